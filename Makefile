@@ -1,0 +1,109 @@
+# make            the library into build/ (Embedded Swift: needs libc only at run time)
+# make demo       sets up, builds and runs the main job
+# make check      sets up, builds and runs every test
+# make help       the rest
+VERSION   := 0.1.0
+SOVERSION := 0
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+BUILD     ?= build
+SWIFTC    ?= swiftc
+CLANG     ?= clang
+AR        ?= ar
+
+LIB      := $(BUILD)/lib
+OBJ      := $(BUILD)/obj
+SHARED   := librunloop.so.$(SOVERSION)
+SWIFT    := $(shell find Sources/RunLoopCore -name '*.swift' | sort)
+HEADERS  := $(wildcard include/RunLoop/*.h include/CoreFoundation/*.h)
+CMODULES := $(wildcard Sources/CLinux/include/* Sources/CRunLoop/include/*.modulemap) $(HEADERS)
+
+IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
+SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -O \
+              -enable-experimental-feature Embedded -enable-experimental-feature Extern \
+              -Xfrontend -function-sections -Xcc -fPIC
+CFLAGS     := -std=c11 -O2 -Wall -Wextra -fPIC -fvisibility=hidden
+
+include Makefile.check
+
+.DEFAULT_GOAL := all
+.PHONY: all demo bench install uninstall format clean help
+
+all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/pkgconfig/runloop.pc  ## the library into build/
+
+$(OBJ)/core.o: $(SWIFT) $(CMODULES) Makefile
+	@mkdir -p $(@D)
+	$(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -c $(SWIFT) -o $@
+
+$(OBJ)/CLinux.o: Sources/CLinux/CLinux.c $(CMODULES)
+	@mkdir -p $(@D)
+	$(CLANG) $(CFLAGS) -ISources/CLinux/include -c $< -o $@
+
+$(OBJ)/Constants.o: Sources/CRunLoop/Constants.c $(CMODULES)
+	@mkdir -p $(@D)
+	$(CLANG) $(CFLAGS) -Iinclude -c $< -o $@
+
+OBJECTS := $(OBJ)/core.o $(OBJ)/CLinux.o $(OBJ)/Constants.o
+
+# nodelete: threads that end after a dlclose would call into nothing.
+$(LIB)/$(SHARED): $(OBJECTS) Sources/exports.map
+	@mkdir -p $(@D)
+	$(CLANG) -fuse-ld=lld -shared -Wl,-soname,$(SHARED) -Wl,--version-script=Sources/exports.map -Wl,--gc-sections \
+	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -o $@.new $(OBJECTS)
+	strip --strip-unneeded $@.new
+	mv $@.new $@
+
+$(LIB)/librunloop.so: $(LIB)/$(SHARED)
+	ln -sf $(SHARED) $@
+
+# One object in which only our names are global: a Swift program that links it statically keeps its own runtime.
+$(LIB)/librunloop.a: $(OBJECTS)
+	@mkdir -p $(@D)
+	$(CLANG) -nostdlib -r -o $(OBJ)/librunloop.o $(OBJECTS)
+	objcopy --wildcard --keep-global-symbol='RL*' --keep-global-symbol='kRL*' $(OBJ)/librunloop.o
+	rm -f $@
+	$(AR) rcs $@ $(OBJ)/librunloop.o
+
+define PC
+prefix=$(PREFIX)
+includedir=$${prefix}/include
+libdir=$${prefix}/lib
+
+Name: runloop
+Description: Apple-style run loops for C on Linux
+Version: $(VERSION)
+Cflags: -I$${includedir}
+Libs: -L$${libdir} -lrunloop
+Libs.private: -pthread
+endef
+export PC
+
+$(LIB)/pkgconfig/runloop.pc: Makefile
+	@mkdir -p $(@D)
+	@echo "$$PC" > $@
+
+install: all  ## headers, library and pkg-config file below $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 include/RunLoop/*.h $(DESTDIR)$(PREFIX)/include/RunLoop/
+	install -m 755 $(LIB)/$(SHARED) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(LIB)/librunloop.a $(DESTDIR)$(PREFIX)/lib/
+	ln -sf $(SHARED) $(DESTDIR)$(PREFIX)/lib/librunloop.so
+	@echo "$$PC" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop.pc
+
+uninstall:  ## takes away what install put there
+	rm -rf $(DESTDIR)$(PREFIX)/include/RunLoop
+	rm -f $(DESTDIR)$(PREFIX)/lib/$(SHARED) $(DESTDIR)$(PREFIX)/lib/librunloop.so \
+	    $(DESTDIR)$(PREFIX)/lib/librunloop.a $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop.pc
+
+bench: all  ## our library against its peers, one table (QUICK=1: a minute)
+	$(MAKE) -C Tests/bench run
+
+format:  ## swift format and clang-format, in place
+	swift format -i -r --configuration .swift-format Sources Tests Package.swift
+	clang-format -i $(shell git ls-files '*.c' '*.h' ':!Tests/bench')
+
+clean:  ## removes what was built
+	rm -rf $(BUILD) .build
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile Makefile.check | expand -t 14

@@ -1,0 +1,18 @@
+#include "CLinux.h"
+
+__thread void *linux_thread_slot_variable __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+/* Under ThreadSanitizer Swift reports every inout use of a struct as a write to the whole of it. Our structs lie in shared
+   memory and each field has a rule of its own, so that would forbid what is meant. Builds with ThreadSanitizer link
+   with --wrap=__tsan_external_write; loads and stores, which are what can race, stay instrumented. */
+void __wrap___tsan_external_write(void *address, void *caller, void *tag);
+void __wrap___tsan_external_write(void *address, void *caller, void *tag)
+{
+    (void)address;
+    (void)caller;
+    (void)tag;
+}
+#endif
+#endif

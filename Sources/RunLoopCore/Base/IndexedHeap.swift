@@ -1,0 +1,136 @@
+import CLinux
+
+/// What orders a heap. A total order is not needed: equal keys come out in any order.
+protocol HeapKey {
+    /// Whether `left` comes out first. O(1), pure.
+    static func precedes(_ left: Self, _ right: Self) -> Bool
+}
+
+/// A 4-ary min-heap of (key, position) pairs in one array.
+///
+/// An element is known by the address of its own `position` field, which the heap keeps equal to the
+/// element's index, so that any element can be removed or moved in O(log n) without a search. Keys lie
+/// in the array: sifting compares neighbours without touching the elements. Four children share at
+/// most two cache lines.
+///
+/// Not thread-safe: guarded by whatever guards its owner. Calls no user code.
+struct IndexedHeap<Key: HeapKey>: ~Copyable {
+    typealias Position = UnsafeMutablePointer<UInt32>
+
+    /// An element as it lies in the array.
+    struct Entry {
+        var key: Key
+        var position: Position
+    }
+
+    /// The value of a position whose element is in no heap.
+    static var absent: UInt32 { .max }
+
+    private var entries: UnsafeMutablePointer<Entry>?
+    private(set) var count: Int
+    private var capacity: Int
+
+    init() {
+        entries = nil
+        count = 0
+        capacity = 0
+    }
+
+    deinit { free(entries) }
+
+    /// O(1).
+    @inline(__always)
+    var first: Entry? { count == 0 ? nil : entries.unsafelyUnwrapped[0] }
+
+    /// The element at `index`, in no particular order: for walking over all of them. O(1).
+    func entry(at index: Int) -> Entry {
+        invariant(index < count)
+        return entries.unsafelyUnwrapped[index]
+    }
+
+    /// O(1).
+    @inline(__always)
+    func key(at position: Position) -> Key { entries.unsafelyUnwrapped[Int(position.pointee)].key }
+
+    /// Makes room for `total` elements, so that the next insertions cannot fail. Amortised O(1).
+    mutating func reserve(_ total: Int) -> Bool {
+        if total <= capacity { return true }
+        let wanted = max(total, capacity * 2, 16)
+        guard wanted < Int(UInt32.max), let grown = realloc(entries, wanted * MemoryLayout<Entry>.stride) else {
+            return false
+        }
+        entries = grown.assumingMemoryBound(to: Entry.self)
+        capacity = wanted
+        return true
+    }
+
+    /// O(log n), O(1) on average for random keys; false if out of memory (see `reserve`).
+    @inline(__always)
+    mutating func insert(_ key: Key, _ position: Position) -> Bool {
+        if count == capacity && !reserve(count + 1) { return false }
+        count &+= 1
+        siftUp(Entry(key: key, position: position), from: count &- 1)
+        return true
+    }
+
+    /// O(log n); O(1) on average for an element at a random place.
+    @inline(__always)
+    mutating func remove(_ position: Position) {
+        let index = Int(position.pointee)
+        invariant(index < count)
+        position.pointee = Self.absent
+        count &-= 1
+        if index != count { place(entries.unsafelyUnwrapped[count], at: index) }
+    }
+
+    /// O(log n).
+    @inline(__always)
+    mutating func update(_ position: Position, to key: Key) {
+        invariant(Int(position.pointee) < count)
+        place(Entry(key: key, position: position), at: Int(position.pointee))
+    }
+
+    @inline(__always)
+    private mutating func place(_ entry: Entry, at index: Int) {
+        if index > 0 && Key.precedes(entry.key, entries.unsafelyUnwrapped[(index &- 1) >> 2].key) {
+            siftUp(entry, from: index)
+        } else {
+            siftDown(entry, from: index)
+        }
+    }
+
+    @inline(__always)
+    private mutating func siftUp(_ entry: Entry, from start: Int) {
+        let base = entries.unsafelyUnwrapped
+        var hole = start
+        while hole > 0 {
+            let parent = (hole &- 1) >> 2
+            if !Key.precedes(entry.key, base[parent].key) { break }
+            base[hole] = base[parent]
+            base[hole].position.pointee = UInt32(truncatingIfNeeded: hole)
+            hole = parent
+        }
+        base[hole] = entry
+        entry.position.pointee = UInt32(truncatingIfNeeded: hole)
+    }
+
+    @inline(__always)
+    private mutating func siftDown(_ entry: Entry, from start: Int) {
+        let base = entries.unsafelyUnwrapped
+        var hole = start
+        while true {
+            let child = (hole << 2) &+ 1
+            if child >= count { break }
+            var least = child
+            for other in (child &+ 1)..<min(child &+ 4, count) where Key.precedes(base[other].key, base[least].key) {
+                least = other
+            }
+            if !Key.precedes(base[least].key, entry.key) { break }
+            base[hole] = base[least]
+            base[hole].position.pointee = UInt32(truncatingIfNeeded: hole)
+            hole = least
+        }
+        base[hole] = entry
+        entry.position.pointee = UInt32(truncatingIfNeeded: hole)
+    }
+}

@@ -1,0 +1,77 @@
+import CLinux
+
+/// Builds a short text (a diagnostic, a description) without allocating: what does not fit is left out.
+/// Swift's String would bring Unicode tables into a library that has no other use for them.
+struct TextBuffer: ~Copyable {
+    private static var capacity: Int { 1000 }
+
+    private let bytes: UnsafeMutablePointer<UInt8>
+    private(set) var count: Int
+
+    private init(_ memory: UnsafeMutablePointer<UInt8>) {
+        bytes = memory
+        count = 0
+    }
+
+    /// Hands `body` an empty buffer on the stack.
+    static func build<Result>(_ body: (inout TextBuffer) -> Result) -> Result {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity + 1) { memory in
+            var text = TextBuffer(memory.baseAddress.unsafelyUnwrapped)
+            return body(&text)
+        }
+    }
+
+    /// A text of the program's own. O(n).
+    mutating func append(_ text: StaticString) { append(text.utf8Start, text.utf8CodeUnitCount) }
+
+    /// Bytes. O(n).
+    mutating func append(_ source: UnsafePointer<UInt8>, _ length: Int) {
+        let fitting = min(length, Self.capacity - count)
+        memcpy(bytes + count, source, fitting)
+        count += fitting
+    }
+
+    /// One byte. O(1).
+    mutating func append(_ byte: UInt8) {
+        if count < Self.capacity {
+            bytes[count] = byte
+            count += 1
+        }
+    }
+
+    /// A number. O(digits).
+    mutating func append(decimal value: Int) {
+        if value < 0 { append(UInt8(ascii: "-")) }
+        appendDigits(value.magnitude, radix: 10)
+    }
+
+    /// An address as 0x and hexadecimal digits. O(digits).
+    mutating func append(address: UnsafeRawPointer?) {
+        append("0x")
+        appendDigits(UInt(bitPattern: address), radix: 16)
+    }
+
+    /// With three digits after the point.
+    mutating func append(seconds value: Double) {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+            let length = Int(linux_format_double(buffer.baseAddress, 64, value))
+            buffer.withMemoryRebound(to: UInt8.self) { append($0.baseAddress.unsafelyUnwrapped, min(length, 63)) }
+        }
+    }
+
+    private mutating func appendDigits(_ value: UInt, radix: UInt) {
+        if value >= radix { appendDigits(value / radix, radix: radix) }
+        let digit = UInt8(value % radix)
+        append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+    }
+
+    /// The bytes so far.
+    func withBytes<Result>(_ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result { body(bytes, count) }
+
+    /// The bytes so far with a 0 behind them.
+    func withCString(_ body: (UnsafePointer<CChar>) -> Void) {
+        bytes[count] = 0
+        body(UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self))
+    }
+
+}

@@ -1,0 +1,132 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// include/RunLoop/RLBase.h
+
+@implementation @_cdecl("RLRetain")
+public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
+    guard anyKind(object, "RLRetain") != nil, let object else { return nil }
+    Handle.header(object).pointee.retain()
+    return object
+}
+
+@implementation @_cdecl("RLRelease")
+public func RLRelease(_ object: UnsafeRawPointer?) {
+    guard let kind = anyKind(object, "RLRelease"), let object else { return }
+    switch kind {
+    case .string: (Handle.storage(object) as StringPointer).release()
+    case .data: (Handle.storage(object) as DataPointer).release()
+    case .array: (Handle.storage(object) as ArrayPointer).release()
+    case .runLoop:
+        if !(Handle.storage(object) as RunLoopPointer).release() {
+            Misuse.report("RLRelease", "object", "released more often than retained")
+        }
+    case .timer:
+        let timer: TimerPointer = Handle.storage(object)
+        if wasLast(timer.item) { timer.destroy() }
+    case .source:
+        let source: SourcePointer = Handle.storage(object)
+        if wasLast(source.item) { source.destroy() }
+    case .observer:
+        let observer: ObserverPointer = Handle.storage(object)
+        if wasLast(observer.item) { observer.destroy() }
+    }
+}
+
+@inline(__always)
+private func wasLast(_ item: ItemPointer) -> Bool {
+    switch item.release() {
+    case .alive: return false
+    case .dead: return true
+    case .overReleased:
+        Misuse.report("RLRelease", "object", "released more often than retained")
+        return false
+    }
+}
+
+/// The kind of any object; nil and a diagnostic for what is none.
+@inline(__always)
+private func anyKind(_ object: UnsafeRawPointer?, _ function: StaticString, _ parameter: StaticString = "object") -> Kind? {
+    if let kind = Handle.kind(of: object) { return kind }
+    Misuse.report(function, parameter, expected: "an object", got: object)
+    return nil
+}
+
+@implementation @_cdecl("RLGetRetainCount")
+public func RLGetRetainCount(_ object: UnsafeRawPointer?) -> Int {
+    guard let kind = anyKind(object, "RLGetRetainCount"), let object else { return 0 }
+    let references = Handle.header(object).pointee.references.load(ordering: .relaxed)
+    if references >= ObjectHeader.immortal { return .max }
+    switch kind {
+    case .timer, .source, .observer:
+        let item = Handle.item(object)
+        let home = item.lock()
+        defer { home.unlock() }
+        return Int(references) + Int(item.pointee.holds)
+    default: return Int(references)
+    }
+}
+
+@implementation @_cdecl("RLGetTypeID")
+public func RLGetTypeID(_ object: UnsafeRawPointer?) -> UInt { anyKind(object, "RLGetTypeID")?.typeID ?? 0 }
+
+@implementation @_cdecl("RLEqual")
+public func RLEqual(_ object1: UnsafeRawPointer?, _ object2: UnsafeRawPointer?) -> UInt8 {
+    guard let kind1 = anyKind(object1, "RLEqual", "object1"), let kind2 = anyKind(object2, "RLEqual", "object2"),
+        let object1, let object2
+    else { return 0 }
+    if object1 == object2 { return 1 }
+    if kind1 != kind2 { return 0 }
+    switch kind1 {
+    case .string: return (Handle.storage(object1) as StringPointer).equals(Handle.storage(object2)) ? 1 : 0
+    case .data: return (Handle.storage(object1) as DataPointer).equals(Handle.storage(object2)) ? 1 : 0
+    case .array: return (Handle.storage(object1) as ArrayPointer).equals(Handle.storage(object2)) ? 1 : 0
+    case .source: return (Handle.storage(object1) as SourcePointer).equals(Handle.storage(object2)) ? 1 : 0
+    case .runLoop, .timer, .observer: return 0
+    }
+}
+
+@implementation @_cdecl("RLHash")
+public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
+    guard let kind = anyKind(object, "RLHash"), let object else { return 0 }
+    switch kind {
+    case .string: return UInt((Handle.storage(object) as StringPointer).hashValue32)
+    case .data:
+        let data: DataPointer = Handle.storage(object)
+        return UInt(Bytes.hash(data.bytes, data.pointee.count))
+    case .array: return UInt((Handle.storage(object) as ArrayPointer).pointee.count)
+    case .source: return (Handle.storage(object) as SourcePointer).hash
+    case .runLoop, .timer, .observer: return Bytes.mix(UInt(bitPattern: object))
+    }
+}
+
+@implementation @_cdecl("RLCopyDescription")
+public func RLCopyDescription(_ object: UnsafeRawPointer?) -> OpaquePointer? {
+    guard anyKind(object, "RLCopyDescription") != nil, let object else { return nil }
+    return TextBuffer.build { text in
+        describe(object, &text)
+        return text.withBytes { StringPointer.create($0, count: $1) }?.handle
+    }
+}
+
+@implementation @_cdecl("RLShow")
+public func RLShow(_ object: UnsafeRawPointer?) {
+    if object != nil && anyKind(object, "RLShow") == nil { return }
+    TextBuffer.build { text in
+        if let object { describe(object, &text) } else { text.append("(null)") }
+        text.append("\n")
+        text.withBytes { StandardError.write($0, $1) }
+    }
+}
+
+@implementation @_cdecl("RLAbsoluteTimeGetCurrent")
+public func RLAbsoluteTimeGetCurrent() -> Double { Clock.currentDate }
+
+@implementation @_cdecl("RLSetErrorHandler")
+public func RLSetErrorHandler(
+    _ handler: (@convention(c) (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void)?, _ info: UnsafeMutableRawPointer?
+) { Misuse.setHandler(handler, info) }
+
+@implementation @_cdecl("RLVersion")
+public func RLVersion() -> Int { Int(RL_VERSION_MAJOR * 10000 + RL_VERSION_MINOR * 100 + RL_VERSION_PATCH) }

@@ -1,0 +1,186 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// include/RunLoop/RLRunLoop.h
+
+/// The loop behind an argument called rl; nil and a diagnostic if it is none. Any thread.
+@inline(__always)
+func borrowLoop(_ rl: OpaquePointer?, _ function: StaticString) -> RunLoopPointer? { Handle.borrow(rl, function, "rl") }
+
+/// The name behind an argument called mode; nil and a diagnostic if it is none. Any thread.
+@inline(__always)
+func borrowMode(_ mode: OpaquePointer?, _ function: StaticString) -> StringPointer? { Handle.borrow(mode, function, "mode") }
+
+@implementation @_cdecl("RLRunLoopGetTypeID")
+public func RLRunLoopGetTypeID() -> UInt { Kind.runLoop.typeID }
+
+@implementation @_cdecl("RLRunLoopGetCurrent")
+public func RLRunLoopGetCurrent() -> OpaquePointer? { Registry.current?.handle }
+
+@implementation @_cdecl("RLRunLoopGetMain")
+public func RLRunLoopGetMain() -> OpaquePointer? { Registry.mainLoop?.handle }
+
+@implementation @_cdecl("RLRunLoopCopyCurrentMode")
+public func RLRunLoopCopyCurrentMode(_ rl: OpaquePointer?) -> OpaquePointer? {
+    guard let loop = borrowLoop(rl, "RLRunLoopCopyCurrentMode") else { return nil }
+    return loop.locked {
+        guard let name = StringPointer(bitPattern: loop.pointee.currentModeName.load(ordering: .acquiring)) else { return nil }
+        name.retain()
+        return name.handle
+    }
+}
+
+@implementation @_cdecl("RLRunLoopCopyAllModes")
+public func RLRunLoopCopyAllModes(_ rl: OpaquePointer?) -> OpaquePointer? {
+    guard let loop = borrowLoop(rl, "RLRunLoopCopyAllModes") else { return nil }
+    return loop.copyModeNames()?.handle
+}
+
+@implementation @_cdecl("RLRunLoopAddCommonMode")
+public func RLRunLoopAddCommonMode(_ rl: OpaquePointer?, _ mode: OpaquePointer?) {
+    guard let loop = borrowLoop(rl, "RLRunLoopAddCommonMode"), let name = borrowMode(mode, "RLRunLoopAddCommonMode") else { return }
+    if name.isCommonModes { return Misuse.report("RLRunLoopAddCommonMode", "mode", "kRLRunLoopCommonModes is no single mode") }
+    loop.addCommonMode(name)
+}
+
+@implementation @_cdecl("RLRunLoopGetNextTimerFireDate")
+public func RLRunLoopGetNextTimerFireDate(_ rl: OpaquePointer?, _ mode: OpaquePointer?) -> Double {
+    guard let loop = borrowLoop(rl, "RLRunLoopGetNextTimerFireDate"),
+        let name = borrowMode(mode, "RLRunLoopGetNextTimerFireDate")
+    else { return 0 }
+    return loop.nextFireDate(in: name)
+}
+
+@implementation @_cdecl("RLRunLoopRun")
+public func RLRunLoopRun() {
+    guard let loop = Registry.current else { return }
+    while true {
+        let result = loop.run(in: ModeName.default, seconds: .infinity, returnAfterSourceHandled: false)
+        if result == .stopped || result == .finished { return }
+    }
+}
+
+@implementation @_cdecl("RLRunLoopRunInMode")
+public func RLRunLoopRunInMode(_ mode: OpaquePointer?, _ seconds: Double, _ returnAfterSourceHandled: UInt8) -> Int32 {
+    guard let name = borrowMode(mode, "RLRunLoopRunInMode") else { return RunResult.finished.rawValue }
+    if name.isCommonModes {
+        Misuse.report("RLRunLoopRunInMode", "mode", "kRLRunLoopCommonModes is no single mode")
+        return RunResult.finished.rawValue
+    }
+    if seconds.isNaN { Misuse.report("RLRunLoopRunInMode", "seconds", "not a number") }
+    guard let loop = Registry.current else { return RunResult.finished.rawValue }
+    return loop.run(
+        in: name, seconds: seconds.isNaN ? 0 : seconds, returnAfterSourceHandled: returnAfterSourceHandled != 0
+    ).rawValue
+}
+
+@implementation @_cdecl("RLRunLoopIsWaiting")
+public func RLRunLoopIsWaiting(_ rl: OpaquePointer?) -> UInt8 {
+    guard let loop = borrowLoop(rl, "RLRunLoopIsWaiting") else { return 0 }
+    return loop.pointee.wake.isSleeping ? 1 : 0
+}
+
+@implementation @_cdecl("RLRunLoopWakeUp")
+public func RLRunLoopWakeUp(_ rl: OpaquePointer?) { borrowLoop(rl, "RLRunLoopWakeUp")?.wakeUp() }
+
+@implementation @_cdecl("RLRunLoopStop")
+public func RLRunLoopStop(_ rl: OpaquePointer?) { borrowLoop(rl, "RLRunLoopStop")?.requestStop() }
+
+@implementation @_cdecl("RLRunLoopSetSpinInterval")
+public func RLRunLoopSetSpinInterval(_ rl: OpaquePointer?, _ seconds: Double) {
+    guard let loop = borrowLoop(rl, "RLRunLoopSetSpinInterval") else { return }
+    if seconds.isNaN || seconds < 0 { return Misuse.report("RLRunLoopSetSpinInterval", "seconds", "negative or not a number") }
+    loop.pointee.spinInterval.store(Clock.nanoseconds(min(seconds, 1)), ordering: .relaxed)
+}
+
+@implementation @_cdecl("RLRunLoopGetSpinInterval")
+public func RLRunLoopGetSpinInterval(_ rl: OpaquePointer?) -> Double {
+    guard let loop = borrowLoop(rl, "RLRunLoopGetSpinInterval") else { return 0 }
+    return Double(loop.pointee.spinInterval.load(ordering: .relaxed)) * 1e-9
+}
+
+// MARK: items
+
+@implementation @_cdecl("RLRunLoopContainsSource")
+public func RLRunLoopContainsSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _ mode: OpaquePointer?) -> UInt8 {
+    guard let loop = borrowLoop(rl, "RLRunLoopContainsSource"),
+        let source: SourcePointer = Handle.borrow(source, "RLRunLoopContainsSource", "source"),
+        let name = borrowMode(mode, "RLRunLoopContainsSource")
+    else { return 0 }
+    return loop.contains(source, in: name) ? 1 : 0
+}
+
+@implementation @_cdecl("RLRunLoopAddSource")
+public func RLRunLoopAddSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _ mode: OpaquePointer?) {
+    guard let loop = borrowLoop(rl, "RLRunLoopAddSource"),
+        let source: SourcePointer = Handle.borrow(source, "RLRunLoopAddSource", "source"),
+        let name = borrowMode(mode, "RLRunLoopAddSource"), Registry.current != nil
+    else { return }
+    if loop.add(source, in: name), source.pointee.version == 1, loop.isBroken(source) {
+        Misuse.report("RLRunLoopAddSource", "source", "its getPort gave a number that is no descriptor to wait for")
+    }
+}
+
+@implementation @_cdecl("RLRunLoopRemoveSource")
+public func RLRunLoopRemoveSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _ mode: OpaquePointer?) {
+    guard let loop = borrowLoop(rl, "RLRunLoopRemoveSource"),
+        let source: SourcePointer = Handle.borrow(source, "RLRunLoopRemoveSource", "source"),
+        let name = borrowMode(mode, "RLRunLoopRemoveSource"), Registry.current != nil
+    else { return }
+    loop.remove(source, from: name)
+}
+
+@implementation @_cdecl("RLRunLoopContainsObserver")
+public func RLRunLoopContainsObserver(_ rl: OpaquePointer?, _ observer: OpaquePointer?, _ mode: OpaquePointer?) -> UInt8 {
+    guard let loop = borrowLoop(rl, "RLRunLoopContainsObserver"),
+        let observer: ObserverPointer = Handle.borrow(observer, "RLRunLoopContainsObserver", "observer"),
+        let name = borrowMode(mode, "RLRunLoopContainsObserver")
+    else { return 0 }
+    return loop.contains(observer, in: name) ? 1 : 0
+}
+
+@implementation @_cdecl("RLRunLoopAddObserver")
+public func RLRunLoopAddObserver(_ rl: OpaquePointer?, _ observer: OpaquePointer?, _ mode: OpaquePointer?) {
+    guard let loop = borrowLoop(rl, "RLRunLoopAddObserver"),
+        let observer: ObserverPointer = Handle.borrow(observer, "RLRunLoopAddObserver", "observer"),
+        let name = borrowMode(mode, "RLRunLoopAddObserver")
+    else { return }
+    loop.add(observer, in: name)
+}
+
+@implementation @_cdecl("RLRunLoopRemoveObserver")
+public func RLRunLoopRemoveObserver(_ rl: OpaquePointer?, _ observer: OpaquePointer?, _ mode: OpaquePointer?) {
+    guard let loop = borrowLoop(rl, "RLRunLoopRemoveObserver"),
+        let observer: ObserverPointer = Handle.borrow(observer, "RLRunLoopRemoveObserver", "observer"),
+        let name = borrowMode(mode, "RLRunLoopRemoveObserver")
+    else { return }
+    loop.remove(observer, from: name)
+}
+
+@implementation @_cdecl("RLRunLoopContainsTimer")
+public func RLRunLoopContainsTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) -> UInt8 {
+    guard let loop = borrowLoop(rl, "RLRunLoopContainsTimer"),
+        let timer: TimerPointer = Handle.borrow(timer, "RLRunLoopContainsTimer", "timer"),
+        let name = borrowMode(mode, "RLRunLoopContainsTimer")
+    else { return 0 }
+    return loop.contains(timer, in: name) ? 1 : 0
+}
+
+@implementation @_cdecl("RLRunLoopAddTimer")
+public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
+    guard let loop = borrowLoop(rl, "RLRunLoopAddTimer"),
+        let timer: TimerPointer = Handle.borrow(timer, "RLRunLoopAddTimer", "timer"),
+        let name = borrowMode(mode, "RLRunLoopAddTimer")
+    else { return }
+    loop.add(timer, in: name)
+}
+
+@implementation @_cdecl("RLRunLoopRemoveTimer")
+public func RLRunLoopRemoveTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
+    guard let loop = borrowLoop(rl, "RLRunLoopRemoveTimer"),
+        let timer: TimerPointer = Handle.borrow(timer, "RLRunLoopRemoveTimer", "timer"),
+        let name = borrowMode(mode, "RLRunLoopRemoveTimer")
+    else { return }
+    loop.remove(timer, from: name)
+}

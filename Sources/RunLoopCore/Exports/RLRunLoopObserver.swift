@@ -1,0 +1,82 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLRunLoopObserver.h
+
+@inline(__always)
+private func borrow(_ observer: OpaquePointer?, _ function: StaticString) -> ObserverPointer? {
+    Handle.borrow(observer, function, "observer")
+}
+
+@implementation @_cdecl("RLRunLoopObserverGetTypeID")
+public func RLRunLoopObserverGetTypeID() -> UInt { Kind.observer.typeID }
+
+@implementation @_cdecl("RLRunLoopObserverCreate")
+public func RLRunLoopObserverCreate(
+    _ allocator: OpaquePointer?, _ activities: UInt, _ repeats: UInt8, _ order: Int,
+    _ callout: (@convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void)?,
+    _ context: UnsafeMutablePointer<RLRunLoopObserverContext>?
+) -> OpaquePointer? {
+    guard let callout else {
+        Misuse.report("RLRunLoopObserverCreate", "callout", expected: "a function", got: nil)
+        return nil
+    }
+    var client = ClientContext.empty
+    if let context {
+        if context.pointee.version != 0 {
+            Misuse.report("RLRunLoopObserverCreate", "context", "version must be 0")
+            return nil
+        }
+        client = ClientContext(
+            info: context.pointee.info, retain: context.pointee.retain, release: context.pointee.release,
+            copyDescription: context.pointee.copyDescription)
+    }
+    guard let loop = Registry.current else { return nil }
+    client.info = client.retained()
+    guard
+        let observer = ObserverPointer.create(
+            loop.home, activities: activities, repeats: repeats != 0, order: order, callout, client)
+    else {
+        client.released(client.info)
+        systemError = ENOMEM
+        return nil
+    }
+    return observer.handle
+}
+
+@implementation @_cdecl("RLRunLoopObserverGetActivities")
+public func RLRunLoopObserverGetActivities(_ observer: OpaquePointer?) -> UInt {
+    borrow(observer, "RLRunLoopObserverGetActivities")?.pointee.activities ?? 0
+}
+
+@implementation @_cdecl("RLRunLoopObserverDoesRepeat")
+public func RLRunLoopObserverDoesRepeat(_ observer: OpaquePointer?) -> UInt8 {
+    guard let observer = borrow(observer, "RLRunLoopObserverDoesRepeat") else { return 0 }
+    return observer.pointee.item.has(ItemHeader.repeats) ? 1 : 0
+}
+
+@implementation @_cdecl("RLRunLoopObserverGetOrder")
+public func RLRunLoopObserverGetOrder(_ observer: OpaquePointer?) -> Int {
+    borrow(observer, "RLRunLoopObserverGetOrder")?.pointee.order ?? 0
+}
+
+@implementation @_cdecl("RLRunLoopObserverInvalidate")
+public func RLRunLoopObserverInvalidate(_ observer: OpaquePointer?) { borrow(observer, "RLRunLoopObserverInvalidate")?.invalidate() }
+
+@implementation @_cdecl("RLRunLoopObserverIsValid")
+public func RLRunLoopObserverIsValid(_ observer: OpaquePointer?) -> UInt8 {
+    guard let observer = borrow(observer, "RLRunLoopObserverIsValid") else { return 0 }
+    return observer.pointee.item.has(ItemHeader.valid) ? 1 : 0
+}
+
+@implementation @_cdecl("RLRunLoopObserverGetContext")
+public func RLRunLoopObserverGetContext(_ observer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopObserverContext>?) {
+    guard let observer = borrow(observer, "RLRunLoopObserverGetContext") else { return }
+    guard let context else { return Misuse.report("RLRunLoopObserverGetContext", "context", expected: "a context", got: nil) }
+    guard context.pointee.version == 0 else { return Misuse.report("RLRunLoopObserverGetContext", "context", "version must be 0") }
+    let home = observer.item.lock()
+    let own = observer.pointee.context
+    home.unlock()
+    context.pointee = RLRunLoopObserverContext(
+        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+}

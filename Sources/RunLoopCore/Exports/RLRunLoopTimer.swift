@@ -1,0 +1,125 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLRunLoopTimer.h
+
+@inline(__always)
+private func borrow(_ timer: OpaquePointer?, _ function: StaticString) -> TimerPointer? { Handle.borrow(timer, function, "timer") }
+
+@implementation @_cdecl("RLRunLoopTimerGetTypeID")
+public func RLRunLoopTimerGetTypeID() -> UInt { Kind.timer.typeID }
+
+@implementation @_cdecl("RLRunLoopTimerCreate")
+public func RLRunLoopTimerCreate(
+    _ allocator: OpaquePointer?, _ fireDate: Double, _ interval: Double, _ flags: UInt, _ order: Int,
+    _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
+    _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
+) -> OpaquePointer? {
+    guard let callout else {
+        Misuse.report("RLRunLoopTimerCreate", "callout", expected: "a function", got: nil)
+        return nil
+    }
+    if fireDate.isNaN || interval.isNaN {
+        Misuse.report("RLRunLoopTimerCreate", fireDate.isNaN ? "fireDate" : "interval", "not a number")
+        return nil
+    }
+    var client = ClientContext.empty
+    if let context {
+        if context.pointee.version != 0 {
+            Misuse.report("RLRunLoopTimerCreate", "context", "version must be 0")
+            return nil
+        }
+        client = ClientContext(
+            info: context.pointee.info, retain: context.pointee.retain, release: context.pointee.release,
+            copyDescription: context.pointee.copyDescription)
+    }
+    guard let loop = Registry.current else { return nil }
+    client.info = client.retained()
+    let date = max(-Clock.latestDate, min(fireDate, Clock.latestDate))
+    let period = interval > 0 ? min(interval, Clock.latestDate) : 0
+    guard let timer = TimerPointer.create(loop.home, date: date, interval: period, order: order, callout, client) else {
+        client.released(client.info)
+        systemError = ENOMEM
+        return nil
+    }
+    return timer.handle
+}
+
+@implementation @_cdecl("RLRunLoopTimerGetNextFireDate")
+public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
+    guard let timer = borrow(timer, "RLRunLoopTimerGetNextFireDate") else { return 0 }
+    let home = timer.item.lock()
+    defer { home.unlock() }
+    return timer.pointee.item.has(ItemHeader.valid) ? timer.pointee.date : 0
+}
+
+@implementation @_cdecl("RLRunLoopTimerSetNextFireDate")
+public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
+    guard let timer = borrow(timer, "RLRunLoopTimerSetNextFireDate") else { return }
+    if fireDate.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
+    timer.setNextFireDate(max(-Clock.latestDate, min(fireDate, Clock.latestDate)))
+}
+
+@implementation @_cdecl("RLRunLoopTimerGetInterval")
+public func RLRunLoopTimerGetInterval(_ timer: OpaquePointer?) -> Double {
+    borrow(timer, "RLRunLoopTimerGetInterval")?.detail { $0.interval } ?? 0
+}
+
+@implementation @_cdecl("RLRunLoopTimerDoesRepeat")
+public func RLRunLoopTimerDoesRepeat(_ timer: OpaquePointer?) -> UInt8 {
+    guard let timer = borrow(timer, "RLRunLoopTimerDoesRepeat") else { return 0 }
+    return timer.pointee.item.has(ItemHeader.repeats) ? 1 : 0
+}
+
+@implementation @_cdecl("RLRunLoopTimerGetOrder")
+public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(timer, "RLRunLoopTimerGetOrder")?.detail { $0.order } ?? 0 }
+
+@implementation @_cdecl("RLRunLoopTimerInvalidate")
+public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) { borrow(timer, "RLRunLoopTimerInvalidate")?.invalidate() }
+
+@implementation @_cdecl("RLRunLoopTimerIsValid")
+public func RLRunLoopTimerIsValid(_ timer: OpaquePointer?) -> UInt8 {
+    guard let timer = borrow(timer, "RLRunLoopTimerIsValid") else { return 0 }
+    return timer.pointee.item.has(ItemHeader.valid) ? 1 : 0
+}
+
+@implementation @_cdecl("RLRunLoopTimerGetContext")
+public func RLRunLoopTimerGetContext(_ timer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?) {
+    guard let timer = borrow(timer, "RLRunLoopTimerGetContext") else { return }
+    guard let context else { return Misuse.report("RLRunLoopTimerGetContext", "context", expected: "a context", got: nil) }
+    guard context.pointee.version == 0 else { return Misuse.report("RLRunLoopTimerGetContext", "context", "version must be 0") }
+    let home = timer.item.lock()
+    let own = timer.pointee.detail?.pointee.context ?? .empty
+    let info = timer.pointee.info
+    home.unlock()
+    context.pointee = RLRunLoopTimerContext(
+        version: 0, info: info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+}
+
+@implementation @_cdecl("RLRunLoopTimerGetTolerance")
+public func RLRunLoopTimerGetTolerance(_ timer: OpaquePointer?) -> Double {
+    borrow(timer, "RLRunLoopTimerGetTolerance")?.detail { $0.tolerance } ?? 0
+}
+
+@implementation @_cdecl("RLRunLoopTimerSetTolerance")
+public func RLRunLoopTimerSetTolerance(_ timer: OpaquePointer?, _ tolerance: Double) {
+    guard let timer = borrow(timer, "RLRunLoopTimerSetTolerance") else { return }
+    if tolerance.isNaN { Misuse.report("RLRunLoopTimerSetTolerance", "tolerance", "not a number") }
+    guard Registry.current != nil else { return }
+    if !timer.setTolerance(tolerance > 0 ? min(tolerance, Clock.latestDate) : 0) { systemError = ENOMEM }
+}
+
+extension UnsafeMutablePointer where Pointee == TimerStorage {
+    /// Something of the timer's detail, nil if it has none.
+    fileprivate func detail(_ part: (borrowing TimerDetail) -> Double) -> Double? {
+        let home = item.lock()
+        defer { home.unlock() }
+        return pointee.detail.map { part($0.pointee) }
+    }
+
+    fileprivate func detail(_ part: (borrowing TimerDetail) -> Int) -> Int? {
+        let home = item.lock()
+        defer { home.unlock() }
+        return pointee.detail.map { part($0.pointee) }
+    }
+}

@@ -1,0 +1,59 @@
+import CLinux
+import CRunLoop
+
+// The only place from which clients' functions are called (their contexts' retain, release and so on are in
+// `Object/ClientContext.swift`). Never inlined and loudly named, so that a backtrace says whose code runs
+// and why, as CFRunLoop's do. Never with a lock held. The barrier behind each call keeps it from becoming a
+// jump that leaves no frame, and the functions from being folded into one.
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(
+    _ perform: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ info: UnsafeMutableRawPointer?
+) {
+    perform(info)
+    linux_callout_barrier(1)
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(
+    _ getPort: @convention(c) (UnsafeMutableRawPointer?) -> Int32, _ info: UnsafeMutableRawPointer?
+) -> Int32 {
+    let port = getPort(info)
+    linux_callout_barrier(2)
+    return port
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(
+    _ function: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void,
+    _ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer, _ mode: OpaquePointer
+) {
+    function(info, loop, mode)
+    linux_callout_barrier(3)
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(
+    _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ timer: OpaquePointer,
+    _ info: UnsafeMutableRawPointer?
+) {
+    callout(timer, info)
+    linux_callout_barrier(4)
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
+    _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void, _ observer: OpaquePointer,
+    _ activity: UInt, _ info: UnsafeMutableRawPointer?
+) {
+    callout(observer, activity, info)
+    linux_callout_barrier(5)
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(
+    _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ info: UnsafeMutableRawPointer?
+) {
+    function(info)
+    linux_callout_barrier(6)
+}

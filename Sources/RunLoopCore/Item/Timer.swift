@@ -1,0 +1,245 @@
+import CLinux
+import CRunLoop
+
+/// RLRunLoopTimer: 64 bytes, one cache line. What most timers do not have (an interval, a tolerance, functions in
+/// the context) is in a `TimerDetail`.
+///
+/// Guarded by the lock of `item.home`.
+struct TimerStorage: ObjectStorage, ~Copyable {
+    static var kind: Kind { .timer }
+    typealias Callout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
+
+    var item: ItemHeader
+    /// Where it is queued; nil while it is in no loop.
+    var set: ModeSetPointer?
+    /// Seconds since 2001, as the client gave it or the grid goes on.
+    var date: Double
+    var callout: Callout
+    /// nil after invalidation.
+    var info: UnsafeMutableRawPointer?
+    var detail: TimerDetailPointer?
+
+    static let slab = Slab(size: MemoryLayout<TimerStorage>.stride)
+}
+
+/// The rest of a timer, if it has any of it. Guarded like the timer.
+struct TimerDetail: ~Copyable {
+    /// In the queue by latest time. First: see `TimerDetailPointer.position`.
+    var place: UInt32 = .max
+    /// Seconds; 0 for one-shot timers.
+    var interval: Double
+    var intervalNanoseconds: UInt64
+    /// Seconds.
+    var tolerance: Double = 0
+    var order: Int
+    /// Another thread has invalidated the timer while its function runs: `context.info` is released when that returns.
+    var owesRelease = false
+    /// When the next grid point is. Repeating timers only.
+    var gridDeadline: UInt64 = 0
+    var context: ClientContext
+
+    static let slab = Slab(size: MemoryLayout<TimerDetail>.stride)
+}
+
+typealias TimerPointer = UnsafeMutablePointer<TimerStorage>
+typealias TimerDetailPointer = UnsafeMutablePointer<TimerDetail>
+
+extension UnsafeMutablePointer where Pointee == TimerDetail {
+    var position: UnsafeMutablePointer<UInt32> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: UInt32.self) }
+
+    /// The latest time for a timer of this deadline and its tolerance. O(1).
+    func latest(_ deadline: UInt64) -> UInt64 {
+        Instant(nanoseconds: deadline).advanced(by: Clock.nanoseconds(pointee.tolerance)).nanoseconds
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == TimerStorage {
+    /// `ItemHeader.position`. Embedded Swift has no `MemoryLayout.offset(of:)`; a test compares.
+    static var positionOffset: Int { 20 }
+
+    @inline(__always)
+    var position: UnsafeMutablePointer<UInt32> {
+        (UnsafeMutableRawPointer(self) + Self.positionOffset).assumingMemoryBound(to: UInt32.self)
+    }
+
+    @inline(__always)
+    init(queued position: UnsafeMutablePointer<UInt32>) {
+        self = (UnsafeMutableRawPointer(position) - Self.positionOffset).assumingMemoryBound(to: TimerStorage.self)
+    }
+
+    @inline(__always)
+    var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
+
+    /// A timer in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
+    /// `context.info` is retained already. O(1), no system call; calls no user code.
+    @inline(__always)
+    static func create(
+        _ home: HomePointer, date: Double, interval: Double, order: Int, _ callout: @escaping TimerStorage.Callout,
+        _ context: ClientContext
+    ) -> TimerPointer? {
+        guard let memory = TimerStorage.slab.allocate(&home.pointee.timers) else { return nil }
+        var detail: TimerDetailPointer?
+        if interval > 0 || order != 0 || context.hasFunctions {
+            detail = createDetail(home, date, interval, order, context)
+            if detail == nil {
+                TimerStorage.slab.deallocate(memory, &home.pointee.timers)
+                return nil
+            }
+        }
+        let timer = memory.assumingMemoryBound(to: TimerStorage.self)
+        timer.initialize(
+            to: TimerStorage(
+                item: ItemHeader(.timer, home: home, flags: interval > 0 ? ItemHeader.repeats : 0), set: nil, date: date,
+                callout: callout, info: context.info, detail: detail))
+        return timer
+    }
+
+    @inline(never)
+    private static func createDetail(
+        _ home: HomePointer, _ date: Double, _ interval: Double, _ order: Int, _ context: ClientContext
+    ) -> TimerDetailPointer? {
+        guard let memory = TimerDetail.slab.allocate(&home.pointee.timerDetails) else { return nil }
+        let detail = memory.assumingMemoryBound(to: TimerDetail.self)
+        detail.initialize(
+            to: TimerDetail(
+                interval: interval, intervalNanoseconds: Swift.max(1, Clock.nanoseconds(interval)), order: order, context: context))
+        if interval > 0 { detail.pointee.gridDeadline = gridStart(date) }
+        return detail
+    }
+
+    /// For a timer that had no need of one so far. Under the lock; false if out of memory.
+    func makeDetail() -> Bool {
+        guard let home = HomePointer.current else { return false }
+        pointee.detail = Self.createDetail(home, pointee.date, 0, 0, .empty)
+        return pointee.detail != nil
+    }
+
+    /// The first point of a repeating timer's grid: a date that is past counts as now, as in CFRunLoop.
+    private static func gridStart(_ date: Double) -> UInt64 {
+        let deadline = Clock.instant(ofDate: date)
+        return Clock.isCertainlyAhead(deadline) ? deadline.nanoseconds : Swift.max(deadline, Clock.now).nanoseconds
+    }
+
+    /// Whether some loop has it. Any thread.
+    var isBound: Bool { pointee.item.has(ItemHeader.bound) }
+
+    /// Gives back a reference of our own. Any thread; may call the context's release.
+    func giveBack() {
+        if item.release() == .dead { destroy() }
+    }
+
+    /// No reference and no hold is left: gives the memory back. Any thread; calls the context's release if
+    /// the timer was never invalidated.
+    @inline(__always)
+    func destroy() {
+        if let detail = pointee.detail { destroyDetail(detail) }
+        if let home = HomePointer.current {
+            TimerStorage.slab.deallocate(self, &home.pointee.timers)
+        } else {
+            TimerStorage.slab.deallocateWithoutCache(self)
+        }
+    }
+
+    @inline(never)
+    private func destroyDetail(_ detail: TimerDetailPointer) {
+        let context = detail.pointee.context
+        if pointee.item.has(ItemHeader.valid) { context.released(pointee.info) }
+        if let home = HomePointer.current {
+            TimerDetail.slab.deallocate(detail, &home.pointee.timerDetails)
+        } else {
+            TimerDetail.slab.deallocateWithoutCache(detail)
+        }
+    }
+
+    /// When it is due next. Reads no clock. Under the lock.
+    @inline(__always)
+    var deadline: UInt64 {
+        if pointee.item.has(ItemHeader.repeats), let detail = pointee.detail { return detail.pointee.gridDeadline }
+        return Clock.instant(ofDate: pointee.date).nanoseconds
+    }
+
+    /// A new date, and with it a new grid. Under the lock; queueing it anew is the caller's.
+    @inline(__always)
+    func setDate(_ date: Double) {
+        pointee.date = date
+        if pointee.item.has(ItemHeader.repeats), let detail = pointee.detail { detail.pointee.gridDeadline = Self.gridStart(date) }
+    }
+
+    /// Goes on to the first point of the grid that is not yet past at `now`. Under the lock; repeating timers only.
+    func advanceGrid(past now: Instant) {
+        let detail = pointee.detail.unsafelyUnwrapped
+        let old = detail.pointee.gridDeadline
+        let missed = now.nanoseconds < old ? 0 : (now.nanoseconds - old) / detail.pointee.intervalNanoseconds
+        let (step, overflow) = (missed + 1).multipliedReportingOverflow(by: detail.pointee.intervalNanoseconds)
+        detail.pointee.gridDeadline = Instant(nanoseconds: old).advanced(by: overflow ? .max : step).nanoseconds
+        pointee.date = Clock.date(of: Instant(nanoseconds: detail.pointee.gridDeadline))
+    }
+
+    /// Makes it invalid and takes it out of its loop. Under the lock; only timers with a detail. What has to be done after
+    /// unlocking.
+    @inline(never)
+    private func invalidateLocked() -> Farewell {
+        guard pointee.item.has(ItemHeader.valid) else { return Farewell() }
+        pointee.item.clear(ItemHeader.valid)
+        var farewell = Farewell()
+        let detail = pointee.detail.unsafelyUnwrapped
+        if pointee.item.has(ItemHeader.firing) && Thread.slot != UnsafeMutableRawPointer(pointee.item.home) {
+            detail.pointee.context.info = pointee.info
+            detail.pointee.owesRelease = true
+        } else {
+            farewell.info = pointee.info
+            farewell.context = detail.pointee.context
+        }
+        pointee.info = nil
+        if pointee.set != nil { farewell.isDead = leaveSet() }
+        return farewell
+    }
+
+    /// Takes a timer that is in a set out of it and of its loop. Under the lock; true if it is to be destroyed after unlocking.
+    @inline(__always)
+    func leaveSet() -> Bool {
+        let set = pointee.set.unsafelyUnwrapped
+        set.pointee.timers.remove(self)
+        set.pointee.timerCount -= 1
+        pointee.set = nil
+        pointee.item.clear(ItemHeader.bound)
+        return item.unhold()
+    }
+
+    /// What is left to do when a lock has been given back: user code and memory.
+    struct Farewell {
+        var context = ClientContext.empty
+        var info: UnsafeMutableRawPointer?
+        var isDead = false
+
+        /// Without any lock; calls the context's release.
+        @inline(__always)
+        func say(to timer: TimerPointer) {
+            context.released(info)
+            if isDead { timer.destroy() }
+        }
+    }
+
+    /// RLRunLoopTimerInvalidate. O(log n). Any thread; calls the context's release.
+    @inline(__always)
+    func invalidate() {
+        let home = item.lock()
+        if pointee.detail == nil {
+            let isDead = invalidatePlain()
+            home.unlock()
+            if isDead { destroy() }
+        } else {
+            let farewell = invalidateLocked()
+            home.unlock()
+            farewell.say(to: self)
+        }
+    }
+
+    /// Without a detail there is nobody to be told. Under the lock; true if the timer is to be destroyed after unlocking.
+    @inline(__always)
+    private func invalidatePlain() -> Bool {
+        pointee.item.clear(ItemHeader.valid)
+        pointee.info = nil
+        return pointee.set != nil && leaveSet()
+    }
+}

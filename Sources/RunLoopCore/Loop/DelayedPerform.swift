@@ -1,0 +1,111 @@
+import CLinux
+
+/// A function that is to be called after a delay: a one-shot timer, found again by its function and info.
+///
+/// While it is linked in its loop's list the list has a reference to the timer. Freed by the timer's context, so not
+/// while the timer exists. Links are guarded by the loop's lock.
+struct DelayedPerform: ~Copyable {
+    let loop: RunLoopPointer
+    let function: PerformRequest.Function
+    let info: UnsafeMutableRawPointer?
+    var timer: TimerPointer?
+    var next: DelayedPerformPointer?
+    var previous: DelayedPerformPointer?
+    var isLinked = false
+}
+
+typealias DelayedPerformPointer = UnsafeMutablePointer<DelayedPerform>
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// RLRunLoopPerformFunctionAfterDelay. O(log n), one allocation. Any thread. False with errno.
+    func perform(after seconds: Double, _ request: PerformRequest, _ current: HomePointer) -> Bool {
+        guard let memory = malloc(MemoryLayout<DelayedPerform>.size) else { return false }
+        let delayed = memory.bindMemory(to: DelayedPerform.self, capacity: 1)
+        delayed.initialize(to: DelayedPerform(loop: self, function: request.function, info: request.info))
+        let context = ClientContext(
+            info: memory, retain: nil, release: { free(UnsafeMutableRawPointer(mutating: $0)) }, copyDescription: nil)
+        let date = seconds > 0 ? Clock.currentDate + seconds : 0
+        guard let timer = TimerPointer.create(current, date: date, interval: 0, order: 0, { _, info in fireDelayed(info) }, context)
+        else {
+            free(memory)
+            systemError = ENOMEM
+            return false
+        }
+        delayed.pointee.timer = timer
+        let isOpen = locked { () -> Bool in
+            if pointee.isOpen { link(delayed, timer) }
+            return pointee.isOpen
+        }
+        if isOpen { request.forEachMode { add(timer, in: $0) } }
+        let isQueued = isOpen && (timer.isBound || !unlinkUnqueued(timer))
+        timer.giveBack()
+        if !isQueued { systemError = isOpen ? ENOMEM : ESRCH }
+        return isQueued
+    }
+
+    /// Out of memory: the timer could not be queued. False if it is no longer in the list: then it has been, and has fired or
+    /// been cancelled since, and the record is gone.
+    private func unlinkUnqueued(_ timer: TimerPointer) -> Bool {
+        let isThere = locked { () -> Bool in
+            var next = pointee.delayed
+            while let delayed = next, delayed.pointee.timer != timer { next = delayed.pointee.next }
+            return next.flatMap { unlink($0) } != nil
+        }
+        if isThere { timer.giveBack() }
+        return isThere
+    }
+
+    /// Under the lock. The list takes a reference.
+    private func link(_ delayed: DelayedPerformPointer, _ timer: TimerPointer) {
+        timer.pointee.item.object.retain()
+        delayed.pointee.next = pointee.delayed
+        pointee.delayed?.pointee.previous = delayed
+        pointee.delayed = delayed
+        delayed.pointee.isLinked = true
+    }
+
+    /// Under the lock. The list's reference is the caller's now; nil if it was not linked.
+    fileprivate func unlink(_ delayed: DelayedPerformPointer) -> TimerPointer? {
+        if !delayed.pointee.isLinked { return nil }
+        delayed.pointee.isLinked = false
+        if let previous = delayed.pointee.previous {
+            previous.pointee.next = delayed.pointee.next
+        } else {
+            pointee.delayed = delayed.pointee.next
+        }
+        delayed.pointee.next?.pointee.previous = delayed.pointee.previous
+        return delayed.pointee.timer
+    }
+
+    /// Takes out all that `matches` says. The number. O(number of delayed functions). Any thread.
+    func cancelDelayed(_ matches: (PerformRequest.Function, UnsafeMutableRawPointer?) -> Bool) -> Int {
+        var count = 0
+        while let timer = locked({ unlinkFirst(matches) }) {
+            timer.invalidate()
+            timer.giveBack()
+            count += 1
+        }
+        return count
+    }
+
+    /// Under the lock.
+    private func unlinkFirst(_ matches: (PerformRequest.Function, UnsafeMutableRawPointer?) -> Bool) -> TimerPointer? {
+        var next = pointee.delayed
+        while let delayed = next {
+            if matches(delayed.pointee.function, delayed.pointee.info) { return unlink(delayed) }
+            next = delayed.pointee.next
+        }
+        return nil
+    }
+}
+
+private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
+    let delayed = info.unsafelyUnwrapped.assumingMemoryBound(to: DelayedPerform.self)
+    let loop = delayed.pointee.loop
+    let function = delayed.pointee.function
+    let clientInfo = delayed.pointee.info
+    // Cancelled, if it is not linked any more.
+    guard let timer = loop.locked({ loop.unlink(delayed) }) else { return }
+    timer.giveBack()
+    RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(function, clientInfo)
+}

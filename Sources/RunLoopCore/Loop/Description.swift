@@ -1,0 +1,123 @@
+import CRunLoop
+
+// What RLCopyDescription says. For people who debug; the format may change.
+
+/// Appends a description of any object. Any thread; calls a context's copyDescription, without a lock.
+func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
+    switch Handle.kind(of: object) {
+    case .string:
+        let string: StringPointer = Handle.storage(object)
+        text.append(string.pointee.bytes, string.count)
+    case .data:
+        begin(.data, object, &text)
+        text.append(" length=")
+        text.append(decimal: (Handle.storage(object) as DataPointer).pointee.count)
+        text.append(">")
+    case .array:
+        begin(.array, object, &text)
+        text.append(" count=")
+        text.append(decimal: (Handle.storage(object) as ArrayPointer).pointee.count)
+        text.append(">")
+    case .runLoop: describe(Handle.storage(object) as RunLoopPointer, &text)
+    case .source: describe(Handle.storage(object) as SourcePointer, &text)
+    case .timer: describe(Handle.storage(object) as TimerPointer, &text)
+    case .observer: describe(Handle.storage(object) as ObserverPointer, &text)
+    case nil: text.append("<not an object>")
+    }
+}
+
+private func begin(_ kind: Kind, _ object: UnsafeRawPointer, _ text: inout TextBuffer) {
+    text.append("<")
+    text.append(kind.name)
+    text.append(" ")
+    text.append(address: object)
+}
+
+private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
+    begin(.runLoop, loop, &text)
+    loop.locked {
+        if !loop.pointee.isOpen { text.append(" thread=ended") }
+        text.append(" waiting=")
+        text.append(decimal: loop.pointee.wake.isSleeping ? 1 : 0)
+        for number in 1..<max(loop.pointee.modes.count, 1) {
+            guard let mode = loop.pointee.modes[number] else { continue }
+            text.append(" ")
+            text.append(mode.pointee.name.pointee.bytes, mode.pointee.name.count)
+            text.append("(")
+            var sources = 0
+            var timers = 0
+            for index in 0..<mode.pointee.sets.count {
+                sources += mode.pointee.sets[index].pointee.sourceCount
+                timers += mode.pointee.sets[index].pointee.timerCount
+            }
+            text.append("sources=")
+            text.append(decimal: sources)
+            text.append(" timers=")
+            text.append(decimal: timers)
+            text.append(")")
+        }
+    }
+    text.append(">")
+}
+
+private func describe(_ source: SourcePointer, _ text: inout TextBuffer) {
+    begin(.source, source, &text)
+    describe(valid: source.item, &text)
+    text.append(" version=")
+    text.append(decimal: source.pointee.version)
+    text.append(" order=")
+    text.append(decimal: source.pointee.order)
+    text.append(" signalled=")
+    text.append(decimal: source.isSignalled ? 1 : 0)
+    describe(source.clientContext, source.pointee.context.info, &text)
+}
+
+private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
+    let home = timer.item.lock()
+    let date = timer.pointee.date
+    let info = timer.pointee.info
+    let interval = timer.pointee.detail?.pointee.interval ?? 0
+    var context = timer.pointee.detail?.pointee.context ?? .empty
+    home.unlock()
+    if !timer.pointee.item.has(ItemHeader.valid) { context = .empty }
+    begin(.timer, timer, &text)
+    describe(valid: timer.item, &text)
+    text.append(" interval=")
+    text.append(seconds: interval)
+    text.append(" next=")
+    text.append(seconds: date - Clock.currentDate)
+    text.append("s from now")
+    describe(context, info, &text)
+}
+
+private func describe(_ observer: ObserverPointer, _ text: inout TextBuffer) {
+    let home = observer.item.lock()
+    var context = observer.pointee.context
+    home.unlock()
+    if !observer.pointee.item.has(ItemHeader.valid) { context = .empty }
+    begin(.observer, observer, &text)
+    describe(valid: observer.item, &text)
+    text.append(" activities=")
+    text.append(decimal: Int(bitPattern: observer.pointee.activities))
+    text.append(" order=")
+    text.append(decimal: observer.pointee.order)
+    describe(context, context.info, &text)
+}
+
+private func describe(valid item: ItemPointer, _ text: inout TextBuffer) {
+    text.append(" valid=")
+    text.append(decimal: item.pointee.has(ItemHeader.valid) ? 1 : 0)
+}
+
+private func describe(_ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ text: inout TextBuffer) {
+    text.append(" info=")
+    if let handle = context.description(of: info),
+        let description: StringPointer = Handle.borrow(handle, "RLCopyDescription", "the result of copyDescription")
+    {
+        text.append(description.pointee.bytes, description.count)
+        description.release()
+    } else {
+        text.append(address: info)
+    }
+    text.append(">")
+}

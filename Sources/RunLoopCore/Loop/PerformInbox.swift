@@ -1,0 +1,85 @@
+import CLinux
+import Synchronization
+
+/// Where any thread leaves functions for a loop. Two buffers: the loop takes the full one and leaves an empty
+/// one, so a steady flow allocates nothing. A post into an inbox from which a wake-up is owed already needs none.
+struct PerformInbox: ~Copyable {
+    fileprivate let mutex = Mutex()
+    /// Guarded by `mutex`, as the next two.
+    fileprivate var incoming = PlainList<PerformRequest>()
+    /// Somebody has woken the loop, or is about to, for what is in here.
+    fileprivate var wakeIsOwed = false
+    fileprivate var isOpen = false
+    private let apart = CacheLine()
+    /// 1 while there is something in `incoming`, for a look without the mutex. Written only when that changes, and on a
+    /// line of its own: the loop looks often, and must not slow down those who are filling.
+    fileprivate let hasMail = Atomic<UInt32>(0)
+
+    init() {}
+
+    /// In a child of fork(), under the mutex: nobody will ever take anything out.
+    mutating func abandon() { isOpen = false }
+
+    /// What became of a request that was left here.
+    enum Outcome { case queued, queuedAndWakeNeeded, failed }
+}
+
+/// Through a pointer: many threads are in here at once, each touching a field only as far as the mutex allows.
+extension UnsafeMutablePointer where Pointee == PerformInbox {
+    /// Leaves a request; `failed` with errno ENOMEM, or ESRCH when the loop's thread has ended. Any thread.
+    @inline(__always)
+    func leave(_ request: PerformRequest, wakes: Bool) -> PerformInbox.Outcome {
+        pointee.mutex.lock()
+        guard pointee.isOpen else {
+            pointee.mutex.unlock()
+            systemError = ESRCH
+            return .failed
+        }
+        guard pointee.incoming.append(request) else {
+            pointee.mutex.unlock()
+            systemError = ENOMEM
+            return .failed
+        }
+        if pointee.incoming.count == 1 { pointee.hasMail.store(1, ordering: .relaxed) }
+        let mustWake = wakes && !pointee.wakeIsOwed
+        if mustWake { pointee.wakeIsOwed = true }
+        pointee.mutex.unlock()
+        return mustWake ? .queuedAndWakeNeeded : .queued
+    }
+
+    /// One load. Any thread.
+    @inline(__always)
+    var isEmpty: Bool { pointee.hasMail.load(ordering: .relaxed) == 0 }
+
+    /// Moves all requests behind those in `list`: by swapping buffers if that is empty. The loop's lock holder. False if
+    /// out of memory: then they stay here.
+    func empty(into list: inout PlainList<PerformRequest>) -> Bool {
+        pointee.mutex.lock()
+        defer { pointee.mutex.unlock() }
+        if list.count == 0 {
+            swap(&pointee.incoming, &list)
+        } else {
+            guard list.reserve(list.count + pointee.incoming.count) else {
+                pointee.wakeIsOwed = false
+                return false
+            }
+            for index in 0..<pointee.incoming.count { _ = list.append(pointee.incoming[index]) }
+            pointee.incoming.truncate(to: 0)
+        }
+        pointee.hasMail.store(0, ordering: .relaxed)
+        pointee.wakeIsOwed = false
+        return true
+    }
+
+    /// A thread begins or ends to have this loop.
+    func setOpen(_ open: Bool) {
+        pointee.mutex.lock()
+        pointee.isOpen = open
+        pointee.mutex.unlock()
+    }
+
+    /// Around fork(): keeps everybody out.
+    func lockForFork() { pointee.mutex.lock() }
+    /// After it, in parent and child.
+    func unlockAfterFork() { pointee.mutex.unlock() }
+}

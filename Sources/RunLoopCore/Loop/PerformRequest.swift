@@ -1,0 +1,181 @@
+import CLinux
+import Synchronization
+
+/// A function that waits to be called by a loop.
+///
+/// Three words: requests are handed from thread to thread by the million, and what that costs is moving cache lines.
+/// What few requests have (a release function, somebody who waits) is in a `PerformExtra`.
+struct PerformRequest: BitwiseCopyable {
+    typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+    /// The modes it is for, a string or an array of strings, retained; bit 0: `detail` is the address of a `PerformExtra`.
+    /// 0: it has been cancelled.
+    private var taggedModes: UInt
+    let function: Function
+    private let detail: UnsafeMutableRawPointer?
+
+    /// A plain request.
+    @inline(__always)
+    init(_ modes: UnsafeRawPointer, _ function: @escaping Function, _ info: UnsafeMutableRawPointer?) {
+        taggedModes = UInt(bitPattern: modes)
+        self.function = function
+        detail = info
+    }
+
+    /// A request with a release function or with somebody who waits for it; nil if out of memory.
+    init?(
+        _ modes: UnsafeRawPointer, _ function: @escaping Function, _ info: UnsafeMutableRawPointer?, release: Function?,
+        ticket: PerformTicketPointer?
+    ) {
+        guard let memory = malloc(MemoryLayout<PerformExtra>.size) else { return nil }
+        memory.bindMemory(to: PerformExtra.self, capacity: 1)
+            .initialize(to: PerformExtra(info: info, release: release, ticket: ticket))
+        taggedModes = UInt(bitPattern: modes) | 1
+        self.function = function
+        detail = memory
+    }
+
+    private var extra: UnsafeMutablePointer<PerformExtra>? {
+        taggedModes & 1 == 0 ? nil : detail.unsafelyUnwrapped.assumingMemoryBound(to: PerformExtra.self)
+    }
+
+    /// nil: it has been cancelled.
+    @inline(__always)
+    var modes: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: taggedModes & ~1) }
+
+    /// The client's.
+    @inline(__always)
+    var info: UnsafeMutableRawPointer? { extra.map { $0.pointee.info } ?? (taggedModes & 1 == 0 ? detail : nil) }
+
+    var ticket: PerformTicketPointer? { extra?.pointee.ticket }
+
+    /// Leaves an empty place where it was queued.
+    mutating func markCancelled() { taggedModes = 0 }
+
+    /// It has run, or will never: tells who waits, calls the release function, lets the modes go. Without any lock.
+    @inline(__always)
+    func finish(_ outcome: PerformTicket.State) {
+        if let extra { Self.finish(extra, outcome) }
+        if let modes { Self.release(modes: modes) }
+    }
+
+    @inline(never)
+    private static func finish(_ extra: UnsafeMutablePointer<PerformExtra>, _ outcome: PerformTicket.State) {
+        let content = extra.pointee
+        free(extra)
+        if let release = content.release { RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(release, content.info) }
+        content.ticket?.finish(outcome)
+    }
+
+    /// Gives up a request that could not be queued, without telling anybody.
+    func discard() {
+        if let extra { free(extra) }
+    }
+
+    /// Whether it may run in a mode of this name. O(1) for one mode.
+    @inline(__always)
+    func matches(_ name: StringPointer, isCommon: Bool) -> Bool {
+        let modes = modes.unsafelyUnwrapped
+        if modes == UnsafeRawPointer(name) { return true }
+        if Handle.kind(of: modes) == .string { return Self.names(Handle.storage(modes), name, isCommon: isCommon) }
+        let array: ArrayPointer = Handle.storage(modes)
+        for index in 0..<array.pointee.count {
+            let element = array[value: index]
+            if Handle.kind(of: element) == .string, Self.names(Handle.storage(element.unsafelyUnwrapped), name, isCommon: isCommon) {
+                return true
+            }
+        }
+        return false
+    }
+
+    @inline(__always)
+    private static func names(_ wanted: StringPointer, _ name: StringPointer, isCommon: Bool) -> Bool {
+        wanted.equals(name) || (isCommon && wanted.isCommonModes)
+    }
+
+    /// Calls `body` for each mode it names.
+    func forEachMode(_ body: (StringPointer) -> Void) {
+        guard let modes else { return }
+        if Handle.kind(of: modes) == .string { return body(Handle.storage(modes)) }
+        let array: ArrayPointer = Handle.storage(modes)
+        for index in 0..<array.pointee.count {
+            let element = array[value: index]
+            if Handle.kind(of: element) == .string { body(Handle.storage(element.unsafelyUnwrapped)) }
+        }
+    }
+
+    /// Keeps the modes as long as the request is queued. Any thread.
+    @inline(__always)
+    static func retain(modes: UnsafeRawPointer) {
+        Handle.header(modes).pointee.retain()
+    }
+
+    /// Any thread.
+    @inline(__always)
+    static func release(modes: UnsafeRawPointer) {
+        if Handle.kind(of: modes) == .string {
+            let string: StringPointer = Handle.storage(modes)
+            string.release()
+        } else {
+            let array: ArrayPointer = Handle.storage(modes)
+            array.release()
+        }
+    }
+}
+
+/// What only some requests have.
+struct PerformExtra: BitwiseCopyable {
+    let info: UnsafeMutableRawPointer?
+    /// Called with `info` once the function has been called or will never be.
+    let release: PerformRequest.Function?
+    /// Where somebody waits for it.
+    let ticket: PerformTicketPointer?
+}
+
+/// Where a thread waits until a loop has called its function. Shared by the two, freed by the last.
+struct PerformTicket: ~Copyable {
+    /// A `State`; also the futex word.
+    let state: Atomic<UInt32>
+    let holders: Atomic<UInt32>
+
+    /// How far the request is.
+    enum State: UInt32 {
+        case queued
+        case done
+        case cancelled
+        case loopIsGone
+    }
+}
+
+typealias PerformTicketPointer = UnsafeMutablePointer<PerformTicket>
+
+extension UnsafeMutablePointer where Pointee == PerformTicket {
+    /// Held by the waiter and the request. nil if out of memory.
+    static func create() -> PerformTicketPointer? {
+        guard let memory = malloc(MemoryLayout<PerformTicket>.size) else { return nil }
+        let ticket = memory.bindMemory(to: PerformTicket.self, capacity: 1)
+        ticket.initialize(to: PerformTicket(state: Atomic(0), holders: Atomic(2)))
+        return ticket
+    }
+
+    /// The request's holder says how it ended and lets go.
+    func finish(_ state: PerformTicket.State) {
+        pointee.state.store(state.rawValue, ordering: .releasing)
+        Futex.wake(pointee.state, count: 1)
+        letGo()
+    }
+
+    /// Sleeps until the request has ended or `deadline` has passed: then `.queued`.
+    func wait(until deadline: Instant) -> PerformTicket.State {
+        while true {
+            let state = PerformTicket.State(rawValue: pointee.state.load(ordering: .acquiring)).unsafelyUnwrapped
+            if state != .queued || Clock.now >= deadline { return state }
+            _ = Futex.wait(pointee.state, while: PerformTicket.State.queued.rawValue, until: deadline)
+        }
+    }
+
+    /// The last of the two frees it. Any thread.
+    func letGo() {
+        if pointee.holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { free(self) }
+    }
+}

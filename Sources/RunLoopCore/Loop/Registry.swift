@@ -1,0 +1,150 @@
+import CLinux
+import Synchronization
+
+/// Which loops there are: one for each thread that has used the library, made at the first use and taken apart
+/// when the thread ends.
+enum Registry {
+    private static let mutex = Mutex()
+    /// All that were ever made, whether they have a thread or not: items of ended threads go on using their locks. Sorted
+    /// by address, which is the order in which locks are taken. Guarded by `mutex`, as the next three.
+    private nonisolated(unsafe) static var loops = PlainList<RunLoopPointer>()
+    /// The memory of loops that nobody has any more. Never unmapped: see `Home`.
+    private nonisolated(unsafe) static var unused = PlainList<RunLoopPointer>()
+    private nonisolated(unsafe) static var main: RunLoopPointer?
+    /// In a child of fork() the thread that forked is the main thread, whatever the kernel's ids say.
+    private nonisolated(unsafe) static var mainIsForker = false
+
+    /// What the library asks of the process, once. False if it has no thread key left.
+    private static let isPrepared: Bool = {
+        guard Thread.prepareExit({ threadEnds($0) }) else { return false }
+        Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterForkInChild() })
+        return true
+    }()
+
+    /// The calling thread's loop, made at the first call; nil with errno if out of memory. Not async-signal-safe.
+    @inline(__always)
+    static var current: RunLoopPointer? {
+        if let home = HomePointer.current { return RunLoopPointer(home) }
+        return makeCurrent()
+    }
+
+    @inline(never)
+    private static func makeCurrent() -> RunLoopPointer? {
+        guard isPrepared else {
+            systemError = ENOMEM
+            return nil
+        }
+        mutex.lock()
+        defer { mutex.unlock() }
+        let isMain = !mainIsForker && Thread.isMain
+        guard let loop = isMain && main != nil ? main : makeLoop() else { return nil }
+        guard Thread.callAtExit(with: loop) else { return nil }
+        if isMain { main = loop }
+        Thread.slot = UnsafeMutableRawPointer(loop)
+        return loop
+    }
+
+    /// The loop of the process's first thread, made if that has not used the library yet; nil with errno if out of memory.
+    static var mainLoop: RunLoopPointer? {
+        if Thread.slot == nil && !mainIsForker && Thread.isMain { return current }
+        guard isPrepared else { return nil }
+        mutex.lock()
+        defer { mutex.unlock() }
+        if main == nil { main = makeLoop() }
+        return main
+    }
+
+    /// Under `mutex`.
+    private static func makeLoop() -> RunLoopPointer? {
+        guard loops.reserve(loops.count + 1), unused.reserve(loops.count + 1) else { return nil }
+        let loop: RunLoopPointer
+        if unused.count > 0 {
+            loop = unused[unused.count - 1]
+            loop.pointee.home.header.references.store(1, ordering: .relaxed)
+            loop.pointee.home.header.tag = Kind.runLoop.rawValue
+            unused.truncate(to: unused.count - 1)
+        } else {
+            guard let memory = aligned_alloc(64, (MemoryLayout<RunLoopStorage>.size + 63) & ~63) else { return nil }
+            loop = memory.bindMemory(to: RunLoopStorage.self, capacity: 1)
+            loop.initialize(to: RunLoopStorage())
+            var index = loops.count
+            while index > 0 && loops[index - 1] > loop { index -= 1 }
+            _ = loops.insert(loop, at: index)
+        }
+        guard loop.open() else {
+            _ = unused.append(loop)
+            return nil
+        }
+        return loop
+    }
+
+    /// The thread's loop is taken apart; whoever calls the library in this thread after this makes another one.
+    private static func threadEnds(_ slot: UnsafeMutableRawPointer?) {
+        guard let home = HomePointer.current, UnsafeMutableRawPointer(home) == slot else { return }
+        let loop = RunLoopPointer(home)
+        Thread.forbidCancellation()
+        loop.close()
+        loop.trimCaches()
+        Thread.slot = nil
+        // The main loop's handle is everybody's (RLRunLoopGetMain): it stays what it was, closed.
+        mutex.lock()
+        let isMain = main == loop
+        mutex.unlock()
+        if !isMain { loop.release() }
+    }
+
+    /// A loop without a thread and without references can be the next thread's.
+    fileprivate static func recycle(_ loop: RunLoopPointer) {
+        loop.pointee.home.header.tag = 0
+        mutex.lock()
+        _ = unused.append(loop)
+        mutex.unlock()
+    }
+
+    // MARK: fork
+
+    /// The forking thread takes every lock there is, so that the child finds nothing half done.
+    private static func beforeFork() {
+        mutex.lock()
+        for index in 0..<loops.count { loops[index].home.lockForFork() }
+        for index in 0..<loops.count { loops[index].inbox.lockForFork() }
+        InternedStrings.lockForFork()
+        Misuse.lockForFork()
+    }
+
+    private static func afterFork() {
+        Misuse.unlockAfterFork()
+        InternedStrings.unlockAfterFork()
+        for index in 0..<loops.count { loops[index].inbox.unlockAfterFork() }
+        for index in 0..<loops.count { loops[index].home.unlockAfterFork() }
+        mutex.unlock()
+    }
+
+    /// Only the forking thread lives on. Its loop goes on; the others are abandoned.
+    private static func afterForkInChild() {
+        Membarrier.registerAfterFork()
+        let survivor = HomePointer.current.map { RunLoopPointer($0) }
+        for index in 0..<loops.count where loops[index].pointee.isOpen {
+            if loops[index] == survivor { loops[index].survive() } else { loops[index].abandon() }
+        }
+        main = survivor
+        mainIsForker = survivor != nil
+        TimerStorage.slab.resetAfterFork()
+        TimerDetail.slab.resetAfterFork()
+        SourceStorage.slab.resetAfterFork()
+        Seat.slab.resetAfterFork()
+        ObserverStorage.slab.resetAfterFork()
+        afterFork()
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// RLRelease. Any thread. False if that was a reference nobody had: the thread keeps its loop.
+    @discardableResult
+    func release() -> Bool {
+        if pointee.home.header.releaseUnlessLast() { return true }
+        if locked({ pointee.isOpen }) { return false }
+        if pointee.home.header.release() { Registry.recycle(self) }
+        return true
+    }
+}

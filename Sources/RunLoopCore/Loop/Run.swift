@@ -1,0 +1,256 @@
+import Synchronization
+
+/// How a run ended, with the values of the public header.
+enum RunResult: Int32 {
+    case finished = 1
+    case stopped = 2
+    case timedOut = 3
+    case handledSource = 4
+}
+
+// Running a loop. Everything here is the loop's thread's, and calls user code.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// RLRunLoopRunInMode: one activation of the loop, perhaps inside others.
+    func run(in name: StringPointer, seconds: Double, returnAfterSourceHandled: Bool) -> RunResult {
+        if locked({ mode(named: name) }) == nil { makeModesOfRequests() }
+        guard !name.isCommonModes, let mode = locked({ mode(named: name) }), !isEmpty(mode), canListen(mode) else {
+            return .finished
+        }
+        if pointee.depth == 0 { Clock.lookAtBoth() }
+        let deadline = Instant.now(after: seconds)
+
+        let outer = enter(mode)
+        notify(mode, .entry)
+        let result = iterate(mode, until: deadline, onlyOne: returnAfterSourceHandled)
+        notify(mode, .exit)
+        leave(to: outer)
+        return result
+    }
+
+    /// The iteration, with the numbers of the guide. Steps 1 and 10 (telling observers of entry and exit) are `run`'s.
+    private func iterate(_ mode: ModePointer, until deadline: Instant, onlyOne: Bool) -> RunResult {
+        if isStopRequested { return .stopped }
+        while true {
+            // What a wake-up announced before this is seen by this pass; a stop, too, that came since the last one looked.
+            if takeWakeUp() && isStopRequested { return .stopped }
+
+            // 2, 3: tell observers that timers, then sources are about to be looked at.
+            notify(mode, .beforeTimers)
+            notify(mode, .beforeSources)
+
+            // 4: functions to be performed, signalled sources, and what those left to be performed.
+            var called = performFunctions(mode)
+            var handled = performSignalledSources(mode, onlyOne: onlyOne)
+            if handled { called = performFunctions(mode) || called }
+            forgetOldReports(mode, handled || called)
+
+            // 5 to 8: a ready descriptor goes to 9 at once; otherwise tell observers, sleep until a descriptor is ready,
+            // a timer is due, the deadline has come or somebody wakes the loop, and tell observers.
+            let isPolling = handled || deadline == .distantPast
+            if isPolling { poll(mode) } else if !hasReadyDescriptor(mode) { waitForEvents(mode, until: deadline) }
+
+            // 9: deliver what came: due timers, or a ready descriptor.
+            let served = deliver(mode)
+            if served && !onlyOne && deadline == .never { serveFurtherDescriptors(mode) }
+            handled = served || handled
+            if performFunctions(mode) { pointee.reports.drop() }
+
+            if handled && onlyOne { return .handledSource }
+            if hasPassed(deadline) { return .timedOut }
+            if isStopRequested { return .stopped }
+            if isEmpty(mode) { return .finished }
+        }
+    }
+
+    // MARK: entering and leaving
+
+    /// What an activation puts back when it ends.
+    struct OuterActivation {
+        var mode: ModePointer?
+        var stop: UInt32
+        var tookWake: Bool
+    }
+
+    /// A new activation becomes the innermost. A stop that came before belongs to the outer one, or to nobody.
+    private func enter(_ mode: ModePointer) -> OuterActivation {
+        let outer = OuterActivation(
+            mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake)
+        pointee.tookWake = false
+        pointee.depth += 1
+        pointee.reports.drop()
+        setCurrentMode(mode)
+        lock()
+        revisitSilentWatches(mode)
+        unlock()
+        return outer
+    }
+
+    /// The outer activation goes on. Its stop, if one was asked for, is put back; one that came for this activation too
+    /// late ends with it. A wake-up that this one took may have been for the outer mode: it is given on.
+    private func leave(to outer: OuterActivation) {
+        pointee.depth -= 1
+        pointee.reports.drop()
+        _ = pointee.stop.exchange(pointee.depth == 0 ? 0 : outer.stop, ordering: .acquiringAndReleasing)
+        if pointee.depth > 0 {
+            if pointee.tookWake || outer.stop != 0 { wakeUp() }
+            lock()
+            if let mode = outer.mode { revisitSilentWatches(mode) }
+            unlock()
+        } else {
+            restoreTimerSlack()
+        }
+        pointee.tookWake = outer.tookWake
+        setCurrentMode(outer.mode)
+    }
+
+    /// The name is for other threads; the mode lives as long as the loop.
+    private func setCurrentMode(_ mode: ModePointer?) {
+        pointee.currentMode = mode
+        pointee.currentModeName.store(UInt(bitPattern: mode?.pointee.name), ordering: .releasing)
+    }
+
+    /// Whether the mode has no descriptors, or the loop what it takes to wait for them; false with errno if that is not to be had.
+    private func canListen(_ mode: ModePointer) -> Bool { locked { portCount(mode) == 0 || pointee.poller.open() } }
+
+    private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 }
+
+    @inline(__always)
+    private func hasPassed(_ deadline: Instant) -> Bool {
+        if deadline == .never { return false }
+        return deadline == .distantPast || Clock.now >= deadline
+    }
+
+    // MARK: events
+
+    @inline(__always)
+    @discardableResult
+    private func takeWakeUp() -> Bool {
+        if !pointee.wake.takePending() { return false }
+        pointee.tookWake = true
+        return true
+    }
+
+    /// Looks for ready descriptors without sleeping.
+    @inline(__always)
+    private func poll(_ mode: ModePointer) {
+        takeWakeUp()
+        fetchReports(mode)
+    }
+
+    /// Reports of an earlier pass go on being delivered without another system call, as long as nobody but the sources
+    /// on descriptors has been called since: others may have read what is reported.
+    @inline(__always)
+    private func forgetOldReports(_ mode: ModePointer, _ called: Bool) {
+        if called || pointee.servedTimers || observes(mode, .beforeTimers, .beforeSources) { pointee.reports.drop() }
+    }
+
+    /// Whether step 9 can follow at once. Only a mode that somebody watches waiting needs the extra look: otherwise nobody
+    /// can tell it from going to sleep and waking at once.
+    @inline(__always)
+    private func hasReadyDescriptor(_ mode: ModePointer) -> Bool {
+        if !pointee.reports.isEmpty { return true }
+        guard observes(mode, .beforeWaiting, .afterWaiting) else { return false }
+        fetchReports(mode)
+        return !pointee.reports.isEmpty
+    }
+
+    @inline(__always)
+    private func fetchReports(_ mode: ModePointer) {
+        if !pointee.reports.isEmpty { return }
+        let target = locked { self.target(mode) }
+        if !target.isNothing { pointee.reports.wait(target, until: .distantPast) }
+    }
+
+    /// What to wait for in this mode. Under the lock.
+    @inline(__always)
+    private func target(_ mode: ModePointer) -> Reports.Target {
+        if pointee.mustRevisitSilent { revisitSilentWatches(mode) }
+        if portCount(mode) == 0 || !pointee.poller.open() { return .nothing }
+        if pointee.reports.takeBroken() {
+            pointee.poller.forgetDescriptors()
+            pointee.reports.reset()
+            revisitSilentWatches(mode)
+            if !pointee.poller.open() { return .nothing }
+        }
+        if pointee.reports.isHaunted() { pointee.poller.rebuild() }
+        return Reports.Target(
+            epoll: pointee.poller.epoll, alwaysReady: pointee.poller.hasAlwaysReady { isWanted($0, mode) })
+    }
+
+    /// Step 9. Timers and descriptors that are both ready take turns, so that neither starves the other.
+    @inline(__always)
+    private func deliver(_ mode: ModePointer) -> Bool {
+        if pointee.servedTimers {
+            pointee.servedTimers = false
+            if serveReadyDescriptor(mode) { return true }
+        }
+        if fireDueTimers(mode) {
+            pointee.servedTimers = true
+            return false
+        }
+        return serveReadyDescriptor(mode)
+    }
+
+    private func waitForEvents(_ mode: ModePointer, until deadline: Instant) {
+        notify(mode, .beforeWaiting)
+        while sleep(mode, until: deadline) == .again {}
+        notify(mode, .afterWaiting)
+    }
+
+    private enum Sleep { case over, again }
+
+    /// One sleep; `again` if it ended only because somebody changed what the loop may sleep for.
+    private func sleep(_ mode: ModePointer, until deadline: Instant) -> Sleep {
+        lock()
+        let target = self.target(mode)
+        let kickDescriptor = target.isNothing ? nil : pointee.poller.kickDescriptor
+        let timerLimit = Instant(nanoseconds: latestWake(mode))
+        let limit = Swift.min(deadline, timerLimit)
+        pointee.sleepLimit.store(limit.nanoseconds, ordering: .relaxed)
+        unlock()
+        defer { pointee.sleepLimit.store(0, ordering: .relaxed) }
+
+        if limit != .never {
+            if Clock.now >= limit {
+                if !target.isNothing { pointee.reports.wait(target, until: .distantPast) }
+                takeWakeUp()
+                return .over
+            }
+            // Nobody minds if a run ends 50 µs late; timers are for being on time.
+            if pointee.timerSlack == 0 && timerLimit < deadline { pointee.timerSlack = TimerSlack.sharpen() }
+        }
+        let spin = pointee.spinInterval.load(ordering: .relaxed)
+        if spin > 0 && Thread.maySpin { pointee.wake.spin(until: Swift.min(limit, Clock.now.advanced(by: spin))) }
+
+        if pointee.wake.goToSleep(inEpoll: kickDescriptor) {
+            if target.isNothing { pointee.wake.sleepOnWord(until: limit) } else { pointee.reports.wait(target, until: limit) }
+            let reason = pointee.wake.wakeFromSleep()
+            if reason != .nobody && !target.isNothing { pointee.reports.countKick() }
+            if limit != .never { Clock.lookAtBoth() }
+            return end(of: reason, limit)
+        }
+        return end(of: pointee.wake.wakeFromSleep(), limit)
+    }
+
+    private func end(of reason: WakeWord.Reason, _ limit: Instant) -> Sleep {
+        switch reason {
+        case .wokenUp:
+            pointee.tookWake = true
+            return .over
+        case .adjusted: return pointee.reports.isEmpty ? .again : .over
+        case .nobody: return isSleepOver(limit) ? .over : .again
+        }
+    }
+
+    /// A signal that the loop knows nothing of ends a system call early: that is no reason to pass.
+    private func isSleepOver(_ limit: Instant) -> Bool {
+        if !pointee.reports.isEmpty { return true }
+        return limit != .never && Clock.now >= limit
+    }
+
+    private func restoreTimerSlack() {
+        if pointee.timerSlack > 1 { TimerSlack.restore(pointee.timerSlack) }
+        pointee.timerSlack = 0
+    }
+}

@@ -1,0 +1,166 @@
+import CLinux
+import Synchronization
+
+// How a loop begins and ends with its thread.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// Makes an unused loop ready for a thread: the default mode, which is the first of the common ones. False if out of memory.
+    func open() -> Bool {
+        guard let mode = makeMode(named: ModeName.default), pointee.commonModes.insert(mode.pointee.number) else { return false }
+        pointee.isOpen = true
+        inbox.setOpen(true)
+        return true
+    }
+
+    /// The thread ends: sources are told (cancel), everything the loop had is let go, functions that wait are dropped.
+    /// Sources and timers stay valid and can be used in another loop. Calls user code.
+    func close() {
+        locked { pointee.isOpen = false }
+        inbox.setOpen(false)
+        abandonCalls()
+        while let source = locked({ anySource }) {
+            drop(source)
+            source.giveBack()
+        }
+        while let timer = locked({ anyTimer }) {
+            dismiss(timer)
+            timer.giveBack()
+        }
+        _ = cancelDelayed { _, _ in true }
+        while let observer = locked({ anyObserver }) { dismiss(observer) }
+        dropRequests()
+        lock()
+        pointee.currentModeName.store(0, ordering: .relaxed)
+        pointee.wake.reset()
+        pointee.poller.close(afterKicks: pointee.reports.kicks)
+        pointee.reports.reset()
+        freeModes()
+        unlock()
+        pointee.currentMode = nil
+        pointee.depth = 0
+        pointee.tookWake = false
+        pointee.servedTimers = false
+        pointee.timerPasses = 0
+        pointee.timerSlack = 0
+        pointee.stop.store(0, ordering: .relaxed)
+        pointee.spinInterval.store(0, ordering: .relaxed)
+        pointee.timerFloor = 0
+    }
+
+    /// Some source, with a reference for the caller.
+    private var anySource: SourcePointer? {
+        guard let seat = pointee.seats.any() else { return nil }
+        seat.pointee.source.pointee.item.object.retain()
+        return seat.pointee.source
+    }
+
+    /// Some timer, with a reference for the caller.
+    private var anyTimer: TimerPointer? {
+        for index in 0..<pointee.sets.count {
+            guard let timer = pointee.sets[index].pointee.timers.any else { continue }
+            timer.pointee.item.object.retain()
+            return timer
+        }
+        return nil
+    }
+
+    private func dismiss(_ timer: TimerPointer) {
+        let itemHome = timer.item.lock()
+        let isDead = itemHome == home && timer.pointee.set != nil && timer.leaveSet()
+        itemHome.unlock()
+        if isDead { timer.destroy() }
+    }
+
+    private var anyObserver: ObserverPointer? {
+        guard pointee.observers.count > 0 else { return nil }
+        let observer = pointee.observers[pointee.observers.count - 1]
+        observer.pointee.item.object.retain()
+        return observer
+    }
+
+    private func dismiss(_ observer: ObserverPointer) {
+        let itemHome = observer.item.lock()
+        let isDead = itemHome == home && observer.pointee.set != nil && leave(observer)
+        itemHome.unlock()
+        if isDead || observer.item.release() == .dead { observer.destroy() }
+    }
+
+    /// What was being called when the thread ended (pthread_exit or cancellation in a client's function) was not let go.
+    private func abandonCalls() {
+        lock()
+        let turns = take(&pointee.turns)
+        let firing = take(&pointee.firing)
+        let audience = take(&pointee.audience)
+        unlock()
+        for index in 0..<turns.count { letGo(abandoned: turns[index]) }
+        for index in 0..<firing.count {
+            let itemHome = firing[index].item.lock()
+            firing[index].pointee.item.clear(ItemHeader.firing)
+            let isDead =
+                (itemHome == home && firing[index].pointee.set != nil && firing[index].leaveSet())
+                || firing[index].item.unhold()
+            itemHome.unlock()
+            if isDead { firing[index].destroy() }
+        }
+        for index in 0..<audience.count {
+            let itemHome = audience[index].item.lock()
+            audience[index].pointee.item.clear(ItemHeader.firing)
+            let isDead = audience[index].item.unhold()
+            itemHome.unlock()
+            if isDead { audience[index].destroy() }
+        }
+    }
+
+    private func take<Element>(_ list: inout PlainList<Element>) -> PlainList<Element> {
+        var taken = PlainList<Element>()
+        swap(&taken, &list)
+        return taken
+    }
+
+    private func freeModes() {
+        for index in 0..<pointee.sets.count {
+            pointee.sets[index].deinitialize(count: 1)
+            free(pointee.sets[index])
+        }
+        for number in 0..<pointee.modes.count {
+            guard let mode = pointee.modes[number] else { continue }
+            mode.pointee.name.release()
+            mode.deinitialize(count: 1)
+            free(mode)
+        }
+        pointee.sets.discard()
+        pointee.modes.discard()
+        pointee.observers.discard()
+        pointee.held.discard()
+        pointee.commonSet = nil
+        pointee.commonModes = BitSet()
+        pointee.seats = SeatTable()
+    }
+
+    /// In a child of fork(): the thread of this loop does not exist there. What it was doing will never be finished, and
+    /// nobody is told.
+    func abandon() {
+        pointee.isOpen = false
+        inbox.pointee.abandon()
+        pointee.wake.reset()
+        pointee.currentModeName.store(0, ordering: .relaxed)
+        pointee.poller.detachAfterFork()
+    }
+
+    /// In a child of fork(): this loop's thread is the one that lives on, with kernel objects of its own.
+    func survive() {
+        pointee.poller.detachAfterFork()
+        pointee.reports.reset()
+        pointee.mustRevisitSilent = true
+        pointee.wake.leavePending()
+    }
+
+    /// Gives the thread's spare memory to the others.
+    func trimCaches() {
+        TimerStorage.slab.trim(&pointee.home.timers)
+        TimerDetail.slab.trim(&pointee.home.timerDetails)
+        SourceStorage.slab.trim(&pointee.home.sources)
+        Seat.slab.trim(&pointee.home.seats)
+        ObserverStorage.slab.trim(&pointee.home.observers)
+    }
+}

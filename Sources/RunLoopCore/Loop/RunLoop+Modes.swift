@@ -1,0 +1,223 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// Modes, and the sets of modes that items are queued by. All under the loop's lock; no user code.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// The mode of this name, nil if the loop has none. O(number of modes), O(1) for the default mode's constant.
+    @inline(__always)
+    func mode(named name: StringPointer) -> ModePointer? {
+        for number in 1..<Swift.max(pointee.modes.count, 1) {
+            if let mode = pointee.modes[number], mode.pointee.name.equals(name) { return mode }
+        }
+        return nil
+    }
+
+    /// The mode of this name, made if need be; nil if out of memory.
+    func makeMode(named name: StringPointer) -> ModePointer? {
+        if let known = mode(named: name) { return known }
+        guard pointee.modes.reserve(pointee.modes.count + 2), let memory = malloc(MemoryLayout<Mode>.size) else { return nil }
+        if pointee.modes.count == 0 { _ = pointee.modes.append(nil) }
+        let mode = memory.bindMemory(to: Mode.self, capacity: 1)
+        name.retain()
+        mode.initialize(to: Mode(name: name, number: pointee.modes.count))
+        _ = pointee.modes.append(mode)
+        return mode
+    }
+
+    /// What a mode argument stands for.
+    enum ModeChoice {
+        /// kRLRunLoopCommonModes.
+        case common
+        case mode(ModePointer)
+        /// There is no such mode (and none was to be made, or out of memory).
+        case none
+    }
+
+    /// Any mode argument; `make`: a mode that does not exist comes into being.
+    @inline(__always)
+    func choose(_ name: StringPointer, make: Bool) -> ModeChoice {
+        if pointee.modes.count > 1, let first = pointee.modes[1], first.pointee.name == name { return .mode(first) }
+        if name.isCommonModes { return .common }
+        guard let mode = make ? makeMode(named: name) : mode(named: name) else { return .none }
+        return .mode(mode)
+    }
+
+    /// Whether an item in `set` is in the chosen mode; for the common modes: whether it was added to them.
+    @inline(__always)
+    func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
+        guard let set else { return false }
+        return switch choice {
+        case .common: set.pointee.modes.contains(ModeSet.common)
+        case .mode(let mode): set == mode.pointee.soleSet || set.pointee.modes.contains(mode.pointee.number)
+        case .none: false
+        }
+    }
+
+    // MARK: sets
+
+    /// The set for an item that is in `old` and is added to the chosen mode; nil if out of memory.
+    @inline(__always)
+    func set(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
+        if old == nil {
+            switch choice {
+            case .mode(let mode): if let sole = mode.pointee.soleSet { return sole }
+            case .common: if let common = pointee.commonSet { return common }
+            case .none: return nil
+            }
+        }
+        return makeSet(adding: choice, to: old)
+    }
+
+    @inline(never)
+    private func makeSet(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
+        var modes = BitSet()
+        if let old, !modes.formUnion(old.pointee.modes) { return nil }
+        switch choice {
+        case .mode(let mode): if !modes.insert(mode.pointee.number) { return nil }
+        case .common: if !modes.formUnion(pointee.commonModes) || !modes.insert(ModeSet.common) { return nil }
+        case .none: return nil
+        }
+        guard let set = intern(modes) else { return nil }
+        if old == nil {
+            switch choice {
+            case .mode(let mode): mode.pointee.soleSet = set
+            default: pointee.commonSet = set
+            }
+        }
+        return set
+    }
+
+    /// What is left of a membership from which a mode was taken.
+    enum Remainder {
+        case nothing
+        case set(ModeSetPointer)
+        case outOfMemory
+    }
+
+    /// The set for an item that is in `old` and is removed from the chosen mode.
+    func set(removing choice: ModeChoice, from old: ModeSetPointer) -> Remainder {
+        if case .mode(let mode) = choice, mode.pointee.soleSet == old { return .nothing }
+        var modes = BitSet()
+        if !modes.formUnion(old.pointee.modes) { return .outOfMemory }
+        switch choice {
+        case .mode(let mode): modes.remove(mode.pointee.number)
+        case .common:
+            modes.subtract(pointee.commonModes)
+            modes.remove(ModeSet.common)
+        case .none: break
+        }
+        if modes.isEmpty { return .nothing }
+        guard let set = intern(modes) else { return .outOfMemory }
+        return .set(set)
+    }
+
+    /// The one set of exactly these modes. O(number of sets).
+    private func intern(_ modes: consuming BitSet) -> ModeSetPointer? {
+        for index in 0..<pointee.sets.count where pointee.sets[index].pointee.modes.equals(modes) { return pointee.sets[index] }
+        guard pointee.sets.reserve(pointee.sets.count + 1), let memory = malloc(MemoryLayout<ModeSet>.size) else { return nil }
+        for number in 1..<pointee.modes.count where modes.contains(number) {
+            if let mode = pointee.modes[number], !mode.pointee.sets.reserve(mode.pointee.sets.count + 1) {
+                free(memory)
+                return nil
+            }
+        }
+        let set = memory.bindMemory(to: ModeSet.self, capacity: 1)
+        set.initialize(to: ModeSet(modes: modes))
+        _ = pointee.sets.append(set)
+        for number in 1..<pointee.modes.count where set.pointee.modes.contains(number) {
+            if let mode = pointee.modes[number] { _ = mode.pointee.sets.append(set) }
+        }
+        return set
+    }
+
+    /// Adds `mode` to the common modes: every set whose items were added to those has it from now on.
+    /// False if it was a member already, or out of memory.
+    func makeCommon(_ mode: ModePointer) -> Bool {
+        if pointee.commonModes.contains(mode.pointee.number) { return false }
+        guard mode.pointee.sets.reserve(mode.pointee.sets.count + pointee.sets.count),
+            pointee.commonModes.insert(mode.pointee.number)
+        else { return false }
+        for index in 0..<pointee.sets.count {
+            let set = pointee.sets[index]
+            guard set.pointee.modes.contains(ModeSet.common), !set.pointee.modes.contains(mode.pointee.number) else { continue }
+            if set.pointee.modes.insert(mode.pointee.number) { _ = mode.pointee.sets.append(set) }
+        }
+        if pointee.commonSet == nil { _ = set(adding: .common, to: nil) }
+        pointee.mustRevisitSilent = true
+        updateObservedActivities()
+        return true
+    }
+
+    /// Whether nothing can ever happen in the mode: no source, no timer, no function waiting to be performed
+    /// in it. Observers alone do not count. O(number of sets of the mode). The loop's thread.
+    func isEmpty(_ mode: ModePointer) -> Bool {
+        locked {
+            for index in 0..<mode.pointee.sets.count {
+                let set = mode.pointee.sets[index]
+                if set.pointee.sourceCount > 0 || set.pointee.timerCount > 0 { return false }
+            }
+            return !hasFunctions(for: mode)
+        }
+    }
+
+    /// How many descriptors the mode listens to, or more. O(number of sets of the mode).
+    @inline(__always)
+    func portCount(_ mode: ModePointer) -> Int {
+        var count = 0
+        for index in 0..<mode.pointee.sets.count { count &+= mode.pointee.sets[index].pointee.portCount }
+        return count
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == StringStorage {
+    /// Whether this is the name that stands for the common modes. One compare for all names of another length.
+    @inline(__always)
+    var isCommonModes: Bool { equals(ModeName.common) }
+}
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// RLRunLoopCopyAllModes: an array the caller owns; nil with errno if out of memory. Any thread.
+    func copyModeNames() -> ArrayPointer? {
+        makeModesOfRequests()
+        var names = PlainList<UnsafeRawPointer?>()
+        let hasAll = locked { () -> Bool in
+            guard names.reserve(pointee.modes.count) else { return false }
+            for number in 1..<Swift.max(pointee.modes.count, 1) {
+                guard let mode = pointee.modes[number] else { continue }
+                mode.pointee.name.retain()
+                _ = names.append(UnsafeRawPointer(mode.pointee.name))
+            }
+            return true
+        }
+        let array = hasAll ? ArrayPointer.create(names.elements, count: names.count, .ofObjects) : nil
+        for index in 0..<names.count { (Handle.storage(names[index].unsafelyUnwrapped) as StringPointer).release() }
+        return array
+    }
+
+    /// RLRunLoopAddCommonMode. Any thread; calls schedule of the sources that are in the common modes.
+    func addCommonMode(_ name: StringPointer) {
+        var joining = PlainList<SourcePointer>()
+        let mode = locked { () -> ModePointer? in
+            guard pointee.isOpen, let mode = makeMode(named: name), makeCommon(mode) else { return nil }
+            pointee.seats.forEach { seat in
+                guard let set = seat.pointee.set, set.pointee.modes.contains(ModeSet.common),
+                    seat.pointee.source.pointee.context.schedule != nil, joining.append(seat.pointee.source)
+                else { return }
+                seat.pointee.source.pointee.item.object.retain()
+            }
+            return mode
+        }
+        guard mode != nil else { return }
+        if !isCurrent { pointee.wake.adjust() }
+        for index in 0..<joining.count {
+            let source = joining[index]
+            if let schedule = source.pointee.context.schedule {
+                RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(
+                    schedule, source.pointee.context.info, handle, name.handle)
+            }
+            source.giveBack()
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Synchronization
+
+// Observers in a loop. They are few: one sorted list for all modes, and per mode a mask that tells whether it is
+// worth a look.
+
+/// The stations of an iteration, with the values of the public header.
+enum Activity: UInt {
+    case entry = 1
+    case beforeTimers = 2
+    case beforeSources = 4
+    case beforeWaiting = 32
+    case afterWaiting = 64
+    case exit = 128
+}
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// Tells the mode's observers of an activity, by order. One load if none wants it. The loop's thread; calls user code.
+    @inline(__always)
+    func notify(_ mode: ModePointer, _ activity: Activity) {
+        if mode.pointee.observedActivities.load(ordering: .relaxed) & activity.rawValue != 0 { callObservers(mode, activity) }
+    }
+
+    /// Whether some observer of the mode wants one of two activities. One load. The loop's thread.
+    @inline(__always)
+    func observes(_ mode: ModePointer, _ either: Activity, _ or: Activity) -> Bool {
+        mode.pointee.observedActivities.load(ordering: .relaxed) & (either.rawValue | or.rawValue) != 0
+    }
+
+    /// All that want it when it begins are called, those removed meanwhile too, those invalidated not (as CFRunLoop does).
+    @inline(never)
+    private func callObservers(_ mode: ModePointer, _ activity: Activity) {
+        lock()
+        let first = pointee.audience.count
+        for index in 0..<pointee.observers.count {
+            let observer = pointee.observers[index]
+            guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(ItemHeader.firing),
+                contains(observer.pointee.set, .mode(mode)), pointee.audience.append(observer)
+            else { continue }
+            observer.item.hold()
+        }
+        let last = pointee.audience.count
+        // By index: a nested run puts its own behind these and takes them away again.
+        for index in first..<last {
+            let observer = pointee.audience[index]
+            unlock()
+            call(observer, activity)
+            lock()
+        }
+        pointee.audience.truncate(to: first)
+        unlock()
+    }
+
+    /// Calls one observer that is held for it, if it is still valid, and lets go of it.
+    private func call(_ observer: ObserverPointer, _ activity: Activity) {
+        var home = observer.item.lock()
+        if observer.pointee.item.has(ItemHeader.valid), !observer.pointee.item.has(ItemHeader.firing) {
+            observer.pointee.item.set(ItemHeader.firing)
+            let info = observer.pointee.context.info
+            home.unlock()
+            RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
+                observer.pointee.callout, observer.handle, activity.rawValue, info)
+            if !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
+            home = observer.item.lock()
+            observer.pointee.item.clear(ItemHeader.firing)
+        }
+        let isDead = observer.item.unhold()
+        let owed = observer.pointee.owedRelease
+        observer.pointee.owedRelease = nil
+        home.unlock()
+        if let owed { observer.pointee.context.released(owed) }
+        if isDead { observer.destroy() }
+    }
+
+    /// RLRunLoopAddObserver. O(number of observers). Any thread.
+    func add(_ observer: ObserverPointer, in name: StringPointer) {
+        let itemHome = observer.item.lock(and: home)
+        defer { ItemPointer.unlockBoth(itemHome, home) }
+        guard observer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
+        if itemHome != home {
+            if observer.pointee.set != nil { return }
+            observer.pointee.item.moveHome(to: home)
+        }
+        let choice = choose(name, make: true)
+        if contains(observer.pointee.set, choice) { return }
+        guard let new = set(adding: choice, to: observer.pointee.set) else { return }
+        if observer.pointee.set == nil {
+            guard pointee.observers.insert(observer, at: indexBehind(observer.pointee.order)) else { return }
+            observer.item.hold()
+            observer.pointee.item.set(ItemHeader.bound)
+        }
+        observer.pointee.set = new
+        updateObservedActivities()
+    }
+
+    private func indexBehind(_ order: Int) -> Int {
+        var index = pointee.observers.count
+        while index > 0 && pointee.observers[index - 1].pointee.order > order { index -= 1 }
+        return index
+    }
+
+    /// RLRunLoopRemoveObserver. O(number of observers). Any thread.
+    func remove(_ observer: ObserverPointer, from name: StringPointer) {
+        let itemHome = observer.item.lock()
+        var isDead = false
+        if itemHome == home, let old = observer.pointee.set {
+            let choice = choose(name, make: false)
+            if contains(old, choice) {
+                switch set(removing: choice, from: old) {
+                case .nothing: isDead = leave(observer)
+                case .set(let new):
+                    observer.pointee.set = new
+                    updateObservedActivities()
+                case .outOfMemory: break
+                }
+            }
+        }
+        itemHome.unlock()
+        if isDead { observer.destroy() }
+    }
+
+    /// Takes an observer of this loop out of it. Under the lock; true if it is to be destroyed after unlocking.
+    func leave(_ observer: ObserverPointer) -> Bool {
+        for index in 0..<pointee.observers.count where pointee.observers[index] == observer {
+            pointee.observers.remove(at: index)
+            break
+        }
+        observer.pointee.set = nil
+        observer.pointee.item.clear(ItemHeader.bound)
+        updateObservedActivities()
+        return observer.item.unhold()
+    }
+
+    /// RLRunLoopContainsObserver. Any thread.
+    func contains(_ observer: ObserverPointer, in name: StringPointer) -> Bool {
+        let itemHome = observer.item.lock()
+        defer { itemHome.unlock() }
+        return itemHome == home && contains(observer.pointee.set, choose(name, make: false))
+    }
+
+    /// O(modes × observers). Under the lock.
+    func updateObservedActivities() {
+        for number in 1..<Swift.max(pointee.modes.count, 1) {
+            guard let mode = pointee.modes[number] else { continue }
+            var activities: UInt = 0
+            for index in 0..<pointee.observers.count where contains(pointee.observers[index].pointee.set, .mode(mode)) {
+                activities |= pointee.observers[index].pointee.activities
+            }
+            mode.pointee.observedActivities.store(activities, ordering: .relaxed)
+        }
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == ObserverStorage {
+    /// RLRunLoopObserverInvalidate. O(number of observers). Any thread; calls the context's release.
+    func invalidate() {
+        let home = item.lock()
+        guard pointee.item.has(ItemHeader.valid) else { return home.unlock() }
+        pointee.item.clear(ItemHeader.valid)
+        var context = pointee.context
+        pointee.context.info = nil
+        if pointee.item.has(ItemHeader.firing) && Thread.slot != UnsafeMutableRawPointer(home) {
+            pointee.owedRelease = context.info
+            context = .empty
+        }
+        let isDead = pointee.set != nil && RunLoopPointer(home).leave(self)
+        home.unlock()
+        context.released(context.info)
+        if isDead { destroy() }
+    }
+}

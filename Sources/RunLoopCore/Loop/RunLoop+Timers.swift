@@ -1,0 +1,244 @@
+import Synchronization
+
+// Timers in a loop.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// RLRunLoopAddTimer. O(log n); reads no clock. Any thread. errno on failure.
+    @inline(__always)
+    func add(_ timer: TimerPointer, in name: StringPointer) {
+        if timer.pointee.item.home != home { return addForeign(timer, in: name) }
+        let itemHome = timer.item.lock()
+        if itemHome == home {
+            addLocked(timer, in: name)
+            home.unlock()
+        } else {
+            itemHome.unlock()
+            addForeign(timer, in: name)
+        }
+    }
+
+    /// A timer that another thread made or had: it moves here, if it is in no other loop.
+    @inline(never)
+    private func addForeign(_ timer: TimerPointer, in name: StringPointer) {
+        let itemHome = timer.item.lock(and: home)
+        if itemHome != home && timer.pointee.set == nil && pointee.isOpen {
+            timer.pointee.item.moveHome(to: home)
+        }
+        if timer.pointee.item.home == home { addLocked(timer, in: name) }
+        ItemPointer.unlockBoth(itemHome, home)
+    }
+
+    @inline(__always)
+    private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
+        guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
+        let choice = choose(name, make: true)
+        let old = timer.pointee.set
+        if contains(old, choice) { return }
+        guard let new = set(adding: choice, to: old), new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { return }
+        if let old {
+            old.pointee.timers.remove(timer)
+            old.pointee.timerCount -= 1
+        } else {
+            timer.item.hold()
+            timer.pointee.item.set(ItemHeader.bound)
+        }
+        timer.pointee.set = new
+        new.pointee.timerCount += 1
+        enqueue(timer)
+    }
+
+    /// Queues a timer of this loop in its set, unless it is firing (then that does it at the end). Under the lock.
+    @inline(__always)
+    func enqueue(_ timer: TimerPointer) {
+        guard let set = timer.pointee.set, !timer.pointee.item.has(ItemHeader.firing) else { return }
+        let deadline = behindFloor(timer.deadline)
+        _ = set.pointee.timers.insert(timer, at: deadline)
+        adjustSleep(for: deadline)
+    }
+
+    /// Puts a queued timer of this loop where its new deadline belongs; waking the loop is the caller's. Under the lock.
+    @inline(__always)
+    func move(_ timer: TimerPointer) {
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.move(timer, to: behindFloor(timer.deadline))
+    }
+
+    /// What is set in a timer pass waits for the next one, even if it is past; several keep the order in which they came.
+    @inline(__always)
+    private func behindFloor(_ deadline: UInt64) -> UInt64 {
+        if pointee.timerPasses == 0 || deadline >= pointee.timerFloor { return deadline }
+        pointee.timerFloor &+= 1
+        return pointee.timerFloor
+    }
+
+    /// RLRunLoopRemoveTimer. O(log n). Any thread.
+    func remove(_ timer: TimerPointer, from name: StringPointer) {
+        let itemHome = timer.item.lock()
+        guard itemHome == home, let old = timer.pointee.set else { return itemHome.unlock() }
+        let choice = choose(name, make: false)
+        var isDead = false
+        if contains(old, choice) {
+            switch set(removing: choice, from: old) {
+            case .nothing: isDead = timer.leaveSet()
+            case .set(let new):
+                guard new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { break }
+                old.pointee.timers.remove(timer)
+                old.pointee.timerCount -= 1
+                timer.pointee.set = new
+                new.pointee.timerCount += 1
+                enqueue(timer)
+            case .outOfMemory: break
+            }
+        }
+        home.unlock()
+        if isDead { timer.destroy() }
+    }
+
+    /// RLRunLoopContainsTimer. Any thread.
+    func contains(_ timer: TimerPointer, in name: StringPointer) -> Bool {
+        let itemHome = timer.item.lock()
+        defer { itemHome.unlock() }
+        return itemHome == home && contains(timer.pointee.set, choose(name, make: false))
+    }
+
+    /// RLRunLoopGetNextTimerFireDate: 0 if the mode has no timer. O(number of sets). Any thread.
+    func nextFireDate(in name: StringPointer) -> Double {
+        locked {
+            guard case .mode(let mode) = choose(name, make: false), let first = firstTimer(mode) else { return 0 }
+            return first.timer.pointee.date
+        }
+    }
+
+    /// The mode's timer with the earliest deadline. O(number of sets). Under the lock.
+    @inline(__always)
+    func firstTimer(_ mode: ModePointer) -> (timer: TimerPointer, deadline: UInt64)? {
+        var earliest: (timer: TimerPointer, deadline: UInt64)?
+        for index in 0..<mode.pointee.sets.count {
+            guard let first = mode.pointee.sets[index].pointee.timers.first else { continue }
+            if earliest == nil || first.deadline < earliest.unsafelyUnwrapped.deadline { earliest = first }
+        }
+        return earliest
+    }
+
+    /// How long the mode's timers let the loop sleep. O(number of sets). Under the lock.
+    func latestWake(_ mode: ModePointer) -> UInt64 {
+        var latest = UInt64.max
+        for index in 0..<mode.pointee.sets.count { latest = Swift.min(latest, mode.pointee.sets[index].pointee.timers.latestWake) }
+        return latest
+    }
+
+    /// Fires what is due, by date; true if there was anything. Timers that become due or are added meanwhile wait
+    /// for the next time. The loop's thread; calls user code.
+    func fireDueTimers(_ mode: ModePointer) -> Bool {
+        lock()
+        guard let first = firstTimer(mode) else {
+            unlock()
+            return false
+        }
+        let now = Clock.now.nanoseconds
+        if first.deadline > now {
+            unlock()
+            return false
+        }
+        pointee.timerFloor = Swift.max(pointee.timerFloor, now &+ 1)
+        pointee.timerPasses += 1
+        while let first = firstTimer(mode), first.deadline <= now { fire(first.timer) }
+        pointee.timerPasses -= 1
+        unlock()
+        return true
+    }
+
+    /// Fires one timer of this loop. Under the lock, which it gives back meanwhile.
+    @inline(__always)
+    private func fire(_ timer: TimerPointer) {
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
+        guard pointee.firing.append(timer) else { return postpone(timer) }
+        timer.pointee.item.set(ItemHeader.firing)
+        timer.item.hold()
+        let date = timer.pointee.date
+        let grid = timer.pointee.detail?.pointee.gridDeadline ?? 0
+        let callout = timer.pointee.callout
+        let info = timer.pointee.info
+        let repeats = timer.pointee.item.has(ItemHeader.repeats)
+        if let detail = timer.pointee.detail, detail.pointee.context.retain != nil {
+            callRetaining(timer, detail.pointee.context, info, repeats)
+        } else {
+            unlock()
+            RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
+            if !repeats { timer.invalidate() }
+        }
+        finishFiring(timer, date, grid)
+    }
+
+    /// Out of memory: it will be due again in the next pass.
+    private func postpone(_ timer: TimerPointer) { enqueue(timer) }
+
+    /// As CFRunLoop does it: a context with a retain function is retained for each call.
+    @inline(never)
+    private func callRetaining(_ timer: TimerPointer, _ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
+        var context = context
+        context.info = info
+        unlock()
+        let retained = context.retained()
+        RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
+        if !repeats { timer.invalidate() }
+        context.released(retained)
+    }
+
+    /// The timer's function has returned: goes on with its grid, unless the function set another date. The timer may
+    /// have moved to another loop meanwhile. Takes the lock of this loop again.
+    @inline(__always)
+    private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64) {
+        let itemHome = timer.item.lock()
+        var movedAway = false
+        timer.pointee.item.clear(ItemHeader.firing)
+        if timer.pointee.item.has(ItemHeader.valid) {
+            if timer.pointee.date == date, timer.pointee.detail?.pointee.gridDeadline == grid { timer.advanceGrid(past: Clock.now) }
+            RunLoopPointer(itemHome).enqueue(timer)
+        }
+        if itemHome == home { pointee.firing.truncate(to: pointee.firing.count - 1) } else { movedAway = true }
+        let isDead = timer.item.unhold()
+        let owed = timer.pointee.detail.flatMap { $0.pointee.owesRelease ? $0.pointee.context : nil }
+        if itemHome == home && !isDead && owed == nil { return }
+        timer.pointee.detail?.pointee.owesRelease = false
+        itemHome.unlock()
+        if let owed { owed.released(owed.info) }
+        if isDead { timer.destroy() }
+        lock()
+        if movedAway { pointee.firing.truncate(to: pointee.firing.count - 1) }
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == TimerStorage {
+    /// RLRunLoopTimerSetNextFireDate. O(log n). Any thread; another than the loop's wakes it for a pass, as in
+    /// CFRunLoop. A one-shot timer that fires ends all the same.
+    func setNextFireDate(_ date: Double) {
+        let home = item.lock()
+        defer { home.unlock() }
+        guard pointee.item.has(ItemHeader.valid) else { return }
+        setDate(date)
+        if pointee.set != nil && !pointee.item.has(ItemHeader.firing) {
+            let loop = RunLoopPointer(home)
+            loop.move(self)
+            if !loop.isCurrent { loop.wakeUp() }
+        }
+    }
+
+    /// RLRunLoopTimerSetTolerance. O(log n). Any thread. False if out of memory.
+    func setTolerance(_ seconds: Double) -> Bool {
+        let home = item.lock()
+        defer { home.unlock() }
+        guard pointee.item.has(ItemHeader.valid) else { return true }
+        if pointee.detail == nil {
+            if seconds <= 0 { return true }
+            guard makeDetail() else { return false }
+        }
+        let detail = pointee.detail.unsafelyUnwrapped
+        pointee.set?.pointee.timers.remove(self)
+        let before = detail.pointee.tolerance
+        detail.pointee.tolerance = detail.pointee.interval > 0 ? Swift.min(seconds, detail.pointee.interval / 2) : seconds
+        let hasRoom = pointee.set.map { $0.pointee.timers.reserve($0.pointee.timerCount, for: self) } ?? true
+        if !hasRoom { detail.pointee.tolerance = before }
+        RunLoopPointer(home).enqueue(self)
+        return hasRoom
+    }
+}

@@ -1,0 +1,148 @@
+import CLinux
+import Synchronization
+
+/// RLRunLoop: one per thread that uses the library. The files `RunLoop+….swift` are its facets, `Run.swift` its heart.
+///
+/// Each variable says who may touch it. "Under the lock" is `home.lock`, which costs the loop's own thread two
+/// plain stores. The memory is never given back (see `Registry`): a signaller that is late, or a client with
+/// an old handle, reads a loop without a thread, on which nothing has any effect.
+struct RunLoopStorage: ObjectStorage, ~Copyable {
+    static var kind: Kind { .runLoop }
+
+    /// First: a loop and its Home have one address.
+    var home = Home()
+
+    // Any thread; each on lines of its own.
+    private let apartFromHome = CacheLine()
+    let wake = WakeWord()
+    /// 1: the innermost activation is to end. `Run.swift`.
+    let stop = Atomic<UInt32>(0)
+    let board = SignalBoard()
+    private let apartFromBoard = CacheLine()
+    var inbox = PerformInbox()
+    private let apartFromInbox = CacheLine()
+    /// Until when the loop sleeps, in nanoseconds: a timer that is due earlier has to make it look again. 0 while it
+    /// is awake. Written by the loop under the lock.
+    let sleepLimit = Atomic<UInt64>(0)
+    /// Nanoseconds.
+    let spinInterval = Atomic<UInt64>(0)
+    /// The name of the mode that runs, for other threads: a StringPointer or 0. Written by the loop.
+    let currentModeName = Atomic<UInt>(0)
+
+    // Under the lock.
+    /// False once the thread has ended.
+    var isOpen = false
+    /// By number; 0, the pretended common mode, is nil. Grows only.
+    var modes = PlainList<ModePointer?>()
+    var commonModes = BitSet()
+    var sets = PlainList<ModeSetPointer>()
+    /// The set of items that were added to the common modes and to nothing else.
+    var commonSet: ModeSetPointer?
+    /// By order, then arrival.
+    var observers = PlainList<ObserverPointer>()
+    var seats = SeatTable()
+    var poller = Poller()
+    /// A mode may now want watches that are silent.
+    var mustRevisitSilent = false
+    /// Functions to be performed that the mode so far did not match.
+    var held = PlainList<PerformRequest>()
+    var delayed: DelayedPerformPointer?
+
+    // The loop's thread, while it runs.
+    var reports = Reports()
+    var currentMode: ModePointer?
+    var depth = 0
+    /// A wake-up was taken by the innermost activation.
+    var tookWake = false
+    /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
+    /// set in it. Under the lock.
+    var timerFloor: UInt64 = 0
+    /// Timers were served last, so ready descriptors go first.
+    var servedTimers = false
+    /// How many reports were served: a stamp for the sources on one descriptor that have had theirs. Under the lock.
+    var serving: UInt32 = 0
+    /// The sources whose turn it is, of the batches that are under way, one in another. Under the lock.
+    var turns = PlainList<Turn>()
+    /// How many timer passes are under way, one in another. Under the lock.
+    var timerPasses = 0
+    /// `SharedSignals` as last looked at.
+    var sharedSignalsSeen: UInt32 = 0
+    /// To be given back when the outermost run ends; 0 for nothing.
+    var timerSlack: UInt = 0
+    /// The batches of functions that are being called, one in another. Under the lock.
+    var batches = PlainList<PerformBatch>()
+    /// The timers whose functions are running, one in another. Under the lock.
+    var firing = PlainList<TimerPointer>()
+    /// The observers that are to be told, of the activities under way, one in another; held. Under the lock.
+    var audience = PlainList<ObserverPointer>()
+}
+
+typealias RunLoopPointer = UnsafeMutablePointer<RunLoopStorage>
+
+/// A mode of one loop. Lives as long as the loop has a thread.
+struct Mode: ~Copyable {
+    /// Retained.
+    let name: StringPointer
+    let number: Int
+    /// The sets that contain it. Under the lock.
+    var sets = PlainList<ModeSetPointer>()
+    /// The set of items that are in this mode only. Under the lock.
+    var soleSet: ModeSetPointer?
+    /// All activities that some observer of the mode wants. Written under the lock, read by the loop.
+    let observedActivities = Atomic<UInt>(0)
+}
+
+typealias ModePointer = UnsafeMutablePointer<Mode>
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    @inline(__always)
+    var home: HomePointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Home.self) }
+
+    /// The loop whose Home this is: every Home is the beginning of a loop.
+    @inline(__always)
+    init(_ home: HomePointer) { self = UnsafeMutableRawPointer(home).assumingMemoryBound(to: RunLoopStorage.self) }
+
+    /// Where it lies, without the claim that nobody else uses it that an inout argument would make.
+    @inline(__always)
+    var inbox: UnsafeMutablePointer<PerformInbox> {
+        let place: UnsafePointer<PerformInbox> = withUnsafePointer(to: pointee.inbox) { $0 }
+        return UnsafeMutablePointer<PerformInbox>(mutating: place)
+    }
+
+    /// See `HomePointer.lock`.
+    @inline(__always)
+    func lock() { home.lock() }
+
+    /// The thread that called `lock`.
+    @inline(__always)
+    func unlock() { home.unlock() }
+
+    @inline(__always)
+    var isCurrent: Bool { Thread.slot == UnsafeMutableRawPointer(self) }
+
+    /// Runs `body` under the lock. It must not call user code.
+    @inline(__always)
+    func locked<Result>(_ body: () -> Result) -> Result {
+        lock()
+        let result = body()
+        unlock()
+        return result
+    }
+
+    /// RLRunLoopWakeUp. One atomic exchange; one system call if the loop sleeps. Any thread, async-signal-safe.
+    @inline(__always)
+    func wakeUp() { pointee.wake.wakeUp() }
+
+    /// RLRunLoopStop: the innermost activation returns as soon as its pass is over. Any thread, async-signal-safe.
+    func requestStop() {
+        pointee.stop.store(1, ordering: .releasing)
+        pointee.wake.wakeUp()
+    }
+
+    /// The loop looks again how long it may sleep, if `deadline` is before what it sleeps for. Any thread,
+    /// under the lock or after the change that concerns it.
+    @inline(__always)
+    func adjustSleep(for deadline: UInt64) {
+        if !isCurrent && deadline < pointee.sleepLimit.load(ordering: .relaxed) { pointee.wake.adjust() }
+    }
+}

@@ -1,0 +1,57 @@
+/// The one place where a C handle becomes one of our objects, and back.
+enum Handle {
+    /// The object behind `handle` if it is of the wanted kind; otherwise nil, and one diagnostic.
+    /// One load. Any thread. Calls the client's error handler if there is something to report.
+    @inline(__always)
+    static func borrow<Storage: ObjectStorage & ~Copyable>(
+        _ handle: OpaquePointer?, _ function: StaticString, _ parameter: StaticString
+    ) -> UnsafeMutablePointer<Storage>? {
+        borrow(UnsafeRawPointer(handle), function, parameter)
+    }
+
+    /// The same for a handle that the header calls RLTypeRef.
+    @inline(__always)
+    static func borrow<Storage: ObjectStorage & ~Copyable>(
+        _ handle: UnsafeRawPointer?, _ function: StaticString, _ parameter: StaticString
+    ) -> UnsafeMutablePointer<Storage>? {
+        if let handle, tag(of: handle) == Storage.kind.rawValue { return storage(handle) }
+        Misuse.report(function, parameter, expected: Storage.kind.name, got: handle)
+        return nil
+    }
+
+    /// The object behind a handle whose kind the caller has looked at.
+    @inline(__always)
+    static func storage<Storage: ObjectStorage & ~Copyable>(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<Storage> {
+        UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: Storage.self)
+    }
+
+    /// The header of a live object of any kind: the caller has looked at its kind.
+    @inline(__always)
+    static func header(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<ObjectHeader> {
+        UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: ObjectHeader.self)
+    }
+
+    /// The common beginning of sources, timers and observers: the caller has looked at its kind.
+    static func item(_ handle: UnsafeRawPointer) -> ItemPointer {
+        UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: ItemHeader.self)
+    }
+
+    /// What kind of object a handle stands for; nil for NULL, a released object or something else.
+    @inline(__always)
+    static func kind(of handle: UnsafeRawPointer?) -> Kind? {
+        guard let handle else { return nil }
+        return Kind(rawValue: tag(of: handle))
+    }
+
+    /// Handles come from clients: anything may be in them, so an odd address is not even read.
+    @inline(__always)
+    private static func tag(of handle: UnsafeRawPointer) -> UInt32 {
+        UInt(bitPattern: handle) & 7 == 0 ? handle.load(as: UInt32.self) : 0
+    }
+}
+
+extension UnsafeMutablePointer where Pointee: ObjectStorage & ~Copyable {
+    /// The handle that C knows this object by.
+    @inline(__always)
+    var handle: OpaquePointer { OpaquePointer(self) }
+}

@@ -1,0 +1,50 @@
+import Synchronization
+
+/// What a thread that uses the library owns: the lock biased to it, and its caches of memory.
+///
+/// A Home is the beginning of the thread's run loop (`RunLoopStorage`), has its address, and is all that the
+/// rooms below the loop need to know of it. Its memory is never given back, only to another thread: a
+/// pointer to a Home can be used at any time, at worst to take the lock of a stranger.
+struct Home: ~Copyable {
+    var header: ObjectHeader
+    /// The header is read by every thread that uses the loop, the lock written by the owner all the time.
+    private let apart = CacheLine()
+    /// Guards the loop and every item that names this Home as its own.
+    var lock: OwnerLock
+    /// Owner's thread only.
+    var timers = Slab.Cache()
+    var timerDetails = Slab.Cache()
+    var sources = Slab.Cache()
+    var seats = Slab.Cache()
+    var observers = Slab.Cache()
+
+    init() {
+        header = ObjectHeader(.runLoop)
+        lock = OwnerLock()
+    }
+}
+
+typealias HomePointer = UnsafeMutablePointer<Home>
+
+extension UnsafeMutablePointer where Pointee == Home {
+    /// The calling thread's; nil if it has not used the library yet.
+    @inline(__always)
+    static var current: HomePointer? { Thread.slot?.assumingMemoryBound(to: Home.self) }
+
+    /// Two plain stores and a load on the owner's thread, a membarrier elsewhere.
+    @inline(__always)
+    func lock() {
+        if Thread.slot == UnsafeMutableRawPointer(self) { pointee.lock.lockAsOwner() } else { pointee.lock.lockAsOther() }
+    }
+
+    /// Around fork(): see `OwnerLock`.
+    func lockForFork() { pointee.lock.lockForFork(asOwner: Thread.slot == UnsafeMutableRawPointer(self)) }
+    /// After it, in parent and child.
+    func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: Thread.slot == UnsafeMutableRawPointer(self)) }
+
+    /// The thread that called `lock`.
+    @inline(__always)
+    func unlock() {
+        if Thread.slot == UnsafeMutableRawPointer(self) { pointee.lock.unlockAsOwner() } else { pointee.lock.unlockAsOther() }
+    }
+}

@@ -1,0 +1,130 @@
+import Synchronization
+
+/// How every item (source, timer, observer) begins.
+///
+/// An item is guarded by the lock of its Home: at first the Home of the thread that made it, and the loop's
+/// while it is in a loop. So a thread that makes items for its own loop never executes a locked
+/// instruction for them.
+///
+/// Life: an item lives while clients have references or a loop has holds. References are counted by
+/// atomics, but the last one goes under the lock, where holds are counted too; so exactly one of the two
+/// sides finds both at zero.
+struct ItemHeader: ~Copyable {
+    var object: ObjectHeader
+    /// Whose lock guards the item. Changed only by a holder of both locks; read by anybody.
+    /// An address: ThreadSanitizer's compiler pass does not survive atomic pointers (Swift 6.3).
+    private let homeAddress: Atomic<UInt>
+    /// `Flags`. Changed under the lock, read by anybody.
+    let flags: Atomic<UInt16>
+    /// Reasons of a loop to keep the item: it is in there, or its function is running. Under the lock.
+    var holds: UInt16
+    /// For timers: the place in the queue. Under the lock.
+    var position: UInt32
+
+    static var valid: UInt16 { 1 }
+    /// Its function is running (timers and observers: they are not re-entered).
+    static var firing: UInt16 { 2 }
+    static var repeats: UInt16 { 4 }
+    /// A loop has it in at least one mode.
+    static var bound: UInt16 { 8 }
+
+    init(_ kind: Kind, home: HomePointer, flags: UInt16) {
+        object = ObjectHeader(kind)
+        homeAddress = Atomic(UInt(bitPattern: home))
+        self.flags = Atomic(flags | Self.valid)
+        holds = 0
+        position = .max
+    }
+
+    /// Any thread; stable only under the lock.
+    @inline(__always)
+    var home: HomePointer { HomePointer(bitPattern: homeAddress.load(ordering: .acquiring)).unsafelyUnwrapped }
+
+    /// Under both locks.
+    @inline(__always)
+    func moveHome(to new: HomePointer) { homeAddress.store(UInt(bitPattern: new), ordering: .releasing) }
+
+    /// Any thread.
+    @inline(__always)
+    func has(_ flag: UInt16) -> Bool { flags.load(ordering: .acquiring) & flag != 0 }
+
+    /// Under the lock.
+    @inline(__always)
+    func set(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) | flag, ordering: .releasing) }
+
+    /// Under the lock.
+    @inline(__always)
+    func clear(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) & ~flag, ordering: .releasing) }
+}
+
+typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
+
+extension UnsafeMutablePointer where Pointee == ItemHeader {
+    /// Takes the lock that guards this item and returns whose it is. The caller has a reference or a hold.
+    @inline(__always)
+    func lock() -> HomePointer {
+        while true {
+            let home = pointee.home
+            home.lock()
+            if pointee.home == home { return home }
+            home.unlock()
+        }
+    }
+
+    /// Takes the lock of this item and that of `loop`, which may be the same. Give back with `unlockBoth`.
+    /// The lower address goes first, everywhere: two threads cannot wait for each other.
+    func lock(and loop: HomePointer) -> HomePointer {
+        while true {
+            let home = pointee.home
+            Swift.min(home, loop).lock()
+            if home != loop { Swift.max(home, loop).lock() }
+            if pointee.home == home { return home }
+            Self.unlockBoth(home, loop)
+        }
+    }
+
+    /// What `lock(and:)` took.
+    static func unlockBoth(_ home: HomePointer, _ loop: HomePointer) {
+        home.unlock()
+        if home != loop { loop.unlock() }
+    }
+
+    /// One more reason of a loop to keep the item. Under the lock.
+    @inline(__always)
+    func hold() { pointee.holds += 1 }
+
+    /// One reason less. Under the lock; true if nobody has the item any more: destroy it after unlocking.
+    @inline(__always)
+    func unhold() -> Bool {
+        pointee.holds -= 1
+        return pointee.holds == 0 && pointee.object.references.load(ordering: .acquiring) == 0
+    }
+
+    /// What became of an item from which a reference was taken.
+    enum ReleaseOutcome { case alive, dead, overReleased }
+
+    /// A client gives a reference back. `dead`: the caller destroys the item. Any thread; on the owner's no
+    /// locked instruction for the last reference.
+    @inline(__always)
+    func release() -> ReleaseOutcome {
+        if pointee.object.releaseUnlessLast() { return .alive }
+        let home = lock()
+        let outcome = releaseLocked()
+        home.unlock()
+        return outcome
+    }
+
+    /// Who has neither a reference nor the lock cannot retain: with no hold and one reference that is the caller's, nobody
+    /// can. Otherwise somebody may, at this moment.
+    @inline(__always)
+    private func releaseLocked() -> ReleaseOutcome {
+        let seen = pointee.object.references.load(ordering: .acquiring)
+        if seen == 0 { return .overReleased }
+        if seen == 1 && pointee.holds == 0 {
+            pointee.object.references.store(0, ordering: .releasing)
+            return .dead
+        }
+        let left = pointee.object.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
+        return left == 0 && pointee.holds == 0 ? .dead : .alive
+    }
+}

@@ -1,0 +1,83 @@
+import CLinux
+
+/// What is done about callers' mistakes: one line to the error handler, then the call does nothing.
+/// Never inlined into a hot path; calls user code (the handler), so never with a lock held.
+enum Misuse {
+    typealias Handler = @convention(c) (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void
+
+    private nonisolated(unsafe) static var handler: Handler?
+    private nonisolated(unsafe) static var handlerInfo: UnsafeMutableRawPointer?
+    /// Guards the two above: a handler must meet its own info.
+    private static let handlerMutex = Mutex()
+
+    /// nil: standard error. Any thread.
+    static func setHandler(_ new: Handler?, _ info: UnsafeMutableRawPointer?) {
+        handlerMutex.lock()
+        handler = new
+        handlerInfo = info
+        handlerMutex.unlock()
+    }
+
+    /// Around fork().
+    static func lockForFork() { handlerMutex.lock() }
+
+    /// After it, in parent and child.
+    static func unlockAfterFork() { handlerMutex.unlock() }
+
+    /// `runloop: FUNCTION: PARAMETER: expected EXPECTED, got …` for a handle of the wrong kind.
+    @inline(never)
+    static func report(
+        _ function: StaticString, _ parameter: StaticString, expected: StaticString, got handle: UnsafeRawPointer?
+    ) {
+        let got: StaticString =
+            if handle == nil {
+                "NULL"
+            } else if let kind = Handle.kind(of: handle) {
+                kind.name
+            } else {
+                "something that is no live object"
+            }
+        TextBuffer.build { text in
+            begin(&text, function, parameter)
+            text.append("expected ")
+            text.append(expected)
+            text.append(", got ")
+            text.append(got)
+            deliver(&text)
+        }
+    }
+
+    /// `runloop: FUNCTION: PARAMETER: PROBLEM` for everything else.
+    @inline(never)
+    static func report(_ function: StaticString, _ parameter: StaticString, _ problem: StaticString) {
+        TextBuffer.build { text in
+            begin(&text, function, parameter)
+            text.append(problem)
+            deliver(&text)
+        }
+    }
+
+    private static func begin(_ text: inout TextBuffer, _ function: StaticString, _ parameter: StaticString) {
+        text.append("runloop: ")
+        text.append(function)
+        text.append(": ")
+        text.append(parameter)
+        text.append(": ")
+    }
+
+    /// errno is EINVAL afterwards: for callers that have no other failure value.
+    private static func deliver(_ text: inout TextBuffer) {
+        handlerMutex.lock()
+        let current = handler
+        let info = handlerInfo
+        handlerMutex.unlock()
+        if let current {
+            text.withCString { current($0, info) }
+        } else {
+            text.append("\n")
+            text.withBytes { StandardError.write($0, $1) }
+        }
+        if let wish = getenv("RUNLOOP_MISUSE"), strcmp(wish, "abort") == 0 { abort() }
+        systemError = EINVAL
+    }
+}

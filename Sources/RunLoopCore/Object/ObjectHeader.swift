@@ -1,0 +1,79 @@
+import Synchronization
+
+/// What a handle can stand for. The raw value is the tag at the start of every object, so that checking
+/// a handle's kind is one load; 0 is memory that is free.
+enum Kind: UInt32, CaseIterable {
+    case string = 0x524C_0001
+    case data = 0x524C_0002
+    case array = 0x524C_0003
+    case runLoop = 0x524C_0004
+    case source = 0x524C_0005
+    case timer = 0x524C_0006
+    case observer = 0x524C_0007
+
+    /// What RLGetTypeID answers.
+    var typeID: UInt { UInt(rawValue & 0xFF) }
+
+    /// The kind's name in diagnostics and descriptions.
+    var name: StaticString {
+        switch self {
+        case .string: "RLString"
+        case .data: "RLData"
+        case .array: "RLArray"
+        case .runLoop: "RLRunLoop"
+        case .source: "RLRunLoopSource"
+        case .timer: "RLRunLoopTimer"
+        case .observer: "RLRunLoopObserver"
+        }
+    }
+}
+
+/// The first eight bytes of every object. Objects are plain memory of our own layout, not instances of
+/// Swift classes: constants can be static data of C, and no hot path pays for automatic counting.
+struct ObjectHeader: ~Copyable {
+    /// A `Kind`, or 0 once the object is gone. Written at birth and death only.
+    var tag: UInt32
+    /// The clients' references. What a loop holds is not counted here (see `Item/ItemState.swift`). Any thread.
+    let references: Atomic<UInt32>
+
+    /// From here on a count means "constant: lives as long as the process".
+    static let immortal: UInt32 = 0x8000_0000
+
+    init(_ kind: Kind, references: UInt32 = 1) {
+        tag = kind.rawValue
+        self.references = Atomic(references)
+    }
+
+    /// One more reference. Any thread, lock-free.
+    @inline(__always)
+    func retain() {
+        if references.load(ordering: .relaxed) < Self.immortal { references.wrappingAdd(1, ordering: .relaxed) }
+    }
+
+    /// One reference less; true if it was the last and the caller has to destroy the object. For values;
+    /// items that a loop can hold too have a rule of their own. Any thread, lock-free.
+    @inline(__always)
+    func release() -> Bool {
+        if references.load(ordering: .relaxed) >= Self.immortal { return false }
+        return references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
+    }
+
+    /// Takes one reference away unless it is the last: then false, and nothing has changed. Any thread, lock-free.
+    @inline(__always)
+    func releaseUnlessLast() -> Bool {
+        var seen = references.load(ordering: .acquiring)
+        while seen > 1 {
+            if seen >= Self.immortal { return true }
+            let (done, now) = references.weakCompareExchange(
+                expected: seen, desired: seen - 1, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
+            if done { return true }
+            seen = now
+        }
+        return false
+    }
+}
+
+/// A struct that begins with an `ObjectHeader`.
+protocol ObjectStorage: ~Copyable {
+    static var kind: Kind { get }
+}

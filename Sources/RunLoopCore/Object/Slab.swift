@@ -1,0 +1,143 @@
+import CLinux
+import Synchronization
+
+/// Memory for the objects of which there are many. One slab per type; memory is never given to another
+/// type and never unmapped, so a late look at a dead object reads valid memory of its own type (tag 0).
+///
+/// A thread takes from and gives to a cache of its own without any lock; caches trade whole magazines
+/// with the slab. Addresses lie in the magazines, not in the free memory itself: taking one does not
+/// wait for a cache miss on it.
+struct Slab: ~Copyable {
+    static var magazineSize: Int { 256 }
+    /// Small at first; a thread that has filled some takes huge pages.
+    private static var chunkSize: Int { 64 * 1024 }
+    private static var smallChunks: Int { 16 }
+
+    /// Addresses on their way from one thread's cache to another's.
+    private struct Magazine: ~Copyable {
+        var next: UnsafeMutablePointer<Magazine>?
+        var count: Int
+        // The addresses follow.
+    }
+
+    private let size: Int
+    private let mutex = Mutex()
+    /// The first of the magazines, by address. Guarded by `mutex`; atomic only so that a `let` can change.
+    private let magazines = Atomic<UInt>(0)
+
+    /// `size` in bytes, a multiple of 8.
+    init(size: Int) { self.size = size }
+
+    /// For a child of fork().
+    func resetAfterFork() { mutex.reset() }
+
+    /// One thread's share of a slab.
+    struct Cache: ~Copyable {
+        fileprivate var free: UnsafeMutablePointer<UnsafeMutableRawPointer>?
+        fileprivate var count = 0
+        fileprivate var fresh: UnsafeMutableRawPointer?
+        fileprivate var freshCount = 0
+        fileprivate var chunks = 0
+    }
+
+    /// Uninitialised memory, nil if out of memory. The cache's thread. O(1), amortised 1/1000 malloc.
+    @inline(__always)
+    func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
+        if cache.count > 0 {
+            cache.count &-= 1
+            return cache.free.unsafelyUnwrapped[cache.count]
+        }
+        return allocateSlowly(&cache)
+    }
+
+    /// The cache's thread. O(1).
+    @inline(__always)
+    func deallocate(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
+        memory.storeBytes(of: 0, as: UInt32.self)
+        if cache.count == 2 * Self.magazineSize || cache.free == nil { makeRoom(&cache) }
+        guard let free = cache.free else { return }
+        free[cache.count] = memory
+        cache.count &+= 1
+    }
+
+    /// For a thread that has no cache. O(1), one malloc.
+    func deallocateWithoutCache(_ memory: UnsafeMutableRawPointer) {
+        memory.storeBytes(of: 0, as: UInt32.self)
+        var address = memory
+        give(&address, 1)
+    }
+
+    /// A thread ends: its cache goes to the others, all but what was never used, which the next owner of the
+    /// cache's Home finds there.
+    func trim(_ cache: inout Cache) {
+        while cache.count > 0 {
+            let some = min(cache.count, Self.magazineSize)
+            cache.count -= some
+            give(cache.free.unsafelyUnwrapped + cache.count, some)
+        }
+    }
+
+    @inline(never)
+    private func allocateSlowly(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
+        if cache.freshCount == 0 {
+            if take(&cache) {
+                cache.count -= 1
+                return cache.free.unsafelyUnwrapped[cache.count]
+            }
+            let chunk = cache.chunks < Self.smallChunks ? Self.chunkSize : Memory.hugePage
+            cache.fresh = Memory.allocate(chunk)
+            if cache.fresh == nil { return nil }
+            cache.freshCount = chunk / size
+            cache.chunks += 1
+        }
+        let memory = cache.fresh.unsafelyUnwrapped
+        cache.fresh = memory + size
+        cache.freshCount -= 1
+        return memory
+    }
+
+    /// Out of memory here loses a few objects' memory; nothing else can be done while giving back.
+    @inline(never)
+    private func makeRoom(_ cache: inout Cache) {
+        guard prepare(&cache) else { return }
+        if cache.count < 2 * Self.magazineSize { return }
+        cache.count -= Self.magazineSize
+        give(cache.free.unsafelyUnwrapped + cache.count, Self.magazineSize)
+    }
+
+    private func prepare(_ cache: inout Cache) -> Bool {
+        if cache.free == nil {
+            cache.free = malloc(2 * Self.magazineSize * MemoryLayout<UnsafeMutableRawPointer>.stride)?
+                .assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        }
+        return cache.free != nil
+    }
+
+    /// Fills an empty cache from a magazine. False if there is none.
+    private func take(_ cache: inout Cache) -> Bool {
+        guard prepare(&cache) else { return false }
+        mutex.lock()
+        guard let magazine = UnsafeMutablePointer<Magazine>(bitPattern: magazines.load(ordering: .relaxed)) else {
+            mutex.unlock()
+            return false
+        }
+        magazines.store(UInt(bitPattern: magazine.pointee.next), ordering: .relaxed)
+        mutex.unlock()
+        cache.count = magazine.pointee.count
+        memcpy(cache.free.unsafelyUnwrapped, magazine + 1, cache.count * MemoryLayout<UnsafeMutableRawPointer>.stride)
+        free(magazine)
+        return true
+    }
+
+    private func give(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) {
+        let bytes = count * MemoryLayout<UnsafeMutableRawPointer>.stride
+        guard let memory = malloc(MemoryLayout<Magazine>.stride + bytes) else { return }
+        let magazine = memory.bindMemory(to: Magazine.self, capacity: 1)
+        magazine.initialize(to: Magazine(next: nil, count: count))
+        memcpy(magazine + 1, addresses, bytes)
+        mutex.lock()
+        magazine.pointee.next = UnsafeMutablePointer(bitPattern: magazines.load(ordering: .relaxed))
+        magazines.store(UInt(bitPattern: magazine), ordering: .relaxed)
+        mutex.unlock()
+    }
+}

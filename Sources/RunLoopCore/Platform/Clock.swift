@@ -1,0 +1,125 @@
+import CLinux
+import Synchronization
+
+/// Nanoseconds of CLOCK_MONOTONIC: what deadlines are kept in. 0 is "at once", `.never` is "not at all".
+struct Instant: BitwiseCopyable, Comparable {
+    var nanoseconds: UInt64
+
+    static let never = Instant(nanoseconds: .max)
+    static let distantPast = Instant(nanoseconds: 0)
+
+    @inline(__always)
+    static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
+
+    /// Saturates at `never`. O(1).
+    @inline(__always)
+    func advanced(by nanoseconds: UInt64) -> Instant {
+        let (sum, overflow) = self.nanoseconds.addingReportingOverflow(nanoseconds)
+        return overflow ? .never : Instant(nanoseconds: sum)
+    }
+
+    /// As the kernel wants it. O(1).
+    var timespec: CLinux.timespec {
+        CLinux.timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+    }
+}
+
+/// The two clocks and what lies between them.
+///
+/// The API speaks of absolute dates (wall clock, seconds since 2001), the loop waits on the monotonic
+/// clock. A date is converted once, with the difference of the clocks as it was last seen; that
+/// difference is looked at whenever somebody asks for the time and whenever a loop begins to run or
+/// wakes, so creating a timer reads no clock.
+enum Clock {
+    /// Wall clock minus monotonic clock, in nanoseconds since 2001. `.min`: not looked at yet. Any thread.
+    private static let difference = Atomic<Int64>(.min)
+
+    /// Differences closer than this are the jitter of two clock reads and not stored, so that a date
+    /// that went in comes out again. Every deadline is later by as much: never early.
+    private static let jitter: Int64 = 250
+
+    /// CFRunLoop's own limit, the year 2128: what a date or an interval is clamped to, in seconds.
+    static let latestDate = 4_039_289_856.0
+
+    /// Seconds from 1970 to 2001.
+    private static let epoch: Int64 = 978_307_200
+
+    /// One clock read, 21 ns. Any thread, async-signal-safe.
+    @inline(__always)
+    static var now: Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Instant(nanoseconds: UInt64(bitPattern: Int64(time.tv_sec &* 1_000_000_000 &+ time.tv_nsec)))
+    }
+
+    /// Whether `instant` lies ahead, judged by a clock that costs a quarter of `now` and lags by some
+    /// milliseconds: false means "perhaps not". Any thread.
+    @inline(__always)
+    static func isCertainlyAhead(_ instant: Instant) -> Bool {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+        let coarse = UInt64(bitPattern: Int64(time.tv_sec &* 1_000_000_000 &+ time.tv_nsec))
+        return instant.nanoseconds > coarse &+ 100_000_000
+    }
+
+    private static var wall: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return (Int64(time.tv_sec) &- epoch) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+
+    /// Looks at both clocks and remembers their difference. Three clock reads, more if the thread is
+    /// interrupted between them. Any thread. Returns the wall clock.
+    @discardableResult
+    static func lookAtBoth() -> Int64 {
+        var before = now
+        var seen = wall
+        var after = now
+        for _ in 0..<4 where after.nanoseconds &- before.nanoseconds > 2_000 {
+            before = now
+            seen = wall
+            after = now
+        }
+        // Against the later look: if time went by between them, deadlines come out late, not early.
+        let new = seen &- Int64(bitPattern: after.nanoseconds)
+        let old = difference.load(ordering: .relaxed)
+        if old == .min || (new &- old).magnitude > UInt64(jitter) { difference.store(new, ordering: .relaxed) }
+        return seen
+    }
+
+    private static var knownDifference: Int64 {
+        @inline(__always) get {
+            let known = difference.load(ordering: .relaxed)
+            if known != .min { return known }
+            lookAtBoth()
+            return difference.load(ordering: .relaxed)
+        }
+    }
+
+    /// Seconds since 2001, as RLAbsoluteTimeGetCurrent answers. Any thread.
+    static var currentDate: Double { Double(lookAtBoth()) * 1e-9 }
+
+    /// The first instant at which it is no longer before `date`; `date` is not NaN. Reads no clock. Any thread.
+    @inline(__always)
+    static func instant(ofDate date: Double) -> Instant {
+        let clamped = min(max(date, -latestDate), latestDate)
+        let wall = Int64(clamped * 1e9) &+ 1
+        let deadline = wall &- knownDifference &+ jitter
+        return Instant(nanoseconds: UInt64(max(deadline, 0)))
+    }
+
+    /// The date of an instant. Reads no clock. Any thread.
+    static func date(of instant: Instant) -> Double {
+        Double(Int64(clamping: min(instant.nanoseconds, UInt64(Int64.max) / 2)) &+ knownDifference &- jitter) * 1e-9
+    }
+
+    /// `seconds` from 0 up to the latest date, as nanoseconds; `seconds` is not NaN. O(1).
+    @inline(__always)
+    static func nanoseconds(_ seconds: Double) -> UInt64 {
+        seconds <= 0 ? 0 : UInt64(min(seconds, latestDate) * 1e9)
+    }
+}
+
+/// For spin loops. Async-signal-safe.
+@inline(__always)
+func pauseProcessor() { linux_pause() }

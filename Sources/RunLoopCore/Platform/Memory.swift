@@ -1,0 +1,16 @@
+import CLinux
+
+/// Memory in large pieces.
+enum Memory {
+    /// The size from which on the kernel can back memory by one page-table entry.
+    static let hugePage = 2 * 1024 * 1024
+
+    /// Uninitialised and aligned to a huge page if it is that large, else to a cache line; nil if out of memory.
+    static func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
+        if size < hugePage { return aligned_alloc(64, size) }
+        // Random access to a million objects misses the TLB at every step otherwise. Only a wish.
+        guard let memory = aligned_alloc(hugePage, size) else { return nil }
+        preservingSystemError { _ = madvise(memory, size, MADV_HUGEPAGE) }
+        return memory
+    }
+}

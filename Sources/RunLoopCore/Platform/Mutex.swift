@@ -1,0 +1,78 @@
+import CLinux
+import Synchronization
+
+/// A lock of four bytes that sleeps in the kernel: 0 free, 1 held, 2 held and somebody sleeps.
+///
+/// One locked instruction to take it and one to give it back when nobody else wants it. Holders do a few
+/// instructions and call no user code, so a waiter first looks again for a short while. Not recursive,
+/// not fair, not async-signal-safe.
+struct Mutex: ~Copyable {
+    private let word: Atomic<UInt32>
+
+    init() { word = Atomic(0) }
+
+    /// O(1). Any thread.
+    @inline(__always)
+    func lock() {
+        if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged {
+            lockSlowly()
+        }
+    }
+
+    /// O(1). The thread that holds it.
+    @inline(__always)
+    func unlock() {
+        if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
+    }
+
+    /// For a child of fork(), in which the holder may not exist any more.
+    func reset() { word.store(0, ordering: .relaxed) }
+
+    @inline(never)
+    private func lockSlowly() {
+        for _ in 0..<16 {
+            linux_pause()
+            if word.load(ordering: .relaxed) == 0
+                && word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed)
+                    .exchanged
+            {
+                return
+            }
+        }
+        while word.exchange(2, ordering: .acquiring) != 0 { _ = Futex.wait(word, while: 2, until: .never) }
+    }
+}
+
+/// Sleeping on a 32-bit word. Leaves errno as it was.
+enum Futex {
+    /// Why a sleep ended.
+    enum Outcome { case woken, timedOut }
+
+    /// Sleeps if `word` still holds `value`, until it is woken, `deadline` has passed or a signal came
+    /// (which counts as woken: callers look at the word again). One system call.
+    static func wait(_ word: borrowing Atomic<UInt32>, while value: UInt32, until deadline: Instant) -> Outcome {
+        let saved = systemError
+        defer { systemError = saved }
+        let address = unsafeAddress(of: word)
+        if deadline == .never {
+            _ = linux_futex_wait(address, value, nil)
+            return .woken
+        }
+        var time = deadline.timespec
+        return linux_futex_wait(address, value, &time) != 0 && systemError == ETIMEDOUT ? .timedOut : .woken
+    }
+
+    /// Wakes up to `count` sleepers. One system call. Async-signal-safe.
+    static func wake(_ word: borrowing Atomic<UInt32>, count: Int32) {
+        let saved = systemError
+        linux_futex_wake(unsafeAddress(of: word), count)
+        systemError = saved
+    }
+
+    /// Atomics live in structs behind pointers here and never move, so their address is stable; the type
+    /// does not offer it.
+    @inline(__always)
+    private static func unsafeAddress(of word: borrowing Atomic<UInt32>) -> UnsafeRawPointer {
+        withUnsafePointer(to: word) { UnsafeRawPointer($0) }
+    }
+}

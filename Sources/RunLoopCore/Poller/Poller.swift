@@ -1,0 +1,261 @@
+import CLinux
+
+/// One epoll for a loop, whatever its modes, and the descriptors it watches.
+///
+/// Two descriptors, made when the first one is watched: the epoll, and an eventfd for being woken out of it.
+/// A watch may be silenced while no mode that wants it runs: epoll reports hang-ups whether asked or not, so
+/// silence means leaving the epoll set.
+///
+/// Guarded by the Home's lock; waiting, which needs none, is `Reports`. Calls no user code.
+struct Poller: ~Copyable {
+    /// What epoll reports carries the watch's index and generation, so that a report fetched before a watch
+    /// was removed never reaches the next user of its index.
+    struct Watch: BitwiseCopyable {
+        var fd: Int32
+        var events: UInt32
+        var generation: UInt32
+        var state: State
+        /// Whoever asked for it; nil while the index is free.
+        var client: UnsafeMutableRawPointer?
+    }
+
+    /// Where a watch stands.
+    enum State: UInt32 {
+        case free
+        /// In the epoll set.
+        case listening
+        /// Not in the epoll set until `listen`: no running mode wanted it, or the system was out of descriptors.
+        case silent
+        /// epoll cannot watch it (a regular file, /dev/null): it is always ready.
+        case alwaysReady
+        /// The number is no descriptor that can be watched. Never ready.
+        case broken
+    }
+
+    /// What a version-1 source listens for.
+    static var readable: UInt32 { linux_EPOLLIN }
+
+    static var kickTag: UInt64 { .max }
+
+    private(set) var epoll: Int32 = -1
+    private(set) var kickDescriptor: Int32 = -1
+    private var watches = PlainList<Watch>()
+    private var freeIndexes = PlainList<Int32>()
+    /// Descriptor number → index of its watch, -1 for none.
+    private var indexOfDescriptor = PlainList<Int32>()
+    private(set) var silentCount = 0
+    private var alwaysReadyCount = 0
+    /// Where the search for an always ready watch goes on, so that each gets its turn.
+    private var alwaysReadyCursor = 0
+
+    init() {}
+
+    /// The index of the watch on `fd`, nil if there is none. O(1).
+    func index(of fd: Int32) -> Int? {
+        guard fd >= 0, Int(fd) < indexOfDescriptor.count, indexOfDescriptor[Int(fd)] >= 0 else { return nil }
+        return Int(indexOfDescriptor[Int(fd)])
+    }
+
+    /// O(1).
+    subscript(index: Int) -> Watch { watches[index] }
+
+    /// O(1).
+    mutating func setClient(_ client: UnsafeMutableRawPointer?, at index: Int) { watches[index].client = client }
+
+    /// Begins to watch `fd`, on which there is no watch yet: its index, nil if out of memory. See its state for
+    /// what became of it; `silent`, with errno, if the system has no descriptor for us now: `listen` tries again.
+    /// One epoll_ctl; three system calls more for the first one of a loop.
+    mutating func add(_ fd: Int32, events: UInt32, client: UnsafeMutableRawPointer) -> Int? {
+        guard watches.reserve(watches.count + 1), freeIndexes.reserve(watches.count + 1) else { return nil }
+        let index: Int
+        if freeIndexes.count > 0 {
+            index = Int(freeIndexes[freeIndexes.count - 1])
+            freeIndexes.truncate(to: freeIndexes.count - 1)
+        } else {
+            index = watches.count
+            _ = watches.append(Watch(fd: -1, events: 0, generation: 0, state: .free, client: nil))
+        }
+        watches[index].fd = fd
+        watches[index].events = events
+        watches[index].client = client
+        watches[index].state = .silent
+        silentCount += 1
+        _ = listen(index)
+        if watches[index].state == .broken { return index }
+        while indexOfDescriptor.count <= Int(fd) {
+            if !indexOfDescriptor.append(-1) {
+                remove(index)
+                return nil
+            }
+        }
+        indexOfDescriptor[Int(fd)] = Int32(index)
+        return index
+    }
+
+    /// Stops watching. One epoll_ctl. A descriptor that was closed before is no error.
+    mutating func remove(_ index: Int) {
+        let watch = watches[index]
+        switch watch.state {
+        case .listening: Epoll.remove(epoll, watch.fd)
+        case .silent: silentCount -= 1
+        case .alwaysReady: alwaysReadyCount -= 1
+        case .broken: break
+        case .free: return
+        }
+        if self.index(of: watch.fd) == index { indexOfDescriptor[Int(watch.fd)] = -1 }
+        release(index)
+    }
+
+    private mutating func release(_ index: Int) {
+        watches[index] = Watch(fd: -1, events: 0, generation: watches[index].generation &+ 1, state: .free, client: nil)
+        _ = freeIndexes.append(Int32(index))
+    }
+
+    /// Takes a watch out of the epoll set until `listen`. One epoll_ctl.
+    mutating func silence(_ index: Int) {
+        guard watches[index].state == .listening else { return }
+        Epoll.remove(epoll, watches[index].fd)
+        watches[index].state = .silent
+        silentCount += 1
+    }
+
+    /// Makes sure that a watch is in the epoll set, if it can be. One epoll_ctl. False with errno if the system is out of
+    /// descriptors or memory: it stays silent.
+    mutating func listen(_ index: Int) -> Bool {
+        switch watches[index].state {
+        case .silent:
+            guard open() else {
+                if !Descriptor.isOpen(watches[index].fd) { settle(index, .broken) }
+                return false
+            }
+            return register(index)
+        case .listening:
+            // The descriptor may have been closed and its number given to another file: epoll forgets such ones.
+            let watch = watches[index]
+            if Epoll.modify(epoll, watch.fd, events: watch.events, tag: tag(of: index)) == 0 { return true }
+            settle(index, .silent)
+            return register(index)
+        default: return true
+        }
+    }
+
+    private mutating func settle(_ index: Int, _ state: State) {
+        if watches[index].state == .silent { silentCount -= 1 }
+        if state == .silent { silentCount += 1 }
+        if state == .alwaysReady { alwaysReadyCount += 1 }
+        watches[index].state = state
+    }
+
+    /// The number of watches ever used at the same time: for walking over them.
+    var indexLimit: Int { watches.count }
+
+    /// A silent watch. False with errno if it stays so.
+    private mutating func register(_ index: Int) -> Bool {
+        let watch = watches[index]
+        let error = Epoll.add(epoll, watch.fd, events: watch.events, tag: tag(of: index))
+        switch error {
+        case 0: settle(index, .listening)
+        case EPERM: settle(index, .alwaysReady)
+        case ENOMEM, ENOSPC:
+            systemError = error
+            return false
+        default: settle(index, .broken)
+        }
+        return true
+    }
+
+    private func tag(of index: Int) -> UInt64 { UInt64(index) | UInt64(watches[index].generation) << 32 }
+
+    /// The epoll and the eventfd, if they are not there yet. False with errno.
+    mutating func open() -> Bool {
+        if epoll >= 0 { return true }
+        epoll = Epoll.create()
+        if epoll < 0 { return false }
+        kickDescriptor = EventDescriptor.create()
+        if kickDescriptor >= 0,
+            Epoll.add(epoll, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag) == 0
+        {
+            return true
+        }
+        let reason = systemError
+        closeDescriptors()
+        systemError = reason
+        return false
+    }
+
+    /// The loop's thread ends. `kicks` were made or are on their way: the last has arrived before the descriptor is closed
+    /// and its number can be somebody else's.
+    mutating func close(afterKicks kicks: UInt64) {
+        if kickDescriptor >= 0 { EventDescriptor.drain(kickDescriptor, kicks: kicks) }
+        closeDescriptors()
+        watches.discard()
+        freeIndexes.discard()
+        indexOfDescriptor.discard()
+        silentCount = 0
+        alwaysReadyCount = 0
+        alwaysReadyCursor = 0
+    }
+
+    private mutating func closeDescriptors() {
+        if epoll >= 0 { EventDescriptor.close(epoll) }
+        if kickDescriptor >= 0 { EventDescriptor.close(kickDescriptor) }
+        epoll = -1
+        kickDescriptor = -1
+    }
+
+    /// A descriptor that was closed while a duplicate of it stays open cannot be taken out of an epoll, which goes on
+    /// reporting it: the only way out is another epoll. Under the lock, before waiting.
+    mutating func rebuild() {
+        let new = Epoll.create()
+        if new < 0 { return }
+        _ = Epoll.add(new, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag)
+        EventDescriptor.close(epoll)
+        epoll = new
+        for index in 0..<watches.count where watches[index].state == .listening {
+            settle(index, .silent)
+            _ = register(index)
+        }
+    }
+
+    /// Somebody has closed our descriptors: the numbers may be anybody's. All watches are silent until they are listened to.
+    mutating func forgetDescriptors() {
+        epoll = -1
+        kickDescriptor = -1
+        for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
+    }
+
+    /// In the child of fork(): the epoll is the parent's too, and what is taken out of it here would be missing there.
+    /// All watches are silent until they are listened to again, in an epoll of the child's own.
+    mutating func detachAfterFork() {
+        closeDescriptors()
+        for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
+    }
+
+    // MARK: reports
+
+    /// The watch that a report is about, nil if it is not there any more. O(1).
+    func index(ofReported tag: UInt64) -> Int? {
+        let index = Int(UInt32(truncatingIfNeeded: tag))
+        guard index < watches.count, watches[index].state == .listening, self.tag(of: index) == tag else { return nil }
+        return index
+    }
+
+    /// The next of the watches that are always ready, in turn, which `isWanted`; nil if none is. O(number of watches).
+    mutating func nextAlwaysReady(_ isWanted: (Int) -> Bool) -> Int? {
+        for step in 1...max(watches.count, 1) {
+            let index = (alwaysReadyCursor + step) % max(watches.count, 1)
+            if index < watches.count, watches[index].state == .alwaysReady, isWanted(index) {
+                alwaysReadyCursor = index
+                return index
+            }
+        }
+        return nil
+    }
+
+    /// Whether some always ready watch `isWanted`. O(number of watches), O(1) if there is none.
+    func hasAlwaysReady(_ isWanted: (Int) -> Bool) -> Bool {
+        if alwaysReadyCount == 0 { return false }
+        for index in 0..<watches.count where watches[index].state == .alwaysReady && isWanted(index) { return true }
+        return false
+    }
+}

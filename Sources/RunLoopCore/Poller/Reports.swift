@@ -1,0 +1,124 @@
+import CLinux
+
+/// Waiting for descriptors, and what it brought. Many reports come in one system call; the loop takes them one by one.
+///
+/// The loop's thread only, so without the lock. Calls no user code.
+struct Reports: ~Copyable {
+    private static var capacity: Int { 256 }
+
+    private var batch: UnsafeMutablePointer<epoll_event>?
+    private var count = 0
+    private var taken = 0
+    /// It is the turn of watches that are always ready, which epoll does not report.
+    private var alwaysReadyTurn = false
+    /// How many waits in a row have reported something that is not watched any more. Once may be a coincidence.
+    private var strayWaits = 0
+    private var sawStray = false
+    private var isBroken = false
+    /// Kicks made or on their way through the poller's kick descriptor.
+    private(set) var kicks: UInt64 = 0
+
+    init() {}
+
+    deinit { free(batch) }
+
+    /// A kick was made for the sleep that just ended.
+    mutating func countKick() { kicks += 1 }
+
+    /// Whether reports of the last `wait` are left.
+    @inline(__always)
+    var isEmpty: Bool { taken == count && !alwaysReadyTurn }
+
+    /// Forgets the reports that are left: what they say may be old by now, and epoll will say it again.
+    @inline(__always)
+    mutating func drop() {
+        taken = count
+        alwaysReadyTurn = false
+    }
+
+    /// Begins anew with another epoll and kick descriptor, or with none.
+    mutating func reset() {
+        drop()
+        kicks = 0
+        strayWaits = 0
+        sawStray = false
+    }
+
+    /// What there is to wait for.
+    struct Target {
+        /// -1: nothing.
+        var epoll: Int32
+        /// Somebody wants a watch that is always ready: then `wait` does not sleep.
+        var alwaysReady: Bool
+
+        static let nothing = Target(epoll: -1, alwaysReady: false)
+
+        @inline(__always)
+        var isNothing: Bool { epoll < 0 }
+    }
+
+    /// Sleeps until a descriptor is ready, a kick comes or `deadline` has passed. One system call. Out of memory: reports nothing.
+    mutating func wait(_ target: Target, until deadline: Instant) {
+        taken = 0
+        count = 0
+        alwaysReadyTurn = target.alwaysReady
+        strayWaits = sawStray ? strayWaits + 1 : 0
+        sawStray = false
+        guard let batch = batch ?? makeBatch() else { return }
+        let timeout: UInt64?
+        if target.alwaysReady || deadline == .distantPast {
+            timeout = 0
+        } else if deadline == .never {
+            timeout = nil
+        } else {
+            let now = Clock.now
+            timeout = now < deadline ? deadline.nanoseconds - now.nanoseconds : 0
+        }
+        count = Epoll.wait(target.epoll, batch, capacity: Int32(Self.capacity), timeout: timeout)
+        if count < 0 {
+            count = 0
+            isBroken = true
+        }
+        // A kick alone is nothing to deliver.
+        if count == 1 && linux_epoll_tag(batch) == Poller.kickTag { count = 0 }
+    }
+
+    /// Whether the epoll turned out to be gone (a program that closes all descriptors it does not know). Once.
+    mutating func takeBroken() -> Bool {
+        defer { isBroken = false }
+        return isBroken
+    }
+
+    private mutating func makeBatch() -> UnsafeMutablePointer<epoll_event>? {
+        batch = malloc(Self.capacity * MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
+        return batch
+    }
+
+    /// The tag of the next report and what epoll said; nil when there are no more.
+    @inline(__always)
+    mutating func take() -> (tag: UInt64, events: UInt32)? {
+        while taken < count {
+            let report = batch.unsafelyUnwrapped + taken
+            taken += 1
+            let tag = linux_epoll_tag(report)
+            if tag != Poller.kickTag { return (tag, report.pointee.events) }
+        }
+        return nil
+    }
+
+    /// Whether it is their turn, once per wait.
+    mutating func takeAlwaysReadyTurn() -> Bool {
+        defer { alwaysReadyTurn = false }
+        return alwaysReadyTurn
+    }
+
+    /// A report was about something that is not watched any more.
+    mutating func noteStray() { sawStray = true }
+
+    /// Whether epoll keeps on reporting what is not watched any more: see `Poller.rebuild`. Once per three waits.
+    mutating func isHaunted() -> Bool {
+        if strayWaits < 3 { return false }
+        strayWaits = 0
+        return true
+    }
+}

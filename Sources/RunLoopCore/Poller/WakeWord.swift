@@ -1,0 +1,118 @@
+import Synchronization
+
+/// Waking a loop: one atomic word that says whether the loop is awake, and a system call only if it sleeps.
+///
+///     awake ──wakeUp──▶ pending          the loop takes it (→ awake) before it looks for work, or
+///       │                                instead of going to sleep
+///       ├─adjust──▶ adjusting            the same, but the loop only looks again what to sleep for
+///       └─goToSleep─▶ sleeping ──wakeUp──▶ pending   and the waker kicks
+///                        └──────adjust──▶ adjusting  and the waker kicks
+///
+/// There are two ways to sleep, on the word itself and in epoll, and a value for each, so that the value that a waker
+/// replaces tells it where to kick, however late it gets to it.
+///
+/// No wake-up is lost: all changes of the word are atomic read-modify-writes, so they have one order.
+/// A `wakeUp` before `goToSleep` in it makes that fail; one behind it finds `sleeping` and kicks. What the
+/// waker wrote before is visible to the loop, because the waker's exchange releases and the loop's next
+/// exchange, which reads it or a later one, acquires. A sleep is ended by one kick at most: the first to
+/// replace `sleeping` makes it. `Tests/model/wake.pml` checks this, and that each step is needed.
+///
+/// Everything but `goToSleep` and `wakeFromSleep` is async-signal-safe: no lock, no allocation, errno kept.
+struct WakeWord: ~Copyable {
+    /// Also the futex word, and so 32 bits.
+    private let word = Atomic<UInt32>(0)
+    /// The eventfd to write to when the loop sleeps in epoll. Written by the loop before it does.
+    private let kickDescriptor = Atomic<Int32>(-1)
+
+    private static var awake: UInt32 { 0 }
+    private static var pending: UInt32 { 1 }
+    private static var sleepingOnWord: UInt32 { 2 }
+    private static var sleepingInEpoll: UInt32 { 3 }
+    private static var adjusting: UInt32 { 4 }
+
+    init() {}
+
+    /// Makes the loop pass once more, at once if it sleeps. One atomic exchange; one system call if it sleeps. Any thread.
+    @inline(__always)
+    func wakeUp() {
+        let before = word.exchange(Self.pending, ordering: .acquiringAndReleasing)
+        if before == Self.sleepingOnWord || before == Self.sleepingInEpoll { kick(before) }
+    }
+
+    /// Makes a loop that sleeps, or is about to, look again how long and on what to sleep, without a pass. Any thread.
+    func adjust() {
+        var before = word.load(ordering: .relaxed)
+        while before != Self.pending && before != Self.adjusting {
+            let (done, now) = word.compareExchange(
+                expected: before, desired: Self.adjusting, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed)
+            if done {
+                if before != Self.awake { kick(before) }
+                return
+            }
+            before = now
+        }
+    }
+
+    /// Whether a wake-up is waiting to be taken. One load. Any thread.
+    @inline(__always)
+    var isPending: Bool { word.load(ordering: .relaxed) == Self.pending }
+
+    /// Any thread.
+    var isSleeping: Bool {
+        let now = word.load(ordering: .relaxed)
+        return now == Self.sleepingOnWord || now == Self.sleepingInEpoll
+    }
+
+    /// Takes a pending wake-up, if there is one: whatever it announced is visible afterwards. The loop's thread.
+    @inline(__always)
+    func takePending() -> Bool {
+        isPending && word.exchange(Self.awake, ordering: .acquiringAndReleasing) == Self.pending
+    }
+
+    /// False if something came before: then do not sleep, but `wakeFromSleep` says what. `inEpoll`: the eventfd that is in
+    /// the epoll; nil to sleep on the word. The loop's thread.
+    func goToSleep(inEpoll descriptor: Int32?) -> Bool {
+        if let descriptor { kickDescriptor.store(descriptor, ordering: .relaxed) }
+        let asleep = descriptor == nil ? Self.sleepingOnWord : Self.sleepingInEpoll
+        return word.compareExchange(expected: Self.awake, desired: asleep, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    /// The loop's thread is no more: whoever wakes it from now on kicks nobody.
+    func reset() { _ = word.exchange(Self.awake, ordering: .acquiringAndReleasing) }
+
+    /// In a child of fork(): who was about to wake the loop may not exist there.
+    func leavePending() { word.store(Self.pending, ordering: .relaxed) }
+
+    /// Who else ended a sleep.
+    enum Reason { case nobody, adjusted, wokenUp }
+
+    /// Ends the sleep and says who else did. After a sleep, anything but `nobody` means that one kick was or will be made.
+    /// The loop's thread.
+    func wakeFromSleep() -> Reason {
+        switch word.exchange(Self.awake, ordering: .acquiringAndReleasing) {
+        case Self.pending: .wokenUp
+        case Self.adjusting: .adjusted
+        default: .nobody
+        }
+    }
+
+    /// Sleeps on the word itself. The loop's thread, between `goToSleep(inEpoll: nil)` and `wakeFromSleep`.
+    func sleepOnWord(until deadline: Instant) { _ = Futex.wait(word, while: Self.sleepingOnWord, until: deadline) }
+
+    /// Watches the word until somebody changes it or `deadline` has come. The loop's thread.
+    func spin(until deadline: Instant) {
+        while word.load(ordering: .relaxed) == Self.awake {
+            for _ in 0..<16 where word.load(ordering: .relaxed) == Self.awake { pauseProcessor() }
+            if Clock.now >= deadline { return }
+        }
+    }
+
+    @inline(never)
+    private func kick(_ before: UInt32) {
+        if before == Self.sleepingOnWord {
+            Futex.wake(word, count: 1)
+        } else {
+            EventDescriptor.kick(kickDescriptor.load(ordering: .relaxed))
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import CRunLoop
+import Testing
+
+@testable import RunLoopCore
+
+/// What C arithmetic in the core takes for granted, and the sizes that cost cache lines.
+@Suite struct LayoutTests {
+    @Test func timerFitsOneCacheLine() {
+        #expect(MemoryLayout<TimerStorage>.size == 64)
+        #expect(MemoryLayout<TimerStorage>.stride == 64)
+    }
+
+    /// DESIGN.md, section 7: at most 96 bytes per timer, of which a heap entry takes 16, and per watched descriptor.
+    @Test func othersStaySmall() {
+        #expect(MemoryLayout<IndexedHeap<DeadlineKey>.Entry>.stride == 16)
+        #expect(MemoryLayout<SourceStorage>.stride <= 152)
+        #expect(MemoryLayout<Seat>.stride <= 104)
+        #expect(MemoryLayout<ObserverStorage>.stride <= 96)
+        #expect(MemoryLayout<TimerDetail>.stride <= 88)
+        #expect(MemoryLayout<Poller.Watch>.stride == 24)
+    }
+
+    /// Slabs hand out addresses whose low three bits are 0: `Handle` refuses others.
+    @Test func slabObjectsAreAligned() {
+        for stride in [
+            MemoryLayout<TimerStorage>.stride, MemoryLayout<TimerDetail>.stride, MemoryLayout<SourceStorage>.stride,
+            MemoryLayout<Seat>.stride, MemoryLayout<ObserverStorage>.stride,
+        ] { #expect(stride % 8 == 0) }
+    }
+
+    @Test func timerPositionIsTheHeadersField() {
+        let seen = onThread { () -> [Bool] in
+            let home = Registry.current!.home
+            let timer = TimerPointer.create(home, date: 0, interval: 1, order: 0, { _, _ in }, .empty)!
+            timer.position.pointee = 0xABCD_1234
+            var seen = [timer.pointee.item.position == 0xABCD_1234]
+            timer.pointee.item.position = 0x1111_2222
+            seen.append(timer.position.pointee == 0x1111_2222)
+            seen.append(TimerPointer(queued: timer.position) == timer)
+            seen.append(UnsafeMutableRawPointer(timer.item) == UnsafeMutableRawPointer(timer))
+            let detail = timer.pointee.detail!
+            detail.position.pointee = 0x3333_4444
+            seen.append(detail.pointee.place == 0x3333_4444)
+            timer.destroy()
+            return seen
+        }
+        #expect(seen == [true, true, true, true, true])
+    }
+
+    @Test func seatPositionIsItsFirstField() {
+        let seen = onThread { () -> [Bool] in
+            let home = Registry.current!.home
+            let table = Pinned(SeatTable())
+            let board = Pinned(SignalBoard())
+            let set = Pinned(ModeSet(modes: BitSet()))
+            let source = SourcePointer.create(home, order: 0, RLRunLoopSourceContext(), nil)!
+            let seat = table.pointer.pointee.seat(source, 0, set.pointer, home, board.pointer)!
+            var seen = [!seat.isQueued]
+            seat.position.pointee = 77
+            seen += [seat.pointee.queuePosition == 77, seat.isQueued, SeatPointer(queued: seat.position) == seat]
+            table.pointer.pointee.unlink(seat)
+            seat.deallocate()
+            source.destroy()
+            return seen
+        }
+        #expect(seen == [true, true, true, true])
+    }
+
+    @Test func aLoopAndItsHomeHaveOneAddress() {
+        let seen = onThread { () -> [Bool] in
+            let loop = Registry.current!
+            loop.pointee.home.header.tag = 0
+            let isZero = loop.home.pointee.header.tag == 0 && UnsafeRawPointer(loop).load(as: UInt32.self) == 0
+            loop.pointee.home.header.tag = Kind.runLoop.rawValue
+            return [isZero, RunLoopPointer(loop.home) == loop, Handle.kind(of: UnsafeRawPointer(loop)) == .runLoop]
+        }
+        #expect(seen == [true, true, true])
+    }
+}

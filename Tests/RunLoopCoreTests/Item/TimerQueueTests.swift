@@ -1,0 +1,125 @@
+import Testing
+
+@testable import RunLoopCore
+
+/// The queue beside a list that is searched from end to end.
+@Suite struct TimerQueueTests {
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func agreesWithModel(seed: UInt64) {
+        let problem = onThread { Self.run(seed: seed, timers: 60, deadlines: 100_000, steps: scaled(8_000)) }
+        #expect(problem == nil)
+    }
+
+    @Test(arguments: [5, 6] as [UInt64])
+    func agreesWhereDeadlinesAreEqual(seed: UInt64) {
+        let problem = onThread { Self.run(seed: seed, timers: 40, deadlines: 5, steps: scaled(8_000)) }
+        #expect(problem == nil)
+    }
+
+    private struct Queued {
+        var deadline: UInt64
+        var latest: UInt64
+    }
+
+    private static func run(seed: UInt64, timers count: Int, deadlines: Int, steps: Int) -> String? {
+        var random = Random(seed: seed)
+        let home = Registry.current!.home
+        // Every second one has a detail, and so can have a tolerance.
+        let timers = (0..<count).map { TimerPointer.create(home, date: 0, interval: 0, order: $0 % 2, { _, _ in }, .empty)! }
+        defer { for timer in timers { timer.destroy() } }
+        var queue = TimerQueue()
+        var model = [Queued?](repeating: nil, count: count)
+
+        func expected(_ which: Int, _ deadline: UInt64) -> Queued {
+            let tolerance = timers[which].pointee.detail?.pointee.tolerance ?? 0
+            let (latest, overflow) = deadline.addingReportingOverflow(UInt64(tolerance * 1e9))
+            return Queued(deadline: deadline, latest: overflow ? .max : latest)
+        }
+
+        for step in 0..<steps {
+            let which = random.below(count)
+            let timer = timers[which]
+            let deadline = random.chance(1) ? UInt64.max - 1 : UInt64(random.below(deadlines)) * 1_000
+            switch random.below(10) {
+            case 0...3 where model[which] == nil:
+                guard queue.reserve(count, for: timer), queue.insert(timer, at: deadline) else { return "out of memory" }
+                model[which] = expected(which, deadline)
+            case 0...2:
+                queue.move(timer, to: deadline)
+                model[which] = expected(which, deadline)
+            case 3...5:
+                queue.remove(timer)
+                model[which] = nil
+            case 6...7:
+                // As RLRunLoopTimerSetTolerance does it: out, change, in again.
+                guard let detail = timer.pointee.detail else { break }
+                let queued = model[which]
+                queue.remove(timer)
+                detail.pointee.tolerance = random.chance(40) ? 0 : Double(random.below(200)) * 1e-6
+                guard let queued else { break }
+                if !queue.insert(timer, at: queued.deadline) { return "out of memory" }
+                model[which] = expected(which, queued.deadline)
+            default:
+                if let first = queue.first {
+                    guard let index = timers.firstIndex(of: first.timer) else { return "step \(step): a stranger is first" }
+                    queue.remove(first.timer)
+                    model[index] = nil
+                }
+            }
+            if let problem = compare(queue, model, timers) { return "step \(step): \(problem)" }
+        }
+        while let timer = queue.any {
+            model[timers.firstIndex(of: timer)!] = nil
+            queue.remove(timer)
+        }
+        return model.allSatisfy { $0 == nil } ? nil : "not all came out"
+    }
+
+    private static func compare(_ queue: borrowing TimerQueue, _ model: [Queued?], _ timers: [TimerPointer]) -> String? {
+        let queued = model.compactMap { $0 }
+        let first = queued.map(\.deadline).min()
+        if queue.first?.deadline != first { return "first is \(String(describing: queue.first)) instead of \(String(describing: first))" }
+        if let (timer, deadline) = queue.first {
+            guard let index = timers.firstIndex(of: timer), model[index]?.deadline == deadline else { return "first has another deadline" }
+        }
+        let latest = queued.map(\.latest).min() ?? .max
+        if queue.latestWake != latest { return "latest wake \(queue.latestWake) instead of \(latest)" }
+        for (index, expected) in model.enumerated() {
+            let isQueued = timers[index].position.pointee != IndexedHeap<DeadlineKey>.absent
+            if isQueued != (expected != nil) { return "timer \(index) is queued: \(isQueued)" }
+            if let expected, queue.deadline(of: timers[index]) != expected.deadline { return "deadline of timer \(index)" }
+        }
+        return nil
+    }
+
+    @Test func emptyQueueSleepsForEver() {
+        let queue = TimerQueue()
+        let isEmpty = queue.first == nil && queue.any == nil && queue.latestWake == .max
+        #expect(isEmpty)
+    }
+
+    /// One wake-up for several timers: the loop sleeps until the first window closes, and then all that are open fire.
+    @Test func windowsOverlap() {
+        let seen = onThread { () -> [UInt64] in
+            let home = Registry.current!.home
+            var queue = TimerQueue()
+            let timers = [0.003, 0, 0.001].map { tolerance -> TimerPointer in
+                let timer = TimerPointer.create(home, date: 0, interval: 0, order: 1, { _, _ in }, .empty)!
+                timer.pointee.detail!.pointee.tolerance = tolerance
+                return timer
+            }
+            _ = queue.insert(timers[0], at: 1_000_000)
+            let alone = queue.latestWake
+            _ = queue.insert(timers[1], at: 2_000_000)
+            let withPrecise = queue.latestWake
+            _ = queue.insert(timers[2], at: 500_000)
+            let withSmall = queue.latestWake
+            for timer in timers {
+                queue.remove(timer)
+                timer.destroy()
+            }
+            return [alone, withPrecise, withSmall]
+        }
+        #expect(seen == [4_000_000, 2_000_000, 1_500_000])
+    }
+}

@@ -1,0 +1,110 @@
+import CRunLoop
+import Testing
+
+@testable import RunLoopCore
+
+/// A timer's own arithmetic, without a loop that runs.
+@Suite struct TimerTests {
+    private static func withTimer<Result>(
+        date: Double, interval: Double, _ body: @escaping (TimerPointer) -> Result
+    ) -> Result {
+        onThread {
+            let timer = TimerPointer.create(Registry.current!.home, date: date, interval: interval, order: 0, { _, _ in }, .empty)!
+            defer { timer.destroy() }
+            return body(timer)
+        }
+    }
+
+    @Test func simpleTimersHaveNoDetail() {
+        #expect(Self.withTimer(date: 1, interval: 0) { $0.pointee.detail == nil && !$0.pointee.item.has(ItemHeader.repeats) })
+        #expect(Self.withTimer(date: 1, interval: 1) { $0.pointee.detail != nil && $0.pointee.item.has(ItemHeader.repeats) })
+    }
+
+    @Test func oneShotDeadlineIsTheDates() {
+        let date = Clock.currentDate + 1000
+        let seen = Self.withTimer(date: date, interval: 0) { ($0.deadline, Clock.instant(ofDate: date).nanoseconds) }
+        #expect(abs(Int64(bitPattern: seen.0 &- seen.1)) < 1_000_000, "the clocks may have moved a little")
+        #expect(Self.withTimer(date: -5, interval: 0) { $0.deadline } == 0)
+    }
+
+    @Test func aPastFirstDateCountsAsNow() {
+        let before = Clock.now
+        let deadline = Self.withTimer(date: 5, interval: 10) { $0.deadline }
+        #expect(deadline >= before.nanoseconds)
+        #expect(deadline <= Clock.now.nanoseconds)
+    }
+
+    /// The next point of the grid is the first one behind `now`, however many were missed.
+    @Test func gridAgreesWithSearch() {
+        let problems = onThread { () -> [String] in
+            var random = Random(seed: 3)
+            var problems: [String] = []
+            for _ in 0..<300 {
+                let interval = UInt64(1 + random.below(5_000))
+                let timer = TimerPointer.create(
+                    Registry.current!.home, date: Clock.currentDate + 1000, interval: Double(interval) * 1e-6, order: 0, { _, _ in }, .empty
+                )!
+                let step = timer.pointee.detail!.pointee.intervalNanoseconds
+                let start = timer.deadline
+                let now = start &- 20_000_000 &+ UInt64(random.below(40_000_000))
+                var expected = start + step
+                while expected <= now { expected += step }
+                timer.advanceGrid(past: Instant(nanoseconds: now))
+                if timer.deadline != expected {
+                    problems.append("start \(start) step \(step) now \(now): \(timer.deadline) instead of \(expected)")
+                }
+                timer.destroy()
+            }
+            return problems
+        }
+        #expect(problems == [])
+    }
+
+    @Test func gridSaturates() {
+        let deadline = Self.withTimer(date: Clock.latestDate, interval: Clock.latestDate) { timer -> UInt64 in
+            for _ in 0..<5 { timer.advanceGrid(past: Instant(nanoseconds: .max - 5)) }
+            return timer.deadline
+        }
+        #expect(deadline == .max)
+    }
+
+    @Test func dateFollowsTheGrid() {
+        let seen = Self.withTimer(date: Clock.currentDate + 100, interval: 2.5) { timer -> Double in
+            let before = timer.pointee.date
+            timer.advanceGrid(past: .distantPast)
+            return timer.pointee.date - before
+        }
+        #expect(abs(seen - 2.5) < 1e-3)
+    }
+
+    @Test func newDateIsANewGrid() {
+        let date = Clock.currentDate + 500
+        let seen = Self.withTimer(date: Clock.currentDate + 100, interval: 1) { timer -> [UInt64] in
+            timer.setDate(date)
+            return [timer.deadline, Clock.instant(ofDate: date).nanoseconds]
+        }
+        #expect(abs(Int64(bitPattern: seen[0] &- seen[1])) < 1_000_000)
+    }
+
+    @Test func tinyIntervalsAreOneNanosecond() {
+        #expect(Self.withTimer(date: 0, interval: 1e-12) { $0.pointee.detail!.pointee.intervalNanoseconds } == 1)
+    }
+
+    @Test func invalidationReleasesOnce() {
+        let releases = Pinned(0)
+        let raw = UnsafeMutableRawPointer(releases.pointer)
+        onThread {
+            let context = ClientContext(
+                info: raw, retain: nil,
+                release: { UnsafeMutableRawPointer(mutating: $0!).assumingMemoryBound(to: Int.self).pointee += 1 }, copyDescription: nil)
+            let home = Registry.current!.home
+            let invalidated = TimerPointer.create(home, date: 0, interval: 0, order: 0, { _, _ in }, context)!
+            invalidated.invalidate()
+            invalidated.invalidate()
+            if invalidated.item.release() == .dead { invalidated.destroy() }
+            let forgotten = TimerPointer.create(home, date: 0, interval: 0, order: 0, { _, _ in }, context)!
+            if forgotten.item.release() == .dead { forgotten.destroy() }
+        }
+        #expect(releases.pointer.pointee == 2, "one for each")
+    }
+}

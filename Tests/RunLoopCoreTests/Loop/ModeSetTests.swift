@@ -1,0 +1,127 @@
+import CRunLoop
+import Testing
+
+@testable import RunLoopCore
+
+/// Which items are in which modes, beside dictionaries. More modes than fit one word of a bit set.
+@Suite struct ModeSetTests {
+    private static let modeCount = 70
+
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func agreesWithDictionary(seed: UInt64) {
+        let problem = onThread { Self.run(seed: seed, steps: scaled(400)) }
+        #expect(problem == nil)
+    }
+
+    private struct Member {
+        /// By number; -1 is the common modes.
+        var modes: Set<Int> = []
+    }
+
+    private static func run(seed: UInt64, steps: Int) -> String? {
+        var random = Random(seed: seed)
+        let bench = Bench()
+        let loop = bench.loop
+        let modes = (0..<modeCount).map { $0 == 0 ? kRLRunLoopDefaultMode! : bench.mode("mode \($0)") }
+        let items: [OpaquePointer] = (0..<12).map { index in
+            switch index % 3 {
+            case 0: bench.source("s\(index)")
+            case 1: bench.timer("t\(index)", secondsAgo: -1e6)
+            default: bench.observer("o\(index)", 1)
+            }
+        }
+        var members = [Member](repeating: Member(), count: items.count)
+        var common: Set<Int> = [0]
+
+        func handle(_ mode: Int) -> OpaquePointer { mode < 0 ? kRLRunLoopCommonModes : modes[mode] }
+        func add(_ item: Int, _ mode: Int) {
+            switch item % 3 {
+            case 0: RLRunLoopAddSource(loop, items[item], handle(mode))
+            case 1: RLRunLoopAddTimer(loop, items[item], handle(mode))
+            default: RLRunLoopAddObserver(loop, items[item], handle(mode))
+            }
+        }
+        func remove(_ item: Int, _ mode: Int) {
+            switch item % 3 {
+            case 0: RLRunLoopRemoveSource(loop, items[item], handle(mode))
+            case 1: RLRunLoopRemoveTimer(loop, items[item], handle(mode))
+            default: RLRunLoopRemoveObserver(loop, items[item], handle(mode))
+            }
+        }
+        func contains(_ item: Int, _ mode: Int) -> Bool {
+            switch item % 3 {
+            case 0: RLRunLoopContainsSource(loop, items[item], handle(mode)) != 0
+            case 1: RLRunLoopContainsTimer(loop, items[item], handle(mode)) != 0
+            default: RLRunLoopContainsObserver(loop, items[item], handle(mode)) != 0
+            }
+        }
+
+        for step in 0..<steps {
+            let item = random.below(items.count)
+            // Mostly a few modes, so that memberships meet.
+            let mode = random.chance(20) ? -1 : random.chance(70) ? random.below(4) : random.below(modeCount)
+            switch random.below(20) {
+            case 0...10:
+                add(item, mode)
+                if !members[item].modes.contains(mode) {
+                    members[item].modes.insert(mode)
+                    if mode < 0 { members[item].modes.formUnion(common) }
+                }
+            case 11...17:
+                remove(item, mode)
+                if members[item].modes.contains(mode) {
+                    members[item].modes.remove(mode)
+                    if mode < 0 { members[item].modes.subtract(common) }
+                }
+            case 18 where mode >= 0:
+                RLRunLoopAddCommonMode(loop, modes[mode])
+                if common.insert(mode).inserted {
+                    for index in members.indices where members[index].modes.contains(-1) { members[index].modes.insert(mode) }
+                }
+            default: break
+            }
+            let looked = step % 40 == 0 ? Array(-1..<modeCount) : [mode]
+            for mode in looked {
+                for item in items.indices where contains(item, mode) != members[item].modes.contains(mode) {
+                    return "step \(step): item \(item) in mode \(mode): \(contains(item, mode))"
+                }
+                if mode < 0 { continue }
+                // A mode is empty if no source and no timer is in it; observers do not count.
+                let isEmpty = !members.indices.contains { $0 % 3 != 2 && members[$0].modes.contains(mode) }
+                if (bench.pass(modes[mode]) == 1) != isEmpty { return "step \(step): mode \(mode) is empty: \(isEmpty)" }
+            }
+            if let problem = counts(bench.loop!) { return "step \(step): \(problem)" }
+        }
+        return nil
+    }
+
+    /// Sets are unique, and every mode knows those that contain it.
+    private static func counts(_ handle: OpaquePointer) -> String? {
+        let loop: RunLoopPointer = Handle.storage(UnsafeRawPointer(handle))
+        for number in 1..<loop.pointee.modes.count {
+            guard let mode = loop.pointee.modes[number] else { return "no mode \(number)" }
+            var known = Set<ModeSetPointer>()
+            for index in 0..<mode.pointee.sets.count { known.insert(mode.pointee.sets[index]) }
+            if known.count != mode.pointee.sets.count { return "mode \(number) has a set twice" }
+            for index in 0..<loop.pointee.sets.count {
+                let set = loop.pointee.sets[index]
+                if set.pointee.modes.contains(number) != known.contains(set) { return "mode \(number) and set \(index)" }
+                if set.pointee.timerCount < 0 || set.pointee.sourceCount < 0 { return "counts of set \(index)" }
+            }
+        }
+        return nil
+    }
+
+    @Test func modesAreListedInTheOrderTheyCame() {
+        let names = onThread { () -> [String] in
+            let bench = Bench()
+            for name in ["x", "y", "x", "z"] { RLRunLoopAddTimer(bench.loop, bench.timer("", secondsAgo: -1e6), bench.mode(name)) }
+            let array = RLRunLoopCopyAllModes(bench.loop)
+            defer { RLRelease(UnsafeRawPointer(array)) }
+            return (0..<RLArrayGetCount(array)).map {
+                String(cString: RLStringGetCStringPtr(OpaquePointer(RLArrayGetValueAtIndex(array, $0)), UInt32(kRLStringEncodingUTF8)))
+            }
+        }
+        #expect(names == ["kCFRunLoopDefaultMode", "x", "y", "z"])
+    }
+}

@@ -1,0 +1,187 @@
+// Random programs for a run loop. One player acts them out twice, on the real loop and on the model; whatever happens is
+// written down as a list of events, and the two lists must be the same.
+
+enum Item: Hashable {
+    case source(Int)
+    case timer(Int)
+    case observer(Int)
+}
+
+/// The default mode, which is common from the beginning, two others, and all common ones.
+enum ScriptMode: Int, CaseIterable {
+    case first, second, third, common
+
+    static let runnable: [ScriptMode] = [.first, .second, .third]
+}
+
+enum Step {
+    case add(Item, ScriptMode)
+    case remove(Item, ScriptMode)
+    case invalidate(Item)
+    case signal(Int)
+    case setDate(Int, TimerDate)
+    case perform(Int, ScriptMode)
+    case cancel(Int)
+    case addCommon(ScriptMode)
+    case stop
+    case wakeUp
+    /// `isLong`: until something stops it, which BeforeWaiting does (see `Player`); otherwise one pass.
+    case run(ScriptMode, isLong: Bool, onlyOne: Bool)
+}
+
+/// Not a time to wait for: either due already or never within the test.
+enum TimerDate: Hashable {
+    /// Larger is later.
+    case past(Int)
+    case future
+}
+
+enum Event: Equatable {
+    case source(Int)
+    case timer(Int)
+    case observer(Int, activity: UInt)
+    case function(Int)
+    case cancelled(Int)
+    case returned(Int32)
+}
+
+struct Script {
+    struct Timer {
+        var date: TimerDate
+        var repeats: Bool
+    }
+
+    struct Observer {
+        var activities: UInt
+        var order: Int
+        var repeats: Bool
+    }
+
+    /// By order: no two are the same, since ties come in no promised order.
+    var sourceOrders: [Int]
+    var timers: [Timer]
+    var observers: [Observer]
+    /// What is done from outside of any run.
+    var steps: [Step]
+    /// What an item's function does at its first call, its second and so on. Functions to be performed come last.
+    var sourceReactions: [[[Step]]]
+    var timerReactions: [[[Step]]]
+    var observerReactions: [[[Step]]]
+    var functionReactions: [[[Step]]]
+
+    static let functionCount = 4
+
+    init(seed: UInt64) {
+        var random = Random(seed: seed)
+        let orders = Array(-20..<20).shuffled(using: &random)
+        sourceOrders = Array(orders.prefix(5))
+        var dates = Array(0..<1000).shuffled(using: &random)
+        timers = (0..<4).map { _ in
+            Timer(date: random.chance(70) ? .past(dates.removeLast()) : .future, repeats: random.chance(25))
+        }
+        observers = (0..<3).map { index in
+            let all: [UInt] = [1, 2, 4, 32, 64, 128]
+            return Observer(
+                activities: all.reduce(0) { $0 | (random.chance(55) ? $1 : 0) }, order: orders[10 + index], repeats: random.chance(80))
+        }
+        (steps, sourceReactions, timerReactions, observerReactions, functionReactions) = ([], [], [], [], [])
+        var maker = StepMaker(random: random, dates: dates, script: self)
+        for _ in 0..<40 { steps.append(maker.step(outside: true)) }
+        sourceReactions = sourceOrders.map { _ in maker.reactions() }
+        timerReactions = timers.map { _ in maker.reactions() }
+        observerReactions = observers.map { _ in maker.reactions() }
+        functionReactions = (0..<Self.functionCount).map { _ in maker.reactions() }
+    }
+}
+
+private struct StepMaker {
+    var random: Random
+    var dates: [Int]
+    let script: Script
+
+    mutating func reactions() -> [[Step]] {
+        (0..<6).map { _ in random.chance(45) ? [] : (0..<(1 + random.below(3))).map { _ in step(outside: false) } }
+    }
+
+    mutating func step(outside: Bool) -> Step {
+        switch random.below(outside ? 30 : 27) {
+        case 0...6: .add(item(), mode())
+        case 7...8: .remove(item(), mode())
+        case 9: random.chance(50) ? .invalidate(item()) : .wakeUp
+        case 10...14: .signal(random.below(script.sourceOrders.count))
+        case 15...16: .setDate(random.below(script.timers.count), random.chance(75) && !dates.isEmpty ? .past(dates.removeLast()) : .future)
+        case 17...20: .perform(random.below(Script.functionCount), mode())
+        case 21: random.chance(60) ? .cancel(random.below(Script.functionCount)) : .addCommon(random.chance(50) ? .second : .third)
+        case 22: .stop
+        case 23 where !outside && random.chance(60): .wakeUp
+        default: .run(runnable(), isLong: random.chance(50), onlyOne: random.chance(40))
+        }
+    }
+
+    private mutating func item() -> Item {
+        switch random.below(10) {
+        case 0...4: .source(random.below(script.sourceOrders.count))
+        case 5...7: .timer(random.below(script.timers.count))
+        default: .observer(random.below(script.observers.count))
+        }
+    }
+
+    private mutating func mode() -> ScriptMode { random.chance(35) ? .common : runnable() }
+
+    private mutating func runnable() -> ScriptMode { random.chance(60) ? .first : random.chance(60) ? .second : .third }
+}
+
+/// Something that can act out steps: the real loop or the model.
+protocol Stage: AnyObject {
+    func act(_ step: Step) -> Event?
+}
+
+/// Feeds a stage with the steps of a script and writes down what happens.
+///
+/// Nobody ever sleeps: a run that would is stopped by an observer of BeforeWaiting, which the stage has.
+final class Player {
+    private let script: Script
+    private(set) var events: [Event] = []
+    private var calls: [Event: Int] = [:]
+    /// Ends what would go on for ever, such as a source that signals itself.
+    private var stepsLeft = 300
+    private var depth = 0
+    unowned var stage: Stage!
+
+    init(_ script: Script) { self.script = script }
+
+    func playAll() { for step in script.steps { play(step) } }
+
+    func play(_ step: Step) {
+        guard stepsLeft > 0 else { return }
+        stepsLeft -= 1
+        if case .run = step {
+            guard depth < 4 else { return }
+            depth += 1
+            defer { depth -= 1 }
+            if let event = stage.act(step) { events.append(event) }
+        } else if let event = stage.act(step) {
+            events.append(event)
+        }
+    }
+
+    /// A function of the script is called.
+    func called(_ event: Event) {
+        events.append(event)
+        let reactions =
+            switch event {
+            case .source(let index): script.sourceReactions[index]
+            case .timer(let index): script.timerReactions[index]
+            case .observer(let index, _): script.observerReactions[index]
+            case .function(let index): script.functionReactions[index]
+            case .cancelled, .returned: [[Step]]()
+            }
+        var key = event
+        if case .observer(let index, _) = event { key = .observer(index, activity: 0) }
+        let call = calls[key, default: 0]
+        calls[key] = call + 1
+        if call < reactions.count { for step in reactions[call] { play(step) } }
+    }
+}
+
+extension Event: Hashable {}

@@ -1,0 +1,121 @@
+import CLinux
+import CRunLoop
+import Testing
+
+@testable import RunLoopCore
+
+/// Which handles are taken for what, and what is said about the others. The error handler is the process's: no other
+/// suite makes mistakes.
+@Suite(.serialized) struct HandleTests {
+    /// What the error handler hears while `body` runs.
+    private func diagnostics(_ body: () -> Void) -> [String] {
+        let lines = Guarded<[String]>([])
+        let info = Unmanaged.passRetained(lines)
+        Misuse.setHandler(
+            { line, info in
+                guard let line, let info else { return }
+                Unmanaged<Guarded<[String]>>.fromOpaque(info).takeUnretainedValue().with { $0.append(String(cString: line)) }
+            }, info.toOpaque())
+        body()
+        Misuse.setHandler(nil, nil)
+        info.release()
+        return lines.with { $0 }
+    }
+
+    /// One object of every kind, on a thread with a loop.
+    private func withObjects(_ body: ([Kind: OpaquePointer]) -> Void) {
+        var source = RLRunLoopSourceContext()
+        let objects: [Kind: OpaquePointer?] = [
+            .string: RLStringCreateWithCString(nil, "text", UInt32(kRLStringEncodingUTF8)),
+            .data: RLDataCreate(nil, [1, 2, 3], 3),
+            .array: RLArrayCreate(nil, nil, 0, nil),
+            .runLoop: RLRunLoopGetCurrent(),
+            .source: RLRunLoopSourceCreate(nil, 0, &source),
+            .timer: RLRunLoopTimerCreate(nil, 0, 0, 0, 0, { _, _ in }, nil),
+            .observer: RLRunLoopObserverCreate(nil, 1, 1, 0, { _, _, _ in }, nil),
+        ]
+        body(objects.compactMapValues { $0 })
+        for (kind, object) in objects where kind != .runLoop { RLRelease(UnsafeRawPointer(object!)) }
+    }
+
+    private func isBorrowed(_ handle: OpaquePointer?, as kind: Kind) -> Bool {
+        switch kind {
+        case .string: (Handle.borrow(handle, "F", "p") as StringPointer?) != nil
+        case .data: (Handle.borrow(handle, "F", "p") as DataPointer?) != nil
+        case .array: (Handle.borrow(handle, "F", "p") as ArrayPointer?) != nil
+        case .runLoop: (Handle.borrow(handle, "F", "p") as RunLoopPointer?) != nil
+        case .source: (Handle.borrow(handle, "F", "p") as SourcePointer?) != nil
+        case .timer: (Handle.borrow(handle, "F", "p") as TimerPointer?) != nil
+        case .observer: (Handle.borrow(handle, "F", "p") as ObserverPointer?) != nil
+        }
+    }
+
+    @Test func eachKindIsItself() {
+        withObjects { objects in
+            #expect(objects.count == Kind.allCases.count)
+            for (kind, object) in objects {
+                #expect(Handle.kind(of: UnsafeRawPointer(object)) == kind)
+                let lines = diagnostics { #expect(isBorrowed(object, as: kind)) }
+                #expect(lines == [])
+            }
+        }
+    }
+
+    @Test func noKindIsAnother() {
+        withObjects { objects in
+            for (kind, object) in objects {
+                for wanted in Kind.allCases where wanted != kind {
+                    let lines = diagnostics { #expect(!isBorrowed(object, as: wanted)) }
+                    #expect(lines == ["runloop: F: p: expected \(wanted.name), got \(kind.name)"])
+                }
+            }
+        }
+    }
+
+    @Test func nullIsNothing() {
+        let lines = diagnostics { #expect(!isBorrowed(nil, as: .timer)) }
+        #expect(lines == ["runloop: F: p: expected RLRunLoopTimer, got NULL"])
+        #expect(Handle.kind(of: nil) == nil)
+    }
+
+    @Test func whatIsNoObjectIsNotTaken() {
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 64)
+        defer { memory.deallocate() }
+        memory.initializeMemory(as: UInt8.self, repeating: 0, count: 64)
+        memory.storeBytes(of: Kind.timer.rawValue, toByteOffset: 4, as: UInt32.self)
+        // Zero, a tag at an odd address, and an address that cannot even be read.
+        for handle in [OpaquePointer(memory), OpaquePointer(memory + 4), OpaquePointer(bitPattern: 1)] {
+            let lines = diagnostics { #expect(!isBorrowed(handle, as: .timer)) }
+            #expect(lines == ["runloop: F: p: expected RLRunLoopTimer, got something that is no live object"])
+        }
+    }
+
+    @Test func releasedItemsAreNoObjects() {
+        let timer = RLRunLoopTimerCreate(nil, 0, 0, 0, 0, { _, _ in }, nil)
+        RLRelease(UnsafeRawPointer(timer))
+        #expect(Handle.kind(of: UnsafeRawPointer(timer)) == nil)
+    }
+
+    @Test func overReleaseIsReported() {
+        let seen = diagnostics {
+            let observer = RLRunLoopObserverCreate(nil, 1, 1, 0, { _, _, _ in }, nil)
+            let loop = RLRunLoopGetCurrent()
+            RLRunLoopAddObserver(loop, observer, kRLRunLoopDefaultMode)
+            RLRelease(UnsafeRawPointer(observer))
+            RLRelease(UnsafeRawPointer(observer))
+            RLRunLoopRemoveObserver(loop, observer, kRLRunLoopDefaultMode)
+        }
+        #expect(seen == ["runloop: RLRelease: object: released more often than retained"])
+    }
+
+    @Test func reportsSetErrno() {
+        var after: Int32 = 0
+        let lines = diagnostics {
+            systemError = 77
+            Misuse.report("RLFunction", "parameter", "no good")
+            after = systemError
+        }
+        #expect(lines == ["runloop: RLFunction: parameter: no good"])
+        #expect(after == EINVAL)
+    }
+}

@@ -1,0 +1,130 @@
+import CLinux
+import Testing
+
+@testable import RunLoopCore
+
+@Suite struct SlabTests {
+    /// Every object carries its own address as a stamp while it is out: two owners would overwrite each other's.
+    private struct Stamped {
+        let memory: UnsafeMutableRawPointer
+
+        init(_ memory: UnsafeMutableRawPointer) {
+            self.memory = memory
+            memory.storeBytes(of: 0xA11E_D000, as: UInt32.self)
+            memory.storeBytes(of: UInt(bitPattern: memory) ^ 0x5555, toByteOffset: 8, as: UInt.self)
+        }
+
+        var isIntact: Bool {
+            memory.load(as: UInt32.self) == 0xA11E_D000
+                && memory.load(fromByteOffset: 8, as: UInt.self) == UInt(bitPattern: memory) ^ 0x5555
+        }
+    }
+
+    @Test(arguments: [(1, 64), (2, 64), (3, 24), (4, 104)] as [(UInt64, Int)])
+    func randomUse(seed: UInt64, size: Int) {
+        let slab = Pinned(Slab(size: size))
+        let problem = use(slab.pointer, seed: seed, size: size, steps: scaled(40_000))
+        #expect(problem == nil)
+    }
+
+    private func use(_ slab: UnsafeMutablePointer<Slab>, seed: UInt64, size: Int, steps: Int) -> String? {
+        var random = Random(seed: seed)
+        var cache = Slab.Cache()
+        var alive: [Stamped] = []
+        var addresses = Set<UnsafeMutableRawPointer>()
+        for step in 0..<steps {
+            let isGrowing = step / 4_000 % 2 == 0
+            if random.chance(isGrowing ? 70 : 30) {
+                guard let memory = slab.pointee.allocate(&cache) else { return "step \(step): out of memory" }
+                if UInt(bitPattern: memory) % 8 != 0 { return "step \(step): not aligned" }
+                if !addresses.insert(memory).inserted { return "step \(step): an address that is in use" }
+                alive.append(Stamped(memory))
+            } else if !alive.isEmpty {
+                alive.swapAt(random.below(alive.count), alive.count - 1)
+                let object = alive.removeLast()
+                if !object.isIntact { return "step \(step): somebody wrote into an object" }
+                addresses.remove(object.memory)
+                if random.chance(5) {
+                    slab.pointee.deallocateWithoutCache(object.memory)
+                } else {
+                    slab.pointee.deallocate(object.memory, &cache)
+                }
+                if object.memory.load(as: UInt32.self) != 0 { return "step \(step): the tag of a dead object" }
+            }
+        }
+        let sorted = addresses.map { UInt(bitPattern: $0) }.sorted()
+        for (left, right) in zip(sorted, sorted.dropFirst()) where right - left < size { return "objects overlap" }
+        return alive.allSatisfy { $0.isIntact } ? nil : "an object was overwritten"
+    }
+
+    /// One thread's objects are freed by another, as when a source is made here and released there.
+    @Test(arguments: [2, 4])
+    func threadsExchangeObjects(threads: Int) {
+        let slab = Pinned(Slab(size: 64))
+        let p = slab.pointer
+        let market = Guarded<[Stamped]>([])
+        let alive = Guarded(Set<UnsafeMutableRawPointer>())
+        let problems = Guarded<[String]>([])
+        let steps = scaled(30_000)
+        inParallel(threads) { number in
+            var random = Random(seed: UInt64(number) + 100)
+            var cache = Slab.Cache()
+            for step in 0..<steps {
+                let isGrowing = (step / 2_000 + number) % 2 == 0
+                if random.chance(isGrowing ? 65 : 35) {
+                    guard let memory = p.pointee.allocate(&cache) else { continue }
+                    if !alive.with({ $0.insert(memory).inserted }) { problems.with { $0.append("handed out twice") } }
+                    market.with { $0.append(Stamped(memory)) }
+                } else if let object = market.with({ $0.isEmpty ? nil : $0.remove(at: random.below($0.count)) }) {
+                    if !object.isIntact { problems.with { $0.append("overwritten") } }
+                    _ = alive.with { $0.remove(object.memory) }
+                    if random.chance(3) {
+                        p.pointee.deallocateWithoutCache(object.memory)
+                    } else {
+                        p.pointee.deallocate(object.memory, &cache)
+                    }
+                }
+            }
+            p.pointee.trim(&cache)
+        }
+        #expect(problems.with { $0 } == [])
+    }
+
+    @Test func freedMemoryIsUsedAgain() {
+        let slab = Pinned(Slab(size: 64))
+        var cache = Slab.Cache()
+        let first = take(slab.pointer, &cache, 4096)
+        for memory in first { slab.pointer.pointee.deallocate(memory, &cache) }
+        let second = take(slab.pointer, &cache, 4096)
+        #expect(first == second)
+    }
+
+    /// A thread that ends leaves its memory to the others; whole magazines, so here all of it.
+    @Test func trimmedMemoryIsForOthers() {
+        let slab = Pinned(Slab(size: 64))
+        var cache = Slab.Cache()
+        let first = take(slab.pointer, &cache, 4096)
+        for memory in first { slab.pointer.pointee.deallocate(memory, &cache) }
+        slab.pointer.pointee.trim(&cache)
+        var other = Slab.Cache()
+        #expect(take(slab.pointer, &other, 4096) == first)
+    }
+
+    @Test func memoryFreedWithoutCacheIsUsedAgain() {
+        let slab = Pinned(Slab(size: 64))
+        var cache = Slab.Cache()
+        // 1024 objects are one chunk: nothing fresh is left.
+        let first = take(slab.pointer, &cache, 1024)
+        for memory in first { slab.pointer.pointee.deallocateWithoutCache(memory) }
+        #expect(take(slab.pointer, &cache, 1024) == first)
+    }
+
+    private func take(_ slab: UnsafeMutablePointer<Slab>, _ cache: inout Slab.Cache, _ count: Int) -> Set<UnsafeMutableRawPointer> {
+        var taken = Set<UnsafeMutableRawPointer>()
+        for _ in 0..<count {
+            if let memory = slab.pointee.allocate(&cache) { taken.insert(memory) }
+        }
+        #expect(taken.count == count)
+        return taken
+    }
+}

@@ -1,0 +1,121 @@
+import CLinux
+import Testing
+
+@testable import RunLoopCore
+
+@Suite struct EpollTests {
+    private func withEpoll(_ body: (Int32, UnsafeMutablePointer<epoll_event>) -> Void) {
+        let epoll = Epoll.create()
+        #expect(epoll >= 0)
+        #expect(linux_fcntl_getfd(epoll) == FD_CLOEXEC)
+        let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: 8)
+        body(epoll, events)
+        events.deallocate()
+        close(epoll)
+    }
+
+    @Test(arguments: [1, 999, 50_000, 999_999, 1_300_000, 4_000_001] as [UInt64])
+    func timeOutIsNotEarly(nanoseconds: UInt64) {
+        withEpoll { epoll, events in
+            let before = Clock.now
+            let count = Epoll.wait(epoll, events, capacity: 8, timeout: nanoseconds)
+            #expect(Clock.now >= before.advanced(by: nanoseconds))
+            #expect(count == 0)
+        }
+    }
+
+    @Test func errnoIsLeftAlone() {
+        withEpoll { epoll, events in
+            systemError = 99
+            _ = Epoll.wait(epoll, events, capacity: 8, timeout: 0)
+            _ = Epoll.wait(epoll, events, capacity: 8, timeout: 1)
+            _ = Epoll.wait(-1, events, capacity: 8, timeout: 1)
+            Epoll.remove(epoll, 0)
+            let after = systemError
+            #expect(after == 99)
+        }
+    }
+
+    @Test func errorsAreNumbers() {
+        withEpoll { epoll, _ in
+            #expect(Epoll.add(epoll, -1, events: Poller.readable, tag: 0) == EBADF)
+            #expect(Epoll.add(epoll, epoll, events: Poller.readable, tag: 0) == EINVAL)
+            let null = openNull()
+            #expect(Epoll.add(epoll, null, events: Poller.readable, tag: 0) == EPERM)
+            close(null)
+        }
+    }
+
+    @Test func tagsComeBack() {
+        withEpoll { epoll, events in
+            let descriptor = EventDescriptor.create()
+            #expect(Epoll.add(epoll, descriptor, events: Poller.readable, tag: 0xDEAD_BEEF_0123_4567) == 0)
+            #expect(Epoll.wait(epoll, events, capacity: 8, timeout: 0) == 0)
+            EventDescriptor.kick(descriptor)
+            #expect(Epoll.wait(epoll, events, capacity: 8, timeout: nil) == 1)
+            #expect(linux_epoll_tag(events) == 0xDEAD_BEEF_0123_4567)
+            #expect(Epoll.modify(epoll, descriptor, events: Poller.readable, tag: 5) == 0)
+            #expect(Epoll.wait(epoll, events, capacity: 8, timeout: 1_000_000_000) == 1)
+            #expect(linux_epoll_tag(events) == 5)
+            Epoll.remove(epoll, descriptor)
+            #expect(Epoll.wait(epoll, events, capacity: 8, timeout: 0) == 0)
+            EventDescriptor.close(descriptor)
+        }
+    }
+
+    /// Why a kick costs the sleeper nothing: every write is a new edge, though nobody reads.
+    @Test func everyKickIsAnEdge() {
+        withEpoll { epoll, events in
+            let descriptor = EventDescriptor.create()
+            #expect(Epoll.add(epoll, descriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: 1) == 0)
+            for _ in 0..<3 {
+                EventDescriptor.kick(descriptor)
+                #expect(Epoll.wait(epoll, events, capacity: 8, timeout: nil) == 1)
+                #expect(Epoll.wait(epoll, events, capacity: 8, timeout: 0) == 0)
+            }
+            EventDescriptor.drain(descriptor, kicks: 3)
+            EventDescriptor.close(descriptor)
+        }
+    }
+
+    /// It would wait for ever if it counted wrongly.
+    @Test func drainWaitsForAllKicks() {
+        let descriptor = EventDescriptor.create()
+        EventDescriptor.kick(descriptor)
+        let late = spawn { EventDescriptor.kick(descriptor) }
+        EventDescriptor.drain(descriptor, kicks: 2)
+        late.join()
+        EventDescriptor.drain(descriptor, kicks: 0)
+        EventDescriptor.close(descriptor)
+    }
+}
+
+@Suite struct ThreadTests {
+    @Test func slotIsPerThread() {
+        let marker = UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8)
+        defer { marker.deallocate() }
+        let seen = onThread { () -> [Bool] in
+            let atFirst = Thread.slot == nil
+            Thread.slot = marker
+            let other = onThread { Thread.slot == nil }
+            let own = Thread.slot == marker
+            Thread.slot = nil
+            return [atFirst, other, own]
+        }
+        #expect(seen == [true, true, true])
+    }
+
+    @Test func onlyTheFirstThreadIsMain() { #expect(onThread { !Thread.isMain }) }
+
+    @Test func timerSlackIsGivenBack() {
+        let seen = onThread { () -> [Int] in
+            _ = linux_set_timer_slack(70_000)
+            let kept = TimerSlack.sharpen()
+            let sharp = Int(linux_get_timer_slack())
+            let nothing = TimerSlack.sharpen()
+            TimerSlack.restore(kept)
+            return [Int(kept), sharp, Int(nothing), Int(linux_get_timer_slack())]
+        }
+        #expect(seen == [70_000, 1, 0, 70_000])
+    }
+}

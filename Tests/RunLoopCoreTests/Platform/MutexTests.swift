@@ -1,0 +1,100 @@
+import CLinux
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+@Suite struct MutexTests {
+    @Test(arguments: [2, 5])
+    func excludes(threads: Int) {
+        let turns = scaled(60_000)
+        #expect(sum(threads: threads, turns: turns) { pauseProcessor() } == threads * turns)
+    }
+
+    /// Sleepers, not only spinners: the holder lets others run before it gives the lock back.
+    @Test func wakesSleepers() {
+        let turns = scaled(800)
+        #expect(sum(threads: 4, turns: turns) { sched_yield() } == 4 * turns)
+    }
+
+    /// A plain number, counted up under the lock.
+    private func sum(threads: Int, turns: Int, _ meanwhile: @escaping () -> Void) -> Int {
+        let mutex = Pinned(RunLoopCore.Mutex())
+        let sum = Pinned(0)
+        inParallel(threads) { _ in
+            for _ in 0..<turns {
+                mutex.pointer.pointee.lock()
+                let before = sum.pointer.pointee
+                meanwhile()
+                sum.pointer.pointee = before + 1
+                mutex.pointer.pointee.unlock()
+            }
+        }
+        return sum.pointer.pointee
+    }
+
+    @Test func resetFreesAHeldLock() {
+        let mutex = Pinned(RunLoopCore.Mutex())
+        mutex.pointer.pointee.lock()
+        mutex.pointer.pointee.reset()
+        mutex.pointer.pointee.lock()
+        mutex.pointer.pointee.unlock()
+    }
+}
+
+@Suite struct FutexTests {
+    private func millisecondsFromNow(_ milliseconds: UInt64) -> Instant { Clock.now.advanced(by: milliseconds * 1_000_000) }
+
+    @Test func anotherValueIsNoReasonToSleep() {
+        let word = Pinned(Atomic<UInt32>(1))
+        #expect(Futex.wait(word.pointer.pointee, while: 2, until: .never) == .woken)
+    }
+
+    @Test func pastDeadlineTimesOut() {
+        let word = Pinned(Atomic<UInt32>(1))
+        #expect(Futex.wait(word.pointer.pointee, while: 1, until: .distantPast) == .timedOut)
+        #expect(Futex.wait(word.pointer.pointee, while: 1, until: Clock.now) == .timedOut)
+    }
+
+    @Test(arguments: [1, 50_000, 1_000_001, 3_000_000] as [UInt64])
+    func timesOutNotBeforeItsTime(nanoseconds: UInt64) {
+        let word = Pinned(Atomic<UInt32>(7))
+        let deadline = Clock.now.advanced(by: nanoseconds)
+        // A signal of the test process may end a wait early; then it says so.
+        var outcome = Futex.Outcome.woken
+        while outcome == .woken { outcome = Futex.wait(word.pointer.pointee, while: 7, until: deadline) }
+        #expect(Clock.now >= deadline)
+    }
+
+    @Test func keepsErrno() {
+        let word = Pinned(Atomic<UInt32>(1))
+        let seen = onThread { () -> [Int32] in
+            systemError = 123
+            _ = Futex.wait(word.pointer.pointee, while: 2, until: .never)
+            _ = Futex.wait(word.pointer.pointee, while: 1, until: .distantPast)
+            let afterWait = systemError
+            Futex.wake(word.pointer.pointee, count: 1)
+            return [afterWait, systemError]
+        }
+        #expect(seen == [123, 123])
+    }
+
+    @Test func sleeperIsWoken() {
+        let word = Pinned(Atomic<UInt32>(0))
+        let p = word.pointer
+        let rounds = UInt32(scaled(2_000))
+        inParallel(2) { number in
+            for round in 0..<rounds {
+                let mine = round * 2 + UInt32(number)
+                while true {
+                    let now = p.pointee.load(ordering: .acquiring)
+                    if now == mine { break }
+                    _ = Futex.wait(p.pointee, while: now, until: .never)
+                }
+                p.pointee.store(mine + 1, ordering: .releasing)
+                Futex.wake(p.pointee, count: 1)
+            }
+        }
+        #expect(word.pointer.pointee.load(ordering: .relaxed) == rounds * 2)
+    }
+}

@@ -1,0 +1,124 @@
+import CLinux
+import Testing
+
+@testable import RunLoopCore
+
+/// The numbers under the locks are plain: a lost update shows as a wrong sum, and as a race to ThreadSanitizer.
+@Suite struct OwnerLockTests {
+    /// What is done under the lock: not atomic at all. Beside the lock, not around it: changing a struct is an access to
+    /// all that is in it.
+    private struct Work {
+        var sum = 0
+        var inside = 0
+        var overlaps = 0
+
+        mutating func add() {
+            inside += 1
+            let before = sum
+            pauseProcessor()
+            if inside != 1 { overlaps += 1 }
+            sum = before + 1
+            inside -= 1
+        }
+    }
+
+    private final class Shared {
+        let pinnedLock = Pinned(OwnerLock())
+        let pinnedWork = Pinned(Work())
+
+        func addAsOwner() {
+            pinnedLock.pointer.pointee.lockAsOwner()
+            pinnedWork.pointer.pointee.add()
+            pinnedLock.pointer.pointee.unlockAsOwner()
+        }
+
+        func addAsOther() {
+            pinnedLock.pointer.pointee.lockAsOther()
+            pinnedWork.pointer.pointee.add()
+            pinnedLock.pointer.pointee.unlockAsOther()
+        }
+
+        var sum: Int { pinnedWork.pointer.pointee.sum }
+        var overlaps: Int { pinnedWork.pointer.pointee.overlaps }
+    }
+
+    @Test(arguments: [1, 3])
+    func ownerAndOthers(others: Int) {
+        let ownerTurns = scaled(200_000)
+        let otherTurns = scaled(6_000)
+        let shared = Shared()
+        inParallel(others + 1) { number in
+            if number == 0 {
+                for _ in 0..<ownerTurns { shared.addAsOwner() }
+            } else {
+                for _ in 0..<otherTurns { shared.addAsOther() }
+            }
+        }
+        #expect(shared.sum == ownerTurns + others * otherTurns)
+        #expect(shared.overlaps == 0)
+    }
+
+    @Test func ownerAlone() {
+        let shared = Shared()
+        for _ in 0..<1000 { shared.addAsOwner() }
+        #expect(shared.sum == 1000)
+    }
+
+    /// While one side holds the lock the other gets nowhere; it does as soon as the lock is given back.
+    @Test(arguments: [true, false])
+    func excludesTheOtherSide(ownerHolds: Bool) {
+        let lock = Pinned(OwnerLock())
+        let order = Guarded<[String]>([])
+        let ready = Guarded(false)
+        func hold(asOwner: Bool, _ body: () -> Void) {
+            if asOwner { lock.pointer.pointee.lockAsOwner() } else { lock.pointer.pointee.lockAsOther() }
+            body()
+            if asOwner { lock.pointer.pointee.unlockAsOwner() } else { lock.pointer.pointee.unlockAsOther() }
+        }
+        inParallel(2) { number in
+            if number == 0 {
+                hold(asOwner: ownerHolds) {
+                    ready.with { $0 = true }
+                    // Time for the other to run into the lock, as often as not; never needed for the result.
+                    for _ in 0..<200 { sched_yield() }
+                    order.with { $0.append("first") }
+                }
+            } else {
+                while !ready.with({ $0 }) { sched_yield() }
+                hold(asOwner: !ownerHolds) { order.with { $0.append("second") } }
+            }
+        }
+        #expect(order.with { $0 } == ["first", "second"])
+    }
+
+    @Test func homeTakesTheWayOfItsThread() {
+        let turns = scaled(20_000)
+        let result = onThread { () -> Int? in
+            guard let home = Registry.current?.home else { return nil }
+            let counter = Pinned(0)
+            inParallel(3) { _ in
+                _ = Registry.current
+                for _ in 0..<turns / 10 {
+                    home.lock()
+                    counter.pointer.pointee += 1
+                    home.unlock()
+                }
+            }
+            let stranger = spawn {
+                for _ in 0..<turns / 10 {
+                    home.lock()
+                    counter.pointer.pointee += 1
+                    home.unlock()
+                }
+            }
+            for _ in 0..<turns {
+                home.lock()
+                counter.pointer.pointee += 1
+                home.unlock()
+            }
+            stranger.join()
+            return counter.pointer.pointee
+        }
+        #expect(result == turns + 4 * (turns / 10))
+    }
+}

@@ -1,0 +1,262 @@
+import CLinux
+import Testing
+
+@testable import RunLoopCore
+
+/// Real pipes. Numbers from 700 on are the tests' own: what other tests open gets the lowest free ones.
+@Suite(.serialized) struct PollerTests {
+    @Test func reportsWhatIsReadable() {
+        let pipe = Pipe()
+        var watcher = Watcher()
+        let index = watcher.add(pipe.readEnd)
+        #expect(watcher.poller.index(of: pipe.readEnd) == index)
+        #expect(watcher.poller[index].client == UnsafeMutableRawPointer(bitPattern: 1))
+        #expect(watcher.look() == [])
+        pipe.put()
+        #expect(watcher.look() == [index])
+        #expect(watcher.look() == [index], "level-triggered: as long as it is not read")
+        pipe.take()
+        #expect(watcher.look() == [])
+        pipe.closeWriteEnd()
+        #expect(watcher.look() == [index], "the end is readable too")
+        watcher.close()
+    }
+
+    @Test func removedWatchIsSilent() {
+        let pipe = Pipe()
+        var watcher = Watcher()
+        let index = watcher.add(pipe.readEnd)
+        pipe.put()
+        watcher.poller.remove(index)
+        #expect(watcher.poller.index(of: pipe.readEnd) == nil)
+        #expect(watcher.poller[index].state == .free)
+        #expect(watcher.look() == [])
+        watcher.poller.remove(index)
+        #expect(watcher.add(pipe.readEnd) == index, "a free index is used again, once")
+        #expect(watcher.poller.indexLimit == 1)
+        watcher.close()
+    }
+
+    /// What was fetched before a watch was removed must not reach whoever has its index next.
+    @Test func oldReportsDoNotReachTheNextUser() {
+        let old = Pipe()
+        let new = Pipe()
+        var watcher = Watcher()
+        let index = watcher.add(old.readEnd)
+        let generation = watcher.poller[index].generation
+        old.put()
+        watcher.wait()
+        #expect(watcher.reports.isEmpty == false)
+        watcher.poller.remove(index)
+        #expect(watcher.add(new.readEnd) == index)
+        #expect(watcher.poller[index].generation != generation)
+        #expect(watcher.take() == [])
+        #expect(watcher.look() == [])
+        new.put()
+        #expect(watcher.look() == [index])
+        watcher.close()
+    }
+
+    @Test func droppedReportsComeAgain() {
+        let pipe = Pipe()
+        var watcher = Watcher()
+        let index = watcher.add(pipe.readEnd)
+        pipe.put()
+        watcher.wait()
+        watcher.reports.drop()
+        #expect(watcher.reports.isEmpty == true)
+        #expect(watcher.take() == [])
+        #expect(watcher.look() == [index])
+        watcher.close()
+    }
+
+    @Test func silentWatchHearsNothing() {
+        let pipe = Pipe()
+        var watcher = Watcher()
+        let index = watcher.add(pipe.readEnd)
+        pipe.put()
+        watcher.poller.silence(index)
+        watcher.poller.silence(index)
+        #expect(watcher.poller.silentCount == 1)
+        #expect(watcher.look() == [])
+        pipe.closeWriteEnd()
+        #expect(watcher.look() == [], "epoll reports hang-ups whether asked for or not")
+        #expect(watcher.poller.listen(index) == true)
+        #expect(watcher.poller.listen(index) == true)
+        #expect(watcher.poller.silentCount == 0)
+        #expect(watcher.look() == [index])
+        watcher.poller.silence(index)
+        watcher.poller.remove(index)
+        #expect(watcher.poller.silentCount == 0)
+        watcher.close()
+    }
+
+    @Test func alwaysReadyFilesTakeTurns() {
+        let files = (0..<3).map { _ in openNull() }
+        let pipe = Pipe()
+        var watcher = Watcher()
+        let piped = watcher.add(pipe.readEnd)
+        let indexes = files.map { watcher.add($0) }
+        for index in indexes { #expect(watcher.poller[index].state == .alwaysReady) }
+        var turns: [Int] = []
+        for _ in 0..<6 {
+            // It does not sleep, though the deadline is never.
+            watcher.wait(until: .never, alwaysReady: true)
+            #expect(watcher.take() == [])
+            if let index = watcher.takeAlwaysReady({ _ in true }) { turns.append(index) }
+            #expect(watcher.takeAlwaysReady { _ in true } == nil, "once per look")
+        }
+        #expect(Set(turns.prefix(3)) == Set(indexes))
+        #expect(Array(turns.suffix(3)) == Array(turns.prefix(3)))
+        watcher.wait(until: .never, alwaysReady: true)
+        #expect(watcher.takeAlwaysReady { $0 == indexes[1] } == indexes[1])
+        #expect(watcher.poller.hasAlwaysReady { $0 == piped } == false)
+        for index in indexes { watcher.poller.remove(index) }
+        #expect(watcher.poller.hasAlwaysReady { _ in true } == false)
+        watcher.close()
+        for file in files { close(file) }
+    }
+
+    @Test func whatIsNoDescriptorIsNeverReady() {
+        var watcher = Watcher()
+        for fd in [-1, -5, 799] as [Int32] {
+            let index = watcher.add(fd)
+            #expect(watcher.poller[index].state == .broken)
+            #expect(watcher.look() == [])
+            watcher.poller.remove(index)
+        }
+        #expect(watcher.poller.indexLimit == 1)
+        watcher.close()
+    }
+
+    /// Closed without being removed, and the number is another file's by now.
+    @Test func descriptorNumberIsUsedAgain() {
+        var watcher = Watcher()
+        let first = Pipe(readEndAt: 701)
+        let index = watcher.add(701)
+        first.closeReadEnd()
+        watcher.poller.remove(index)
+        let second = Pipe(readEndAt: 701)
+        let again = watcher.add(701)
+        second.put()
+        #expect(watcher.look() == [again])
+        watcher.close()
+    }
+
+    @Test func listenFindsOutThatTheNumberIsAnother() {
+        var watcher = Watcher()
+        let first = Pipe(readEndAt: 702)
+        let index = watcher.add(702)
+        first.closeReadEnd()
+        let second = Pipe(readEndAt: 702)
+        second.put()
+        #expect(watcher.look() == [], "epoll knows the closed file only")
+        #expect(watcher.poller.listen(index) == true)
+        #expect(watcher.look() == [index])
+        watcher.close()
+    }
+
+    /// A duplicate keeps the closed descriptor in the epoll set, where nobody can remove it: its reports reach nobody, and
+    /// after a while it is left behind.
+    @Test func closedDescriptorWithADuplicate() {
+        var watcher = Watcher()
+        let other = Pipe()
+        let ghost = Pipe(readEndAt: 703)
+        let duplicate = dup(ghost.readEnd)
+        let kept = watcher.add(other.readEnd)
+        let index = watcher.add(703)
+        ghost.put()
+        ghost.closeReadEnd()
+        watcher.poller.remove(index)
+        for _ in 0..<10 {
+            #expect(watcher.look() == [])
+        }
+        // Nothing is ready any more: it sleeps until its deadline instead of spinning.
+        let deadline = Clock.now.advanced(by: 3_000_000)
+        watcher.wait(until: deadline)
+        #expect(Clock.now >= deadline)
+        other.put()
+        #expect(watcher.look() == [kept])
+        watcher.close()
+        close(duplicate)
+    }
+
+    @Test func moreReadyThanABatchHolds() {
+        let pipe = Pipe()
+        pipe.put()
+        let duplicates = (0..<600).map { _ in dup(pipe.readEnd) }
+        var watcher = Watcher()
+        let indexes = duplicates.map { watcher.add($0) }
+        var seen = Set<Int>()
+        for _ in 0..<6 { seen.formUnion(watcher.look()) }
+        #expect(seen == Set(indexes), "each gets its turn")
+        watcher.close()
+        for fd in duplicates { close(fd) }
+    }
+
+    @Test func waitIsNotEarly() {
+        let pipe = Pipe()
+        var watcher = Watcher()
+        _ = watcher.add(pipe.readEnd)
+        for nanoseconds in [1, 70_000, 1_500_000] as [UInt64] {
+            let deadline = Clock.now.advanced(by: nanoseconds)
+            watcher.wait(until: deadline)
+            #expect(Clock.now >= deadline)
+            #expect(watcher.reports.isEmpty == true)
+        }
+        watcher.close()
+    }
+
+    @Test func kickEndsTheWait() {
+        let pipe = Pipe()
+        var watcher = Watcher()
+        _ = watcher.add(pipe.readEnd)
+        let descriptor = watcher.poller.kickDescriptor
+        for _ in 0..<2 {
+            let kicker = spawn { EventDescriptor.kick(descriptor) }
+            watcher.wait(until: .never)
+            #expect(watcher.take() == [], "a kick is nobody's report")
+            kicker.join()
+            watcher.reports.countKick()
+        }
+        // Waits for the two kicks that were counted; a third would be waited for in vain.
+        watcher.close()
+        #expect(watcher.poller.kickDescriptor == -1)
+        #expect(watcher.poller.epoll == -1)
+    }
+
+    @Test func closedPollerCanBeUsedAgain() {
+        let pipe = Pipe()
+        var watcher = Watcher()
+        _ = watcher.add(pipe.readEnd)
+        pipe.put()
+        watcher.close()
+        #expect(watcher.poller.index(of: pipe.readEnd) == nil)
+        let index = watcher.add(pipe.readEnd)
+        #expect(watcher.look() == [index])
+        watcher.close()
+    }
+
+    /// What the child of fork() does, without a fork: other kernel objects, the same watches.
+    @Test func detachedPollerStartsAnew() {
+        let pipes = [Pipe(), Pipe(), Pipe()]
+        var watcher = Watcher()
+        let indexes = pipes.map { watcher.add($0.readEnd) }
+        let null = openNull()
+        let ready = watcher.add(null)
+        watcher.poller.silence(indexes[1])
+        for pipe in pipes { pipe.put() }
+        watcher.wait()
+        watcher.poller.detachAfterFork()
+        watcher.reports.reset()
+        #expect(watcher.poller.epoll == -1)
+        #expect(watcher.reports.isEmpty == true, "what the parent fetched is the parent's")
+        #expect(watcher.poller.silentCount == 3)
+        #expect(watcher.poller[ready].state == .alwaysReady)
+        #expect(watcher.poller.listen(indexes[0]) == true)
+        #expect(watcher.poller.listen(indexes[2]) == true)
+        #expect(watcher.look() == [indexes[0], indexes[2]])
+        watcher.close()
+        close(null)
+    }
+}

@@ -1,0 +1,169 @@
+import CLinux
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+/// Every transition of the word, with the kicks it makes, which an eventfd counts.
+@Suite struct WakeWordTests {
+    private final class Bench {
+        let word = Pinned(WakeWord())
+        let descriptor = EventDescriptor.create()
+
+        deinit { EventDescriptor.close(descriptor) }
+
+        var wake: UnsafeMutablePointer<WakeWord> { word.pointer }
+
+        func goToSleep() -> Bool { wake.pointee.goToSleep(inEpoll: descriptor) }
+
+        /// How many kicks there were since the last look.
+        func kicks() -> UInt64 {
+            var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard CLinux.poll(&poll, 1, 0) == 1 else { return 0 }
+            var count: UInt64 = 0
+            return read(descriptor, &count, 8) == 8 ? count : 0
+        }
+
+        /// pending, sleeping
+        var state: [Bool] { [wake.pointee.isPending, wake.pointee.isSleeping] }
+    }
+
+    private let awake = [false, false]
+    private let pending = [true, false]
+    private let sleeping = [false, true]
+
+    @Test func fromAwake() {
+        let bench = Bench()
+        #expect(bench.state == awake)
+        #expect(bench.wake.pointee.takePending() == false)
+        bench.wake.pointee.adjust()
+        #expect(bench.state == awake, "no wake-up")
+        #expect(bench.goToSleep() == false, "what the loop was going to sleep for has changed")
+        #expect(bench.wake.pointee.wakeFromSleep() == .adjusted)
+        #expect(bench.goToSleep())
+        #expect(bench.wake.pointee.wakeFromSleep() == .nobody)
+        bench.wake.pointee.wakeUp()
+        #expect(bench.state == pending)
+        #expect(bench.kicks() == 0, "who is awake is not kicked")
+    }
+
+    @Test func fromPending() {
+        let bench = Bench()
+        bench.wake.pointee.wakeUp()
+        bench.wake.pointee.wakeUp()
+        bench.wake.pointee.adjust()
+        #expect(bench.state == pending)
+        #expect(bench.goToSleep() == false)
+        #expect(bench.state == pending, "a refused sleep keeps the wake-up")
+        #expect(bench.wake.pointee.takePending() == true)
+        #expect(bench.state == awake)
+        #expect(bench.wake.pointee.takePending() == false, "taken once")
+        #expect(bench.kicks() == 0)
+    }
+
+    @Test func fromSleeping() {
+        let bench = Bench()
+        #expect(bench.goToSleep())
+        #expect(bench.state == sleeping)
+        #expect(bench.wake.pointee.takePending() == false)
+        #expect(bench.wake.pointee.wakeFromSleep() == .nobody)
+        #expect(bench.state == awake)
+
+        #expect(bench.goToSleep())
+        bench.wake.pointee.wakeUp()
+        #expect(bench.state == pending)
+        bench.wake.pointee.wakeUp()
+        bench.wake.pointee.adjust()
+        #expect(bench.kicks() == 1, "the first to come kicks, nobody else")
+        #expect(bench.wake.pointee.wakeFromSleep() == .wokenUp)
+        #expect(bench.state == awake)
+    }
+
+    @Test func fromAdjusting() {
+        let bench = Bench()
+        #expect(bench.goToSleep())
+        bench.wake.pointee.adjust()
+        bench.wake.pointee.adjust()
+        #expect(bench.state == awake, "as good as awake")
+        #expect(bench.kicks() == 1)
+        #expect(bench.wake.pointee.takePending() == false, "an adjustment is no wake-up")
+        #expect(bench.wake.pointee.wakeFromSleep() == .adjusted)
+        #expect(bench.state == awake)
+
+        #expect(bench.goToSleep())
+        bench.wake.pointee.adjust()
+        bench.wake.pointee.wakeUp()
+        #expect(bench.state == pending)
+        #expect(bench.kicks() == 1, "who adjusted has kicked already")
+        #expect(bench.wake.pointee.wakeFromSleep() == .wokenUp)
+    }
+
+    @Test func keepsErrno() {
+        let bench = Bench()
+        #expect(bench.goToSleep())
+        systemError = 55
+        bench.wake.pointee.wakeUp()
+        let after = systemError
+        #expect(after == 55)
+        #expect(bench.kicks() == 1)
+    }
+
+    @Test func pendingWordIsNotSleptOn() {
+        let bench = Bench()
+        #expect(bench.wake.pointee.goToSleep(inEpoll: nil) == true)
+        bench.wake.pointee.wakeUp()
+        bench.wake.pointee.sleepOnWord(until: .never)
+        #expect(bench.wake.pointee.wakeFromSleep() == .wokenUp)
+        #expect(bench.kicks() == 0, "the futex was asked for")
+    }
+
+    @Test func spinEnds() {
+        let bench = Bench()
+        let deadline = Clock.now.advanced(by: 100_000)
+        bench.wake.pointee.spin(until: deadline)
+        #expect(Clock.now >= deadline)
+        bench.wake.pointee.wakeUp()
+        bench.wake.pointee.spin(until: .never)
+        #expect(bench.wake.pointee.isPending == true)
+    }
+
+    /// Several threads leave work and wake; the sleeper must see all of it. A lost wake-up shows as a sleep that only its
+    /// deadline ends.
+    @Test(arguments: [true, false])
+    func noWakeUpIsLost(withEventDescriptor: Bool) {
+        let bench = Bench()
+        let each = scaled(20_000)
+        let wakers = 2
+        let work = Pinned(Atomic<Int>(0))
+        let overslept = Pinned(0)
+        let epoll = Epoll.create()
+        _ = Epoll.add(epoll, bench.descriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: 0)
+        inParallel(wakers + 1) { number in
+            if number > 0 {
+                for turn in 0..<each {
+                    work.pointer.pointee.add(1, ordering: .relaxed)
+                    bench.wake.pointee.wakeUp()
+                    if turn % 16 == 0 { sched_yield() }
+                }
+                return
+            }
+            let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: 1)
+            defer { events.deallocate() }
+            while true {
+                _ = bench.wake.pointee.takePending()
+                if work.pointer.pointee.load(ordering: .relaxed) == wakers * each { return }
+                guard bench.wake.pointee.goToSleep(inEpoll: withEventDescriptor ? bench.descriptor : nil) else { continue }
+                let limit: UInt64 = 30_000_000_000
+                let deadline = Clock.now.advanced(by: limit)
+                if withEventDescriptor {
+                    _ = Epoll.wait(epoll, events, capacity: 1, timeout: limit)
+                } else {
+                    bench.wake.pointee.sleepOnWord(until: deadline)
+                }
+                if bench.wake.pointee.wakeFromSleep() == .nobody && Clock.now >= deadline { overslept.pointer.pointee += 1 }
+            }
+        }
+        close(epoll)
+        #expect(overslept.pointer.pointee == 0)
+    }
+}

@@ -1,0 +1,42 @@
+import CLinux
+
+@testable import RunLoopCore
+
+/// A poller with its reports, used as a loop uses them.
+struct Watcher: ~Copyable {
+    var poller = Poller()
+    var reports = Reports()
+
+    mutating func add(_ fd: Int32, client: Int = 1) -> Int {
+        poller.add(fd, events: Poller.readable, client: UnsafeMutableRawPointer(bitPattern: client)!) ?? -1
+    }
+
+    mutating func wait(until deadline: Instant = .distantPast, alwaysReady: Bool = false) {
+        reports.wait(Reports.Target(epoll: poller.epoll, alwaysReady: alwaysReady), until: deadline)
+    }
+
+    /// The reports that are left, of watches that are still there.
+    mutating func take() -> [Int] {
+        var found: [Int] = []
+        while let report = reports.take() {
+            if let index = poller.index(ofReported: report.tag) { found.append(index) } else { reports.noteStray() }
+        }
+        return found.sorted()
+    }
+
+    /// What is ready now.
+    mutating func look() -> [Int] {
+        if reports.isHaunted() { poller.rebuild() }
+        wait()
+        return take()
+    }
+
+    mutating func takeAlwaysReady(_ isWanted: (Int) -> Bool) -> Int? {
+        reports.takeAlwaysReadyTurn() ? poller.nextAlwaysReady(isWanted) : nil
+    }
+
+    mutating func close() {
+        poller.close(afterKicks: reports.kicks)
+        reports.reset()
+    }
+}

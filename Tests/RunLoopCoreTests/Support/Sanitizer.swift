@@ -1,0 +1,20 @@
+/// Sanitizers make everything many times slower; tests do less then. The core is compiled without knowing of them,
+/// so the process is asked whether their run-time library is in it.
+enum Sanitizer {
+    static let isActive = symbol(nil, "__tsan_init") != nil || symbol(nil, "__asan_init") != nil
+}
+
+/// dlsym(3). Glibc cannot be imported beside CLinux: both define fd_set, with different feature macros.
+@_silgen_name("dlsym")
+private func symbol(_ library: UnsafeMutableRawPointer?, _ name: UnsafePointer<CChar>) -> UnsafeMutableRawPointer?
+
+/// How often to do something: `count` times, fewer under a sanitizer.
+func scaled(_ count: Int) -> Int { Sanitizer.isActive ? max(1, count / 4) : count }
+
+/// What slabs and boards allocate is never given back, by design, and XCTest leaks a little: no leaks in AddressSanitizer's eyes.
+@_cdecl("__lsan_default_suppressions")
+public func lsanDefaultSuppressions() -> UnsafePointer<CChar>? {
+    suppressions.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { $0 }
+}
+
+private let suppressions: StaticString = "leak:RunLoopCore4Slab\nleak:RunLoopCore11SignalBoard\nleak:SignalBoardTests\nleak:XCTest\n"

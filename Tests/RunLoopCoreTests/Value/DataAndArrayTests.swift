@@ -1,0 +1,99 @@
+import CLinux
+import CRunLoop
+import Testing
+
+@testable import RunLoopCore
+
+@Suite struct DataTests {
+    @Test(arguments: [0, 1, 7, 8, 9, 100_000])
+    func keepsItsBytes(count: Int) {
+        let source = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let data = DataPointer.create(source, count: count)!
+        #expect(data.pointee.count == count)
+        #expect(Array(UnsafeBufferPointer(start: data.bytes, count: count)) == source)
+        #expect(Handle.kind(of: UnsafeRawPointer(data)) == .data)
+        data.release()
+    }
+
+    @Test func equality() {
+        let all = [[], [0], [1], [0, 0], [0, 1], [0, 1, 2]] as [[UInt8]]
+        for left in all {
+            for right in all {
+                let a = DataPointer.create(left, count: left.count)!
+                let b = DataPointer.create(right, count: right.count)!
+                if a.equals(b) != (left == right) { Issue.record("\(left) and \(right)") }
+                a.release()
+                b.release()
+            }
+        }
+    }
+}
+
+@Suite struct ArrayTests {
+    private func strings(_ texts: [String]) -> [StringPointer] {
+        texts.map { StringPointer.create(Array($0.utf8), count: $0.utf8.count)! }
+    }
+
+    private func array(of strings: [StringPointer]) -> ArrayPointer {
+        let values = strings.map { UnsafeRawPointer($0) as UnsafeRawPointer? }
+        return ArrayPointer.create(values, count: values.count, .ofObjects)!
+    }
+
+    private func references(_ string: StringPointer) -> UInt32 { string.pointee.header.references.load(ordering: .relaxed) }
+
+    @Test func retainsAndReleasesItsValues() {
+        let members = strings(["one", "two", "three"])
+        let array = array(of: members)
+        #expect(members.map(references) == [2, 2, 2])
+        #expect(array.pointee.count == 3)
+        for (index, member) in members.enumerated() { #expect(array[value: index] == UnsafeRawPointer(member)) }
+        array.release()
+        #expect(members.map(references) == [1, 1, 1])
+        for member in members { member.release() }
+    }
+
+    @Test func containsByEquality() {
+        let members = strings(["one", "two", "three"])
+        let others = strings(["two", "four"])
+        let array = array(of: members)
+        #expect(array.contains(UnsafeRawPointer(others[0]), from: 0, 3))
+        #expect(array.contains(UnsafeRawPointer(others[0]), from: 1, 1))
+        #expect(!array.contains(UnsafeRawPointer(others[0]), from: 2, 1))
+        #expect(!array.contains(UnsafeRawPointer(others[0]), from: 0, 1))
+        #expect(!array.contains(UnsafeRawPointer(others[0]), from: 0, 0))
+        #expect(!array.contains(UnsafeRawPointer(others[1]), from: 0, 3))
+        array.release()
+        for string in members + others { string.release() }
+    }
+
+    @Test func equality() {
+        let all = [[], ["a"], ["b"], ["a", "b"], ["b", "a"]]
+        for left in all {
+            for right in all {
+                let (l, r) = (strings(left), strings(right))
+                let (a, b) = (array(of: l), array(of: r))
+                if a.equals(b) != (left == right) { Issue.record("\(left) and \(right)") }
+                a.release()
+                b.release()
+                for string in l + r { string.release() }
+            }
+        }
+    }
+
+    @Test func withoutCallBacksValuesAreBits() {
+        let values: [UnsafeRawPointer?] = [nil, UnsafeRawPointer(bitPattern: 3), UnsafeRawPointer(bitPattern: 5)]
+        let array = ArrayPointer.create(values, count: 3, RLArrayCallBacks())!
+        #expect(array.contains(UnsafeRawPointer(bitPattern: 3), from: 0, 3))
+        #expect(array.contains(nil, from: 0, 3))
+        #expect(!array.contains(UnsafeRawPointer(bitPattern: 4), from: 0, 3))
+        array.release()
+    }
+
+    @Test func impossibleSizeIsRefused() {
+        let seen = onThread { () -> Bool in
+            systemError = 0
+            return ArrayPointer.create(nil, count: .max / 4, RLArrayCallBacks()) == nil && systemError == ENOMEM
+        }
+        #expect(seen)
+    }
+}

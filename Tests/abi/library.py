@@ -1,0 +1,52 @@
+"""The built library as the tests of its binary face see it: where it is, and what the binary tools say about it.
+
+$RL_BUILD names the build directory (default: build/ of this checkout). A library that is not there fails a test."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
+INCLUDE = ROOT / "include"
+
+
+def existing(path):
+    assert path.exists(), f"no {path.name} in {path.parent}: build it, or set RL_BUILD"
+    return path
+
+
+def shared():
+    return existing(BUILD / "lib" / "librunloop.so")
+
+
+def archive():
+    return existing(BUILD / "lib" / "librunloop.a")
+
+
+def core_object():
+    """The Swift core before linking, with the names of all its functions."""
+    return existing(BUILD / "obj" / "core.o")
+
+
+def output(*command, **options):
+    """What a tool prints. Its failure is the test's, with its words."""
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, **options)
+    assert result.returncode == 0, f"{command[0]}: {result.stderr or result.stdout}"
+    return result.stdout
+
+
+def dynamic_symbols():
+    """What a program that links the library can see: name and nm's letter."""
+    lines = output("nm", "-D", "-g", "--defined-only", shared()).splitlines()
+    return {line.split()[2].partition("@")[0]: line.split()[1] for line in lines}
+
+
+def dynamic_section():
+    """The tags of the dynamic section, each with its values: {"NEEDED": ["libc.so.6"], …}."""
+    found = {}
+    for tag, value in re.findall(r"^ 0x\w+ \((\w+)\)\s+(.*)$", output("readelf", "-dW", shared()), re.MULTILINE):
+        bracketed = re.search(r"\[(.*)\]", value)
+        found.setdefault(tag, []).append(bracketed[1] if bracketed else value.strip())
+    return found

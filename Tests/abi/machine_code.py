@@ -1,0 +1,78 @@
+"""Reads the compiled core: which function calls which, and how many locked instructions each has."""
+
+import collections
+import dataclasses
+import functools
+import re
+
+from library import core_object, output
+
+LABEL = re.compile(r"^[0-9a-f]+ <(.+)>:$")
+INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\t(.*)$")
+RELOCATION = re.compile(r"^\s+[0-9a-f]+: (R_\S+)\s+(\S+?)(?:[-+]0x[0-9a-f]+)?$")
+JUMP = re.compile(r"^(?:notrack |bnd )?(?:call|jmp|j\w+)\s+[0-9a-f]+ <(.+?)(?:\+0x[0-9a-f]+)?>")
+#: xchg with memory locks without being told.
+LOCKED = re.compile(r"^lock\b|^xchg\s.*\(")
+INDIRECT = re.compile(r"^(?:notrack )?call\s+\*")
+
+
+@dataclasses.dataclass
+class Function:
+    symbol: str
+    name: str  # as a person reads it
+    calls: set = dataclasses.field(default_factory=set)  # symbols; tail calls too
+    locked: int = 0
+    indirect: int = 0
+    instructions: int = 0
+
+    @property
+    def is_ours(self):
+        """Of our module, or an export: not a piece of the standard library that was compiled in."""
+        return "RunLoopCore" in self.name or re.match(r"k?RL[A-Z]", self.symbol) is not None
+
+
+def demangled(symbols):
+    return output("swift", "demangle", input="\n".join(symbols)).splitlines()
+
+
+@functools.lru_cache(maxsize=None)
+def functions():
+    """All functions of the core, by symbol."""
+    found = collections.OrderedDict()
+    function = None
+    pending = None  # the target that objdump guesses; a relocation behind it knows better
+
+    def settle(target):
+        nonlocal pending
+        if target is not None and function is not None and target != function.symbol and not target.startswith("."):
+            function.calls.add(target)
+        pending = None
+
+    for line in output("objdump", "-dr", "-w", "--no-show-raw-insn", core_object()).splitlines():
+        if match := LABEL.match(line):
+            settle(pending)
+            function = found.setdefault(match[1], Function(match[1], match[1]))
+        elif match := INSTRUCTION.match(line):
+            settle(pending)
+            text, _, relocated = match[1].partition("\t")
+            function.instructions += 1
+            function.locked += bool(LOCKED.match(text))
+            function.indirect += bool(INDIRECT.match(text))
+            jump = JUMP.match(text)
+            pending = jump[1] if jump else None
+            if jump and (target := re.match(r".*R_\S+\s+(\S+?)(?:[-+]0x[0-9a-f]+)?$", relocated)):
+                pending = target[1]
+        elif (match := RELOCATION.match(line)) and pending is not None:
+            pending = match[2]
+    settle(pending)
+    for symbol, name in zip(found, demangled(found)):
+        found[symbol].name = name
+    return found
+
+
+def named(readable):
+    """The functions with this readable name, of whatever type, with all their specialisations. An export is found
+    under its C name and under its Swift one, where its body is."""
+    word = re.compile(rf"(?:[.(]|^){readable}(?=[(<]| in _|$)")
+    return [function for function in functions().values() if function.is_ours and word.search(function.name)
+            and not re.search(r"closure #|\$defer", function.name)]

@@ -1,0 +1,144 @@
+"""What `make install` puts there is all that a C program needs, and `make uninstall` takes it away again."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+from library import BUILD, INCLUDE, ROOT, archive, output, shared
+from public_headers import clang
+
+COMPILERS = {"gcc": "gcc", "clang": clang(), "g++": "g++", "clang++": clang(cxx=True)}
+LANGUAGES = [("gcc", "c99"), ("gcc", "c11"), ("clang", "c99"), ("clang", "c11"), ("g++", "c++17"), ("clang++", "c++17")]
+#: How to link: flags in front of those that pkg-config gives, and whether the archive is taken.
+LINKS = {"shared": ([], False), "shared, no PIE": (["-no-pie"], False), "archive": ([], True),
+         "static": (["-static"], True), "static PIE": (["-static-pie", "-fuse-ld=bfd"], True)}  # gold cannot do it
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+#: A timer, an object and the address of a function of ours, which a program without PIE takes in its own way.
+PROGRAM = r"""
+#include <RunLoop/RunLoop.h>
+#include <stdio.h>
+
+static int ticks;
+
+static void tick(RLRunLoopTimerRef timer, void *info)
+{
+    RLTypeRef (*retain)(RLTypeRef) = RLRetain;
+    RLRelease(retain(timer));
+    if (info == &ticks && ++ticks == 3)
+        RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+int main(void)
+{
+    RLRunLoopTimerContext context = {0, &ticks, NULL, NULL, NULL};
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, 0, 0.001, 0, 0, tick, &context);
+    RLArrayRef array = RLArrayCreate(NULL, (const void **)&timer, 1, &kRLTypeArrayCallBacks);
+    RLRunLoopRunResult result;
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
+    result = RLRunLoopRunInMode(RLSTR("kCFRunLoopDefaultMode"), 60, 0);
+    printf("%d %d %ld %d\n", (int)result, ticks, (long)RLVersion(), RLArrayGetValueAtIndex(array, 0) == timer);
+    RLRelease(array);
+    RLRelease(timer);
+    return 0;
+}
+"""
+
+
+def make(target, destination):
+    """Without looking whether the library is up to date: what is tested is what is in $RL_BUILD."""
+    shared(), archive()
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
+    output("make", "-o", "all", target, f"BUILD={BUILD}", f"DESTDIR={destination}", "PREFIX=/usr", cwd=ROOT,
+           env=environment)
+
+
+def files(directory):
+    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if not path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A directory with an installed library."""
+    destination = tmp_path_factory.mktemp("installed")
+    make("install", destination)
+    return destination
+
+
+def pkg_config(installed, *words):
+    environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(installed),
+                       PKG_CONFIG_PATH=str(installed / "usr/lib/pkgconfig"), PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
+                       PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
+    return output("pkg-config", *words, "runloop", env=environment).split()
+
+
+def test_installed_files_are_exactly_these(installed):
+    headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").iterdir()]
+    libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "pkgconfig/runloop.pc"]
+    assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries])
+    assert os.readlink(installed / "usr/lib/librunloop.so") == "librunloop.so.0"
+
+
+def test_installed_files_are_what_was_built(installed):
+    for name in ("librunloop.a", "librunloop.so.0"):
+        assert (installed / "usr/lib" / name).read_bytes() == (BUILD / "lib" / name).read_bytes()
+    assert os.access(installed / "usr/lib/librunloop.so.0", os.X_OK)
+    for path in (INCLUDE / "RunLoop").iterdir():
+        assert (installed / "usr/include/RunLoop" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_nothing_installed_names_the_place_of_installation(installed):
+    text = (installed / "usr/lib/pkgconfig/runloop.pc").read_text()
+    assert str(installed) not in text and str(ROOT) not in text
+    header = (INCLUDE / "RunLoop/RLBase.h").read_text()
+    numbers = [re.search(rf"#define RL_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+    assert pkg_config(installed, "--modversion") == [".".join(numbers)]
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("compiler, standard", LANGUAGES)
+def test_program_builds_and_runs(installed, tmp_path, compiler, standard, link):
+    command = COMPILERS[compiler]
+    if command is None or shutil.which(command) is None:
+        pytest.skip(f"{compiler} is not installed")
+    flags, takes_archive = LINKS[link]
+    source = tmp_path / ("program.cc" if "++" in compiler else "program.c")
+    source.write_text(PROGRAM)
+    libraries = pkg_config(installed, "--libs", *(["--static"] if takes_archive else []))
+    if takes_archive:
+        libraries = [str(installed / "usr/lib/librunloop.a") if word == "-lrunloop" else word for word in libraries]
+    program = tmp_path / "program"
+    output(command, f"-std={standard}", *STRICT, *flags, *pkg_config(installed, "--cflags"), source, "-o", program,
+           *libraries)
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(installed / "usr/lib"), RUNLOOP_MISUSE="abort")
+    result, ticks, version, same = output(program, env=environment).split()
+    assert (result, ticks, same) == ("2", "3", "1")
+    assert version == str(int("".join(f"{int(part):02}" for part in pkg_config(installed, "--modversion")[0].split("."))))
+    needed = output("readelf", "-dW", program)
+    assert ("librunloop.so.0" in needed) == (not takes_archive)
+
+
+def test_no_swift_library_is_needed_at_run_time(installed):
+    names = re.findall(r"^\s*(\S+)", output("ldd", installed / "usr/lib/librunloop.so.0"), re.MULTILINE)
+    assert names and all(re.match(r"linux-vdso|libc\.|libbsd\.|libmd\.|/\S+/ld-linux", name) for name in names), names
+
+
+def test_uninstall_leaves_nothing(tmp_path):
+    """Of ours: a neighbour's file stays."""
+    neighbour = tmp_path / "usr/lib/pkgconfig/neighbour.pc"
+    neighbour.parent.mkdir(parents=True)
+    neighbour.touch()
+    make("install", tmp_path)
+    assert len(files(tmp_path)) > 10
+    make("uninstall", tmp_path)
+    assert files(tmp_path) == ["usr/lib/pkgconfig/neighbour.pc"]
+    assert not (tmp_path / "usr/include/RunLoop").exists()
+
+
+def test_install_twice_is_the_same(tmp_path):
+    make("install", tmp_path)
+    before = files(tmp_path)
+    make("install", tmp_path)
+    assert files(tmp_path) == before

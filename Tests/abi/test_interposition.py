@@ -1,0 +1,92 @@
+"""An ordinary Swift program and the library in one process, whichever comes first.
+
+The library is Embedded Swift: it brings a Swift runtime of its own, small and hidden. Were one of its symbols exported,
+the program's objects would be counted by two runtimes, and it would crash. So a program with classes, strings,
+dictionaries, errors and Foundation's run loop uses our loop in between, with every order of loading."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from library import BUILD, INCLUDE, archive, output, shared
+from public_headers import clang
+
+GUEST = pathlib.Path(__file__).with_name("guest")
+pytestmark = pytest.mark.timeout(300)
+
+
+def guest(directory, *words):
+    if shutil.which("swiftc") is None:
+        pytest.skip("swiftc is not installed")
+    program = directory / "guest"
+    output("swiftc", "-swift-version", "5", "-O", "-module-cache-path", directory / "cache", *words,
+           GUEST / "main.swift", "-Xlinker", "--export-dynamic", "-o", program)
+    return program
+
+
+def c_part(directory, *flags, name="ours.o"):
+    output(clang(), "-std=c11", "-fPIC", f"-I{INCLUDE}", GUEST / "ours.c", "-o", directory / name, *flags)
+    return directory / name
+
+
+def late_part(directory):
+    return c_part(directory, "-shared", f"-L{BUILD / 'lib'}", "-lrunloop", name="ours.so")
+
+
+def run(*command, **environment):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60,
+                            env=dict(os.environ, LD_LIBRARY_PATH=str(BUILD / "lib"), RUNLOOP_MISUSE="abort", **environment))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "right\n", "")
+
+
+def needed(program):
+    return re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-dW", program))
+
+
+def test_loaded_after_the_swift_runtime_by_dlopen(tmp_path):
+    program = guest(tmp_path)
+    assert "librunloop.so.0" not in needed(program)
+    run(program, late_part(tmp_path))
+
+
+def test_loaded_before_the_swift_runtime_by_preloading(tmp_path):
+    run(guest(tmp_path), late_part(tmp_path), LD_PRELOAD=str(shared()))
+
+
+def test_linked_before_the_swift_runtime(tmp_path):
+    program = guest(tmp_path, shared(), c_part(tmp_path, "-c"))
+    assert needed(program)[0] == "librunloop.so.0"
+    run(program)
+
+
+def test_linked_after_the_swift_runtime(tmp_path):
+    program = guest(tmp_path, c_part(tmp_path, "-c"), f"-L{BUILD / 'lib'}", "-lrunloop")
+    libraries = needed(program)
+    assert libraries.index("librunloop.so.0") > libraries.index("libswiftCore.so")
+    run(program)
+
+
+def test_archive_in_a_program_with_the_shared_runtime(tmp_path):
+    program = guest(tmp_path, c_part(tmp_path, "-c"), archive())
+    assert "librunloop.so.0" not in needed(program)
+    run(program)
+
+
+def test_archive_in_a_program_with_the_static_runtime(tmp_path):
+    """Both runtimes in one file: the archive's must not be global."""
+    program = guest(tmp_path, "-static-stdlib", c_part(tmp_path, "-c"), archive())
+    assert not [name for name in needed(program) if "swift" in name or "runloop" in name]
+    run(program)
+
+
+def test_wrong_library_would_be_noticed(tmp_path):
+    """The check of the check: a library that gives away its swift_retain breaks the guest."""
+    source = tmp_path / "bad.c"
+    source.write_text("void *swift_retain(void *object) { return object; }\n")
+    output(clang(), "-shared", "-fPIC", source, "-o", tmp_path / "bad.so")
+    with pytest.raises(AssertionError):
+        run(guest(tmp_path), late_part(tmp_path), LD_PRELOAD=str(tmp_path / "bad.so"))

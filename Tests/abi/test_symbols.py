@@ -1,0 +1,109 @@
+"""What the library shows to the linker is what the headers declare, and nothing else.
+
+Layouts of structures and signatures of functions are not checked here: the shared object is stripped and made of
+Swift, so abidiff finds no types in it. `@implementation` has the compiler compare each function with its declaration,
+and Tests/headers compares sizes, offsets and parameters of the declarations with Apple's."""
+
+import pathlib
+import re
+import shutil
+
+import pytest
+
+from library import archive, dynamic_section, dynamic_symbols, output, shared
+from public_headers import apple_include, declarations, of_kind, toolchain
+
+COMMITTED = pathlib.Path(__file__).with_name("symbols.txt")
+SIZE_LIMIT = 200_000
+#: libbsd and libmd would be the only companions.
+ALLOWED_LIBRARIES = r"libc\.so\.\d+|ld-linux-\S+|libbsd\.so\.\d+|libmd\.so\.\d+"
+
+
+def declared():
+    """Functions and data that the headers declare for export: name → "function" or "data"."""
+    nodes = of_kind(declarations("RunLoop/RunLoop.h"), "FunctionDecl", "VarDecl")
+    return {node["name"]: "function" if node["kind"] == "FunctionDecl" else "data" for node in nodes
+            if node.get("storageClass") == "extern" and any(
+                inner["kind"] == "VisibilityAttr" for inner in node.get("inner", []))}
+
+
+def committed():
+    return dict(reversed(line.split()) for line in COMMITTED.read_text().splitlines() if line and line[0] != "#")
+
+
+def kinds(symbols):
+    """nm's letters in words. A constant is in .data.rel.ro (D) or .rodata (R)."""
+    return {name: {"T": "function", "D": "data", "R": "data"}.get(letter, letter) for name, letter in symbols.items()}
+
+
+def test_shared_library_exports_what_the_headers_declare():
+    assert kinds(dynamic_symbols()) == declared()
+
+
+def test_headers_declare_what_is_committed():
+    """A new export is added to symbols.txt; one that goes or changes its kind breaks programs: raise SOVERSION."""
+    assert declared() == committed()
+
+
+def test_archive_has_the_same_global_symbols():
+    lines = output("nm", "-g", "--defined-only", archive()).splitlines()
+    found = {fields[2]: fields[1] for fields in map(str.split, lines) if len(fields) == 3}
+    assert kinds(found) == declared()
+
+
+def test_archive_needs_nothing_that_the_shared_library_does_not():
+    def wanted(*command):
+        lines = output(*command).splitlines()
+        return {fields[-1].partition("@")[0] for fields in map(str.split, lines) if len(fields) > 1}
+
+    # glibc resolves pthread_atfork from its own static part, which calls this:
+    names = {name.replace("pthread_atfork", "__register_atfork") for name in wanted("nm", "-u", archive())}
+    # Nobody calls these parts of Embedded Swift: the shared library's linker leaves them out, as a program's can.
+    assert names - {"arc4random_buf", "posix_memalign", "memset"} <= wanted("nm", "-D", "-u", shared())
+
+
+def test_no_name_is_one_of_corefoundation_or_swift():
+    names = dynamic_symbols()
+    assert not [name for name in names if not re.match(r"k?RL[A-Z]", name)]
+    foundation = toolchain() and toolchain() / "lib" / "swift" / "linux" / "lib_FoundationICU.so"
+    if apple_include() is None or not foundation:
+        pytest.skip("the Swift toolchain's libraries are not installed")
+    theirs = set()
+    for library in foundation.parent.glob("*.so"):
+        theirs |= {line.split()[-1].partition("@")[0] for line in
+                   output("nm", "-D", "--defined-only", library).splitlines()}
+    assert "CFRunLoopRun" in theirs and "swift_retain" in theirs
+    assert set(names) & theirs == set()
+
+
+def test_names_of_the_file_and_of_what_it_needs():
+    section = dynamic_section()
+    assert section["SONAME"] == ["librunloop.so.0"]
+    assert section["NEEDED"] and all(re.fullmatch(ALLOWED_LIBRARIES, name) for name in section["NEEDED"])
+    assert shared().resolve().name == "librunloop.so.0"
+
+
+def test_hardening():
+    section = dynamic_section()
+    assert "BIND_NOW" in section["FLAGS"][0]
+    assert "NOW" in section["FLAGS_1"][0]
+    assert "NODELETE" in section["FLAGS_1"][0], "a thread that ends after dlclose would call into nothing"
+    assert "TEXTREL" not in section and "TEXTREL" not in section["FLAGS"][0]
+    assert not {"RPATH", "RUNPATH"} & set(section)
+    headers = output("readelf", "-lW", shared())
+    assert "GNU_RELRO" in headers
+    assert re.search(r"GNU_STACK .* RW\s", headers), "the stack would be executable"
+    assert not re.search(r"LOAD .* RWE ", headers)
+
+
+def test_stripped_and_small():
+    sections = output("readelf", "-SW", shared())
+    assert ".symtab" not in sections and ".debug" not in sections
+    assert shared().stat().st_size < SIZE_LIMIT
+
+
+def test_no_path_of_the_machine_that_built_it():
+    strings = output("strings", "-n", "6", shared())
+    assert not re.search(r"/(home|root|work|build|Users)/", strings)
+    if shutil.which("swiftc"):
+        assert str(toolchain()) not in strings

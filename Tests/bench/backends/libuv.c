@@ -1,0 +1,103 @@
+/*
+ * libuv.c -- libuv. Handles live in the program's arrays, as in every libuv program; timers are
+ * whole milliseconds. Posting is an own task queue and uv_async_send.
+ */
+#include "../loop.h"
+#include <uv.h>
+
+static const struct variant variants[] = { { "uv", .takes = ORDINARY }, {0} };
+
+struct loop {
+    uv_loop_t uv;
+    uv_async_t async;
+    uv_idle_t idle;
+    uv_timer_t ticker;
+};
+
+static uv_timer_t *timers;
+static uv_poll_t *polls;
+
+static void loop_init(struct loop *l) { CHECK(uv_loop_init(&l->uv) == 0); }
+static void loop_run(struct loop *l) { uv_run(&l->uv, UV_RUN_DEFAULT); }
+static void loop_stop(struct loop *l) { uv_stop(&l->uv); }
+
+static void async_call(uv_async_t *async) { on_wake(async->data); }
+
+static void wake_init(struct loop *l)
+{
+    CHECK(uv_async_init(&l->uv, &l->async, async_call) == 0);
+    l->async.data = l;
+}
+static void wake_send(struct loop *l) { uv_async_send(&l->async); }
+
+#define post_init wake_init
+#define post_send post_by_wake
+
+static void idle_call(uv_idle_t *idle)
+{
+    if (!on_again())
+        uv_idle_stop(idle);
+}
+
+static void again_start(struct loop *l)
+{
+    uv_idle_init(&l->uv, &l->idle);
+    uv_idle_start(&l->idle, idle_call);
+}
+
+static void timer_call(uv_timer_t *timer) { on_timer((size_t)(timer - timers)); }
+
+static void timers_init(struct loop *l, size_t n)
+{
+    uv_update_time(&l->uv);
+    if (timers)
+        return;
+    timers = malloc(n * sizeof *timers);
+    CHECK(timers != NULL);
+    for (size_t i = 0; i < n; i++)
+        uv_timer_init(&l->uv, &timers[i]);
+}
+
+static void timer_add(struct loop *l, size_t i, uint64_t delay_ns)
+{
+    (void)l;
+    uv_timer_start(&timers[i], timer_call, (delay_ns + 999999) / 1000000, 0);
+}
+static void timer_cancel(struct loop *l, size_t i) { (void)l; uv_timer_stop(&timers[i]); }
+static void timers_settle(struct loop *l) { (void)l; }
+#define timer_rearm timer_add
+#define timer_once timer_add
+
+static void tick(uv_timer_t *timer) { (void)timer; on_tick(); }
+
+static uint64_t ticker_start(struct loop *l, uint64_t period_ns, enum schedule *schedule)
+{
+    uint64_t milliseconds = period_ns / 1000000;
+    *schedule = ON_GRID;                /* its clock is whole milliseconds of CLOCK_MONOTONIC */
+    uv_timer_init(&l->uv, &l->ticker);
+    uv_update_time(&l->uv);
+    uv_timer_start(&l->ticker, tick, milliseconds, milliseconds);
+    return (uv_now(&l->uv) + milliseconds) * 1000000;
+}
+
+static void poll_call(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    CHECK(status == 0);
+    on_readable((size_t)(poll - polls));
+}
+
+static void descriptors_init(struct loop *l, size_t n)
+{
+    (void)l;
+    polls = malloc(n * sizeof *polls);
+    CHECK(polls != NULL);
+}
+
+static void descriptor_add(struct loop *l, size_t i, int fd)
+{
+    CHECK(uv_poll_init(&l->uv, &polls[i], fd) == 0);
+    CHECK(uv_poll_start(&polls[i], UV_READABLE, poll_call) == 0);
+}
+
+#include "../scenarios.h"

@@ -1,0 +1,87 @@
+/* fork() while other threads are in the middle of something, and what the child can still do with loops of threads that
+ * it does not have. */
+#include "harness.h"
+
+#include <signal.h>
+
+static RLRunLoopTimerRef timer;
+static atomic_bool is_over;
+static atomic_int reads;
+
+static void *make_a_timer(UNUSED void *info)
+{
+    atomic_int never;
+    timer = make_timer(1e9, 1, count_timer, &never);
+    return NULL;
+}
+
+static void *read_timer(UNUSED void *info)
+{
+    for (; !is_over; reads++)
+        RLRunLoopTimerGetNextFireDate(timer);
+    return NULL;
+}
+
+static void read_timer_in_child(UNUSED void *info)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(20); /* a lock that nobody will ever give back */
+    child_assert(RLRunLoopTimerGetNextFireDate(timer) == 1e9);
+}
+
+/* The timer was made by a thread that has ended, and is in no loop: its lock is that of a loop nobody has. */
+START_TEST(items_of_ended_threads_are_not_locked_for_ever_in_the_child)
+{
+    RLRunLoopGetCurrent();
+    join_thread(start_thread(make_a_timer, NULL));
+    pthread_t readers[2] = {start_thread(read_timer, NULL), start_thread(read_timer, NULL)};
+    int status = 0;
+    await_count(&reads, 1);
+    for (int i = 0; i < SCALED(400) && status == 0; i++)
+        status = run_in_child(read_timer_in_child, NULL);
+    is_over = true;
+    join_thread(readers[0]);
+    join_thread(readers[1]);
+    ck_assert_int_eq(status, 0);
+    drop_timer(timer);
+}
+END_TEST
+
+static void use_loop_of_no_thread(void *info)
+{
+    struct looper *looper = info;
+    struct lifetime life = {0};
+    errno = 0;
+    child_assert(!RLRunLoopPostFunction(looper->loop, kRLRunLoopDefaultMode, do_nothing, NULL));
+    child_assert(errno == ESRCH);
+    errno = 0;
+    child_assert(!RLRunLoopPerformFunctionAndWait(looper->loop, kRLRunLoopDefaultMode, do_nothing, NULL, 5));
+    child_assert(errno == ESRCH);
+    errno = 0;
+    child_assert(!RLRunLoopPerformFunctionAfterDelay(looper->loop, kRLRunLoopDefaultMode, do_nothing, NULL, 0));
+    child_assert(errno == ESRCH);
+    child_assert(
+        !RLRunLoopPerformFunctionWithRelease(looper->loop, kRLRunLoopDefaultMode, do_nothing, &life, lifetime_end));
+    child_assert(life.releases == 0);
+    RLRunLoopWakeUp(looper->loop);
+    RLRunLoopStop(looper->loop);
+}
+
+START_TEST(loops_of_threads_that_the_child_does_not_have_refuse_functions)
+{
+    struct looper looper;
+    looper_start(&looper);
+    await_waiting(looper.loop);
+    ck_assert_int_eq(run_in_child(use_loop_of_no_thread, &looper), 0);
+    looper_stop(&looper);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("fork-locks");
+    TCase *tcase = add_case(suite, "fork", 60);
+    tcase_add_test(tcase, items_of_ended_threads_are_not_locked_for_ever_in_the_child);
+    tcase_add_test(tcase, loops_of_threads_that_the_child_does_not_have_refuse_functions);
+    return suite;
+}

@@ -1,0 +1,69 @@
+/* RUNLOOP_MISUSE=abort: a mistake ends the process, after its line. */
+#include "harness.h"
+
+#include <signal.h>
+
+/* The Swift runtime of a sanitizer build may have put its own crash handler there. */
+static void die_by_default(void) { signal(SIGABRT, SIG_DFL); }
+
+START_TEST(a_null_handle_aborts) { RLRunLoopWakeUp(NULL); }
+END_TEST
+
+START_TEST(a_handle_of_the_wrong_kind_aborts)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), (RLRunLoopSourceRef)RLRunLoopGetCurrent(), kRLRunLoopDefaultMode);
+}
+END_TEST
+
+START_TEST(nan_aborts) { RLRunLoopTimerCreate(NULL, NAN, 0, 0, 0, count_timer, NULL); }
+END_TEST
+
+static void make_a_mistake(UNUSED void *info) { RLRunLoopWakeUp(NULL); }
+
+START_TEST(a_mistake_in_a_callback_aborts)
+{
+    RLRunLoopPerformFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, make_a_mistake, NULL);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+}
+END_TEST
+
+/* Says with its signal that it was called: the abort comes after that. */
+static void raise_user_signal(UNUSED const char *message, UNUSED void *info)
+{
+    signal(SIGUSR1, SIG_DFL);
+    raise(SIGUSR1);
+}
+
+START_TEST(the_handler_is_called_before_the_abort)
+{
+    RLSetErrorHandler(raise_user_signal, NULL);
+    RLRunLoopWakeUp(NULL);
+}
+END_TEST
+
+START_TEST(what_is_no_mistake_does_not_abort)
+{
+    ck_assert_ptr_null(RLStringCreateWithCString(NULL, "\xff", kRLStringEncodingUTF8));
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    /* In the environment from the very start, so that it does not matter when the library looks. */
+    if (getenv("RUNLOOP_MISUSE") == NULL) {
+        setenv("RUNLOOP_MISUSE", "abort", 1);
+        execl("/proc/self/exe", "test-misuse-abort", (char *)NULL);
+        abort();
+    }
+    Suite *suite = suite_create("misuse-abort");
+    TCase *tcase = add_case(suite, "abort", 20);
+    tcase_add_checked_fixture(tcase, die_by_default, NULL);
+    tcase_add_test_raise_signal(tcase, a_null_handle_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tcase, a_handle_of_the_wrong_kind_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tcase, nan_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tcase, a_mistake_in_a_callback_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tcase, the_handler_is_called_before_the_abort, SIGUSR1);
+    tcase_add_test(tcase, what_is_no_mistake_does_not_abort);
+    return suite;
+}

@@ -1,0 +1,232 @@
+/* Arguments other than handles: NULL, NaN, unknown versions, ranges, common modes where none is allowed. */
+#include "harness.h"
+
+#include <limits.h>
+
+static RLRunLoopRef rl;
+static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
+
+/* The call gives its failure value, errno EINVAL and one diagnostic. */
+#define INVALID(failure, function, parameter, ...)     \
+    do {                                               \
+        errno = 0;                                     \
+        ck_assert(function(__VA_ARGS__) == (failure)); \
+        ck_assert_int_eq(errno, EINVAL);               \
+        assert_misuse(#function, parameter, NULL);     \
+    } while (0)
+/* One diagnostic; the failure value is the test's to check. */
+#define REPORTED(function, parameter, ...)         \
+    do {                                           \
+        function(__VA_ARGS__);                     \
+        assert_misuse(#function, parameter, NULL); \
+    } while (0)
+
+static const RLStringEncoding UTF16 = 0x0100;
+
+START_TEST(strings)
+{
+    uint8_t bytes[4] = "abc";
+    char buffer[8] = "before";
+    INVALID(NULL, RLStringCreateWithCString, "cString", NULL, NULL, kRLStringEncodingUTF8);
+    INVALID(NULL, RLStringCreateWithCString, "encoding", NULL, "a", UTF16);
+    INVALID(NULL, RLStringCreateWithBytes, "bytes", NULL, NULL, 3, kRLStringEncodingUTF8, 0);
+    INVALID(NULL, RLStringCreateWithBytes, "count", NULL, bytes, -1, kRLStringEncodingUTF8, 0);
+    INVALID(NULL, RLStringCreateWithBytes, "count", NULL, bytes, LONG_MIN, kRLStringEncodingUTF8, 0);
+    INVALID(NULL, RLStringCreateWithBytes, "encoding", NULL, bytes, 3, UTF16, 0);
+    INVALID(NULL, RLStringMakeConstant, "cString", NULL);
+    ck_assert_ptr_null(RLStringGetCStringPtr(RLSTR("a"), UTF16));
+    assert_misuse("RLStringGetCStringPtr", "encoding", NULL);
+    ck_assert(!RLStringGetCString(RLSTR("a"), buffer, 8, UTF16));
+    assert_misuse("RLStringGetCString", "encoding", NULL);
+    ck_assert(!RLStringGetCString(RLSTR("a"), NULL, 8, kRLStringEncodingUTF8));
+    assert_misuse("RLStringGetCString", "buffer", NULL);
+    ck_assert_int_eq(RLStringCompare(RLSTR("a"), RLSTR("b"), 1), kRLCompareLessThan); /* treated as 0 */
+    assert_misuse("RLStringCompare", "options", NULL);
+}
+END_TEST
+
+static const RLRange outside_of_three[] = {{0, 4},        {3, 1},       {4, 0}, {-1, 1}, {0, -1}, {LONG_MIN, LONG_MIN},
+                                           {1, LONG_MAX}, {LONG_MAX, 1}};
+enum { OUTSIDE = sizeof outside_of_three / sizeof *outside_of_three };
+
+START_TEST(data)
+{
+    uint8_t buffer[8] = "before";
+    INVALID(NULL, RLDataCreate, "bytes", NULL, NULL, 3);
+    INVALID(NULL, RLDataCreate, "length", NULL, buffer, -1);
+    INVALID(NULL, RLDataCreate, "length", NULL, buffer, LONG_MIN);
+    RLDataRef three = RLDataCreate(NULL, (const uint8_t *)"abc", 3);
+    for (int i = 0; i < OUTSIDE; i++)
+        REPORTED(RLDataGetBytes, "range", three, outside_of_three[i], buffer);
+    REPORTED(RLDataGetBytes, "buffer", three, ((RLRange){0, 3}), NULL);
+    ck_assert_str_eq((char *)buffer, "before");
+    RLRelease(three);
+}
+END_TEST
+
+START_TEST(arrays)
+{
+    const void *values[] = {kRLRunLoopDefaultMode, kRLRunLoopDefaultMode, kRLRunLoopDefaultMode};
+    RLArrayCallBacks unknown_version = {.version = 1};
+    INVALID(NULL, RLArrayCreate, "values", NULL, NULL, 3, NULL);
+    INVALID(NULL, RLArrayCreate, "count", NULL, values, -1, NULL);
+    INVALID(NULL, RLArrayCreate, "callBacks", NULL, values, 3, &unknown_version);
+    RLArrayRef three = RLArrayCreate(NULL, values, 3, &kRLTypeArrayCallBacks);
+    static const RLIndex outside[] = {-1, 3, LONG_MIN, LONG_MAX};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_ptr_null(RLArrayGetValueAtIndex(three, outside[i]));
+        assert_misuse("RLArrayGetValueAtIndex", "index", NULL);
+    }
+    for (int i = 0; i < OUTSIDE; i++) {
+        ck_assert(!RLArrayContainsValue(three, outside_of_three[i], kRLRunLoopDefaultMode));
+        assert_misuse("RLArrayContainsValue", "range", NULL);
+    }
+    RLRelease(three);
+}
+END_TEST
+
+static const RLIndex unknown_versions[] = {-1, 2, 3, LONG_MIN, LONG_MAX};
+
+START_TEST(sources)
+{
+    struct lifetime life = {0};
+    RLRunLoopSourceContext1 context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    INVALID(NULL, RLRunLoopSourceCreate, "context", NULL, 0, NULL);
+    for (int i = 0; i < 5; i++) {
+        context.version = unknown_versions[i];
+        INVALID(NULL, RLRunLoopSourceCreate, "context", NULL, 0, (RLRunLoopSourceContext *)&context);
+    }
+    context.version = 1; /* without getPort */
+    INVALID(NULL, RLRunLoopSourceCreate, "context", NULL, 0, (RLRunLoopSourceContext *)&context);
+    ck_assert_int_eq(life.retains, 0);
+
+    RLRunLoopSourceRef source = make_source(0, do_nothing, &life);
+    REPORTED(RLRunLoopSourceGetContext, "context", source, NULL);
+    for (int i = 0; i < 5; i++) {
+        RLRunLoopSourceContext got = {.version = unknown_versions[i], .info = &got};
+        REPORTED(RLRunLoopSourceGetContext, "context", source, &got);
+        ck_assert_ptr_eq(got.info, &got);
+        ck_assert_int_eq(got.version, unknown_versions[i]);
+    }
+    RLRelease(source);
+}
+END_TEST
+
+START_TEST(timers)
+{
+    struct lifetime life = {0};
+    RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got;
+    RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 1000;
+    INVALID(NULL, RLRunLoopTimerCreate, "fireDate", NULL, NAN, 0, 0, 0, count_timer, &context);
+    INVALID(NULL, RLRunLoopTimerCreate, "interval", NULL, 0, NAN, 0, 0, count_timer, &context);
+    INVALID(NULL, RLRunLoopTimerCreate, "interval", NULL, 0, -NAN, 0, 0, count_timer, &context);
+    INVALID(NULL, RLRunLoopTimerCreate, "callout", NULL, 0, 0, 0, 0, NULL, &context);
+    context.version = 1;
+    INVALID(NULL, RLRunLoopTimerCreate, "context", NULL, 0, 0, 0, 0, count_timer, &context);
+    ck_assert_int_eq(life.retains, 0);
+
+    RLRunLoopTimerRef timer = make_timer(date, 10, count_timer, NULL);
+    REPORTED(RLRunLoopTimerSetNextFireDate, "fireDate", timer, NAN);
+    ck_assert_double_eq_tol(RLRunLoopTimerGetNextFireDate(timer), date, 1e-5);
+    RLRunLoopTimerSetTolerance(timer, 2);
+    REPORTED(RLRunLoopTimerSetTolerance, "tolerance", timer, NAN);
+    ck_assert_double_eq(RLRunLoopTimerGetTolerance(timer), 0);
+    REPORTED(RLRunLoopTimerGetContext, "context", timer, NULL);
+    got = (RLRunLoopTimerContext){.version = 7, .info = &got};
+    REPORTED(RLRunLoopTimerGetContext, "context", timer, &got);
+    ck_assert_ptr_eq(got.info, &got);
+    RLRelease(timer);
+}
+END_TEST
+
+START_TEST(observers)
+{
+    struct lifetime life = {0};
+    RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got;
+    INVALID(NULL, RLRunLoopObserverCreate, "callout", NULL, kRLRunLoopEntry, 1, 0, NULL, &context);
+    context.version = -1;
+    INVALID(NULL, RLRunLoopObserverCreate, "context", NULL, kRLRunLoopEntry, 1, 0, count_activity, &context);
+    ck_assert_int_eq(life.retains, 0);
+    RLRunLoopObserverRef observer = make_observer(kRLRunLoopEntry, 1, 0, count_activity, NULL);
+    REPORTED(RLRunLoopObserverGetContext, "context", observer, NULL);
+    got = (RLRunLoopObserverContext){.version = 1, .info = &got};
+    REPORTED(RLRunLoopObserverGetContext, "context", observer, &got);
+    ck_assert_ptr_eq(got.info, &got);
+    RLRelease(observer);
+}
+END_TEST
+
+START_TEST(runs)
+{
+    atomic_int performed = 0;
+    RLRunLoopSourceRef source = make_source(0, count_perform, &performed);
+    RLRunLoopAddSource(rl, source, kRLRunLoopCommonModes);
+    RLRunLoopSourceSignal(source);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopCommonModes, 10, 0), kRLRunLoopRunFinished);
+    assert_misuse("RLRunLoopRunInMode", "mode", NULL);
+    ck_assert_int_eq(performed, 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, NAN, 0), kRLRunLoopRunTimedOut); /* treated as 0 */
+    assert_misuse("RLRunLoopRunInMode", "seconds", NULL);
+    ck_assert_int_eq(performed, 1);
+    REPORTED(RLRunLoopAddCommonMode, "mode", rl, kRLRunLoopCommonModes);
+    drop_source(source);
+}
+END_TEST
+
+START_TEST(spin_intervals)
+{
+    RLRunLoopSetSpinInterval(rl, 0.001);
+    REPORTED(RLRunLoopSetSpinInterval, "seconds", rl, NAN);
+    REPORTED(RLRunLoopSetSpinInterval, "seconds", rl, -1);
+    REPORTED(RLRunLoopSetSpinInterval, "seconds", rl, -HUGE_VAL);
+    ck_assert_double_eq_tol(RLRunLoopGetSpinInterval(rl), 0.001, 1e-9);
+}
+END_TEST
+
+START_TEST(performs)
+{
+    struct lifetime life = {0};
+    RLRunLoopMode mode = kRLRunLoopDefaultMode;
+    INVALID(0, RLRunLoopPerformFunction, "function", rl, mode, NULL, NULL);
+    INVALID(0, RLRunLoopPerformFunctionWithRelease, "function", rl, mode, NULL, &life, lifetime_end);
+    INVALID(0, RLRunLoopPostFunction, "function", rl, mode, NULL, NULL);
+    INVALID(0, RLRunLoopPerformFunctionAndWait, "function", rl, mode, NULL, NULL, 1);
+    INVALID(0, RLRunLoopPerformFunctionAndWait, "timeout", rl, mode, do_nothing, NULL, NAN);
+    INVALID(0, RLRunLoopPerformFunctionAfterDelay, "function", rl, mode, NULL, NULL, 1);
+    INVALID(0, RLRunLoopPerformFunctionAfterDelay, "delay", rl, mode, do_nothing, NULL, NAN);
+    ck_assert_int_eq(life.releases, 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(mode, 10, 0), kRLRunLoopRunFinished); /* nothing was queued */
+}
+END_TEST
+
+START_TEST(an_array_of_modes_with_something_else_in_it)
+{
+    RLDataRef no_mode = RLDataCreate(NULL, NULL, 0);
+    const void *values[] = {kRLRunLoopDefaultMode, no_mode};
+    RLArrayRef modes = RLArrayCreate(NULL, values, 2, &kRLTypeArrayCallBacks);
+    INVALID(0, RLRunLoopPerformFunction, "modes", rl, modes, do_nothing, NULL);
+    INVALID(0, RLRunLoopPostFunction, "modes", rl, modes, do_nothing, NULL);
+    INVALID(0, RLRunLoopPerformFunctionAfterDelay, "modes", rl, modes, do_nothing, NULL, 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0), kRLRunLoopRunFinished);
+    RLRelease(modes);
+    RLRelease(no_mode);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("misuse-arguments");
+    TCase *tcase = add_case(suite, "arguments", 20);
+    tcase_add_checked_fixture(tcase, use_current_loop, NULL);
+    tcase_add_test(tcase, strings);
+    tcase_add_test(tcase, data);
+    tcase_add_test(tcase, arrays);
+    tcase_add_test(tcase, sources);
+    tcase_add_test(tcase, timers);
+    tcase_add_test(tcase, observers);
+    tcase_add_test(tcase, runs);
+    tcase_add_test(tcase, spin_intervals);
+    tcase_add_test(tcase, performs);
+    tcase_add_test(tcase, an_array_of_modes_with_something_else_in_it);
+    return suite;
+}

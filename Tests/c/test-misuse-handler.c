@@ -1,0 +1,171 @@
+/* Who hears of a mistake, and what is printed: one line for a mistake, nothing for anything else. */
+#include "harness.h"
+
+#include <fcntl.h>
+
+/* Runs body with standard error in a file and returns what it wrote. */
+static const char *standard_error_of(void (*body)(void))
+{
+    static char text[4096];
+    char name[] = "/tmp/runloop-test-XXXXXX";
+    int file = mkstemp(name), saved = dup(2);
+    ck_assert_int_ge(file, 0);
+    unlink(name);
+    dup2(file, 2);
+    body();
+    dup2(saved, 2);
+    close(saved);
+    ssize_t length = pread(file, text, sizeof text - 1, 0);
+    ck_assert_int_ge(length, 0);
+    text[length] = 0;
+    close(file);
+    return text;
+}
+
+static void add_a_timer_as_source(void)
+{
+    RLRunLoopTimerRef timer = make_timer(0, 0, count_timer, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), (RLRunLoopSourceRef)timer, kRLRunLoopDefaultMode);
+    RLRelease(timer);
+}
+
+static void add_a_timer_as_source_without_handler(void)
+{
+    RLSetErrorHandler(NULL, NULL);
+    add_a_timer_as_source();
+}
+
+START_TEST(the_default_handler_writes_one_line_to_standard_error)
+{
+    ck_assert_str_eq(standard_error_of(add_a_timer_as_source_without_handler),
+                     "runloop: RLRunLoopAddSource: source: expected RLRunLoopSource, got RLRunLoopTimer\n");
+}
+END_TEST
+
+START_TEST(a_handler_takes_the_place_of_standard_error)
+{
+    ck_assert_str_eq(standard_error_of(add_a_timer_as_source), "");
+    assert_misuse("RLRunLoopAddSource", "source", "expected RLRunLoopSource, got RLRunLoopTimer");
+}
+END_TEST
+
+static pthread_t heard_on;
+static int heard;
+static void use_library_in_handler(const char *message, void *info)
+{
+    ck_assert_ptr_nonnull(strstr(message, "RLRunLoopWakeUp"));
+    ck_assert_ptr_eq(info, &heard_on);
+    heard_on = pthread_self();
+    heard++;
+    RLRelease(RLStringCreateWithCString(NULL, "in the handler", kRLStringEncodingUTF8));
+    RLRunLoopWakeUp(RLRunLoopGetCurrent());
+    RLSetErrorHandler(NULL, NULL); /* also replacing itself */
+}
+
+static void *make_a_mistake(UNUSED void *info)
+{
+    RLSetErrorHandler(use_library_in_handler, &heard_on);
+    RLRunLoopWakeUp(NULL);
+    ck_assert(pthread_equal(heard_on, pthread_self()));
+    return NULL;
+}
+
+START_TEST(a_handler_is_called_on_the_thread_of_the_mistake_and_may_use_the_library)
+{
+    join_thread(start_thread(make_a_mistake, NULL));
+    ck_assert_int_eq(heard, 1);
+}
+END_TEST
+
+/* Handler and info belong together, whoever replaces them at the same time. */
+static atomic_int mixed_up, heard_one, heard_other, mistakes_over;
+static void handler_one(UNUSED const char *message, void *info)
+{
+    heard_one++;
+    mixed_up += info != (void *)&heard_one;
+}
+static void handler_other(UNUSED const char *message, void *info)
+{
+    heard_other++;
+    mixed_up += info != (void *)&heard_other;
+}
+static void *replace_handlers(UNUSED void *info)
+{
+    while (!mistakes_over) {
+        RLSetErrorHandler(handler_one, &heard_one);
+        RLSetErrorHandler(handler_other, &heard_other);
+    }
+    return NULL;
+}
+static void *make_many_mistakes(UNUSED void *info)
+{
+    for (int i = 0; i < SCALED(10000); i++)
+        RLRunLoopWakeUp(NULL);
+    return NULL;
+}
+
+START_TEST(handler_and_info_are_replaced_together)
+{
+    RLSetErrorHandler(handler_one, &heard_one);
+    pthread_t replacer = start_thread(replace_handlers, NULL), threads[3];
+    for (int i = 0; i < 3; i++)
+        threads[i] = start_thread(make_many_mistakes, NULL);
+    for (int i = 0; i < 3; i++)
+        join_thread(threads[i]);
+    mistakes_over = 1;
+    join_thread(replacer);
+    ck_assert_int_eq(mixed_up, 0);
+    ck_assert_int_eq(heard_one + heard_other, 3 * SCALED(10000)); /* one diagnostic per mistake */
+}
+END_TEST
+
+/* Failures of the system and things that are allowed: not a word, not even to standard error. */
+static void do_what_is_no_mistake(void)
+{
+    RLSetErrorHandler(NULL, NULL);
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
+    RLRunLoopTimerRef timer = make_timer(HUGE_VAL, -1, count_timer, NULL);
+    RLStringCreateWithCString(NULL, "\xff", kRLStringEncodingUTF8);
+    RLRunLoopRemoveSource(rl, source, RLSTR("unknown"));
+    RLRunLoopRemoveTimer(rl, timer, kRLRunLoopCommonModes);
+    RLRunLoopSourceInvalidate(source);
+    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(source);
+    RLRunLoopStop(rl);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, -HUGE_VAL, 0);
+    RLRunLoopCancelPerformFunction(rl, NULL, NULL);
+    RLRelease(RLSTR("a constant"));
+    RLRelease(source);
+    RLRelease(timer);
+}
+
+START_TEST(nothing_else_is_ever_printed) { ck_assert_str_eq(standard_error_of(do_what_is_no_mistake), ""); }
+END_TEST
+
+static void show_a_string_and_null(void)
+{
+    RLShow(RLSTR("shown text"));
+    RLShow(NULL);
+}
+
+START_TEST(show_writes_a_line_to_standard_error)
+{
+    const char *text = standard_error_of(show_a_string_and_null);
+    ck_assert_ptr_nonnull(strstr(text, "shown text"));
+    ck_assert_ptr_nonnull(strstr(text, "\n(null)\n"));
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("misuse-handler");
+    TCase *tcase = add_case(suite, "handler", 20);
+    tcase_add_test(tcase, the_default_handler_writes_one_line_to_standard_error);
+    tcase_add_test(tcase, a_handler_takes_the_place_of_standard_error);
+    tcase_add_test(tcase, a_handler_is_called_on_the_thread_of_the_mistake_and_may_use_the_library);
+    tcase_add_test(tcase, handler_and_info_are_replaced_together);
+    tcase_add_test(tcase, nothing_else_is_ever_printed);
+    tcase_add_test(tcase, show_writes_a_line_to_standard_error);
+    return suite;
+}

@@ -1,0 +1,148 @@
+/* Many threads that give one running loop functions and take them back: nothing lost, nothing twice. Bounded by
+ * counts, not by time. */
+#include "harness.h"
+
+#include <sched.h>
+
+enum { THREADS = 4 };
+static struct looper looper;
+static void start_looper(void) { looper_start(&looper); }
+static void stop_looper(void) { looper_stop(&looper); }
+
+/* The loop has done everything that was asked for before this. */
+static void drain(void)
+{
+    require(RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, do_nothing, NULL, HUGE_VAL));
+}
+
+/* -- Producers -- */
+
+enum { POSTS = SCALED(50000) };
+struct post {
+    int producer, number;
+};
+static struct post posts[THREADS][POSTS];
+static int next_expected[THREADS], misplaced, received; /* loop's thread only */
+
+static void receive_post(void *info)
+{
+    struct post *post = info;
+    misplaced += post->number != next_expected[post->producer];
+    next_expected[post->producer] = post->number + 1;
+    received++;
+}
+
+static void *produce(void *info)
+{
+    int producer = (int)(uintptr_t)info;
+    for (int i = 0; i < POSTS; i++) {
+        posts[producer][i] = (struct post){producer, i};
+        if (!RLRunLoopPostFunction(looper.loop, kRLRunLoopDefaultMode, receive_post, &posts[producer][i]))
+            abort();
+        if (i % 1000 == 999) /* let the loop go to sleep now and then */
+            sched_yield();
+    }
+    return NULL;
+}
+
+START_TEST(posts_of_four_producers_run_once_and_in_order_per_producer)
+{
+    on_threads(THREADS, produce);
+    drain();
+    ck_assert_int_eq(received, THREADS * POSTS);
+    ck_assert_int_eq(misplaced, 0);
+}
+END_TEST
+
+/* -- Cancel against run: each request either runs or is cancelled -- */
+
+static atomic_int ran[THREADS], cancelled[THREADS];
+
+static void *post_and_cancel(void *info)
+{
+    int thread = (int)(uintptr_t)info;
+    for (int i = 0; i < SCALED(10000); i++) {
+        if (!RLRunLoopPostFunction(looper.loop, kRLRunLoopDefaultMode, count_perform, &ran[thread]))
+            abort();
+        cancelled[thread] += (int)RLRunLoopCancelPerformFunction(looper.loop, count_perform, &ran[thread]);
+    }
+    return NULL;
+}
+
+START_TEST(a_post_either_runs_or_is_cancelled)
+{
+    on_threads(THREADS, post_and_cancel);
+    drain();
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(ran[i] + cancelled[i], SCALED(10000));
+}
+END_TEST
+
+static void *delay_and_cancel(void *info)
+{
+    int thread = (int)(uintptr_t)info;
+    for (int i = 0; i < SCALED(10000); i++) {
+        if (!RLRunLoopPerformFunctionAfterDelay(looper.loop, kRLRunLoopDefaultMode, count_perform, &ran[thread],
+                                                i % 20 * 1e-6))
+            abort();
+        if (i % 3)
+            sched_yield();
+        cancelled[thread] += (int)RLRunLoopCancelPerformFunction(looper.loop, count_perform, &ran[thread]);
+    }
+    return NULL;
+}
+
+START_TEST(a_delayed_function_either_runs_or_is_cancelled)
+{
+    on_threads(THREADS, delay_and_cancel);
+    drain();
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(ran[i] + cancelled[i], SCALED(10000));
+}
+END_TEST
+
+/* -- Functions with a release that uses the library -- */
+
+static atomic_int released;
+static void release_and_post(void *info)
+{
+    released++;
+    if (info) { /* once more, without */
+        if (!RLRunLoopPerformFunctionWithRelease(looper.loop, kRLRunLoopDefaultMode, do_nothing, NULL,
+                                                 release_and_post))
+            abort();
+        RLRunLoopWakeUp(looper.loop);
+    }
+}
+
+static void *post_with_release(void *info)
+{
+    for (int i = 0; i < SCALED(5000); i++) {
+        if (!RLRunLoopPerformFunctionWithRelease(looper.loop, i % 2 ? kRLRunLoopDefaultMode : RLSTR("never run"),
+                                                 do_nothing, &posts[(uintptr_t)info], release_and_post))
+            abort();
+        RLRunLoopCancelPerformFunction(looper.loop, do_nothing, &posts[(uintptr_t)info]);
+    }
+    return NULL;
+}
+
+START_TEST(release_functions_may_post_and_each_is_called_once)
+{
+    on_threads(THREADS, post_with_release);
+    drain();
+    drain();
+    ck_assert_int_eq(released, 2 * THREADS * SCALED(5000));
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("perform-stress");
+    TCase *tcase = add_case(suite, "stress", 60);
+    tcase_add_checked_fixture(tcase, start_looper, stop_looper);
+    tcase_add_test(tcase, posts_of_four_producers_run_once_and_in_order_per_producer);
+    tcase_add_test(tcase, a_post_either_runs_or_is_cancelled);
+    tcase_add_test(tcase, a_delayed_function_either_runs_or_is_cancelled);
+    tcase_add_test(tcase, release_functions_may_post_and_each_is_called_once);
+    return suite;
+}

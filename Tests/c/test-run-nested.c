@@ -1,0 +1,272 @@
+/* Runs inside callbacks of runs: what is re-entered, what is not, and whom Stop stops. */
+#include "harness.h"
+
+static RLRunLoopRef rl;
+static RLRunLoopSourceRef keeper; /* no mode used here is ever empty: an inner run ends for the reason under test */
+
+static void set_up(void)
+{
+    rl = RLRunLoopGetCurrent();
+    keeper = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(rl, keeper, RLSTR("inner"));
+}
+
+static void tear_down(void) { drop_source(keeper); }
+
+static RLRunLoopSourceRef add_signalled_source(void (*perform)(void *), void *info)
+{
+    RLRunLoopSourceRef source = make_source(1, perform, info);
+    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(source);
+    return source;
+}
+
+struct dive {
+    RLRunLoopSourceRef source;
+    int depth, deepest, stopped;
+};
+
+static void dive_deeper(void *info)
+{
+    struct dive *dive = info;
+    if (++dive->depth == dive->deepest) {
+        RLRunLoopStop(rl); /* ends the innermost activation only: everyone stops the one below */
+        return;
+    }
+    RLRunLoopSourceSignal(dive->source);
+    if (RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0) == kRLRunLoopRunStopped)
+        dive->stopped++;
+    RLRunLoopStop(rl);
+}
+
+START_TEST(fifty_nested_runs_each_stopped_by_its_own_stop)
+{
+    struct dive dive = {.deepest = 50};
+    dive.source = add_signalled_source(dive_deeper, &dive);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
+    ck_assert_int_eq(dive.depth, 50);
+    ck_assert_int_eq(dive.stopped, 49);
+    drop_source(dive.source);
+}
+END_TEST
+
+static void stop_the_inner(UNUSED void *info)
+{
+    RLRunLoopPerformFunction(rl, RLSTR("inner"), stop_current, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 1e9, 0), kRLRunLoopRunStopped);
+}
+
+START_TEST(stop_of_the_inner_run_leaves_the_outer_alone)
+{
+    RLRunLoopSourceRef source = add_signalled_source(stop_the_inner, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0), kRLRunLoopRunTimedOut);
+    drop_source(source);
+}
+END_TEST
+
+/* Two Stops in one callback are one: they cannot end the outer run too. */
+static void stop_twice(UNUSED void *info)
+{
+    RLRunLoopStop(rl);
+    RLRunLoopStop(rl);
+}
+
+static void run_inner_stopped_twice(UNUSED void *info)
+{
+    RLRunLoopPerformFunction(rl, RLSTR("inner"), stop_twice, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 1e9, 0), kRLRunLoopRunStopped);
+}
+
+START_TEST(two_stops_end_one_activation)
+{
+    RLRunLoopSourceRef source = add_signalled_source(run_inner_stopped_twice, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0), kRLRunLoopRunTimedOut);
+    drop_source(source);
+}
+END_TEST
+
+static void stop_outer_after_inner(UNUSED void *info)
+{
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 0, 0), kRLRunLoopRunTimedOut);
+    RLRunLoopStop(rl);
+}
+
+START_TEST(stop_after_an_inner_run_stops_the_outer)
+{
+    RLRunLoopSourceRef source = add_signalled_source(stop_outer_after_inner, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
+    drop_source(source);
+}
+END_TEST
+
+/* A Stop meant for the outer run, made before the inner one starts, does not leak into the inner one. */
+static void stop_outer_before_inner(UNUSED void *info)
+{
+    RLRunLoopStop(rl);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 0.02, 0), kRLRunLoopRunTimedOut);
+}
+
+START_TEST(stop_of_the_outer_survives_an_inner_run)
+{
+    RLRunLoopSourceRef source = add_signalled_source(stop_outer_before_inner, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
+    drop_source(source);
+}
+END_TEST
+
+static void note_mode_now(void)
+{
+    RLStringRef mode = RLRunLoopCopyCurrentMode(rl);
+    char name[64] = "none";
+    if (mode) {
+        RLStringGetCString(mode, name, sizeof name, kRLStringEncodingUTF8);
+        RLRelease(mode);
+    }
+    ck_assert(!RLRunLoopIsWaiting(rl));
+    note(name);
+}
+
+static void note_mode(UNUSED void *info) { note_mode_now(); }
+
+static void run_other_mode(UNUSED void *info)
+{
+    note_mode_now();
+    RLRunLoopPerformFunction(rl, RLSTR("inner"), note_mode, NULL);
+    RLRunLoopRunInMode(RLSTR("inner"), 0, 0);
+    note_mode_now();
+}
+
+START_TEST(the_current_mode_follows_the_innermost_run)
+{
+    RLRunLoopSourceRef source = make_source(1, run_other_mode, NULL);
+    RLRunLoopAddSource(rl, source, RLSTR("outer"));
+    RLRunLoopSourceSignal(source);
+    note_mode_now();
+    RLRunLoopRunInMode(RLSTR("outer"), 0, 0);
+    note_mode_now();
+    assert_notes("none outer inner outer none");
+    drop_source(source);
+}
+END_TEST
+
+static void note_and_stop_timer(UNUSED RLRunLoopTimerRef timer, void *info)
+{
+    note(info);
+    RLRunLoopStop(rl);
+}
+
+static void run_nested_from_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
+{
+    note("(");
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
+    note(")");
+}
+
+START_TEST(a_timer_is_not_reentered_but_others_fire_in_the_nested_run)
+{
+    RLAbsoluteTime now = RLAbsoluteTimeGetCurrent();
+    RLRunLoopTimerRef outer = make_timer(now - 1, 0.001, run_nested_from_timer, NULL);
+    RLRunLoopTimerRef other =
+        make_timer(now + 0.05, 0, note_and_stop_timer, "T"); /* dozens of periods of the outer timer later */
+    RLRunLoopAddTimer(rl, outer, kRLRunLoopDefaultMode);
+    RLRunLoopAddTimer(rl, other, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
+    assert_notes("( T )");
+    ck_assert(!RLRunLoopTimerIsValid(other));
+    drop_timer(outer);
+    drop_timer(other);
+}
+END_TEST
+
+/* Both are due in the same pass of the outer run; the nested run fires the second, and the outer pass must know. */
+START_TEST(a_due_timer_fired_by_a_nested_run_is_not_fired_again_by_the_outer)
+{
+    RLAbsoluteTime now = RLAbsoluteTimeGetCurrent();
+    RLRunLoopTimerRef outer = make_timer(now - 2, 0, run_nested_from_timer, NULL);
+    RLRunLoopTimerRef other = make_timer(now - 1, 3600, note_and_stop_timer, "T");
+    RLRunLoopAddTimer(rl, outer, kRLRunLoopDefaultMode);
+    RLRunLoopAddTimer(rl, other, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
+    assert_notes("( T )");
+    ck_assert(RLRunLoopTimerIsValid(other));
+    drop_timer(outer);
+    drop_timer(other);
+}
+END_TEST
+
+static void run_nested_from_observer(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity,
+                                     UNUSED void *info)
+{
+    note("{");
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    note("}");
+}
+
+START_TEST(an_observer_is_not_reentered_but_others_are_called_in_the_nested_run)
+{
+    RLRunLoopObserverRef nesting = make_observer(kRLRunLoopBeforeTimers, 1, -1, run_nested_from_observer, NULL);
+    RLRunLoopAddObserver(rl, nesting, kRLRunLoopDefaultMode);
+    RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    assert_notes("En { En BT BS Ex } BT BS Ex");
+    drop_observer(nesting);
+    drop_observer(observer);
+}
+END_TEST
+
+static void perform_again_inside(void *info)
+{
+    struct dive *dive = info;
+    note("[");
+    if (++dive->depth < 3) {
+        RLRunLoopSourceSignal(dive->source);
+        ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 1), kRLRunLoopRunHandledSource);
+    }
+    note("]");
+}
+
+START_TEST(a_perform_is_reentered_by_a_nested_run_of_its_mode)
+{
+    struct dive dive = {0};
+    dive.source = add_signalled_source(perform_again_inside, &dive);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 1), kRLRunLoopRunHandledSource);
+    assert_notes("[ [ [ ] ] ]");
+    drop_source(dive.source);
+}
+END_TEST
+
+static void poll_the_same_mode(UNUSED void *info)
+{
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
+}
+
+START_TEST(observers_are_called_again_in_a_run_nested_from_a_source)
+{
+    RLRunLoopSourceRef source = add_signalled_source(poll_the_same_mode, NULL);
+    RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
+    assert_notes("En BT BS En BT BS Ex Ex");
+    drop_observer(observer);
+    drop_source(source);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("run-nested");
+    TCase *tcase = add_case(suite, "nested", 20);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, fifty_nested_runs_each_stopped_by_its_own_stop);
+    tcase_add_test(tcase, stop_of_the_inner_run_leaves_the_outer_alone);
+    tcase_add_test(tcase, two_stops_end_one_activation);
+    tcase_add_test(tcase, stop_after_an_inner_run_stops_the_outer);
+    tcase_add_test(tcase, stop_of_the_outer_survives_an_inner_run);
+    tcase_add_test(tcase, the_current_mode_follows_the_innermost_run);
+    tcase_add_test(tcase, a_timer_is_not_reentered_but_others_fire_in_the_nested_run);
+    tcase_add_test(tcase, a_due_timer_fired_by_a_nested_run_is_not_fired_again_by_the_outer);
+    tcase_add_test(tcase, an_observer_is_not_reentered_but_others_are_called_in_the_nested_run);
+    tcase_add_test(tcase, a_perform_is_reentered_by_a_nested_run_of_its_mode);
+    tcase_add_test(tcase, observers_are_called_again_in_a_run_nested_from_a_source);
+    return suite;
+}

@@ -1,0 +1,203 @@
+/* Threads that end while others use their loops, and callbacks that a dying thread makes. */
+#include "harness.h"
+
+#include <sched.h>
+
+/* -- A loop dies while others use it -- */
+
+enum { USERS = 3, LIVES = SCALED(200) };
+static RLRunLoopRef shared; /* guarded by shared_lock; whoever takes it retains it */
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int users_over, uses, posted, settled;
+static struct lifetime item_life;
+
+static RLRunLoopRef copy_shared(void)
+{
+    pthread_mutex_lock(&shared_lock);
+    RLRunLoopRef loop = shared ? (RLRunLoopRef)RLRetain(shared) : NULL;
+    pthread_mutex_unlock(&shared_lock);
+    return loop;
+}
+
+static void settle(UNUSED void *info) { settled++; }
+
+static void use(RLRunLoopRef loop, RLRunLoopTimerRef timer, RLRunLoopSourceRef source, RLRunLoopObserverRef observer)
+{
+    RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
+    RLRunLoopAddTimer(loop, timer, kRLRunLoopCommonModes);
+    RLRunLoopAddObserver(loop, observer, kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(source);
+    RLRunLoopWakeUp(loop);
+    if (RLRunLoopPerformFunctionWithRelease(loop, kRLRunLoopDefaultMode, do_nothing, NULL, settle))
+        posted++;
+    RLRunLoopPostFunction(loop, RLSTR("never run"), do_nothing, loop);
+    RLRunLoopPerformFunctionAfterDelay(loop, kRLRunLoopDefaultMode, do_nothing, loop, 0.0001);
+    RLRunLoopPerformFunctionAndWait(loop, kRLRunLoopDefaultMode, do_nothing, loop, 0.0002);
+    RLRunLoopCancelPerformFunction(loop, do_nothing, loop);
+    RLRunLoopTimerSetNextFireDate(timer, RLAbsoluteTimeGetCurrent() + 0.0001);
+    RLRunLoopAddCommonMode(loop, RLSTR("common"));
+    RLRunLoopContainsSource(loop, source, kRLRunLoopDefaultMode);
+    RLRunLoopGetNextTimerFireDate(loop, kRLRunLoopDefaultMode);
+    RLStringRef mode = RLRunLoopCopyCurrentMode(loop);
+    if (mode)
+        RLRelease(mode);
+    RLRunLoopStop(loop);
+    RLRunLoopRemoveObserver(loop, observer, kRLRunLoopDefaultMode);
+    RLRunLoopRemoveTimer(loop, timer, kRLRunLoopCommonModes);
+    RLRunLoopRemoveSource(loop, source, kRLRunLoopDefaultMode);
+}
+
+static void ignore_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) {}
+static void ignore_activity(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+}
+
+static void *use_whatever_lives(UNUSED void *info)
+{
+    RLRunLoopSourceContext source_context = {
+        .info = &item_life, .retain = lifetime_retain, .release = lifetime_release};
+    RLRunLoopTimerContext timer_context = {.info = &item_life, .retain = lifetime_retain, .release = lifetime_release};
+    while (!users_over) {
+        RLRunLoopRef loop = copy_shared();
+        if (loop == NULL) {
+            sched_yield();
+            continue;
+        }
+        RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &source_context);
+        RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, 0, 0.0001, 0, 0, ignore_timer, &timer_context);
+        RLRunLoopObserverRef observer = make_observer(kRLRunLoopAllActivities, 1, 0, ignore_activity, NULL);
+        use(loop, timer, source, observer);
+        drop_observer(observer);
+        drop_timer(timer);
+        drop_source(source);
+        RLRelease(loop);
+        uses++;
+    }
+    return NULL;
+}
+
+static void *live_shortly(UNUSED void *info)
+{
+    pthread_mutex_lock(&shared_lock);
+    shared = RLRunLoopGetCurrent();
+    RLRetain(shared);
+    pthread_mutex_unlock(&shared_lock);
+    int before = uses;
+    do
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.0003, 0);
+    while (uses < before + USERS + 1); /* one of them has begun with this loop */
+    return NULL;                       /* and dies, while it is still shared */
+}
+
+START_TEST(loops_die_while_others_use_them)
+{
+    pthread_t users[USERS];
+    for (int i = 0; i < USERS; i++)
+        users[i] = start_thread(use_whatever_lives, NULL);
+    for (int life = 0; life < LIVES; life++) {
+        join_thread(start_thread(live_shortly, NULL));
+        pthread_mutex_lock(&shared_lock);
+        RLRelease(shared);
+        shared = NULL;
+        pthread_mutex_unlock(&shared_lock);
+    }
+    users_over = 1;
+    for (int i = 0; i < USERS; i++)
+        join_thread(users[i]);
+    ck_assert_int_gt(posted, 0);
+    ck_assert_int_eq(settled, posted); /* each request ran or was dropped, and was released once */
+    ck_assert_int_eq(lifetime_held(&item_life), 0);
+}
+END_TEST
+
+/* -- Callbacks on the dying thread that use the dying loop -- */
+
+static atomic_int cancels, releases, posted_late;
+static RLRunLoopRef dying;
+
+static void use_dying_loop(RLRunLoopRef loop)
+{
+    RLRunLoopTimerRef timer = make_timer(0, 1, ignore_timer, NULL);
+    RLRunLoopSourceRef source = make_source(3, do_nothing, &dying);
+    RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
+    if (RLRunLoopPerformFunctionWithRelease(loop, kRLRunLoopDefaultMode, do_nothing, NULL, settle))
+        posted_late++;
+    RLRunLoopWakeUp(loop);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    RLRelease(source);
+    RLRelease(timer);
+}
+
+static void cancel_and_use(UNUSED void *info, RLRunLoopRef loop, UNUSED RLRunLoopMode mode)
+{
+    cancels++;
+    use_dying_loop(loop);
+}
+
+static void release_and_use(UNUSED void *info)
+{
+    releases++;
+    use_dying_loop(dying);
+}
+
+static void *die_with_callbacks(UNUSED void *info)
+{
+    dying = RLRunLoopGetCurrent();
+    RLRunLoopSourceContext context = {.cancel = cancel_and_use};
+    RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
+    RLRunLoopAddSource(dying, source, kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(dying, source, RLSTR("second"));
+    RLRelease(source);
+    RLRunLoopPerformFunctionWithRelease(dying, RLSTR("never run"), do_nothing, NULL, release_and_use);
+    return NULL;
+}
+
+START_TEST(callbacks_of_a_dying_thread_may_use_its_loop)
+{
+    join_thread(start_thread(die_with_callbacks, NULL));
+    ck_assert_int_eq(cancels, 2);
+    ck_assert_int_eq(releases, 1);
+    ck_assert_int_eq(settled, posted_late); /* refused, or dropped with its release */
+}
+END_TEST
+
+/* -- The thread ends inside its run -- */
+
+static void exit_thread(UNUSED void *info) { pthread_exit(NULL); }
+static atomic_int exit_releases;
+static void count_exit_release(UNUSED void *info) { exit_releases++; }
+
+static void *exit_inside_the_run(void *info)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    RLRunLoopSourceContext context = {
+        .info = info, .retain = lifetime_retain, .release = lifetime_release, .perform = exit_thread};
+    RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
+    RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(source);
+    RLRelease(source);
+    RLRunLoopPerformFunctionWithRelease(loop, RLSTR("never run"), do_nothing, NULL, count_exit_release);
+    RLRunLoopRun();
+    return NULL;
+}
+
+START_TEST(pthread_exit_in_a_callback_ends_thread_and_loop)
+{
+    struct lifetime life = {0};
+    join_thread(start_thread(exit_inside_the_run, &life));
+    ck_assert_int_eq(exit_releases, 1);
+    /* What the interrupted callback held is lost with its stack at worst; nobody may have let go of it twice. */
+    ck_assert_int_ge(lifetime_held(&life), 0);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("thread-dying");
+    TCase *tcase = add_case(suite, "dying", 60);
+    tcase_add_test(tcase, loops_die_while_others_use_them);
+    tcase_add_test(tcase, callbacks_of_a_dying_thread_may_use_its_loop);
+    tcase_add_test(tcase, pthread_exit_in_a_callback_ends_thread_and_loop);
+    return suite;
+}

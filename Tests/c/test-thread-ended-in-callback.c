@@ -1,0 +1,196 @@
+/* pthread_exit in a callback: the loop ends as at any other exit, and lets go of what it was calling. Items that live on
+ * can be used in another loop. */
+#include "harness.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+
+static atomic_bool ends_thread = true;
+static atomic_int calls;
+
+static void end_thread(UNUSED void *info)
+{
+    calls++;
+    if (ends_thread)
+        pthread_exit(NULL);
+}
+
+static void end_by_timer(UNUSED RLRunLoopTimerRef timer, void *info) { end_thread(info); }
+static void end_by_activity(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, void *info)
+{
+    end_thread(info);
+}
+
+/* Runs a loop of a thread until a callback ends it. */
+static void *add_and_run(void *add)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    RLRunLoopTimerRef keeper = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, end_by_timer, NULL);
+    RLRunLoopAddTimer(rl, keeper, kRLRunLoopDefaultMode);
+    RLRelease(keeper);
+    ((void (*)(RLRunLoopRef))add)(rl);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, ends_thread ? 1e9 : 0, 0);
+    return NULL;
+}
+
+static void run_until_ended(void (*add)(RLRunLoopRef rl)) { join_thread(start_thread(add_and_run, (void *)add)); }
+
+/* -- Timer -- */
+
+static struct lifetime life, other_life;
+static RLRunLoopTimerRef timer;
+static void add_timer(RLRunLoopRef rl)
+{
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    require(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
+}
+
+START_TEST(a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop)
+{
+    RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    timer = RLRunLoopTimerCreate(NULL, 0, 1e-3, 0, 0, end_by_timer, &context);
+    run_until_ended(add_timer);
+    ck_assert_int_eq(calls, 1);
+    ck_assert_int_eq(RLGetRetainCount(timer), 1);
+    ck_assert(RLRunLoopTimerIsValid(timer));
+    RLRunLoopTimerSetNextFireDate(timer, 0);
+    run_until_ended(add_timer);
+    ck_assert_int_eq(calls, 2);
+    ck_assert_int_eq(life.releases, 0);
+    RLRelease(timer);
+    /* No loop holds it, so that was the end of it. (What brackets a callback is lost with the callback.) */
+    ck_assert_int_ge(life.releases, 1);
+}
+END_TEST
+
+/* -- Sources -- */
+
+static RLRunLoopSourceRef sources[3];
+static void add_sources(RLRunLoopRef rl)
+{
+    for (int i = 0; i < 3; i++) {
+        RLRunLoopAddSource(rl, sources[i], kRLRunLoopDefaultMode);
+        RLRunLoopSourceSignal(sources[i]);
+    }
+}
+
+START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go)
+{
+    RLRunLoopSourceContext context = {
+        .info = &life, .retain = lifetime_retain, .release = lifetime_release, .perform = end_thread};
+    for (int i = 0; i < 3; i++)
+        sources[i] = RLRunLoopSourceCreate(NULL, i, &context);
+    run_until_ended(add_sources);
+    ck_assert_int_eq(calls, 1);
+    ends_thread = false;
+    run_until_ended(add_sources);
+    ck_assert_int_eq(calls, 4);
+    for (int i = 0; i < 3; i++)
+        RLRelease(sources[i]);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+/* -- Observers -- */
+
+static RLRunLoopObserverRef observers[2];
+static void add_observers(RLRunLoopRef rl)
+{
+    for (int i = 0; i < 2; i++)
+        RLRunLoopAddObserver(rl, observers[i], kRLRunLoopDefaultMode);
+}
+
+START_TEST(observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop)
+{
+    RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    for (int i = 0; i < 2; i++)
+        observers[i] = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, 1, i, end_by_activity, &context);
+    run_until_ended(add_observers);
+    ck_assert_int_eq(calls, 1);
+    ends_thread = false;
+    run_until_ended(add_observers);
+    ck_assert_int_eq(calls, 3);
+    for (int i = 0; i < 2; i++)
+        RLRelease(observers[i]);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+/* -- Functions -- */
+
+static void add_functions(RLRunLoopRef rl)
+{
+    RLRunLoopPerformFunction(rl, RLSTR("other"), do_nothing, NULL);
+    RLRunLoopPerformFunctionWithRelease(rl, RLSTR("other"), end_thread, &other_life, lifetime_end);
+    RLRunLoopPerformFunctionWithRelease(rl, kRLRunLoopDefaultMode, end_thread, NULL, NULL);
+    for (int i = 0; i < 3; i++)
+        RLRunLoopPerformFunctionWithRelease(rl, kRLRunLoopDefaultMode, end_thread, &life, lifetime_end);
+}
+
+START_TEST(functions_behind_one_that_ends_the_thread_are_released_and_not_run)
+{
+    run_until_ended(add_functions);
+    ck_assert_int_eq(calls, 1);
+    ck_assert_int_eq(life.releases, 3);
+    ck_assert_int_eq(other_life.releases, 1);
+}
+END_TEST
+
+static RLRunLoopRef shared;
+
+static atomic_int waiter_tid;
+static pthread_t waiter;
+
+static void *wait_for_function(UNUSED void *info)
+{
+    waiter_tid = (int)syscall(SYS_gettid);
+    errno = 0;
+    require(!RLRunLoopPerformFunctionAndWait(shared, kRLRunLoopDefaultMode, do_nothing, NULL, 15));
+    return (void *)(intptr_t)errno;
+}
+
+static bool is_asleep(int tid)
+{
+    char path[64], line[128], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
+    FILE *status = fopen(path, "r");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "State: %c", &state) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return state == 'S';
+}
+
+/* The waiter's request comes into the same batch as the function that ends the thread, and behind it. */
+static void add_function_and_waiter(RLRunLoopRef rl)
+{
+    shared = (RLRunLoopRef)RLRetain(rl);
+    RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, end_thread, NULL);
+    waiter = start_thread(wait_for_function, NULL);
+    while (waiter_tid == 0 || !is_asleep(waiter_tid))
+        sched_yield();
+}
+
+START_TEST(who_waits_for_a_function_behind_one_that_ends_the_thread_is_told)
+{
+    void *error;
+    run_until_ended(add_function_and_waiter);
+    ck_assert_int_eq(pthread_join(waiter, &error), 0);
+    ck_assert_int_eq((intptr_t)error, ESRCH);
+    ck_assert_int_eq(calls, 1);
+    RLRelease(shared);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("thread-ended-in-callback");
+    TCase *tcase = add_case(suite, "ended", 30);
+    tcase_add_test(tcase, a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop);
+    tcase_add_test(tcase, sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go);
+    tcase_add_test(tcase, observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop);
+    tcase_add_test(tcase, functions_behind_one_that_ends_the_thread_are_released_and_not_run);
+    tcase_add_test(tcase, who_waits_for_a_function_behind_one_that_ends_the_thread_is_told);
+    return suite;
+}

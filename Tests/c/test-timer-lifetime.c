@@ -1,0 +1,296 @@
+/* Timers: info, and the ugly moments of their callbacks. */
+#include "harness.h"
+
+static RLRunLoopRef rl;
+static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
+static void poll_once(void) { RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0); }
+
+struct record {
+    struct lifetime life; /* first: the context's info is both */
+    RLRunLoopTimerRef timer;
+    int calls;
+};
+
+static void record_call(UNUSED RLRunLoopTimerRef timer, void *info) { ((struct record *)info)->calls++; }
+
+static RLRunLoopTimerRef make_record(struct record *record, RLTimeInterval interval, RLRunLoopTimerCallBack callout)
+{
+    RLRunLoopTimerContext context = {.info = record, .retain = lifetime_retain, .release = lifetime_release};
+    record->timer = RLRunLoopTimerCreate(NULL, 0, interval, 0, 0, callout, &context);
+    ck_assert_ptr_nonnull(record->timer);
+    ck_assert_int_eq(lifetime_held(&record->life), 1);
+    return record->timer;
+}
+
+static void add_record(struct record *record, RLTimeInterval interval, RLRunLoopTimerCallBack callout)
+{
+    RLRunLoopAddTimer(rl, make_record(record, interval, callout), kRLRunLoopDefaultMode);
+}
+
+START_TEST(an_unused_timer_releases_its_info_when_freed)
+{
+    struct record record = {0};
+    RLRelease(make_record(&record, 1, record_call));
+    ck_assert_int_eq(record.life.releases, 1);
+}
+END_TEST
+
+START_TEST(invalidate_releases_the_info_at_once_and_once)
+{
+    struct record record = {0};
+    add_record(&record, 1, record_call);
+    RLRunLoopAddTimer(rl, record.timer, RLSTR("second"));
+    ck_assert_int_eq(record.life.retains, 1);
+    RLRunLoopTimerInvalidate(record.timer);
+    ck_assert_int_eq(record.life.releases, 1);
+    RLRunLoopTimerContext context = {.version = 0};
+    RLRunLoopTimerGetContext(record.timer, &context);
+    ck_assert_ptr_null(context.info);
+    ck_assert(!RLRunLoopTimerIsValid(record.timer));
+    RLRunLoopTimerInvalidate(record.timer);
+    poll_once();
+    RLRelease(record.timer);
+    ck_assert_int_eq(record.life.releases, 1);
+    ck_assert_int_eq(record.calls, 0);
+}
+END_TEST
+
+START_TEST(a_one_shot_releases_its_info_after_its_call)
+{
+    struct record record = {0};
+    add_record(&record, 0, record_call);
+    RLRelease(record.timer); /* the loop's is the last reference */
+    ck_assert_int_eq(lifetime_held(&record.life), 1);
+    poll_once();
+    ck_assert_int_eq(record.calls, 1);
+    ck_assert_int_eq(lifetime_held(&record.life), 0);
+}
+END_TEST
+
+START_TEST(removing_the_last_reference_releases_the_info)
+{
+    struct record record = {0};
+    add_record(&record, 1, record_call);
+    RLRelease(record.timer);
+    RLRunLoopRemoveTimer(rl, record.timer, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(record.life.releases, 1);
+}
+END_TEST
+
+static void invalidate_self(RLRunLoopTimerRef timer, void *info)
+{
+    struct record *record = info;
+    record->calls++;
+    ck_assert(RLRunLoopTimerIsValid(timer));
+    int held = lifetime_held(&record->life);
+    RLRunLoopTimerInvalidate(timer);
+    ck_assert_int_eq(lifetime_held(&record->life), held - 1); /* at once, not after the callback */
+    ck_assert(!RLRunLoopTimerIsValid(timer));
+    ck_assert(!RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
+    RLRunLoopTimerSetNextFireDate(timer, 0);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    ck_assert(!RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
+}
+
+static void invalidate_and_release_self(RLRunLoopTimerRef timer, void *info)
+{
+    invalidate_self(timer, info);
+    RLRelease(timer);
+    ck_assert(!RLRunLoopTimerIsValid(timer)); /* the loop holds it until the callback is over */
+}
+
+START_TEST(invalidate_self_in_callback)
+{
+    struct record records[2] = {0};
+    add_record(&records[0], 0, invalidate_self);
+    add_record(&records[1], 0.000001, invalidate_self);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(records[i].calls, 1);
+        ck_assert_int_eq(lifetime_held(&records[i].life), 0);
+        RLRelease(records[i].timer);
+    }
+}
+END_TEST
+
+START_TEST(invalidate_and_release_self_in_callback)
+{
+    struct record records[2] = {0};
+    add_record(&records[0], 0, invalidate_and_release_self);
+    add_record(&records[1], 0.000001, invalidate_and_release_self);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(records[0].calls + records[1].calls, 2);
+    ck_assert_int_eq(lifetime_held(&records[0].life) + lifetime_held(&records[1].life), 0);
+}
+END_TEST
+
+static void release_own_reference(RLRunLoopTimerRef timer, void *info)
+{
+    struct record *record = info;
+    if (record->calls++ == 0)
+        RLRelease(timer);
+    if (record->calls == 3)
+        RLRunLoopStop(rl);
+}
+
+START_TEST(release_self_in_callback_leaves_it_with_the_loop)
+{
+    struct record record = {0};
+    add_record(&record, 0.001, release_own_reference);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
+    ck_assert_int_eq(record.calls, 3);
+    ck_assert_int_eq(lifetime_held(&record.life), 1);
+    RLRunLoopTimerInvalidate(record.timer);
+    ck_assert_int_eq(lifetime_held(&record.life), 0);
+}
+END_TEST
+
+static void remove_and_release_self(RLRunLoopTimerRef timer, void *info)
+{
+    ((struct record *)info)->calls++;
+    RLRunLoopRemoveTimer(rl, timer, kRLRunLoopDefaultMode);
+    RLRelease(timer);
+}
+
+START_TEST(remove_and_release_self_in_callback)
+{
+    struct record records[2] = {0};
+    add_record(&records[0], 0, remove_and_release_self);
+    add_record(&records[1], 0.001, remove_and_release_self);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(records[i].calls, 1);
+        ck_assert_int_eq(lifetime_held(&records[i].life), 0);
+    }
+}
+END_TEST
+
+static void remove_self_and_return(RLRunLoopTimerRef timer, void *info)
+{
+    if (((struct record *)info)->calls++ == 0) {
+        RLRunLoopRemoveTimer(rl, timer, kRLRunLoopDefaultMode);
+        RLRunLoopAddTimer(rl, timer, RLSTR("second"));
+    }
+}
+
+START_TEST(a_repeating_timer_that_moves_to_another_mode_goes_on_there)
+{
+    struct record record = {0};
+    add_record(&record, 0.001, remove_self_and_return);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+    while (record.calls < 3)
+        ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("second"), 0.002, 0), kRLRunLoopRunTimedOut);
+    drop_timer(record.timer);
+}
+END_TEST
+
+static struct record *other;
+static void (*end_other)(RLRunLoopTimerRef);
+static void call_end_other(RLRunLoopTimerRef timer, void *info)
+{
+    record_call(timer, info);
+    end_other(other->timer);
+}
+static void remove_timer(RLRunLoopTimerRef timer) { RLRunLoopRemoveTimer(rl, timer, kRLRunLoopDefaultMode); }
+
+static void postpone_timer(RLRunLoopTimerRef timer)
+{
+    RLRunLoopTimerSetNextFireDate(timer, RLAbsoluteTimeGetCurrent() + 3600);
+}
+
+/* Both are due in one batch, and the first one's callback ends the second: that one is not called. */
+static void first_ends_second(void (*end)(RLRunLoopTimerRef), bool second_is_released)
+{
+    struct record first = {0}, second = {0};
+    end_other = end;
+    other = &second;
+    RLAbsoluteTime now = RLAbsoluteTimeGetCurrent();
+    add_record(&second, 0, record_call);
+    RLRunLoopTimerSetNextFireDate(second.timer, now + 0.002);
+    add_record(&first, 0, call_end_other);
+    RLRunLoopTimerSetNextFireDate(first.timer, now + 0.001);
+    spin_until(now + 0.003);
+    poll_once();
+    poll_once();
+    ck_assert_int_eq(first.calls, 1);
+    ck_assert_int_eq(second.calls, 0);
+    RLRelease(first.timer);
+    if (!second_is_released)
+        drop_timer(second.timer);
+    ck_assert_int_eq(lifetime_held(&second.life), 0);
+    ck_assert_int_eq(lifetime_held(&first.life), 0);
+}
+
+START_TEST(invalidate_other_in_same_batch) { first_ends_second(RLRunLoopTimerInvalidate, false); }
+END_TEST
+
+START_TEST(invalidate_and_release_other_in_same_batch) { first_ends_second(drop_timer, true); }
+END_TEST
+
+START_TEST(remove_other_in_same_batch) { first_ends_second(remove_timer, false); }
+END_TEST
+
+START_TEST(postpone_other_in_same_batch) { first_ends_second(postpone_timer, false); }
+END_TEST
+
+static void add_and_note(UNUSED RLRunLoopTimerRef timer, void *info)
+{
+    note("adder");
+    RLRunLoopAddTimer(rl, ((struct record *)info)->timer, kRLRunLoopDefaultMode);
+}
+static void note_added(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("added"); }
+
+START_TEST(a_due_timer_added_in_a_callback_fires_once)
+{
+    struct record added = {0};
+    make_record(&added, 0, note_added);
+    RLRunLoopTimerRef adder = make_timer(0, 0, add_and_note, &added);
+    RLRunLoopAddTimer(rl, adder, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+    assert_notes("adder added");
+    RLRelease(adder);
+    RLRelease(added.timer);
+}
+END_TEST
+
+/* One that always adds a due one must not keep the loop in one pass for ever. */
+static void add_another_due(UNUSED RLRunLoopTimerRef timer, void *info)
+{
+    count_perform(info);
+    RLRunLoopTimerRef next = make_timer(0, 0, add_another_due, info);
+    RLRunLoopAddTimer(rl, next, kRLRunLoopDefaultMode);
+    RLRelease(next);
+}
+
+START_TEST(timers_that_add_due_timers_do_not_keep_a_pass_from_ending)
+{
+    atomic_int calls = 0;
+    add_another_due(NULL, &calls);
+    for (int pass = 0; pass < 5; pass++)
+        ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_ge(calls, 2);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("timer-lifetime");
+    TCase *tcase = add_case(suite, "lifetime", 20);
+    tcase_add_checked_fixture(tcase, use_current_loop, NULL);
+    tcase_add_test(tcase, an_unused_timer_releases_its_info_when_freed);
+    tcase_add_test(tcase, invalidate_releases_the_info_at_once_and_once);
+    tcase_add_test(tcase, a_one_shot_releases_its_info_after_its_call);
+    tcase_add_test(tcase, removing_the_last_reference_releases_the_info);
+    tcase_add_test(tcase, invalidate_self_in_callback);
+    tcase_add_test(tcase, invalidate_and_release_self_in_callback);
+    tcase_add_test(tcase, release_self_in_callback_leaves_it_with_the_loop);
+    tcase_add_test(tcase, remove_and_release_self_in_callback);
+    tcase_add_test(tcase, a_repeating_timer_that_moves_to_another_mode_goes_on_there);
+    tcase_add_test(tcase, invalidate_other_in_same_batch);
+    tcase_add_test(tcase, invalidate_and_release_other_in_same_batch);
+    tcase_add_test(tcase, remove_other_in_same_batch);
+    tcase_add_test(tcase, postpone_other_in_same_batch);
+    tcase_add_test(tcase, a_due_timer_added_in_a_callback_fires_once);
+    tcase_add_test(tcase, timers_that_add_due_timers_do_not_keep_a_pass_from_ending);
+    return suite;
+}

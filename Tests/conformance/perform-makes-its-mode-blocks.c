@@ -1,0 +1,14 @@
+/* Semantics 4: a block makes its mode exist, as adding does. */
+#include "trace.h"
+
+static void test(void)
+{
+    CFRunLoopPerformBlock(HERE, OTHER, ^{ note("b"); });
+    CFArrayRef modes = CFRunLoopCopyAllModes(HERE);
+    note("%ld", (long)CFArrayGetCount(modes));
+    show("modes");
+    run("default", MODE, AGES, false);
+    run("other", OTHER, 0, false);
+}
+
+int main(void) { return on_thread(test); }

@@ -1,0 +1,11 @@
+/* Semantics 1: NULL is no mode: Finished (and an error is logged), though the default mode has a source. */
+#include "trace.h"
+
+static void test(void)
+{
+    static Item a = {.name = "A"};
+    CFRunLoopSourceSignal(add_source(&a, 0));
+    run("NULL", NULL, AGES, false);
+}
+
+int main(void) { return on_thread(test); }

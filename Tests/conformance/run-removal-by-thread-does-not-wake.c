@@ -1,0 +1,16 @@
+/* Semantics 1: another thread removes the last source of a sleeping loop: it is not woken, TimedOut at the deadline. */
+#include "trace.h"
+
+static Item a = {.name = "A"};
+
+static void remove_a(CFRunLoopRef loop) { CFRunLoopRemoveSource(loop, a.source, MODE); }
+
+static void test(void)
+{
+    add_source(&a, 0);
+    watch(MODE);
+    run_with_helper("removed", 0.3, false, remove_a);
+    run("afterwards", MODE, 0.3, false);
+}
+
+int main(void) { return on_thread(test); }

@@ -1,0 +1,28 @@
+/* Semantics 2: Invalidate in the own perform cancels at once; Signal and Add do nothing afterwards. */
+#include "trace.h"
+
+static void die(Item *item)
+{
+    CFRunLoopSourceInvalidate(item->source);
+    check("valid", CFRunLoopSourceIsValid(item->source));
+    check("contained", CFRunLoopContainsSource(HERE, item->source, MODE));
+}
+
+static void test(void)
+{
+    static Item a = {.name = "A", .action = die}, idle = {.name = "I"};
+    add_source(&idle, 1);
+    CFRunLoopAddSource(HERE, create_scheduled_source(&a, 0), MODE);
+    check("valid", CFRunLoopSourceIsValid(a.source));
+    CFRunLoopSourceSignal(a.source);
+    run("invalidated", MODE, 0, false);
+    CFRunLoopSourceSignal(a.source);
+    CFRunLoopAddSource(HERE, a.source, MODE);
+    check("contained", CFRunLoopContainsSource(HERE, a.source, MODE));
+    run("signalled and added afterwards", MODE, 0, false);
+    CFRunLoopSourceInvalidate(a.source);
+    CFRunLoopRemoveSource(HERE, a.source, MODE);
+    show("invalidated and removed again");
+}
+
+int main(void) { return on_thread(test); }

@@ -1,0 +1,173 @@
+"""Runs the same C program against Apple's CoreFoundation and against this library and compares what they print.
+
+Every program *.c of this folder is compiled against both and must print the same. The programs of differences/ show
+where this library deliberately differs: each has two expected outputs, and both libraries are checked against theirs.
+CoreFoundation is the one inside the Swift toolchain that builds this project. A program without blocks is compiled
+against this library with cc and with clang; a program whose name ends in -blocks.c needs clang.
+
+    python3 -m pytest -n 2 Tests/conformance
+
+RL_BUILD  the build directory with lib/librunloop.so (default: build, in the root of the repository)
+"""
+
+import difflib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
+LIBRARY = BUILD / "lib" / "librunloop.so"
+OUTPUT = BUILD / "conformance"
+RUN_LIMIT = 30  # seconds; the longest deadline in a program is 10
+COMPILE_LIMIT = 120
+FEWEST_PROGRAMS = 75
+
+PROGRAMS = sorted(HERE.glob("*.c"))
+DIFFERENCES = sorted((HERE / "differences").glob("*.c"))
+PREFIXES = ("run", "source", "observer", "timer", "perform", "port", "thread", "value")
+FLAGS = ["-g", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-Wall", "-Wextra", "-Werror",
+         "-Wno-missing-field-initializers"]
+
+
+def require(condition, message):
+    """Fails with the message alone: where it happened in this file does not matter."""
+    if not condition:
+        pytest.fail(message, pytrace=False)
+
+
+def toolchain():
+    swift = shutil.which("swift")
+    require(swift, "the Swift toolchain, whose CoreFoundation is the reference, is not on PATH")
+    return Path(swift).resolve().parent.parent
+
+
+def uses_blocks(program):
+    return program.stem.endswith("-blocks")
+
+
+def variants(program):
+    """The builds of a program: cf, and rl with each compiler that can compile it."""
+    return ["cf", "rl-clang"] if uses_blocks(program) else ["cf", "rl", "rl-clang"]
+
+
+def command_and_inputs(program, variant):
+    """The compiler command without its output, and the files the result depends on."""
+    usr = toolchain()
+    runtime = usr / "lib/swift/linux"
+    clang = str(usr / "bin/clang")
+    inputs = [program, HERE / "trace.h", Path(__file__)]
+    if variant == "cf":
+        inputs.append(runtime / "libFoundation.so")
+        return [clang, "-fblocks", *FLAGS, "-isystem", usr / "lib/swift", program, f"-L{runtime}", "-lFoundation",
+                "-lBlocksRuntime", "-ldispatch", f"-Wl,-rpath,{runtime}"], inputs
+    require(LIBRARY.exists(), f"{LIBRARY} is missing: build the library first, or set RL_BUILD")
+    inputs += [LIBRARY, *(ROOT / "include").rglob("*.h")]
+    command = [clang if variant == "rl-clang" else "cc", *FLAGS, "-I", ROOT / "include", program,
+               f"-L{LIBRARY.parent}", "-lrunloop", f"-Wl,-rpath,{LIBRARY.parent}"]
+    if uses_blocks(program):
+        command += ["-fblocks", f"-L{runtime}", "-lBlocksRuntime", f"-Wl,-rpath,{runtime}"]
+    return command, inputs
+
+
+def build(program, variant):
+    """Compiles the program unless the present binary is newer than all it is made from; returns the binary."""
+    command, inputs = command_and_inputs(program, variant)
+    binary = OUTPUT / variant / program.relative_to(HERE).with_suffix("")
+    if binary.exists() and binary.stat().st_mtime > max(path.stat().st_mtime for path in inputs):
+        return binary
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=binary.parent) as fresh:
+        made = Path(fresh) / binary.name
+        result = subprocess.run([*map(str, command), "-o", str(made)], capture_output=True, text=True,
+                                timeout=COMPILE_LIMIT)
+        require(result.returncode == 0, f"{variant}: {program.name} does not compile\n{result.stderr}")
+        made.replace(binary)  # atomic: another pytest worker may build the same program
+    return binary
+
+
+def output_of(program, variant):
+    binary = build(program, variant)
+    environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
+    try:
+        result = subprocess.run([str(binary)], capture_output=True, text=True, timeout=RUN_LIMIT, env=environment)
+    except subprocess.TimeoutExpired as expired:
+        printed = (expired.stdout or b"").decode()
+        require(False, f"{variant}: {program.name} did not end within {RUN_LIMIT} s; it had printed\n{printed}")
+    require(result.returncode == 0, f"{variant}: {program.name} ended with {result.returncode}; it had printed\n"
+                                    f"{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def purpose(program):
+    """The comment at the top of a program."""
+    return program.read_text().partition("*/")[0] + "*/"
+
+
+def compare(program, expected_name, expected, actual_name, actual):
+    diff = difflib.unified_diff(expected.splitlines(), actual.splitlines(), expected_name, actual_name, lineterm="")
+    require(actual == expected, purpose(program) + "\n" + "\n".join(diff))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def all_built(request):
+    """Without xdist, compiles the selected programs at once on all processors. (Each worker of xdist compiles what it
+    runs.) Errors are left to the test of the program."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        selected = {item.callspec.params["program"] for item in request.session.items if hasattr(item, "callspec")}
+        jobs = [(program, variant) for program in sorted(selected) for variant in variants(program)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for future in [pool.submit(build, *job) for job in jobs]:
+                future.exception()
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_same_as_core_foundation(program):
+    expected = output_of(program, "cf")
+    assert expected, "the program prints nothing"
+    for variant in variants(program)[1:]:
+        compare(program, "CoreFoundation", expected, variant, output_of(program, variant))
+
+
+@pytest.mark.parametrize("program", DIFFERENCES, ids=lambda program: program.stem)
+@pytest.mark.parametrize("library", ["cf", "rl"])
+def test_difference(program, library):
+    expected = program.with_suffix(f".{library}.expected").read_text()
+    for variant in variants(program):
+        if variant.startswith(library):
+            compare(program, f"expected of {library}", expected, variant, output_of(program, variant))
+
+
+def loaded_libraries(binary):
+    """Every library the program loads, directly or not, with the path it is found at."""
+    return subprocess.run(["ldd", str(binary)], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS[:1] + DIFFERENCES[:1], ids=lambda program: program.stem)
+def test_the_two_builds_load_different_libraries(program):
+    """Otherwise every comparison above would be of a library with itself."""
+    reference = loaded_libraries(build(program, "cf"))
+    assert "libFoundation" in reference and "librunloop" not in reference
+    for variant in variants(program)[1:]:
+        ours = loaded_libraries(build(program, variant))
+        assert str(LIBRARY) in ours and "Foundation" not in ours and "dispatch" not in ours
+
+
+def test_there_are_enough_programs():
+    assert len(PROGRAMS) >= FEWEST_PROGRAMS
+    assert {program.stem.split("-")[0] for program in PROGRAMS} == set(PREFIXES)
+
+
+@pytest.mark.parametrize("program", PROGRAMS + DIFFERENCES, ids=lambda program: program.stem)
+def test_program_is_short_and_says_what_it_shows(program):
+    lines = program.read_text().splitlines()
+    assert len(lines) <= 80
+    assert re.match(r"/\* (Semantics [12348]|Values|Difference \d+): ", purpose(program))
+    assert not re.search(r"\bk?RL[A-Z][a-z]", "\n".join(lines)), "CF names only"

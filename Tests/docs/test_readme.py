@@ -1,0 +1,209 @@
+"""The README and its neighbours say nothing that is not so: their program is the example, their commands work, and the
+files, functions and make targets that they name exist."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from public_headers import INCLUDE, ROOT
+
+BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "Tests/bench/README.md"]
+README = (ROOT / "README.md").read_text()
+TICKS = (ROOT / "examples/expected/hello.txt").read_text()
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def code(page):
+    """What is set as code: between backticks, in fences, and indented."""
+    text = (ROOT / page).read_text()
+    fenced = re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```\w*\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [*fenced, *re.findall(r"^ {4}.*$", text, re.MULTILINE), *re.findall(r"`([^`\n]+)`", text)]
+
+
+def on(pages, find):
+    """A test case for each thing that is found on a page."""
+    found = {(page, thing) for page in pages for thing in find(page)}
+    assert found
+    return [pytest.param(page, thing, id=f"{page}: {thing}") for page, thing in sorted(found)]
+
+
+# ---- The program and the commands ----
+
+
+def test_there_is_one_program_and_it_is_the_example():
+    assert blocks("c") == [(ROOT / "examples/hello.c").read_text()]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A directory that looks like the root of the project, so that what a command makes there is made elsewhere."""
+    for path in ROOT.iterdir():
+        if not path.name.startswith(".") and path.name not in ("build", "hello", "program"):
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "build").symlink_to(BUILD)
+    return tmp_path
+
+
+def type_in(checkout, commands):
+    """Runs lines as a user types them; only make is told that the library in $RL_BUILD is up to date."""
+    assert (BUILD / "lib/librunloop.so").exists(), f"no librunloop.so in {BUILD}: build it, or set RL_BUILD"
+    lines = 'make() { command make -o all "$@" >/dev/null; }\n' + commands
+    hidden = ("MAKEFLAGS", "MAKELEVEL", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment.update(HOME=str(checkout / "home"), RUNLOOP_MISUSE="abort")
+    result = subprocess.run(["bash", "-euc", lines], cwd=checkout, env=environment, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
+
+
+@pytest.mark.parametrize("commands", blocks("sh"), ids=["tree", "installed", "archive", "from-macos"])
+def test_commands_work(checkout, commands):
+    """The program from macOS is the example in CF's names."""
+    program = re.sub(r"\b(k?)RL(?=[A-Z])", r"\1CF", (ROOT / "examples/hello.c").read_text())
+    (checkout / "program.c").write_text(program.replace("<RunLoop/RunLoop.h>", "<CoreFoundation/CoreFoundation.h>"))
+    assert type_in(checkout, commands) == TICKS
+
+
+def test_archive_needs_no_libc_with_static(checkout):
+    commands = blocks("sh")[2].replace("cc ", "cc -static ")
+    assert type_in(checkout, commands) == TICKS
+    headers = subprocess.run(["readelf", "-lW", checkout / "hello"], capture_output=True, text=True, check=True).stdout
+    assert "INTERP" not in headers
+
+
+# ---- What is named ----
+
+
+def targets(directory):
+    """The targets of a Makefile, as make itself lists them."""
+    words = ["make", "-C", str(directory), "-npq", "-f", "Makefile", "no-such-target"]
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
+    listed = subprocess.run(words, capture_output=True, text=True, env=environment).stdout
+    return set(re.findall(r"^([a-z][a-z-]*):", listed, re.MULTILINE))
+
+
+def make_commands(page):
+    for piece in code(page):
+        for directory, target in re.findall(r"(?:^|[ `])make(?: -C (\S+))? ([a-z][a-z-]*)(?![\w=-])", piece):
+            yield directory or ".", target
+    if page == "CONTRIBUTING.md":  # "check-c; check-c-thread and check-c-address with a sanitizer"
+        yield from ((".", target) for target in re.findall(r"\bcheck-[a-z-]+", (ROOT / page).read_text()))
+
+
+@pytest.mark.parametrize("page, command", on(PAGES, make_commands))
+def test_make_target_exists(page, command):
+    directory, target = command
+    assert target in targets(ROOT / directory)
+
+
+def links(page):
+    """[text](target), without addresses of the web."""
+    found = re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text())
+    return [link for link in found if not re.match(r"[a-z]+:", link)]
+
+
+def headings(path):
+    """The anchors of a page, as the usual sites make them."""
+    found = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page, link", on(PAGES, links))
+def test_link_leads_somewhere(page, link):
+    name, _, anchor = link.partition("#")
+    path = (ROOT / page).parent / name if name else ROOT / page
+    assert path.exists()
+    assert not anchor or anchor in headings(path)
+
+
+def paths(page):
+    """Words in code that begin with a folder of the project; what is built does not count."""
+    folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("build", ".git"))
+    for piece in code(page):
+        yield from re.findall(rf"(?<![\w./$<-])(?:{folders})/[\w./*+-]*[\w*]", piece)
+
+
+@pytest.mark.parametrize("page, path", on(PAGES, paths))
+def test_path_exists(page, path):
+    assert list(ROOT.glob(path))
+
+
+def names(page):
+    return re.findall(r"\bk?RL[A-Z]\w+\b(?!\.(?:h|swift))", (ROOT / page).read_text())
+
+
+@pytest.mark.parametrize("page, name", on(["README.md", "CHANGELOG.md"], names))
+def test_name_is_in_the_headers(page, name):
+    assert any(re.search(rf"\b{name}\b", path.read_text()) for path in (INCLUDE / "RunLoop").glob("*.h"))
+
+
+# ---- Tables ----
+
+
+def section(title):
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)[1]
+
+
+def first_column(text):
+    return [cells[1].strip() for line in text.splitlines() if len(cells := line.split("|")) > 2][2:]
+
+
+def test_rooms_are_listed_from_the_ground_up():
+    sys.path.insert(0, str(ROOT / "Tests/tidy"))
+    try:
+        from core import ROOMS
+    finally:
+        sys.path.pop(0)
+    assert first_column(section("Floor plan")) == [f"`{room}`" for room in ROOMS]
+
+
+def test_every_suite_is_listed():
+    named = set(re.findall(r"^\| `(Tests/\w+)`", section("How it is tested"), re.MULTILINE))
+    suites = {path.parent.relative_to(ROOT).parts[1] for kind in ("test_*.py", "test-*.c", "*Tests.swift")
+              for path in (ROOT / "Tests").rglob(kind)}
+    assert named == {f"Tests/{suite}" for suite in suites}
+
+
+@pytest.mark.parametrize("suite", sorted({path.parent.name for path in (ROOT / "Tests").glob("*/test_*.py")}))
+def test_suite_is_run_by_make_check(suite):
+    assert re.search(rf"\bTests/{suite}\b", (ROOT / "Makefile.check").read_text())
+
+
+def test_costs_are_those_that_the_benchmarks_measure():
+    table = re.search(r"^<!-- costs\b.*?-->\n(.*?)^<!-- /costs -->$", README, re.MULTILINE | re.DOTALL)[1]
+    rows = re.findall(r'^    \("([^"]+)", "[^"]+", "\w+", "\w*", "\w+", \d+\),$',
+                      (ROOT / "Tests/bench/bench.py").read_text(), re.MULTILINE)
+    assert len(rows) > 20 and first_column(table) == rows
+
+
+def test_differences_have_the_numbers_of_the_header():
+    header = (INCLUDE / "RunLoop/RLRunLoop.h").read_text().split("Deliberate differences", 1)[1].split("*/", 1)[0]
+    assert first_column(section("What is different from CFRunLoop")) == re.findall(r"^ \* +(\d+)\. ", header, re.MULTILINE)
+
+
+def test_number_of_conformance_programs():
+    programs = len(list((ROOT / "Tests/conformance").glob("*.c")))
+    said = int(re.search(r"\((\d+)\s+programs that must print the same\)", README)[1])
+    assert said <= programs < said + 50
+
+
+def test_version_is_the_headers():
+    header = (INCLUDE / "RunLoop/RLBase.h").read_text()
+    version = ".".join(re.search(rf"RL_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH"))
+    assert f"Version {version}" in README
+    assert f"\n## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_readme_can_be_read_in_one_go():
+    assert len(README.splitlines()) < 250

@@ -1,0 +1,256 @@
+/* Scenarios in which strace makes system calls fail; see test_calls.py. Each prints what it saw.
+ *
+ *     calls SCENARIO [SECONDS]    SECONDS: after which it counts as hanging */
+#include "faults.h"
+
+enum { rounds = 20 };
+
+static atomic_int waits;
+static void count_wait(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
+{
+    (void)observer;
+    (void)activity;
+    count_up(info);
+}
+
+static void observe_waits(RLRunLoopRef loop)
+{
+    RLRunLoopObserverContext context = {.info = &waits};
+    RLRunLoopObserverRef observer = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeWaiting, 1, 0, count_wait, &context);
+    CHECK(observer != NULL);
+    RLRunLoopAddObserver(loop, observer, kRLRunLoopDefaultMode);
+    RLRelease(observer);
+}
+
+/* One run of 20 ms, in which nothing happens. */
+static void idle(void)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    observe_waits(loop);
+    RLAbsoluteTime before = RLAbsoluteTimeGetCurrent();
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0);
+    printf("result %d early %d waits %d\n", result, RLAbsoluteTimeGetCurrent() - before < 0.02, waits);
+}
+
+static void idle_without_descriptors(void)
+{
+    static atomic_int performed;
+    new_source(&performed, RLRunLoopGetCurrent());
+    idle();
+}
+
+static struct watched watched;
+static void idle_with_descriptors(void)
+{
+    open_pipe(&watched);
+    watch(&watched, RLRunLoopGetCurrent());
+    idle();
+}
+
+/* Another thread's loop is woken in every way there is, again and again, out of its sleep. */
+static void wake(struct looper *looper, bool watches)
+{
+    atomic_int posted = 0, waited = 0, performed = 0;
+    RLRunLoopSourceRef source = new_source(&performed, looper->loop);
+    for (int i = 1; i <= rounds; i++) {
+        until_asleep(looper->loop);
+        CHECK(RLRunLoopPostFunction(looper->loop, kRLRunLoopDefaultMode, count_up, &posted));
+        until(&posted, i);
+        until_asleep(looper->loop);
+        RLRunLoopSourceSignal(source);
+        RLRunLoopWakeUp(looper->loop);
+        until(&performed, i);
+        CHECK(RLRunLoopPerformFunctionAndWait(looper->loop, kRLRunLoopDefaultMode, count_up, &waited, 1e10));
+        if (watches) {
+            until_asleep(looper->loop);
+            write_byte(&watched);
+            until(&watched.performed, i);
+        }
+    }
+    printf("posted %d performed %d waited %d read %d\n", posted, performed, waited, watched.performed);
+    end_source(source);
+}
+
+static void wake_without_descriptors(void)
+{
+    struct looper looper;
+    start_looper(&looper);
+    wake(&looper, false);
+    stop_looper(&looper);
+}
+
+static void wake_with_descriptors(void)
+{
+    struct looper looper;
+    start_looper(&looper);
+    open_pipe(&watched);
+    RLRunLoopSourceRef source = watch(&watched, looper.loop);
+    wake(&looper, true);
+    end_source(source);
+    stop_looper(&looper);
+}
+
+/* A repeating timer beside a descriptor: every wait has a time. */
+static void timer_with_descriptors(void)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    atomic_int fired = 0;
+    RLRunLoopTimerContext context = {.info = &fired};
+    RLAbsoluteTime begin = RLAbsoluteTimeGetCurrent();
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, begin + 0.001, 0.001, 0, 0, count_timer, &context);
+    open_pipe(&watched);
+    watch(&watched, loop);
+    RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
+    int early = 0;
+    for (int i = 0; i < rounds; i++) {
+        RLAbsoluteTime before = RLAbsoluteTimeGetCurrent();
+        RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.002, 0);
+        CHECK(result == kRLRunLoopRunTimedOut);
+        early += RLAbsoluteTimeGetCurrent() - before < 0.002;
+        write_byte(&watched);
+        CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1) == kRLRunLoopRunHandledSource);
+    }
+    double passed = RLAbsoluteTimeGetCurrent() - begin;
+    printf("read %d fired %d too-often %d early %d\n", watched.performed, fired > 0, fired > passed / 0.001 + 1, early);
+    RLRunLoopTimerInvalidate(timer);
+    RLRelease(timer);
+}
+
+/* Five runs with a readable descriptor and what each came to; then whether it goes on without us doing anything. */
+static void set_up(void)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    int before = open_descriptors();
+    open_pipe(&watched);
+    write_byte(&watched);
+    RLRunLoopSourceRef source = watch(&watched, loop);
+    CHECK(RLRunLoopContainsSource(loop, source, kRLRunLoopDefaultMode));
+    for (int i = 0; i < 5; i++) {
+        errno = 0;
+        RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.002, 1);
+        printf("%d/%d ", result, result == kRLRunLoopRunFinished ? errno : 0);
+        if (result == kRLRunLoopRunHandledSource)
+            write_byte(&watched);
+    }
+    /* Without descriptors the loop works all the time. */
+    atomic_int posted = 0;
+    CHECK(RLRunLoopPostFunction(loop, RLSTR("quiet"), count_up, &posted));
+    RLRunLoopRunInMode(RLSTR("quiet"), 0, 0);
+    printf("posted %d ", posted);
+    end_source(source);
+    printf("descriptors %d\n", open_descriptors() - before - 2);
+}
+
+/* Two sources, and faults that hit the second: the first must not suffer. */
+static void second_source(void)
+{
+    static struct watched second;
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    open_pipe(&watched);
+    open_pipe(&second);
+    watch(&watched, loop);
+    watch(&second, loop);
+    write_byte(&watched);
+    write_byte(&second);
+    for (int i = 0; i < 5; i++)
+        printf("%d ", RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.002, 1));
+    printf("first %d second %d\n", watched.performed, second.performed);
+}
+
+/* Many threads with a loop each, which all use each other's. */
+enum { thread_count = 4 };
+static struct looper loopers[thread_count];
+static atomic_int sent, ended;
+
+static void *use_all(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 200; i++) {
+        RLRunLoopRef loop = loopers[i % thread_count].loop;
+        atomic_int performed = 0;
+        RLRunLoopSourceRef source = new_source(&performed, loop);
+        RLRunLoopTimerContext context = {.info = &performed};
+        RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, 1e15, 0, 0, 0, count_timer, &context);
+        RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
+        RLRunLoopSourceSignal(source);
+        RLRunLoopWakeUp(loop);
+        until(&performed, 1);
+        CHECK(RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, count_up, &sent));
+        CHECK(RLRunLoopPerformFunctionAndWait(loop, kRLRunLoopDefaultMode, count_up, &sent, 1e10));
+        RLRunLoopTimerSetNextFireDate(timer, 0);
+        until(&performed, 2);
+        RLRunLoopTimerInvalidate(timer);
+        RLRelease(timer);
+        RLRunLoopRemoveSource(loop, source, kRLRunLoopDefaultMode);
+        CHECK(!RLRunLoopContainsSource(loop, source, kRLRunLoopDefaultMode));
+        RLRelease(source);
+    }
+    atomic_fetch_add(&ended, 1);
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t users[thread_count];
+    for (int i = 0; i < thread_count; i++)
+        start_looper(&loopers[i]);
+    for (int i = 0; i < thread_count; i++)
+        CHECK(pthread_create(&users[i], NULL, use_all, NULL) == 0);
+    for (int i = 0; i < thread_count; i++)
+        CHECK(pthread_join(users[i], NULL) == 0);
+    for (int i = 0; i < thread_count; i++)
+        stop_looper(&loopers[i]);
+    printf("ended %d sent %d\n", ended, sent);
+}
+
+/* So many timers that their memory comes in huge pages. */
+static void many_timers(void)
+{
+    static RLRunLoopTimerRef timers[30000];
+    enum { count = sizeof timers / sizeof *timers };
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    atomic_int fired = 0;
+    RLRunLoopTimerContext context = {.info = &fired};
+    errno = E2BIG;
+    for (int i = 0; i < count; i++) {
+        timers[i] = RLRunLoopTimerCreate(NULL, 0, 0, 0, 0, count_timer, &context);
+        CHECK(timers[i] != NULL && errno == E2BIG);
+        RLRunLoopAddTimer(loop, timers[i], kRLRunLoopDefaultMode);
+    }
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0);
+    for (int i = 0; i < count; i++)
+        RLRelease(timers[i]);
+    printf("result %d fired %d\n", result, fired);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} scenarios[] = {
+    {"idle-without-descriptors", idle_without_descriptors},
+    {"idle-with-descriptors", idle_with_descriptors},
+    {"wake-without-descriptors", wake_without_descriptors},
+    {"wake-with-descriptors", wake_with_descriptors},
+    {"timer-with-descriptors", timer_with_descriptors},
+    {"set-up", set_up},
+    {"second-source", second_source},
+    {"threads", threads},
+    {"many-timers", many_timers},
+};
+
+static void on_signal(int number) { (void)number; }
+
+int main(int argc, char **argv)
+{
+    alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 30);
+    RLSetErrorHandler(no_mistake, NULL);
+    /* Without SA_RESTART: a signal ends every wait with EINTR. */
+    CHECK(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, NULL) == 0);
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        if (argc > 1 && strcmp(argv[1], scenarios[i].name) == 0) {
+            scenarios[i].run();
+            return 0;
+        }
+    }
+    return 2;
+}

@@ -1,0 +1,72 @@
+"""What the header and documentation tests know of the public headers: where they are, and what clang reads in them."""
+
+import functools
+import json
+import pathlib
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+INCLUDE = ROOT / "include"
+RUNLOOP = sorted(path.relative_to(INCLUDE).as_posix() for path in (INCLUDE / "RunLoop").glob("*.h"))
+COREFOUNDATION = sorted(path.relative_to(INCLUDE).as_posix() for path in (INCLUDE / "CoreFoundation").glob("*.h"))
+
+
+def toolchain():
+    """The Swift toolchain's usr directory, or None."""
+    swift = shutil.which("swift")
+    return pathlib.Path(swift).resolve().parents[1] if swift else None
+
+
+def clang(cxx=False):
+    """The toolchain's clang, else another one."""
+    name = "clang++" if cxx else "clang"
+    beside_swift = toolchain() / "bin" / name if toolchain() else None
+    return str(beside_swift) if beside_swift and beside_swift.exists() else shutil.which(name)
+
+
+def apple_include():
+    """The directory with Apple's CoreFoundation headers for Linux, or None."""
+    directory = toolchain() / "lib" / "swift" if toolchain() else None
+    return directory if directory and (directory / "CoreFoundation" / "CFRunLoop.h").exists() else None
+
+
+@functools.lru_cache(maxsize=None)
+def declarations(header, include=INCLUDE):
+    """The declarations that clang finds at the top level of the files below `include` when it reads `header`.
+
+    Declarations inside `extern "C"` count as top level. Each is a node of clang's JSON tree, in order."""
+    command = [clang(), "-x", "c", "-std=gnu17", "-fblocks", "-D_GNU_SOURCE", f"-I{include}", "-fsyntax-only", "-w",
+               "-fparse-all-comments", "-Xclang", "-ast-dump=json", "-"]
+    tree = json.loads(subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True,
+                                     check=True).stdout)
+    file = ""
+    found = []
+
+    def see(location):
+        """clang names the file of a location only where it changes."""
+        nonlocal file
+        for part in (location, location.get("spellingLoc", {}), location.get("expansionLoc", {})):
+            file = part.get("file", file)
+
+    def walk(node, depth):
+        see(node.get("loc", {}))
+        here = file
+        for end in ("begin", "end"):
+            see(node.get("range", {}).get(end, {}))
+        if depth == 1 and pathlib.Path(here).is_relative_to(include) and not node.get("isImplicit"):
+            node["path"] = pathlib.Path(here).relative_to(include).as_posix()
+            found.append(node)
+        for child in node.get("inner", []):
+            walk(child, depth if node["kind"] == "LinkageSpecDecl" else depth + 1)
+
+    walk(tree, 0)
+    return found
+
+
+def of_kind(nodes, *kinds):
+    return [node for node in nodes if node["kind"] in kinds]
+
+
+def children(node, *kinds):
+    return of_kind(node.get("inner", []), *kinds)

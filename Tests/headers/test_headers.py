@@ -1,0 +1,273 @@
+"""Every public header compiles alone with every compiler and language, and says the same as Apple's headers do."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from public_headers import COREFOUNDATION, INCLUDE, RUNLOOP, apple_include, children, clang, declarations, of_kind
+
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+LANGUAGES = {"c": ["c99", "c11", "c17", "c2x"], "c++": ["c++11", "c++17"]}
+UMBRELLAS = ["RunLoop/RunLoop.h", "CoreFoundation/CoreFoundation.h"]
+
+
+def compilers():
+    for language, standards in LANGUAGES.items():
+        gcc = shutil.which("gcc" if language == "c" else "g++")
+        for standard in standards:
+            yield "gcc", gcc, language, standard, []
+            yield "clang", clang(language == "c++"), language, standard, []
+        yield "clang-blocks", clang(language == "c++"), language, standards[1], ["-fblocks"]
+
+
+COMPILERS = [pytest.param(*values, id=f"{name}-{values[2]}") for name, *values in compilers()]
+
+
+def build(compiler, language, standard, flags, source, *more):
+    if compiler is None:
+        pytest.skip("the compiler is not installed")
+    command = [compiler, "-x", language, f"-std={standard}", *STRICT, *flags, f"-I{INCLUDE}", *more, "-"]
+    result = subprocess.run(command, input=source, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("compiler, language, standard, flags", COMPILERS)
+@pytest.mark.parametrize("header", RUNLOOP + COREFOUNDATION)
+def test_header_compiles_alone_and_twice(header, compiler, language, standard, flags):
+    source = f"#include <{header}>\n#include <{header}>\nextern int not_empty;\n"
+    build(compiler, language, standard, flags, source, "-fsyntax-only")
+
+
+BOTH = """
+static void stop(CFRunLoopTimerRef timer, void *info) {
+    (void)timer;
+    (void)info;
+    CFRunLoopStop(CFRunLoopGetCurrent());
+    RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+int main(void) {
+    CFRunLoopTimerRef timer = CFRunLoopTimerCreate(kCFAllocatorDefault, CFAbsoluteTimeGetCurrent(), 0, 0, 0, stop, NULL);
+    const void *values[] = {CFSTR("a"), RLSTR("b")};
+    CFArrayRef array = CFArrayCreate(NULL, values, 2, &kCFTypeArrayCallBacks);
+    RLArrayRef other = RLArrayCreate(NULL, values, 2, &kRLTypeArrayCallBacks);
+    CFRunLoopAddTimer(CFRunLoopGetCurrent(), timer, kCFRunLoopDefaultMode);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), (RLRunLoopTimerRef)timer, kRLRunLoopDefaultMode);
+    return CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1, TRUE) == (int)kRLRunLoopRunFinished && CFEqual(array, other);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler, language, standard, flags", COMPILERS)
+def test_both_umbrellas_in_one_file_give_no_cf_symbol(tmp_path, compiler, language, standard, flags):
+    for umbrellas in (UMBRELLAS, UMBRELLAS[::-1]):
+        source = "".join(f"#include <{header}>\n" for header in umbrellas) + BOTH
+        build(compiler, language, standard, flags, source, "-c", "-o", str(tmp_path / "both.o"))
+        symbols = subprocess.run(["nm", "-u", tmp_path / "both.o"], capture_output=True, text=True, check=True).stdout
+        assert "RLRunLoopRunInMode" in symbols
+        assert not re.search(r"\bk?_*CF", symbols)
+
+
+BLOCKS = """
+#include <stdio.h>
+static int object;
+/* A library in which everything happens at once: enough to see that blocks are copied and released in pairs. */
+RLBoolean RLRunLoopPerformFunctionWithRelease(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info,
+                                              RLRunLoopFunction release) {
+    if (function == NULL || modes == NULL) return 0;
+    (void)rl;
+    function(info);
+    release(info);
+    return 1;
+}
+void RLRunLoopWakeUp(RLRunLoopRef rl) { (void)rl; }
+RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info,
+                                          RLTimeInterval timeout) {
+    (void)rl, (void)modes, (void)timeout;
+    if (function != NULL) function(info);
+    return function != NULL;
+}
+RLRunLoopTimerRef RLRunLoopTimerCreate(RLAllocatorRef allocator, RLAbsoluteTime fireDate, RLTimeInterval interval,
+                                       RLOptionFlags flags, RLIndex order, RLRunLoopTimerCallBack callout,
+                                       RLRunLoopTimerContext *context) {
+    (void)allocator, (void)fireDate, (void)interval, (void)flags, (void)order;
+    if (callout == NULL) return NULL;
+    void *info = (void *)context->retain(context->info);
+    callout(NULL, info);
+    context->release(info);
+    return (RLRunLoopTimerRef)&object;
+}
+RLRunLoopObserverRef RLRunLoopObserverCreate(RLAllocatorRef allocator, RLOptionFlags activities, RLBoolean repeats,
+                                             RLIndex order, RLRunLoopObserverCallBack callout,
+                                             RLRunLoopObserverContext *context) {
+    (void)allocator, (void)repeats, (void)order;
+    if (callout == NULL) return NULL;
+    void *info = (void *)context->retain(context->info);
+    callout(NULL, activities, info);
+    context->release(info);
+    return (RLRunLoopObserverRef)&object;
+}
+int main(void) {
+    __block int calls = 0;
+    RLTypeRef mode = &object;
+    int good = RLRunLoopPerformBlock(NULL, mode, ^{ calls++; }) + RLRunLoopPostBlock(NULL, mode, ^{ calls++; }) +
+               RLRunLoopPerformBlockAndWait(NULL, mode, ^{ calls++; }, 1) +
+               (RLRunLoopTimerCreateWithHandler(NULL, 0, 0, 0, 0, ^(RLRunLoopTimerRef t) { (void)t; calls++; }) != NULL) +
+               (RLRunLoopObserverCreateWithHandler(NULL, 7, 1, 0, ^(RLRunLoopObserverRef o, RLRunLoopActivity a) {
+                    (void)o; calls += (int)a; }) != NULL);
+    CFRunLoopPerformBlock(NULL, mode, ^{ calls++; });
+    good += CFRunLoopTimerCreateWithHandler(NULL, 0, 0, 0, 0, ^(CFRunLoopTimerRef t) { (void)t; calls++; }) != NULL;
+    good += CFRunLoopObserverCreateWithHandler(NULL, 7, 1, 0, ^(CFRunLoopObserverRef o, CFRunLoopActivity a) {
+                (void)o; calls += (int)a; }) != NULL;
+    int bad = RLRunLoopPerformBlock(NULL, mode, NULL) + RLRunLoopPerformBlock(NULL, NULL, ^{ calls++; }) +
+              RLRunLoopPostBlock(NULL, mode, NULL) + RLRunLoopPerformBlockAndWait(NULL, mode, NULL, 1) +
+              (RLRunLoopTimerCreateWithHandler(NULL, 0, 0, 0, 0, NULL) != NULL) +
+              (RLRunLoopObserverCreateWithHandler(NULL, 7, 1, 0, NULL) != NULL);
+    printf("%d %d %d\\n", good, bad, calls);
+    return 0;
+}
+"""
+
+
+def test_block_forms_copy_and_release_in_pairs(tmp_path):
+    """AddressSanitizer sees a leak, a use after free, or a block that is still on the stack."""
+    source = "".join(f"#include <{header}>\n" for header in UMBRELLAS) + BLOCKS
+    runtime = apple_include()
+    if runtime is None or not (runtime / "linux" / "libBlocksRuntime.so").exists():
+        pytest.skip("there is no blocks runtime")
+    program = tmp_path / "blocks"
+    build(clang(), "c", "c11", ["-fblocks", "-g", "-fsanitize=address"], source, "-o", str(program),
+          f"-L{runtime / 'linux'}", f"-Wl,-rpath,{runtime / 'linux'}", "-lBlocksRuntime")
+    result = subprocess.run([program], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, "7 0 20\n"), result.stderr
+
+
+# ---- Against Apple's headers. The two cannot meet in one file: two programs print their facts, which are compared. ----
+
+apple_only = pytest.mark.skipif(apple_include() is None, reason="Apple's CoreFoundation headers are not installed")
+BRIDGE = "CoreFoundation/CoreFoundation.h"
+
+#: Where Apple's declaration spells a type in another way than ours; both spellings are compared by `facts`.
+RESPELLED = [("uint8_t", "UInt8"), ("RLBoolean", "Boolean")]
+#: Functions that differ on purpose, with the type that they have here.
+OURS = {"CFStringCompare": "CFComparisonResult (CFStringRef, CFStringRef, CFOptionFlags)"}
+
+
+def in_cf_names(text):
+    """The mechanical mapping of names: RLRunLoopRef is CFRunLoopRef, kRLRunLoopDefaultMode is kCFRunLoopDefaultMode."""
+    for ours, theirs in RESPELLED:
+        text = re.sub(rf"\b{ours}\b", theirs, text)
+    return re.sub(r"\b(k?)RL(?=[A-Z])", r"\1CF", text)
+
+
+def functions(nodes):
+    return {node["name"]: node for node in of_kind(nodes, "FunctionDecl") if node.get("storageClass") != "static"}
+
+
+def enumerators(nodes):
+    return [constant["name"] for node in of_kind(nodes, "EnumDecl") for constant in children(node, "EnumConstantDecl")]
+
+
+def structs(nodes):
+    """Field names of each struct, by the name of its typedef."""
+    records = {node["id"]: [field["name"] for field in children(node, "FieldDecl")]
+               for node in of_kind(nodes, "RecordDecl") if node.get("completeDefinition")}
+    found = {}
+    for typedef in of_kind(nodes, "TypedefDecl"):
+        for record, fields in records.items():
+            if f'"{record}"' in str(typedef.get("inner")).replace("'", '"'):
+                if "*" not in typedef["type"]["qualType"]:
+                    found[typedef["name"]] = fields
+    return found
+
+
+def scalars(nodes):
+    """Typedefs that are numbers or pointers."""
+    records = structs(nodes)
+    return [node["name"] for node in of_kind(nodes, "TypedefDecl") if node["name"] not in records]
+
+
+def facts(tmp_path, include, header, names, records, numbers):
+    """Sizes, signs, offsets and values, as a program sees them."""
+    lines = [f"#include <{header}>", "#include <stddef.h>", "#include <stdio.h>", "int main(void) {"]
+    for name in names:
+        lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
+    for record, fields in records.items():
+        lines.append(f'printf("{record} %zu\\n", sizeof({record}));')
+        for field in fields:
+            lines.append(f'printf("{record}.{field} %zu %zu\\n", offsetof({record}, {field}), '
+                         f"sizeof((({record} *)0)->{field}));")
+    for number in numbers:
+        lines.append(f'printf("{number} %lld\\n", (long long){number});')
+    program = tmp_path / "facts"
+    command = [clang(), "-x", "c", "-std=gnu17", "-w", "-fblocks", "-D_GNU_SOURCE", f"-I{include}", "-o", program, "-"]
+    subprocess.run(command, input="\n".join(lines) + "\nreturn 0; }\n", text=True, check=True)
+    output = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    return dict(line.split(" ", 1) for line in output.splitlines())
+
+
+@pytest.fixture(scope="module")
+def apple():
+    return declarations(BRIDGE, apple_include())
+
+
+@apple_only
+@pytest.mark.parametrize("header", UMBRELLAS)
+def test_sizes_offsets_and_constants_are_apples(tmp_path, apple, header):
+    ours = declarations(header)
+    known = {node.get("name") for node in of_kind(apple, "TypedefDecl")}
+    known |= set(enumerators(apple))
+    names = [name for name in scalars(ours) if in_cf_names(name) in known]
+    records = {name: fields for name, fields in structs(ours).items() if in_cf_names(name) in known}
+    numbers = [name for name in enumerators(ours) if in_cf_names(name) in known]
+    assert len(names) >= 20 and len(records) >= 6 and len(numbers) >= 16, (names, records, numbers)
+    mine = facts(tmp_path, INCLUDE, header, names, records, numbers)
+    theirs = facts(tmp_path, apple_include(), BRIDGE, [in_cf_names(name) for name in names],
+                   {in_cf_names(name): fields for name, fields in records.items()},
+                   [in_cf_names(name) for name in numbers])
+    assert {in_cf_names(name): fact for name, fact in mine.items()} == theirs
+
+
+@apple_only
+@pytest.mark.parametrize("header", UMBRELLAS)
+def test_functions_have_apples_parameters_in_apples_order(apple, header):
+    theirs = functions(apple)
+    compared = 0
+    for name, node in functions(declarations(header)).items():
+        cf_name = in_cf_names(name)
+        if cf_name not in theirs:
+            continue
+        expected = theirs[cf_name]["type"]["qualType"]
+        if header.startswith("RunLoop/"):
+            expected = OURS.get(cf_name, expected)
+        assert in_cf_names(node["type"]["qualType"]) == expected, name
+        compared += 1
+    assert compared >= 70
+
+
+def test_every_cf_name_is_a_label_on_the_rl_name():
+    here = {node["name"] for node in of_kind(declarations("RunLoop/RunLoop.h"), "FunctionDecl", "VarDecl")}
+    special = {"__CFStringMakeConstantString": "RLStringMakeConstant", "kCFAllocatorSystemDefault": "kRLAllocatorDefault",
+               "kCFAllocatorMalloc": "kRLAllocatorDefault",
+               "__CFRunLoopPerformFunctionWithRelease": "RLRunLoopPerformFunctionWithRelease"}
+    for node in of_kind(declarations(BRIDGE), "FunctionDecl", "VarDecl"):
+        name = node["name"]
+        if node.get("storageClass") == "static" or name.startswith("_Block_"):
+            continue
+        expected = special.get(name, re.sub(r"^(k?)CF", r"\1RL", name))
+        assert node["mangledName"] == expected
+        assert expected in here, f"{name} has no {expected} in RunLoop/"
+
+
+def test_all_of_cfrunloop_is_there():
+    """Everything public that Apple's CFRunLoop.h declares, CFRunLoopSourceIsSignalled of CFPriv.h, and the mapping back."""
+    if apple_include() is None:
+        pytest.skip("Apple's CoreFoundation headers are not installed")
+    theirs = {node["name"] for node in declarations("CoreFoundation/CFRunLoop.h", apple_include())
+              if node.get("name", "").startswith(("CFRunLoop", "kCFRunLoop"))}
+    ours = {node["name"] for node in declarations("CoreFoundation/CFRunLoop.h") if node.get("name")}
+    assert theirs - ours == set()
+    names = {in_cf_names(node["name"]) for node in declarations("RunLoop/RunLoop.h") if node.get("name")}
+    assert {name for name in theirs if not name.startswith("__")} - names == set()

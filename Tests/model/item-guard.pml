@@ -1,0 +1,124 @@
+/* Locking an item whose lock changes: `guard` says which of the loops' locks guards it now (owner-lock.pml shows that those are locks).
+ * Code: Sources/RunLoopCore/Item, on top of Sources/RunLoopCore/Platform/OwnerLock.swift.
+ *
+ * model step                     code step                                              order     pairs with
+ * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
+ * use: g = guard                 g = item.guard.load()                                  acquire   move's store: the lock g points at is initialised
+ * use: lock(g)                   g.lock()                                               acquire   unlock
+ * use: guard != g                item.guard.load() != g: unlock, try again              relaxed   guard leaves g only under lock g, so under lock g
+ *                                                                                                 this load cannot be stale
+ * move: lock both                the lock with the lower index first, then the other    acquire   unlock
+ * move: guard != g               as in use                                              relaxed   as in use
+ * move: guard = target           item.guard.store(target)                               release   use's first load
+ *
+ * `item` stands for the fields of the item, `list` for a structure of the loop that holds it (heap, list, bitmap): under lock L a thread may touch
+ * list[L] and the items whose guard is L; to move one, both lists. Hence both locks (MUTANT_MOVE_UNDER_ONE_LOCK touches list[target] beside its users).
+ * That guard may change away and back between the two loads (A, B, A) is harmless: the test is about now, not about the past.
+ * A lock that a guard pointed at must stay a lock for ever, or as long as somebody may still be between load and lock: this model never frees one.
+ *
+ * Properties: an item and a list are touched by one thread at a time; no deadlock. Each mover moves the item to the other side of where it was.
+ */
+#ifndef MOVES
+#define MOVES 1
+#endif
+#ifndef USES
+#define USES 1
+#endif
+
+bit locked[2];
+bit guard[2];                      /* of two items; item 1 starts in loop 1 (MUTANT_MOVE_LOCKS_CURRENT_FIRST needs two to deadlock) */
+byte inItem[2], inList[2];         /* ghosts: threads touching */
+bit started;
+
+inline lock(l) { atomic { !locked[l] -> locked[l] = 1 } }
+inline unlock(l) { locked[l] = 0 }
+
+inline touch(l) {
+    atomic { inItem[i]++; inList[l]++; assert(inItem[i] == 1 && inList[l] == 1) };
+    atomic { inItem[i]--; inList[l]-- }
+}
+
+active [2] proctype User() {
+    bit g, i;
+    byte uses;
+    started;
+    do
+    :: uses == USES -> break
+    :: else ->
+        if :: i = 0 :: i = 1 fi;
+again:
+        g = guard[i];
+        lock(g);
+#ifndef MUTANT_USE_WITHOUT_RECHECK
+        if
+        :: guard[i] != g -> unlock(g); goto again
+        :: else
+        fi;
+#endif
+        touch(g);
+        unlock(g);
+        atomic { uses++; g = 0; i = 0 }
+    od
+}
+
+active [2] proctype Mover() {
+    bit g, i;
+    byte moves;
+    started;
+    do
+    :: moves == MOVES -> break
+    :: else ->
+        if :: i = 0 :: i = 1 fi;
+again:
+        g = guard[i];
+#if defined(MUTANT_MOVE_LOCKS_CURRENT_FIRST)
+        lock(g);
+        if
+        :: guard[i] != g -> unlock(g); goto again
+        :: else
+        fi;
+        lock(1 - g);
+#elif defined(MUTANT_MOVE_UNDER_ONE_LOCK)
+        lock(g);
+#else
+        lock(0);
+        lock(1);
+#endif
+#ifndef MUTANT_MOVE_WITHOUT_RECHECK
+        if
+#ifdef MUTANT_MOVE_UNDER_ONE_LOCK
+        :: guard[i] != g -> unlock(g); goto again
+#else
+        :: guard[i] != g -> unlock(1); unlock(0); goto again
+#endif
+        :: else
+        fi;
+#else
+        assert(guard[i] == g);        /* would take the item out of a list that it is not in */
+#endif
+        atomic {
+            inItem[i]++; inList[0]++; inList[1]++;
+            assert(inItem[i] == 1 && inList[0] == 1 && inList[1] == 1)
+        };
+        atomic { inItem[i]--; inList[0]--; inList[1]-- };
+        guard[i] = 1 - g;
+#ifdef MUTANT_MOVE_UNDER_ONE_LOCK
+        unlock(g);
+#else
+        unlock(1);
+        unlock(0);
+#endif
+        atomic { moves++; g = 0; i = 0 }
+    od
+}
+
+/* The owner of a list that does not care for the item. */
+active proctype ListUser() {
+    bit l;
+    atomic { guard[1] = 1; started = 1 };
+    if :: l = 0 :: l = 1 fi;
+    lock(l);
+    atomic { inList[l]++; assert(inList[l] == 1) };
+    inList[l]--;
+    unlock(l)
+}

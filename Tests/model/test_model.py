@@ -1,0 +1,195 @@
+"""Exhaustive verification of the lock-free protocols with Spin: each model holds, and each mutant (a model with one protection removed) does not.
+
+Run with: python3 -m pytest Tests/model       (needs spin and a C compiler; about a minute)
+
+A failing model: the trail is in the directory that the message names; `spin -t -p -g <defines> <model>` there replays it step by step.
+"""
+
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MODELS = Path(__file__).resolve().parent
+COMPILER = os.environ.get("CC", "gcc")
+SECONDS_PER_STEP = 300
+
+pytestmark = pytest.mark.skipif(not (shutil.which("spin") and shutil.which(COMPILER)), reason="spin or a C compiler is not installed")
+
+ASSERTION = "assertion violated"
+END_STATE = "invalid end state"
+KICK_TOO_FEW = "assertion violated (ended||isOpen)"
+KICK_TOO_MANY = "assertion violated (sum==kicks)"
+KICK_TOO_LATE = "assertion violated  !(closed)"
+ADJUSTMENT_LOST = "assertion violated ((limit<="
+
+
+@dataclasses.dataclass(frozen=True)
+class Configuration:
+    """A model, the macros that select one of its configurations, and the statements that this configuration is known not to reach."""
+
+    model: str
+    defines: tuple = ()
+    unreached: tuple = ()
+
+    @property
+    def name(self):
+        return "-".join([self.model.removesuffix(".pml"), *self.defines])
+
+    @property
+    def reduction_is_sound(self):
+        # Partial order reduction does not know that a `provided` clause makes the steps of a process depend on another one.
+        return "HANDLER" not in self.defines
+
+
+LOOP_NEVER_ENDS = ("-end-",)
+
+CONFIGURATIONS = [
+    Configuration("wake.pml"),
+    Configuration("wake.pml", ("STOPPERS=1", "WAKERS=2")),
+    Configuration("wake.pml", ("HANDLER", "STOPPERS=1")),
+    Configuration("post.pml", ("SPURIOUS=0",), LOOP_NEVER_ENDS),
+    Configuration("post.pml", ("HANDLER",), LOOP_NEVER_ENDS),
+    Configuration("adjust.pml"),
+    Configuration("signal.pml", ("SPURIOUS=0",), LOOP_NEVER_ENDS),
+    Configuration("signal.pml", ("RIVAL",), LOOP_NEVER_ENDS + ("i = 1",)),
+    Configuration("signal.pml", ("HANDLER", "SPURIOUS=0"), LOOP_NEVER_ENDS),
+    Configuration("owner-lock.pml", (), LOOP_NEVER_ENDS),
+    Configuration("owner-lock.pml", ("WEAK",), LOOP_NEVER_ENDS),
+    # The owner never takes its fast path: the statements of the fast unlock, all on the owner's buffer (0), are not reached.
+    Configuration("owner-lock.pml", ("NO_MEMBARRIER",), LOOP_NEVER_ENDS + ("buffer[0]", "D_STEP")),
+    Configuration("owner-lock.pml", ("NO_MEMBARRIER", "WEAK"), LOOP_NEVER_ENDS + ("buffer[0]", "D_STEP")),
+    Configuration("item-guard.pml", ("MOVES=2",)),
+]
+
+# (mutant, model, further macros, what must be found)
+MUTANTS = [
+    # the wake word
+    ("SLEEP_BY_PLAIN_STORE", "wake.pml", (), ASSERTION),
+    ("SLEEP_BY_CHECK_THEN_STORE", "wake.pml", (), ASSERTION),
+    ("PUBLISH_AFTER_CAS", "wake.pml", (), ASSERTION),
+    ("WAKE_WITHOUT_SYSCALL", "wake.pml", (), ASSERTION),
+    ("WAKE_TEST_REVERSED", "wake.pml", (), ASSERTION),
+    ("WAKE_ALWAYS_SYSCALL", "wake.pml", (), ASSERTION),
+    ("AWAKE_BY_PLAIN_STORE", "wake.pml", (), ASSERTION),
+    ("AWAKE_AFTER_PASS", "wake.pml", (), ASSERTION),
+    # Stop and nested activations
+    ("STOP_STORES_AFTER_WAKE", "wake.pml", (), ASSERTION),
+    ("STOP_STORES_AFTER_WAKE", "wake.pml", ("HANDLER", "STOPPERS=1"), ASSERTION),
+    ("ENTRY_DOES_NOT_SAVE_STOP", "wake.pml", (), ASSERTION),
+    ("ENTRY_KEEPS_STOP", "wake.pml", (), ASSERTION),
+    ("ENTRY_LOADS_THEN_STORES", "wake.pml", (), ASSERTION),
+    ("EXIT_DOES_NOT_RESTORE_STOP", "wake.pml", (), ASSERTION),
+    ("EXIT_CLEARS_STOP", "wake.pml", (), ASSERTION),
+    ("NESTED_SWALLOWS_WAKE", "wake.pml", (), ASSERTION),
+    ("NESTED_SWALLOWS_WAKE", "wake.pml", ("HANDLER", "STOPPERS=1"), ASSERTION),
+    ("STOP_CHECKED_BEFORE_TAKING", "wake.pml", ("STOPPERS=1", "NESTED_RUNS=0"), ASSERTION),
+    # adding timers and descriptors
+    ("ADJUST_LEAVES_AWAKE", "adjust.pml", (), ADJUSTMENT_LOST),
+    ("SLEEP_IGNORES_ADJUSTING", "adjust.pml", (), ADJUSTMENT_LOST),
+    ("LIMIT_AFTER_UNLOCK", "adjust.pml", (), ADJUSTMENT_LOST),
+    ("ADJUST_BY_LOAD_AND_STORE", "adjust.pml", (), ASSERTION),
+    ("ADJUST_OVERWRITES_PENDING", "adjust.pml", (), ASSERTION),
+    ("KICK_READS_WHERE", "adjust.pml", (), KICK_TOO_FEW),
+    ("COUNTS_ONLY_WAKE_UPS", "adjust.pml", (), KICK_TOO_MANY),
+    ("CLOSES_WITHOUT_DRAINING", "adjust.pml", (), KICK_TOO_LATE),
+    # posting
+    ("NESTED_SWALLOWS_WAKE", "post.pml", (), ASSERTION),
+    ("WAKE_OWED_CLEARED_AFTER_UNLOCK", "post.pml", (), ASSERTION),
+    ("PERFORM_SETS_WAKE_OWED", "post.pml", (), ASSERTION),
+    ("POST_WAKES_BEFORE_APPEND", "post.pml", (), ASSERTION),
+    ("TAKE_WITHOUT_LOCK", "post.pml", (), ASSERTION),
+    ("TAKEN_LIST_ON_STACK", "post.pml", (), ASSERTION),
+    ("HANDLER_POSTS", "post.pml", ("HANDLER",), END_STATE),
+    # signalling
+    ("NESTED_SWALLOWS_WAKE", "signal.pml", (), ASSERTION),
+    ("BITS_ONLY_IF_FLAG_WAS_CLEAR", "signal.pml", (), ASSERTION),
+    ("BITS_BEFORE_FLAG", "signal.pml", (), ASSERTION),
+    ("SUMMARY_BEFORE_WORD", "signal.pml", (), ASSERTION),
+    ("SUMMARY_CLEARED_AFTER_WORDS", "signal.pml", (), ASSERTION),
+    ("WORD_BY_LOAD_AND_STORE", "signal.pml", (), ASSERTION),
+    ("FLAG_BY_LOAD_AND_STORE", "signal.pml", ("RIVAL",), ASSERTION),
+    ("FLAG_CLEARED_AFTER_PERFORM", "signal.pml", (), ASSERTION),
+    ("TAKEN_BITS_ON_STACK", "signal.pml", (), ASSERTION),
+    # the owner's lock
+    ("WITHOUT_MEMBARRIER", "owner-lock.pml", (), ASSERTION),
+    ("CONTENDED_AFTER_MEMBARRIER", "owner-lock.pml", (), ASSERTION),
+    ("OWNER_CHECKS_BEFORE_STORING", "owner-lock.pml", (), ASSERTION),
+    ("UNLOCK_DOES_NOT_WAKE", "owner-lock.pml", (), END_STATE),
+    ("UNLOCK_CHECKS_BEFORE_STORING", "owner-lock.pml", (), END_STATE),
+    ("UNLOCK_STORES_RELAXED", "owner-lock.pml", ("WEAK",), ASSERTION),
+    ("WAITS_WITHOUT_MUTEX", "owner-lock.pml", (), ASSERTION),
+    ("WAITS_ONCE", "owner-lock.pml", (), ASSERTION),
+    ("SLOW_PATH_KEEPS_INSIDE", "owner-lock.pml", (), END_STATE),
+    ("SLOW_PATH_DOES_NOT_WAKE", "owner-lock.pml", (), END_STATE),
+    ("CONTENDED_CLEARED_AFTER_MUTEX", "owner-lock.pml", (), ASSERTION),
+    ("FALLBACK_CLEARS_CONTENDED", "owner-lock.pml", ("NO_MEMBARRIER",), ASSERTION),
+    # the guard of an item
+    ("USE_WITHOUT_RECHECK", "item-guard.pml", (), ASSERTION),
+    ("MOVE_WITHOUT_RECHECK", "item-guard.pml", (), ASSERTION),
+    ("MOVE_LOCKS_CURRENT_FIRST", "item-guard.pml", (), END_STATE),
+    ("MOVE_UNDER_ONE_LOCK", "item-guard.pml", (), ASSERTION),
+]
+
+
+def run(command, directory):
+    result = subprocess.run(
+        command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS_PER_STEP, check=False
+    )
+    return result.returncode, result.stdout
+
+
+def explore(configuration, directory, optimisation="-O2", hash_bits=24):
+    """The report of pan, after a search of the whole state space or until the first error."""
+    macros = [f"-D{define}" for define in configuration.defines]
+    for model in MODELS.glob("*.pml"):
+        shutil.copy(model, directory)
+    status, output = run(["spin", "-a", *macros, configuration.model], directory)
+    assert status == 0 and "rror" not in output, f"spin -a: {output}"
+    reduction = [] if configuration.reduction_is_sound else ["-DNOREDUCE"]
+    status, output = run([COMPILER, optimisation, "-w", "-DSAFETY", "-DMEMLIM=3000", *reduction, "-o", "pan", "pan.c"], directory)
+    assert status == 0, f"{COMPILER} pan.c: {output}"
+    status, report = run(["./pan", "-m100000", f"-w{hash_bits}"], directory)
+    assert "Full statespace search for:" in report and re.search(r"invalid end states\s+\+", report), report
+    assert re.search(r"assertion violations\s+\+", report), report
+    return report
+
+
+def errors(report):
+    return int(re.search(r"errors: (\d+)", report).group(1))
+
+
+def unreached_statements(report):
+    return re.findall(r"^\t(\S+:\d+, state \d+, .*)$", report, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=lambda configuration: configuration.name)
+def test_model_holds(configuration, tmp_path):
+    report = explore(configuration, tmp_path)
+    assert errors(report) == 0, f"{tmp_path}\n{report}"
+    for truncation in ("Search not completed", "too small", "MEMLIM", "out of memory", "aborted"):
+        assert truncation not in report, report
+    # A model that cannot get somewhere proves nothing about that place.
+    unexpected = [line for line in unreached_statements(report) if not any(known in line for known in configuration.unreached)]
+    assert not unexpected, "never reached:\n" + "\n".join(unexpected)
+
+
+@pytest.mark.parametrize(
+    "mutant, model, defines, finding", MUTANTS, ids=["-".join([m[1].removesuffix(".pml"), m[0], *m[2]]) for m in MUTANTS]
+)
+def test_mutant_is_caught(mutant, model, defines, finding, tmp_path):
+    report = explore(Configuration(model, (*defines, f"MUTANT_{mutant}")), tmp_path, optimisation="-O0", hash_bits=20)
+    assert errors(report) == 1 and finding in report, report
+
+
+def test_every_mutant_in_the_models_is_tested():
+    macros = {name for model in MODELS.glob("*.pml") for name in re.findall(r"MUTANT_([A-Z_]+)", model.read_text())}
+    assert macros == {mutant[0] for mutant in MUTANTS}
+
+
+def test_every_model_is_verified():
+    assert {model.name for model in MODELS.glob("*.pml") if not model.name.endswith(".inc.pml")} == {c.model for c in CONFIGURATIONS}

@@ -1,0 +1,225 @@
+/* The wake word and the two ways to sleep: included by wake.pml, post.pml, signal.pml and adjust.pml. Code: Sources/RunLoopCore/Poller/WakeWord.swift;
+ * the order of the steps of a pass: Sources/RunLoopCore/Loop/Run.swift.
+ *
+ * model step                     code step                                              order     pairs with
+ * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
+ * wake_up: old = W; W = PENDING  before = W.exchange(pending)                           acq_rel   release: the loop's next RMW on W (its acquire side)
+ *                                                                                                 acquire: CAS to sleeping (for kickDescriptor)
+ * adjust: old = W                before = W.load()                                      relaxed   a hint: see below
+ * adjust: W == old -> ADJUSTING  W.compareExchange(before -> adjusting)                 acq_rel   as wake_up; failure: relaxed, a new hint
+ * kernel_wake: sum++, edge = 1   write(kickDescriptor, 1)                               kernel    epoll_wait; every write is a new edge
+ * kernel_wake: parked = 0        futex(W, WAKE, 1)                                      kernel    futex wait; the kernel's bucket lock orders the two
+ * take_pending                   W.load(), then W.exchange(awake)                       relaxed,  the load is a hint, the exchange is what acquires; only
+ *                                                                                       acq_rel   the loop replaces `pending`, so it finds what it saw
+ * go_to_sleep: published = 1     kickDescriptor.store(…)                                relaxed   published by the release side of the CAS below
+ * go_to_sleep: W == AWAKE -> …   W.compareExchange(awake -> sleepingOnWord or …InEpoll) acq_rel   Reads the waker's RMW, or precedes it in W's
+ *                                                                                                 modification order: no third case
+ * go_to_sleep: parked = 1        futex(W, WAIT, sleepingOnWord): atomically checks W    kernel    see above
+ * go_to_sleep: edge -> …         epoll_pwait2                                           kernel    see above
+ * awake: old = W; W = AWAKE      wakeFromSleep: old = W.exchange(awake)                 acq_rel   acquire: every wake_up and adjust before it in W's order
+ *
+ * Why sequential consistency (Spin's memory model) is enough here: every access to W that decides is a read-modify-write, so W has one order in which each
+ * step reads its predecessor, and all steps are release and acquire: a WakeUp either precedes the loop's exchange(awake) in that order, and then everything
+ * its thread did before is visible to the pass that follows, or it follows it, and then the CAS to sleeping fails or comes before it and the waker
+ * sees `sleeping`. No step stores to one word and then loads another (store buffering, the QEMU and GLib bugs), so no fence is needed.
+ * The one plain store that is tempting (W = awake after waking) would be such a step: MUTANT_AWAKE_BY_PLAIN_STORE shows it, with a store buffer.
+ *
+ * The load of `adjust` may be stale in one way that counts: it says `pending` or `adjusting`, and nothing is done. Whoever calls it has been under the
+ * loop's lock before. If the loop has last looked at its queues before that (and so does not know the item), all it did until then is visible, its
+ * taking of that value too: what the load can see is only what came after, and that the loop must still take, before or instead of sleeping.
+ *
+ * A kick goes where the value that was replaced says. To look anywhere else what the loop sleeps on is too late: it may be in another sleep by then, and
+ * the kick, though harmless to that, is missing in the eventfd, or too much (MUTANT_KICK_READS_WHERE, adjust.pml).
+ */
+#define AWAKE     0
+#define PENDING   1
+#define ON_WORD   2
+#define IN_EPOLL  3
+#define ADJUSTING 4
+#define IS_SLEEPING(w) ((w) == ON_WORD || (w) == IN_EPOLL)
+
+#ifndef SPURIOUS
+#define SPURIOUS 1                 /* how many waits return for no reason (EINTR, timer, spurious futex wake, other descriptor) */
+#endif
+
+byte W;
+bit published;                     /* kickDescriptor is not -1 */
+bit edge;                          /* an edge of the eventfd that epoll has not reported yet */
+bit parked;                        /* the loop's thread is in the futex's queue */
+#ifdef MUTANT_KICK_READS_WHERE
+bit where;                         /* 1: epoll */
+#endif
+#ifdef COUNTED
+byte sum;                          /* the eventfd's: read only when the thread ends */
+bit closed;                        /* the eventfd is, and its number may be anybody's */
+#define ADD_TO_SUM assert(!closed); sum++
+#else
+#define ADD_TO_SUM skip
+#endif
+
+/* Variables of the loop's thread only, which the inlines below use: declare them in the loop's process. */
+#define LOOP_THREAD_VARIABLES \
+    byte spuriousLeft = SPURIOUS; \
+    byte asleep;    /* what goToSleep put into W: 0 before and after */ \
+    bit slept;      /* the CAS to it succeeded */ \
+    bit timedOut    /* the deadline passed during the wait */
+
+/* ghosts: only assertions read them */
+byte kernelWakesAllowed;           /* sleeps so far minus system calls of wakers so far */
+bit owed[2];                       /* activation at this depth owes a pass: a WakeUp came since its last pass began */
+
+/* The store buffer of the loop's CPU, one entry, for W only, used by one mutant. Any locked instruction of that CPU empties it. */
+#ifdef MUTANT_AWAKE_BY_PLAIN_STORE
+bit buffered;
+#define FLUSH if :: buffered -> W = AWAKE; buffered = 0 :: else fi
+active proctype StoreBuffer() {
+end: do :: atomic { buffered -> W = AWAKE; buffered = 0 } od
+}
+#else
+#define FLUSH skip
+#endif
+
+#if defined(MUTANT_WAKE_TEST_REVERSED)
+#define ONE_PER_SLEEP skip
+#else
+#define ONE_PER_SLEEP assert(kernelWakesAllowed > 0); kernelWakesAllowed--
+#endif
+
+inline kick_epoll() { atomic { ONE_PER_SLEEP; if :: published -> ADD_TO_SUM; edge = 1 :: else fi } }
+inline kick_word() { atomic { ONE_PER_SLEEP; parked = 0 } }
+
+inline kernel_wake(before) {
+#if defined(MUTANT_WAKE_WITHOUT_SYSCALL)
+    skip
+#elif defined(MUTANT_KICK_READS_WHERE)
+    if
+    :: where -> kick_epoll()
+    :: else  -> kick_word()
+    fi
+#else
+    if
+    :: before == IN_EPOLL -> kick_epoll()
+    :: else               -> kick_word()
+    fi
+#endif
+}
+
+/* Any thread, any signal handler. */
+inline wake_up(old) {
+    atomic { old = W; W = PENDING; owed[0] = 1; owed[1] = 1 };
+    if
+#if defined(MUTANT_WAKE_TEST_REVERSED)
+    :: !IS_SLEEPING(old) -> kernel_wake(old)
+#elif defined(MUTANT_WAKE_ALWAYS_SYSCALL)
+    :: true -> kernel_wake(old)
+#else
+    :: IS_SLEEPING(old) -> kernel_wake(old)
+#endif
+    :: else
+    fi;
+    old = 0
+}
+
+/* Loop thread: back to awake. `consumed` becomes 1 if this took somebody's wake. */
+inline awake(consumed) {
+#ifdef MUTANT_AWAKE_BY_PLAIN_STORE
+    atomic { FLUSH; consumed = consumed || (W == PENDING); buffered = 1 }
+#else
+    atomic { consumed = consumed || (W == PENDING); W = AWAKE }
+#endif
+}
+
+/* Loop thread, at the beginning of a pass. */
+inline take_pending(consumed) {
+    if
+    :: W == PENDING -> awake(consumed)
+    :: else
+    fi
+}
+
+inline publish() {
+    if
+    :: asleep == IN_EPOLL -> published = 1
+    :: else
+    fi
+#ifdef MUTANT_KICK_READS_WHERE
+    ; where = (asleep == IN_EPOLL)
+#endif
+}
+
+#ifdef MUTANT_SLEEP_IGNORES_ADJUSTING
+#define MAY_SLEEP (W == AWAKE || W == ADJUSTING)
+#else
+#define MAY_SLEEP (W == AWAKE)
+#endif
+#ifndef SLEEPS_RIGHTLY             /* what else must hold when the loop falls asleep */
+#define SLEEPS_RIGHTLY 1
+#endif
+
+/* Loop thread. canTimeOut: this activation has a deadline. Sets slept, timedOut. Leaves W as it is: call awake() next. */
+inline go_to_sleep(depth, canTimeOut) {
+    if :: asleep = IN_EPOLL :: asleep = ON_WORD fi;
+    sleep_as_chosen(depth, canTimeOut)
+}
+
+inline sleep_as_chosen(depth, canTimeOut) {
+#ifndef MUTANT_PUBLISH_AFTER_CAS
+    publish();
+#endif
+#if defined(MUTANT_SLEEP_BY_PLAIN_STORE)
+    atomic { W = asleep; kernelWakesAllowed++; slept = 1 };
+#elif defined(MUTANT_SLEEP_BY_CHECK_THEN_STORE)
+    slept = (W == AWAKE);
+    if :: slept -> atomic { W = asleep; kernelWakesAllowed++ } :: else fi;
+#else
+    atomic {
+        FLUSH;
+        if
+        :: MAY_SLEEP -> W = asleep; kernelWakesAllowed++; slept = 1; assert(!owed[depth]); assert(SLEEPS_RIGHTLY)
+        :: else      -> slept = 0
+        fi
+    };
+#endif
+#ifdef MUTANT_PUBLISH_AFTER_CAS
+    publish();
+#endif
+    if
+    :: !slept
+    :: else ->
+        if
+        :: asleep == IN_EPOLL ->
+end_epoll:
+            if
+            :: atomic { edge -> edge = 0 }
+#if SPURIOUS
+            :: atomic { spuriousLeft > 0 -> spuriousLeft-- }
+#endif
+            :: atomic { canTimeOut -> timedOut = 1 }
+            fi
+        :: else ->
+park:
+            atomic { if :: W == ON_WORD -> parked = 1 :: else fi };
+end_futex:
+            if
+            :: !parked ->
+                /* EINTR, spurious: wait again without a pass in between (epoll: the same as not having returned) */
+                if
+                :: W == ON_WORD -> goto park
+                :: true
+                fi
+#if SPURIOUS
+            :: atomic { parked && spuriousLeft > 0 -> spuriousLeft--; parked = 0 }
+#endif
+            :: atomic { parked && canTimeOut -> parked = 0; timedOut = 1 }
+            fi
+        fi
+    fi;
+    atomic {
+#ifdef COUNTED
+        countable = slept && (asleep == IN_EPOLL);
+#endif
+        slept = 0; asleep = 0
+    }
+}
+
+#define ASLEEP ((W == IN_EPOLL && !edge) || (W == ON_WORD && parked))

@@ -1,0 +1,97 @@
+"""The Swift core as the compiler knows it: its files and rooms, who uses what, which calls go to clients' functions,
+and which declarations are documented. Each is read once, from what swiftc itself writes."""
+
+import functools
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import index_store
+from public_headers import ROOT, toolchain
+
+CORE = ROOT / "Sources" / "RunLoopCore"
+#: From the ground up: a room uses only itself and those before it.
+ROOMS = ["Base", "Platform", "Object", "Value", "Poller", "Item", "Loop", "Exports"]
+FILES = sorted(CORE.rglob("*.swift"))
+#: Base name → path below the core. The compiler wants base names to be unique, too.
+PATHS = {path.name: path.relative_to(CORE).as_posix() for path in FILES}
+
+
+def room(file):
+    """The room of a file that is given by its base name or its path below the core."""
+    return PATHS.get(file, file).split("/")[0]
+
+
+def compile_core(*words, directory):
+    assert toolchain(), "swiftc is not installed"
+    include = [f"-I{ROOT / 'Sources' / module / 'include'}" for module in ("CLinux", "CRunLoop")]
+    command = ["swiftc", "-parse-as-library", "-swift-version", "6", "-module-name", "RunLoopCore", "-wmo",
+               "-enable-experimental-feature", "Embedded", "-enable-experimental-feature", "Extern",
+               "-module-cache-path", directory / "cache", *include, *words, *FILES]
+    result = subprocess.run([str(word) for word in command], cwd=directory, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+
+
+@functools.lru_cache(maxsize=None)
+def occurrences():
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        compile_core("-Onone", "-c", "-num-threads", "2", "-index-store-path", directory / "index",
+                     "-index-ignore-system-modules", directory=directory)
+        return index_store.occurrences(toolchain(), directory / "index")
+
+
+@functools.lru_cache(maxsize=None)
+def definitions():
+    """The compiler's name of each declaration of the core → the occurrence that defines it."""
+    return {occurrence.usr: occurrence for occurrence in occurrences() if occurrence.is_definition}
+
+
+@functools.lru_cache(maxsize=None)
+def client_calls():
+    """Calls through a C function pointer, which is a client's function: (path, line)."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        compile_core("-emit-silgen", "-Xllvm", "-sil-print-debuginfo", "-o", directory / "core.sil", directory=directory)
+        lines = (directory / "core.sil").read_text().splitlines()
+    found, direct, calls = set(), set(), 0
+    for line in lines:
+        if line.startswith("sil "):
+            direct = set()
+        elif match := re.match(r"\s+(%\d+) = function_ref ", line):
+            direct.add(match[1])
+        elif match := re.match(r'\s+(?:%\d+ = )?apply (%\d+)\(.*\) : \$@convention\(c\).*loc "([^"]+)":(\d+)', line):
+            calls += 1
+            if match[1] not in direct:
+                found.add((pathlib.Path(match[2]).relative_to(CORE).as_posix(), int(match[3])))
+    assert calls > 100, "the compiler's intermediate language looks different now"
+    return sorted(found)
+
+
+@functools.lru_cache(maxsize=None)
+def symbol_graph():
+    """Every declaration that is not private: the compiler's own JSON."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        compile_core("-emit-module", "-emit-module-path", directory / "RunLoopCore.swiftmodule", "-emit-symbol-graph",
+                     "-emit-symbol-graph-dir", directory, "-symbol-graph-minimum-access-level", "internal",
+                     directory=directory)
+        graphs = [json.loads(path.read_text()) for path in directory.glob("*.symbols.json")]
+    return [symbol for graph in graphs for symbol in graph["symbols"]], \
+        [relation for graph in graphs for relation in graph["relationships"]]
+
+
+@functools.lru_cache(maxsize=None)
+def code(path):
+    """The lines of a Swift file without comments and without the inside of strings."""
+    text = path.read_text()
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+    return [line.split("//")[0].rstrip() for line in text.splitlines()]
+
+
+def expect_none(found):
+    """Fails with all that was found, a line each."""
+    lines = [str(line) for line in sorted(set(found))]
+    assert not lines, "\n" + "\n".join(lines)

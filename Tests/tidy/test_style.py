@@ -1,0 +1,125 @@
+"""Sizes, comments and leftovers: what a reader of the sources is promised."""
+
+import re
+import subprocess
+
+import pytest
+
+from core import CORE, FILES, PATHS, code, expect_none, symbol_graph
+from public_headers import INCLUDE, ROOT
+
+SMALLEST, LARGEST = 60, 350
+FUNCTION = 70
+#: Rooms whose files are as small as what they are about: one plain structure, one noun, one header.
+SMALL_IS_RIGHT = {"Base", "Platform", "Object", "Value", "Exports"}
+#: Others below the smallest size, and why they stand alone.
+SMALL = {
+    "Item/Callouts.swift": "the only calls of clients' functions",
+    "Item/ModeSet.swift": "what sources, timers and observers share",
+    "Item/Observer.swift": "one noun, one file",
+    "Loop/ModeName.swift": "the constants of the header as objects",
+    "Loop/ModeNames.swift": "a list that is made under the lock and used without it",
+}
+MARKS = r"\b(TODO|FIXME|XXX|HACK)\b"
+#: Where a machine keeps its things; /proc, /dev, /tmp and /usr are everybody's.
+PLACES = r"(?<![\w.*])/(home|root|Users|work|opt|mnt)/\w"
+TEXT = {".swift", ".c", ".h", ".py", ".md", ".map", ".pml", ".txt", ".mk", ".modulemap", ".limits", ""}
+
+
+def tracked():
+    """The files of the project: what git would keep."""
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT,
+                            capture_output=True, text=True, check=True).stdout.split("\0")
+    return [ROOT / name for name in listed if name and (ROOT / name).is_file() and (ROOT / name).suffix in TEXT]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: PATHS[path.name])
+def test_file_has_a_readable_size(path):
+    lines = len(path.read_text().splitlines())
+    assert lines <= LARGEST
+    if path.parent.name not in SMALL_IS_RIGHT and PATHS[path.name] not in SMALL:
+        assert lines >= SMALLEST
+
+
+def test_exceptions_are_still_needed():
+    for name in SMALL:
+        assert (CORE / name).exists() and len((CORE / name).read_text().splitlines()) < SMALLEST, name
+
+
+def functions(path):
+    """Name, first line and number of lines of each function: the formatter closes a body in the column of its start."""
+    lines = code(path)
+    for start, line in enumerate(lines):
+        match = re.match(r"( *)(?:[@\w()]+ )*(?:func (\S+?)\(|(init|deinit|subscript)\b|(?:var|let) (\w+)[^=]*\{$)", line)
+        if not match or line.endswith("}"):
+            continue
+        opening = next((number for number, other in enumerate(lines[start:], start) if other.endswith("{")), None)
+        between = lines[start + 1:opening] if opening else []
+        if opening is None or any(re.match(rf"{match[1]}\S", other) and not re.match(rf"{match[1]}[)\-{{]", other)
+                                  for other in between):
+            continue  # a requirement of a protocol, or a stored property
+        end = next(number for number, other in enumerate(lines[opening:], opening) if other.startswith(match[1] + "}"))
+        yield match[2] or match[3] or match[4], start + 1, end - start + 1
+
+
+def test_functions_fit_on_the_screen():
+    found = [(PATHS[path.name], *function) for path in FILES for function in functions(path)]
+    assert len(found) > 300
+    expect_none(f"{path}:{line}: {name} has {count} lines" for path, name, line, count in found if count > FUNCTION)
+
+
+def test_headers_fit():
+    expect_none(f"{path.name}: {count} lines" for path in INCLUDE.rglob("*.h")
+                if (count := len(path.read_text().splitlines())) > 500)
+
+
+def test_nothing_is_left_to_do():
+    here = ROOT / "Tests" / "tidy"
+    expect_none(f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for path in tracked() if path.parent != here
+                for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1) if re.search(MARKS, line))
+
+
+def test_no_place_of_one_machine():
+    here = ROOT / "Tests" / "tidy"
+    expect_none(f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for path in tracked() if path.parent != here
+                for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+                if re.search(PLACES, line))
+
+
+def test_lines_end_where_they_end():
+    expect_none(f"{path.relative_to(ROOT)}:{number}" for path in tracked() if path.suffix in (".swift", ".c", ".h", ".py")
+                for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1)
+                if line != line.rstrip() or "\t" in line)
+
+
+# ---- Documentation comments ----
+
+#: Kinds of declaration that need a comment of their own. A stored property may share the comment of its group or type.
+KINDS = {"swift.struct", "swift.enum", "swift.protocol", "swift.func", "swift.func.op", "swift.method", "swift.type.method",
+         "swift.subscript"}
+
+
+def undocumented():
+    symbols, relations = symbol_graph()
+    by_usr = {symbol["identifier"]["precise"]: symbol for symbol in symbols}
+    requirements = {symbol["pathComponents"][-1] for relation in relations if relation["kind"] == "requirementOf"
+                    and (symbol := by_usr.get(relation["source"]))}
+    for symbol in symbols:
+        if symbol["kind"]["identifier"] not in KINDS or "docComment" in symbol or "location" not in symbol:
+            continue
+        path = symbol["location"]["uri"].partition("/RunLoopCore/")[2].replace("%2B", "+")
+        name = symbol["pathComponents"][-1]
+        # An export is documented in its header; what fulfils a protocol, there. Callouts.swift speaks for all in it.
+        if path.startswith("Exports/RL") and name.startswith("RL") or path == "Item/Callouts.swift":
+            continue
+        if name in requirements and len(symbol["pathComponents"]) > 1 and symbol["pathComponents"][0] != "HeapKey":
+            continue
+        if name in ("<(_:_:)", "==(_:_:)"):
+            continue
+        yield f"{path}:{symbol['location']['position']['line'] + 1}: {'.'.join(symbol['pathComponents'])}"
+
+
+def test_declarations_have_documentation():
+    symbols, _ = symbol_graph()
+    assert sum("docComment" in symbol for symbol in symbols) > 200
+    expect_none(undocumented())

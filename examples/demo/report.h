@@ -1,0 +1,13 @@
+/* report.h - the summary that is printed at the end. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "reader.h"
+#include "record.h"
+#include "worker.h"
+
+/* Prints to stdout; the caller checks whether that worked. */
+void reportSummary(const Worker *workers, int workerCount, const LoopRecord *mainRecord, const Reader *reader,
+                   const Tally *total);
+
+#endif

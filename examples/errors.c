@@ -1,0 +1,99 @@
+/* errors.c - what happens when the library is used wrongly: a sentence, a failure value, and no harm.
+ *
+ * Without a handler the sentence goes to stderr. With RUNLOOP_MISUSE=abort in the environment the program is
+ * aborted instead, which is what one wants in a debugger. */
+#include <RunLoop/RunLoop.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Reports {
+    int count;
+    char last[256];
+} Reports;
+
+/* Called on the thread that made the mistake. */
+static void report(const char *message, void *info)
+{
+    Reports *reports = info;
+    reports->count++;
+    snprintf(reports->last, sizeof reports->last, "%s", message);
+}
+
+/* Was exactly one report made, does it name the function, and did the call return its failure value? */
+static int reported(Reports *reports, const char *mistake, const char *function, int failed)
+{
+    int ok = failed && reports->count == 1 && strstr(reports->last, function) != NULL;
+    printf("%s: %s\n", mistake, ok ? "reported, and nothing else happened" : "NOT AS EXPECTED");
+    fprintf(stderr, "  the report: %s\n", reports->count > 0 ? reports->last : "(none)");
+    *reports = (Reports){0};
+    return ok;
+}
+
+static void perform(void *info) { (void)info; }
+
+static void fire(RLRunLoopTimerRef timer, void *info)
+{
+    (void)timer;
+    (void)info;
+}
+
+int main(void)
+{
+    /* The headers and the library that is loaded can differ; the first number tells if that is a problem. */
+    if (RLVersion() / 10000 != RL_VERSION_MAJOR) {
+        fputs("errors: built for another version of the library\n", stderr);
+        return 1;
+    }
+
+    Reports reports = {0};
+    RLSetErrorHandler(report, &reports);
+
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    const RLRunLoopMode mode = kRLRunLoopDefaultMode;
+    const RLAbsoluteTime inAnHour = RLAbsoluteTimeGetCurrent() + 3600.0;
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(kRLAllocatorDefault, inAnHour, 0, 0, 0, fire, NULL);
+    RLRunLoopSourceContext context = {.perform = perform};
+    RLRunLoopSourceRef source = RLRunLoopSourceCreate(kRLAllocatorDefault, 0, &context);
+    if (timer == NULL || source == NULL) {
+        perror("errors");
+        return 1;
+    }
+
+    /* The wrong kind of object: the cast silences the compiler, the library sees it all the same. */
+    RLRunLoopSourceRef wrong = (RLRunLoopSourceRef)(void *)timer;
+    RLRunLoopAddSource(loop, wrong, mode);
+    int ok = reported(&reports, "a timer added as a source", "RLRunLoopAddSource",
+                      !RLRunLoopContainsTimer(loop, timer, mode));
+
+    RLRunLoopAddTimer(loop, NULL, mode);
+    ok &= reported(&reports, "no timer at all", "RLRunLoopAddTimer", 1);
+
+    RLRunLoopTimerRef never = RLRunLoopTimerCreate(kRLAllocatorDefault, inAnHour, 0, 0, 0, NULL, NULL);
+    ok &= reported(&reports, "a timer without a function", "RLRunLoopTimerCreate", never == NULL);
+
+    never = RLRunLoopTimerCreate(kRLAllocatorDefault, NAN, 0, 0, 0, fire, NULL);
+    ok &= reported(&reports, "a date that is not a number", "RLRunLoopTimerCreate", never == NULL);
+
+    RLBoolean queued = RLRunLoopPostFunction((RLRunLoopRef)(void *)source, mode, perform, NULL);
+    ok &= reported(&reports, "a function posted to a source", "RLRunLoopPostFunction", !queued);
+
+    /* Not a mistake: invalidating twice, or adding what is invalid, is quietly ignored. */
+    RLRunLoopTimerInvalidate(timer);
+    RLRunLoopTimerInvalidate(timer);
+    RLRunLoopAddTimer(loop, timer, mode);
+    ok &= reports.count == 0 && !RLRunLoopContainsTimer(loop, timer, mode);
+    printf("an invalid timer added again: %s\n", reports.count == 0 ? "ignored without a report" : "REPORTED");
+
+    /* The loop is as good as before: the source that is fine works. */
+    RLRunLoopAddSource(loop, source, mode);
+    RLRunLoopSourceSignal(source);
+    ok &= RLRunLoopRunInMode(mode, 0.0, 1) == kRLRunLoopRunHandledSource;
+
+    RLSetErrorHandler(NULL, NULL); /* back to stderr: `reports` ends with this function */
+    RLRunLoopSourceInvalidate(source);
+    RLRelease(source);
+    RLRelease(timer);
+    puts(ok ? "the loop works as before" : "something went wrong");
+    return ok ? 0 : 1;
+}

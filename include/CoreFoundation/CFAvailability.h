@@ -1,0 +1,76 @@
+/** @file CFAvailability.h
+ *  Macros of Apple's headers that unmodified programs use: the target, enumerations, and availability marks (empty
+ *  here). Part of the source compatibility headers: see CoreFoundation.h. */
+#ifndef __COREFOUNDATION_CFAVAILABILITY__
+#define __COREFOUNDATION_CFAVAILABILITY__ 1
+
+/* What <TargetConditionals.h> says on a Mac. */
+#ifndef TARGET_OS_MAC
+#define TARGET_OS_MAC 0
+#endif
+#ifndef TARGET_OS_OSX
+#define TARGET_OS_OSX 0
+#endif
+#ifndef TARGET_OS_IPHONE
+#define TARGET_OS_IPHONE 0
+#endif
+#ifndef TARGET_OS_WIN32
+#define TARGET_OS_WIN32 0
+#endif
+#ifndef TARGET_OS_LINUX
+#define TARGET_OS_LINUX 1
+#endif
+
+/* Enumerations with a fixed type where the language has them (C++11, C23), else an integer type and constants. The
+ * size is that of the type in every case. */
+#if (defined(__cplusplus) && __cplusplus >= 201103L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define __CF_NAMED_ENUM(_type, _name) \
+    int __CF_ENUM_##_name;            \
+    enum _name : _type;               \
+    typedef enum _name _name;         \
+    enum _name : _type
+#define __CF_ANON_ENUM(_type) enum : _type
+#define CF_OPTIONS(_type, _name) \
+    _type _name;                 \
+    enum : _type
+#else
+#define __CF_NAMED_ENUM(_type, _name) \
+    _type _name;                      \
+    enum
+#define __CF_ANON_ENUM(_type) enum
+#define CF_OPTIONS(_type, _name) \
+    _type _name;                 \
+    enum
+#endif
+#define __CF_ENUM_GET_MACRO(_1, _2, NAME, ...) NAME
+/** `typedef CF_ENUM(type, name) { … };` or `CF_ENUM(type) { … };` */
+#define CF_ENUM(...) __CF_ENUM_GET_MACRO(__VA_ARGS__, __CF_NAMED_ENUM, __CF_ANON_ENUM, )(__VA_ARGS__)
+#define CF_CLOSED_ENUM(_type, _name) __CF_NAMED_ENUM(_type, _name)
+
+#define CF_STRING_ENUM
+#define CF_EXTENSIBLE_STRING_ENUM
+#define CF_TYPED_ENUM
+#define CF_TYPED_EXTENSIBLE_ENUM
+
+/* Availability means nothing on Linux. */
+#ifndef API_AVAILABLE
+#define API_AVAILABLE(...)
+#endif
+#ifndef API_UNAVAILABLE
+#define API_UNAVAILABLE(...)
+#endif
+#ifndef API_DEPRECATED
+#define API_DEPRECATED(...)
+#endif
+#ifndef CF_AVAILABLE
+#define CF_AVAILABLE(_mac, _ios)
+#define CF_AVAILABLE_MAC(_mac)
+#define CF_AVAILABLE_IOS(_ios)
+#define CF_DEPRECATED(_macIntro, _macDep, _iosIntro, _iosDep, ...)
+#define CF_DEPRECATED_MAC(_macIntro, _macDep, ...)
+#define CF_DEPRECATED_IOS(_iosIntro, _iosDep, ...)
+#define CF_ENUM_AVAILABLE(_mac, _ios)
+#define CF_ENUM_DEPRECATED(_macIntro, _macDep, _iosIntro, _iosDep, ...)
+#endif
+
+#endif /* __COREFOUNDATION_CFAVAILABILITY__ */

@@ -1,0 +1,132 @@
+/** @file CFBase.h
+ *  The plain types of CoreFoundation, and what works on every object.
+ *  Part of the source compatibility headers: see CoreFoundation.h. The functions are those of RunLoop/RLBase.h, where
+ *  they are documented under the names with RL in place of CF. */
+#ifndef __COREFOUNDATION_CFBASE__
+#define __COREFOUNDATION_CFBASE__ 1
+
+#include <CoreFoundation/CFAvailability.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Boolean is what it is on a Mac. (Apple's CoreFoundation for Linux has bool; the calling convention is the same.) */
+#ifndef __MACTYPES__
+typedef unsigned char Boolean;
+typedef unsigned char UInt8;
+typedef signed char SInt8;
+typedef unsigned short UInt16;
+typedef signed short SInt16;
+typedef unsigned int UInt32;
+typedef signed int SInt32;
+typedef uint64_t UInt64;
+typedef int64_t SInt64;
+typedef float Float32;
+typedef double Float64;
+typedef SInt32 OSStatus;
+typedef SInt16 OSErr;
+typedef UInt32 FourCharCode;
+typedef FourCharCode OSType;
+typedef UInt8 Byte;
+typedef SInt8 SignedByte;
+typedef UInt16 UniChar;
+typedef unsigned long UniCharCount;
+typedef UInt32 UTF32Char;
+typedef UInt16 UTF16Char;
+typedef UInt8 UTF8Char;
+#endif
+
+#ifndef TRUE
+#define TRUE 1
+#endif
+#ifndef FALSE
+#define FALSE 0
+#endif
+/* The same text as in <sys/param.h>, so that both may be included. */
+#ifndef MIN
+#define MIN(a, b) (((a) < (b)) ? (a) : (b))
+#endif
+#ifndef MAX
+#define MAX(a, b) (((a) > (b)) ? (a) : (b))
+#endif
+
+#ifndef CF_EXTERN_C_BEGIN
+#ifdef __cplusplus
+#define CF_EXTERN_C_BEGIN extern "C" {
+#define CF_EXTERN_C_END }
+#else
+#define CF_EXTERN_C_BEGIN
+#define CF_EXTERN_C_END
+#endif
+#endif
+#define CF_EXPORT extern
+#define CF_INLINE static __inline__ __attribute__((unused))
+
+/* Marks for the static analyser, Objective-C and Swift: empty in C. */
+#define CF_RETURNS_RETAINED
+#define CF_RETURNS_NOT_RETAINED
+#define CF_RELEASES_ARGUMENT
+#define CF_CONSUMED
+#define CF_IMPLICIT_BRIDGING_ENABLED
+#define CF_IMPLICIT_BRIDGING_DISABLED
+#define CF_BRIDGED_TYPE(T)
+#define CF_BRIDGED_MUTABLE_TYPE(T)
+#define CF_ASSUME_NONNULL_BEGIN
+#define CF_ASSUME_NONNULL_END
+#define CF_NOESCAPE
+#ifndef __clang__
+#ifndef _Nullable
+#define _Nullable
+#endif
+#ifndef _Nonnull
+#define _Nonnull
+#endif
+#endif
+
+CF_EXTERN_C_BEGIN
+
+typedef unsigned long CFTypeID;
+typedef unsigned long CFOptionFlags;
+typedef unsigned long CFHashCode;
+typedef signed long CFIndex;
+
+typedef const void *CFTypeRef;
+typedef const struct __CFString *CFStringRef;
+typedef const struct __CFAllocator *CFAllocatorRef;
+
+typedef CF_ENUM(CFIndex, CFComparisonResult) {
+    kCFCompareLessThan = -1L,
+    kCFCompareEqualTo = 0,
+    kCFCompareGreaterThan = 1
+};
+
+typedef struct {
+    CFIndex location;
+    CFIndex length;
+} CFRange;
+
+CF_INLINE CFRange CFRangeMake(CFIndex location, CFIndex length)
+{
+    CFRange range;
+    range.location = location;
+    range.length = length;
+    return range;
+}
+
+/* There is one allocator, malloc's; all three names mean it. kCFAllocatorNull is missing: nothing here takes over a
+ * buffer of the caller's. */
+CF_EXPORT const CFAllocatorRef kCFAllocatorDefault __asm__("kRLAllocatorDefault");
+CF_EXPORT const CFAllocatorRef kCFAllocatorSystemDefault __asm__("kRLAllocatorDefault");
+CF_EXPORT const CFAllocatorRef kCFAllocatorMalloc __asm__("kRLAllocatorDefault");
+
+CF_EXPORT CFTypeRef CFRetain(CFTypeRef cf) __asm__("RLRetain");
+CF_EXPORT void CFRelease(CFTypeRef cf) __asm__("RLRelease");
+CF_EXPORT CFIndex CFGetRetainCount(CFTypeRef cf) __asm__("RLGetRetainCount");
+CF_EXPORT CFTypeID CFGetTypeID(CFTypeRef cf) __asm__("RLGetTypeID");
+CF_EXPORT Boolean CFEqual(CFTypeRef cf1, CFTypeRef cf2) __asm__("RLEqual");
+CF_EXPORT CFHashCode CFHash(CFTypeRef cf) __asm__("RLHash");
+CF_EXPORT CFStringRef CFCopyDescription(CFTypeRef cf) __asm__("RLCopyDescription");
+
+CF_EXTERN_C_END
+
+#endif /* __COREFOUNDATION_CFBASE__ */

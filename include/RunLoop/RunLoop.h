@@ -1,0 +1,37 @@
+/** @file RunLoop.h
+ *  Apple-style run loops for C on Linux: every public header at once. Link with -lrunloop.
+ *
+ *      RLBase.h             objects, ownership, errors, time: read this first
+ *      RLRunLoop.h          loops, modes, running: the main page, with the differences from CFRunLoop
+ *      RLRunLoopSource.h    input, from other threads or from file descriptors
+ *      RLRunLoopTimer.h     functions called at a given time
+ *      RLRunLoopObserver.h  functions called at fixed points of the loop
+ *      RLRunLoopPerform.h   functions run on another thread's loop
+ *      RLString.h RLData.h RLArray.h  values
+ *
+ *  A person who knows CFRunLoop knows this library: the names are the same with RL in place of CF, and so are the
+ *  parameters, the structs and the constants. Source code written for CFRunLoop compiles with the headers in
+ *  CoreFoundation/, which declare CF's names for the same functions.
+ *  Every header compiles alone, as C99 or later and as C++11 or later.
+ *
+ *  The words below a function
+ *  --------------------------
+ *  Ownership    who owns what after the call (RLBase.h, "Handles").
+ *  Thread       from which threads it may be called; "async-signal-safe" means in signal handlers, too.
+ *  Re-entrancy  whether it may be called in callbacks, and which callbacks it calls.
+ *  Errors       the failure value and errno; "reported" is told in RLBase.h, "Mistakes and failures".
+ *  Cost         how it grows, whether it allocates or enters the kernel.
+ *  Since        the version that brought it.
+ *  Example      a complete program about it. */
+#ifndef RUNLOOP_RUNLOOP_H
+#define RUNLOOP_RUNLOOP_H
+#include <RunLoop/RLArray.h>
+#include <RunLoop/RLBase.h>
+#include <RunLoop/RLData.h>
+#include <RunLoop/RLRunLoop.h>
+#include <RunLoop/RLRunLoopObserver.h>
+#include <RunLoop/RLRunLoopPerform.h>
+#include <RunLoop/RLRunLoopSource.h>
+#include <RunLoop/RLRunLoopTimer.h>
+#include <RunLoop/RLString.h>
+#endif
