@@ -59,12 +59,14 @@ import Testing
         #expect(date <= after)
     }
 
-    /// What went in comes out again, as long as nobody has seen the clocks move against each other meanwhile.
+    /// What went in comes out again, as long as nobody has seen the clocks move against each other meanwhile. Not so for
+    /// dates before the machine was started: those are all the same instant.
     @Test func dateComesBack() {
         var random = Random(seed: 1)
         var compared = 0
+        let past = min(1000, Double(Clock.now.nanoseconds) * 1e-9)
         for _ in 0..<1000 {
-            let date = Clock.currentDate + Double(random.below(2_000_000)) * 1e-3 - 1000
+            let date = Clock.currentDate + Double(random.below(2_000_000)) * 1e-3 - past
             let witness = Clock.date(of: Instant(nanoseconds: 1 << 40))
             let back = Clock.date(of: Clock.instant(ofDate: date))
             if witness != Clock.date(of: Instant(nanoseconds: 1 << 40)) { continue }
