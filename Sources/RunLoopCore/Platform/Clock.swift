@@ -1,12 +1,17 @@
 import CLinux
 import Synchronization
 
-/// Nanoseconds of CLOCK_MONOTONIC: what deadlines are kept in. 0 is "at once", `.never` is "not at all".
+/// Nanoseconds on the scale of CLOCK_MONOTONIC: what deadlines are kept in. 0 is "at once", `.never` is "not at all".
+///
+/// Counted from long before the machine was started, so that dates before its start have an order, too.
 struct Instant: BitwiseCopyable, Comparable {
     var nanoseconds: UInt64
 
     static let never = Instant(nanoseconds: .max)
     static let distantPast = Instant(nanoseconds: 0)
+
+    /// The start of the machine, 146 years after `distantPast`: an instant is at most that late and dates end in 2128.
+    fileprivate static let machineStart: UInt64 = 1 << 62
 
     @inline(__always)
     static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
@@ -18,9 +23,20 @@ struct Instant: BitwiseCopyable, Comparable {
         return overflow ? .never : Instant(nanoseconds: sum)
     }
 
-    /// As the kernel wants it. O(1).
-    var timespec: CLinux.timespec {
+    /// As the kernel wants it, for which there is nothing before its start. O(1).
+    var timespec: CLinux.timespec { Self.timespec(max(nanoseconds, Self.machineStart) - Self.machineStart) }
+
+    /// A duration as the kernel wants it. O(1).
+    static func timespec(_ nanoseconds: UInt64) -> CLinux.timespec {
         CLinux.timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+    }
+}
+
+extension Instant {
+    /// What a monotonic clock of the kernel says.
+    @inline(__always)
+    fileprivate init(_ time: CLinux.timespec) {
+        nanoseconds = UInt64(bitPattern: Int64(time.tv_sec &* 1_000_000_000 &+ time.tv_nsec)) &+ Self.machineStart
     }
 }
 
@@ -49,7 +65,7 @@ enum Clock {
     static var now: Instant {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
-        return Instant(nanoseconds: UInt64(bitPattern: Int64(time.tv_sec &* 1_000_000_000 &+ time.tv_nsec)))
+        return Instant(time)
     }
 
     /// Whether `instant` lies ahead, judged by a clock that costs a quarter of `now` and lags by some
@@ -58,8 +74,7 @@ enum Clock {
     static func isCertainlyAhead(_ instant: Instant) -> Bool {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
-        let coarse = UInt64(bitPattern: Int64(time.tv_sec &* 1_000_000_000 &+ time.tv_nsec))
-        return instant.nanoseconds > coarse &+ 100_000_000
+        return instant.nanoseconds > Instant(time).nanoseconds &+ 100_000_000
     }
 
     private static var wall: Int64 {
@@ -110,7 +125,7 @@ enum Clock {
 
     /// The date of an instant. Reads no clock. Any thread.
     static func date(of instant: Instant) -> Double {
-        Double(Int64(clamping: min(instant.nanoseconds, UInt64(Int64.max) / 2)) &+ knownDifference &- jitter) * 1e-9
+        Double(Int64(clamping: instant.nanoseconds) &+ knownDifference &- jitter) * 1e-9
     }
 
     /// `seconds` from 0 up to the latest date, as nanoseconds; `seconds` is not NaN. O(1).

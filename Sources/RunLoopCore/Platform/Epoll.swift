@@ -31,7 +31,7 @@ enum Epoll {
         defer { systemError = saved }
         if timeout == 0 { return wait(epoll, events, capacity, 0) }
         guard let timeout else { return wait(epoll, events, capacity, -1) }
-        var time = Instant(nanoseconds: timeout).timespec
+        var time = Instant.timespec(timeout)
         if hasNanosecondWait {
             let count = linux_epoll_pwait2(epoll, events, capacity, &time)
             if count >= 0 { return Int(count) }

@@ -21,10 +21,10 @@ import Testing
     }
 
     @Test func oneShotDeadlineIsTheDates() {
-        let date = Clock.currentDate + 1000
-        let seen = Self.withTimer(date: date, interval: 0) { ($0.deadline, Clock.instant(ofDate: date).nanoseconds) }
-        #expect(abs(Int64(bitPattern: seen.0 &- seen.1)) < 1_000_000, "the clocks may have moved a little")
-        #expect(Self.withTimer(date: -5, interval: 0) { $0.deadline } == 0)
+        for date in [Clock.currentDate + 1000, -5] {
+            let seen = Self.withTimer(date: date, interval: 0) { ($0.deadline, Clock.instant(ofDate: date).nanoseconds) }
+            #expect(abs(Int64(bitPattern: seen.0 &- seen.1)) < 1_000_000, "the clocks may have moved a little")
+        }
     }
 
     @Test func aPastFirstDateCountsAsNow() {
