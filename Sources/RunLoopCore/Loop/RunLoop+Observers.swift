@@ -65,9 +65,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         let isDead = observer.item.unhold()
         let owed = observer.pointee.owedRelease
+        let context = observer.pointee.context
         observer.pointee.owedRelease = nil
+        // From here on the observer may be gone.
         home.unlock()
-        if let owed { observer.pointee.context.released(owed) }
+        if let owed { context.released(owed) }
         if isDead { observer.destroy() }
     }
 
