@@ -17,6 +17,7 @@ SMALL = {
     "Item/Callouts.swift": "the only calls of clients' functions",
     "Item/ModeSet.swift": "what sources, timers and observers share",
     "Item/Observer.swift": "one noun, one file",
+    "Poller/Events.swift": "epoll's bits, for the poller and those above it",
     "Loop/ModeName.swift": "the constants of the header as objects",
     "Loop/ModeNames.swift": "a list that is made under the lock and used without it",
 }

@@ -91,6 +91,10 @@ static inline int linux_epoll_pwait2(int epoll, struct epoll_event *events, int 
 /* EPOLLIN is imported as a member of an enum, EPOLL_CLOEXEC as an integer: one type for each here.
    epoll_event is packed with a union in it: filled and read here. */
 static const uint32_t linux_EPOLLIN = EPOLLIN;
+static const uint32_t linux_EPOLLOUT = EPOLLOUT;
+static const uint32_t linux_EPOLLRDHUP = EPOLLRDHUP;
+static const uint32_t linux_EPOLLERR = EPOLLERR;
+static const uint32_t linux_EPOLLHUP = EPOLLHUP;
 static const uint32_t linux_EPOLLET = EPOLLET;
 static inline int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 static inline int linux_epoll_ctl(int epoll, int operation, int fd, uint32_t events, uint64_t tag)

@@ -117,8 +117,8 @@ public func RLRunLoopAddSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _
         let source: SourcePointer = Handle.borrow(source, "RLRunLoopAddSource", "source"),
         let name = borrowMode(mode, "RLRunLoopAddSource"), Registry.current != nil
     else { return }
-    if loop.add(source, in: name), source.pointee.version == 1, loop.isBroken(source) {
-        Misuse.report("RLRunLoopAddSource", "source", "its getPort gave a number that is no descriptor to wait for")
+    if loop.add(source, in: name), source.hasDescriptor, loop.isBroken(source) {
+        Misuse.report("RLRunLoopAddSource", "source", "its number is no descriptor to wait for")
     }
 }
 

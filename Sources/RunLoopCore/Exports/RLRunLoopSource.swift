@@ -20,7 +20,7 @@ public func RLRunLoopSourceCreate(
         return nil
     }
     var copy: RLRunLoopSourceContext
-    var getPort: (@convention(c) (UnsafeMutableRawPointer?) -> Int32)?
+    var getPort: SourceStorage.GetPort?
     switch context.pointee.version {
     case 0: copy = context.pointee
     case 1:
@@ -39,11 +39,14 @@ public func RLRunLoopSourceCreate(
         return nil
     }
     guard let loop = Registry.current else { return nil }
-    let client = ClientContext(
-        info: copy.info, retain: copy.retain, release: copy.release, copyDescription: copy.copyDescription)
-    copy.info = client.retained()
-    guard let source = SourcePointer.create(loop.home, order: order, copy, getPort) else {
-        client.released(copy.info)
+    let client = ClientContext(info: copy.info, retain: copy.retain, release: copy.release, copyDescription: copy.copyDescription)
+    let info = client.retained()
+    let detail = SourceDetail(
+        retain: copy.retain, release: copy.release, copyDescription: copy.copyDescription, equal: copy.equal, hash: copy.hash,
+        schedule: copy.schedule, cancel: copy.cancel)
+    guard let source = SourcePointer.create(loop.home, order: order, info: info, perform: copy.perform, getPort: getPort, detail)
+    else {
+        client.released(info)
         systemError = ENOMEM
         return nil
     }
@@ -69,17 +72,22 @@ public func RLRunLoopSourceIsValid(_ source: OpaquePointer?) -> UInt8 {
 public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopSourceContext>?) {
     guard let source = borrow(source, "RLRunLoopSourceGetContext") else { return }
     guard let context else { return Misuse.report("RLRunLoopSourceGetContext", "context", expected: "a context", got: nil) }
-    guard context.pointee.version == source.pointee.version else {
+    guard context.pointee.version == source.version else {
         return Misuse.report("RLRunLoopSourceGetContext", "context", "version is not the source's")
     }
-    let own = source.pointee.context
-    if own.version == 0 {
-        context.pointee = own
+    // Our own functions are not for clients.
+    let isOurs = source.pointee.item.has(ItemHeader.isOurs)
+    let own = isOurs ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
+    let perform = isOurs ? nil : source.pointee.function.perform
+    if source.version == 0 {
+        context.pointee = RLRunLoopSourceContext(
+            version: 0, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
+            equal: own.equal, hash: own.hash, schedule: own.schedule, cancel: own.cancel, perform: perform)
         return
     }
     UnsafeMutableRawPointer(context).assumingMemoryBound(to: RLRunLoopSourceContext1.self).pointee = RLRunLoopSourceContext1(
-        version: 1, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
-        equal: own.equal, hash: own.hash, getPort: source.pointee.getPort, perform: own.perform)
+        version: 1, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
+        equal: own.equal, hash: own.hash, getPort: source.pointee.getPort, perform: perform)
 }
 
 @implementation @_cdecl("RLRunLoopSourceSignal")
@@ -92,9 +100,9 @@ public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
 }
 
 extension UnsafeMutablePointer where Pointee == SourceStorage {
-    /// Version-1 sources have nothing to signal, invalid ones nobody to hear it.
+    /// Sources on descriptors have nothing to signal, invalid ones nobody to hear it.
     @inline(__always)
     fileprivate func signalIfValid() {
-        if pointee.version == 0 && pointee.item.has(ItemHeader.valid) { signal() }
+        if !hasDescriptor && pointee.item.has(ItemHeader.valid) { signal() }
     }
 }

@@ -11,31 +11,44 @@ struct SourceKey: HeapKey {
     }
 }
 
-/// A source's place in one loop: there as long as the loop has the source in at least one mode.
+/// A source's place in one loop: there as long as the loop has the source in at least one mode. The first loop's lies in the
+/// source itself.
 ///
 /// Guarded by the loop's lock, but for what signallers read: `board` and `place`.
 struct Seat: ~Copyable {
     /// In the queue of signalled sources. First: see `SeatPointer.position`.
     var queuePosition: UInt32
-    /// The number of the report that this source had last, of those on its descriptor.
-    var served: UInt32
-    var source: SourcePointer
-    var loop: HomePointer
-    /// The address of the loop's board.
-    let board: Atomic<UInt>
-    /// The source's mark on the board; `noPlace` where there was none left.
-    let place: Atomic<UInt32>
     /// The watch on the source's descriptor, -1 for version 0.
     var watch: Int32
+    var source: SourcePointer
+    /// The modes it is in; nil: the seat is empty.
+    var set: ModeSetPointer?
+    /// Others with the same descriptor.
+    var nextOfWatch: SeatPointer?
+    /// The number of the report that this source had last, of those on a descriptor that it shares.
+    var served: UInt32
+    /// The source's mark on the board; `noPlace` where there was none left or none is needed.
+    let place: Atomic<UInt32>
+    /// The address of the loop's board.
+    let board: Atomic<UInt>
+    var loop: HomePointer?
     var arrival: UInt64
     /// Of the source, by `SourcePointer.hash`.
     var hash: UInt
-    /// The modes it is in.
-    var set: ModeSetPointer?
     var nextOfSource: SeatPointer?
     var nextOfHash: SeatPointer?
-    /// Others with the same descriptor.
-    var nextOfWatch: SeatPointer?
+
+    /// An empty one.
+    init(_ source: SourcePointer) {
+        queuePosition = IndexedHeap<SourceKey>.absent
+        watch = -1
+        self.source = source
+        served = 0
+        place = Atomic(Seat.noPlace)
+        board = Atomic(0)
+        arrival = 0
+        hash = 0
+    }
 
     static var noPlace: UInt32 { .max }
 
@@ -53,26 +66,34 @@ extension UnsafeMutablePointer where Pointee == Seat {
         self = UnsafeMutableRawPointer(position).assumingMemoryBound(to: Seat.self)
     }
 
-    /// Makes a seat of slab memory. Field by field, because a late signaller may be reading the one that was here before.
-    static func make(
-        in memory: UnsafeMutableRawPointer, source: SourcePointer, loop: HomePointer, board: UnsafePointer<SignalBoard>,
-        arrival: UInt64, hash: UInt, set: ModeSetPointer
-    ) -> SeatPointer {
+    /// Makes an empty seat of slab memory.
+    static func make(in memory: UnsafeMutableRawPointer, for source: SourcePointer) -> SeatPointer {
         let seat = memory.assumingMemoryBound(to: Seat.self)
-        seat.pointee.queuePosition = IndexedHeap<SourceKey>.absent
-        seat.pointee.served = 0
         seat.pointee.source = source
-        seat.pointee.loop = loop
         seat.pointee.place.store(Seat.noPlace, ordering: .relaxed)
-        seat.pointee.board.store(UInt(bitPattern: board), ordering: .relaxed)
-        seat.pointee.watch = -1
-        seat.pointee.arrival = arrival
-        seat.pointee.hash = hash
-        seat.pointee.set = set
-        seat.pointee.nextOfSource = nil
-        seat.pointee.nextOfHash = nil
-        seat.pointee.nextOfWatch = nil
+        seat.pointee.queuePosition = IndexedHeap<SourceKey>.absent
+        seat.clear()
         return seat
+    }
+
+    /// Takes out what an empty seat does not have.
+    func clear() {
+        pointee.set = nil
+        pointee.watch = -1
+        pointee.served = 0
+        pointee.nextOfSource = nil
+        pointee.nextOfWatch = nil
+        pointee.nextOfHash = nil
+    }
+
+    /// Fills an empty seat. The atomics one by one, because a late signaller may be reading what was here before.
+    func take(in loop: HomePointer, board: UnsafePointer<SignalBoard>, arrival: UInt64, hash: UInt, set: ModeSetPointer) {
+        pointee.place.store(Seat.noPlace, ordering: .relaxed)
+        pointee.board.store(UInt(bitPattern: board), ordering: .relaxed)
+        pointee.loop = loop
+        pointee.arrival = arrival
+        pointee.hash = hash
+        pointee.set = set
     }
 
     @inline(__always)

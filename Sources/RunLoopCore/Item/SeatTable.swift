@@ -27,24 +27,30 @@ struct SeatTable: ~Copyable {
         chainCount == 0 ? nil : chains.unsafelyUnwrapped[Int(bitPattern: hash & UInt(chainCount - 1))]
     }
 
-    /// A new seat for `source` in `set`, linked everywhere but to the source. nil if out of memory.
+    /// A seat for `source` in `set`, linked everywhere but to the source. nil if out of memory.
     /// Amortised O(1).
     mutating func seat(
         _ source: SourcePointer, _ hash: UInt, _ set: ModeSetPointer, _ loop: HomePointer,
         _ board: UnsafePointer<SignalBoard>
     ) -> SeatPointer? {
-        guard count < chainCount || growChains(), byPlace.reserve(byPlace.count + 1), freePlaces.reserve(byPlace.count + 1),
-            let memory = Seat.slab.allocate(&HomePointer.current.unsafelyUnwrapped.pointee.seats)
-        else { return nil }
-        let seat = SeatPointer.make(
-            in: memory, source: source, loop: loop, board: board, arrival: arrivals, hash: hash, set: set)
-        seat.pointee.place.store(takePlace(seat, board), ordering: .relaxed)
+        let needsPlace = !source.hasDescriptor
+        guard count < chainCount || growChains(), !needsPlace || reservePlace(), let seat = emptySeat(of: source) else { return nil }
+        seat.take(in: loop, board: board, arrival: arrivals, hash: hash, set: set)
+        if needsPlace { seat.pointee.place.store(takePlace(seat, board), ordering: .relaxed) }
         arrivals += 1
         count += 1
         let index = Int(bitPattern: hash & UInt(chainCount - 1))
         seat.pointee.nextOfHash = chains.unsafelyUnwrapped[index]
         chains.unsafelyUnwrapped[index] = seat
         return seat
+    }
+
+    private mutating func reservePlace() -> Bool { byPlace.reserve(byPlace.count + 1) && freePlaces.reserve(byPlace.count + 1) }
+
+    private func emptySeat(of source: SourcePointer) -> SeatPointer? {
+        if source.firstSeat.pointee.set == nil { return source.firstSeat }
+        guard let memory = Seat.slab.allocate(&HomePointer.current.unsafelyUnwrapped.pointee.seats) else { return nil }
+        return SeatPointer.make(in: memory, for: source)
     }
 
     /// Takes a seat out of the table; it can still be read. O(1) on average.
@@ -119,6 +125,13 @@ extension UnsafeMutablePointer where Pointee == Seat {
         withUnsafeMutablePointer(to: &pointee.nextOfHash) { $0 }
     }
 
-    /// Gives the memory back. Any thread that has a Home.
-    func deallocate() { Seat.slab.deallocate(self, &HomePointer.current.unsafelyUnwrapped.pointee.seats) }
+    /// Empties a seat that has been taken out everywhere. Any thread that has a Home.
+    func leave() {
+        if self == pointee.source.firstSeat { return clear() }
+        Seat.slab.deallocate(self, &HomePointer.current.unsafelyUnwrapped.pointee.seats)
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == SourceStorage {
+    fileprivate var firstSeat: SeatPointer { withUnsafeMutablePointer(to: &pointee.firstSeat) { $0 } }
 }

@@ -2,54 +2,135 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLRunLoopSource, of either version.
+/// RLRunLoopSource, of either version, and the sources of descriptor objects and sockets.
 ///
-/// Guarded by the lock of `item.home`; a seat of another loop also by that loop's lock.
+/// What is read to deliver it lies in its first cache line. Guarded by the lock of `item.home`; a seat of another
+/// loop also by that loop's lock.
 struct SourceStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .source }
 
+    typealias GetPort = @convention(c) (UnsafeMutableRawPointer?) -> Int32
+
     var item: ItemHeader
+    /// The client's. Stays after invalidation.
+    let info: UnsafeMutableRawPointer?
+    let function: SourceFunction
+    /// Its place in the first loop that has it; empty while `set` is nil.
+    var firstSeat: Seat
     let order: Int
-    /// As the client gave it, version 0 or 1; only `version` says which. info stays after invalidation.
-    let context: RLRunLoopSourceContext
-    /// Version 1: what is called instead of the last two of `context`.
-    let getPort: (@convention(c) (UnsafeMutableRawPointer?) -> Int32)?
     /// 1 from Signal until the loop takes it, just before perform. Any thread.
     let signalled: Atomic<UInt32>
     /// The seat whose mark Signal sets: there when the source is in exactly one loop, else 0. Any thread.
     let soleSeat: Atomic<UInt>
     /// One for each loop that has it.
     var seats: SeatPointer?
+    /// Says on which descriptor it waits; nil for version 0.
+    let getPort: GetPort?
+    /// nil: none of that.
+    let detail: SourceDetailPointer?
 
-    var version: Int { context.version }
-
-    static let slab = Slab(size: MemoryLayout<SourceStorage>.stride)
+    static let slab = Slab(size: (MemoryLayout<SourceStorage>.stride + 63) & ~63)
 }
 
+/// What a source calls.
+struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
+    typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
+    /// One of ours, for a source that `isOurs`: what is ready of what it waits for, and all that was reported.
+    typealias Serve = @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> Served.RawValue
+
+    private let address: UInt
+
+    init(_ perform: Perform?) { address = unsafeBitCast(perform, to: UInt.self) }
+    init(serve: Serve) { address = unsafeBitCast(serve, to: UInt.self) }
+
+    @inline(__always)
+    var perform: Perform? { unsafeBitCast(address, to: Perform?.self) }
+
+    @inline(__always)
+    var serve: Serve { unsafeBitCast(address, to: Serve.self) }
+
+    /// Whether two sources call the same. O(1).
+    func isSame(as other: SourceFunction) -> Bool { address == other.address }
+}
+
+/// What came of telling a source that its descriptor is ready.
+enum Served: UInt8 {
+    /// Somebody was called.
+    case handled
+    /// Nobody wanted to know; what the source waits for has been brought up to date.
+    case unwanted
+    /// Not now, for want of descriptors or memory: to be tried again a little later.
+    case tryLater
+}
+
+/// The functions of a context that most sources do not have.
+struct SourceDetail: BitwiseCopyable {
+    typealias Schedule = @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void
+
+    var retain: (@convention(c) (UnsafeRawPointer?) -> UnsafeRawPointer?)?
+    var release: (@convention(c) (UnsafeRawPointer?) -> Void)?
+    var copyDescription: (@convention(c) (UnsafeRawPointer?) -> OpaquePointer?)?
+    var equal: (@convention(c) (UnsafeRawPointer?, UnsafeRawPointer?) -> UInt8)?
+    var hash: (@convention(c) (UnsafeRawPointer?) -> UInt)?
+    var schedule: Schedule?
+    var cancel: Schedule?
+
+    /// Whether there is anything in it.
+    var isNeeded: Bool {
+        retain != nil || release != nil || copyDescription != nil || equal != nil || hash != nil || schedule != nil || cancel != nil
+    }
+}
+
+typealias SourceDetailPointer = UnsafeMutablePointer<SourceDetail>
 typealias SourcePointer = UnsafeMutablePointer<SourceStorage>
 
 extension UnsafeMutablePointer where Pointee == SourceStorage {
     @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// A source in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
-    /// `context.info` is retained already. Calls no user code.
+    /// A client's source in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
+    /// `info` is retained already. Calls no user code.
     static func create(
-        _ home: HomePointer, order: Int, _ context: RLRunLoopSourceContext,
-        _ getPort: (@convention(c) (UnsafeMutableRawPointer?) -> Int32)?
+        _ home: HomePointer, order: Int, info: UnsafeMutableRawPointer?, perform: SourceFunction.Perform?,
+        getPort: SourceStorage.GetPort?, _ detail: SourceDetail
+    ) -> SourcePointer? {
+        var place: SourceDetailPointer?
+        if detail.isNeeded {
+            place = malloc(MemoryLayout<SourceDetail>.size)?.bindMemory(to: SourceDetail.self, capacity: 1)
+            guard let place else { return nil }
+            place.initialize(to: detail)
+        }
+        let flags = getPort == nil ? 0 : ItemHeader.waitsToRead
+        let source = create(home, flags, order, info, SourceFunction(perform), getPort, place)
+        if source == nil { free(place) }
+        return source
+    }
+
+    /// A source of ours, which so far waits for nothing. `detail` outlives it. Calls no user code.
+    static func create(
+        _ home: HomePointer, order: Int, info: UnsafeMutableRawPointer?, serve: SourceFunction.Serve,
+        getPort: @escaping SourceStorage.GetPort, _ detail: SourceDetailPointer
+    ) -> SourcePointer? {
+        create(home, ItemHeader.isOurs, order, info, SourceFunction(serve: serve), getPort, detail)
+    }
+
+    private static func create(
+        _ home: HomePointer, _ flags: UInt16, _ order: Int, _ info: UnsafeMutableRawPointer?, _ function: SourceFunction,
+        _ getPort: SourceStorage.GetPort?, _ detail: SourceDetailPointer?
     ) -> SourcePointer? {
         guard let memory = SourceStorage.slab.allocate(&home.pointee.sources) else { return nil }
         let source = memory.assumingMemoryBound(to: SourceStorage.self)
         source.initialize(
             to: SourceStorage(
-                item: ItemHeader(.source, home: home, flags: 0), order: order, context: context, getPort: getPort,
-                signalled: Atomic(0), soleSeat: Atomic(0), seats: nil))
+                item: ItemHeader(.source, home: home, flags: flags), info: info, function: function, firstSeat: Seat(source),
+                order: order, signalled: Atomic(0), soleSeat: Atomic(0), seats: nil, getPort: getPort, detail: detail))
         return source
     }
 
     /// No reference and no hold is left. Any thread; calls the context's release.
     func destroy() {
-        clientContext.released(pointee.context.info)
+        clientContext.released(pointee.info)
+        if !pointee.item.has(ItemHeader.isOurs) { free(pointee.detail) }
         if let home = HomePointer.current {
             SourceStorage.slab.deallocate(self, &home.pointee.sources)
         } else {
@@ -57,11 +138,19 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
         }
     }
 
+    /// As clients see it: 1 if it was made with getPort.
+    var version: Int { pointee.getPort == nil || pointee.item.has(ItemHeader.isOurs) ? 0 : 1 }
+
+    /// Whether it waits for a descriptor, not for Signal.
+    @inline(__always)
+    var hasDescriptor: Bool { pointee.getPort != nil }
+
     /// The part of the context that all have in common.
     var clientContext: ClientContext {
-        let context = pointee.context
+        guard let detail = pointee.detail else { return ClientContext(info: pointee.info) }
         return ClientContext(
-            info: context.info, retain: context.retain, release: context.release, copyDescription: context.copyDescription)
+            info: pointee.info, retain: detail.pointee.retain, release: detail.pointee.release,
+            copyDescription: detail.pointee.copyDescription)
     }
 
     /// RLRunLoopSourceSignal: the flag first, then the mark that makes the loop look at it. The flag decides;
@@ -84,6 +173,29 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// Any thread, async-signal-safe.
     var isSignalled: Bool { pointee.signalled.load(ordering: .sequentiallyConsistent) != 0 }
 
+    /// What it waits for on its descriptor. Any thread; stable under the lock.
+    @inline(__always)
+    var interest: Events {
+        let flags = pointee.item.flags.load(ordering: .acquiring)
+        var events: Events = flags & ItemHeader.waitsToRead == 0 ? [] : .readable
+        if flags & ItemHeader.waitsToWrite != 0 { events.insert(.writable) }
+        return events
+    }
+
+    /// What epoll is told of that: our own functions want to know when the other side has ended, too. Any thread.
+    @inline(__always)
+    var wantedEvents: Events {
+        let interest = interest
+        return interest.contains(.readable) && pointee.item.has(ItemHeader.isOurs) ? interest.union(.peerClosed) : interest
+    }
+
+    /// Under the lock.
+    func setInterest(_ events: Events) {
+        pointee.item.clear(ItemHeader.waitsToRead | ItemHeader.waitsToWrite)
+        pointee.item.set(
+            (events.contains(.readable) ? ItemHeader.waitsToRead : 0) | (events.contains(.writable) ? ItemHeader.waitsToWrite : 0))
+    }
+
     /// The source's seat in a loop. O(number of loops it is in). Under its lock.
     @inline(__always)
     func seat(in loop: HomePointer) -> SeatPointer? {
@@ -105,31 +217,34 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     func giveBack() {
         if item.release() == .dead { destroy() }
     }
+}
 
-    /// Whether a loop has to take this source for the other one, by CFRunLoop's rules. Calls the context's equal.
+// When two sources count as one: CFRunLoop's rules, by which a loop does not take the second.
+extension UnsafeMutablePointer where Pointee == SourceStorage {
+    /// Whether a loop has to take this source for the other one. Any thread; calls the context's equal.
     func equals(_ other: SourcePointer) -> Bool {
         if self == other { return true }
         guard mayEqual(other) else { return false }
-        guard let equal = pointee.context.equal else { return true }
-        return RLRunLoopSourceContext.areEqual(equal, pointee.context.info, other.pointee.context.info)
+        guard let equal = pointee.detail?.pointee.equal else { return true }
+        return RLRunLoopSourceContext.areEqual(equal, pointee.info, other.pointee.info)
     }
 
-    /// The same without asking the client: all but what an equal function would decide. Calls no user code.
+    /// The same without asking the client: all but what an equal function would decide. Any thread; calls no user code.
     func mayEqual(_ other: SourcePointer) -> Bool {
-        let left = pointee.context
-        let right = other.pointee.context
+        let equal = address(pointee.detail?.pointee.equal)
         return pointee.item.has(ItemHeader.valid) == other.pointee.item.has(ItemHeader.valid)
-            && pointee.order == other.pointee.order && left.version == right.version
-            && unsafeBitCast(left.equal, to: UInt.self) == unsafeBitCast(right.equal, to: UInt.self)
-            && unsafeBitCast(left.hash, to: UInt.self) == unsafeBitCast(right.hash, to: UInt.self)
-            && unsafeBitCast(left.perform, to: UInt.self) == unsafeBitCast(right.perform, to: UInt.self)
-            && unsafeBitCast(pointee.getPort, to: UInt.self) == unsafeBitCast(other.pointee.getPort, to: UInt.self)
-            && (left.equal != nil || left.info == right.info)
+            && pointee.order == other.pointee.order && version == other.version
+            && equal == address(other.pointee.detail?.pointee.equal)
+            && address(pointee.detail?.pointee.hash) == address(other.pointee.detail?.pointee.hash)
+            && pointee.function.isSame(as: other.pointee.function)
+            && address(pointee.getPort) == address(other.pointee.getPort) && (equal != 0 || pointee.info == other.pointee.info)
     }
 
-    /// Equal sources have equal hashes. Calls user code if the context has a hash function.
+    private func address<Function>(_ function: Function?) -> UInt { unsafeBitCast(function, to: UInt.self) }
+
+    /// Equal sources have equal hashes. Any thread; calls user code if the context has a hash function.
     var hash: UInt {
-        if let hash = pointee.context.hash { return Bytes.mix(RLRunLoopSourceContext.hash(hash, pointee.context.info)) }
-        return pointee.context.equal == nil ? Bytes.mix(UInt(bitPattern: pointee.context.info)) : 0
+        if let hash = pointee.detail?.pointee.hash { return Bytes.mix(RLRunLoopSourceContext.hash(hash, pointee.info)) }
+        return pointee.detail?.pointee.equal == nil ? Bytes.mix(UInt(bitPattern: pointee.info)) : 0
     }
 }

@@ -64,12 +64,12 @@ private func describe(_ source: SourcePointer, _ text: inout TextBuffer) {
     begin(.source, source, &text)
     describe(valid: source.item, &text)
     text.append(" version=")
-    text.append(decimal: source.pointee.version)
+    text.append(decimal: source.version)
     text.append(" order=")
     text.append(decimal: source.pointee.order)
     text.append(" signalled=")
     text.append(decimal: source.isSignalled ? 1 : 0)
-    describe(source.clientContext, source.pointee.context.info, &text)
+    describe(source.clientContext, source.pointee.info, &text)
 }
 
 private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {

@@ -13,8 +13,7 @@ struct ModeNames: ~Copyable {
     /// The modes that are in one of the sets only, if the source wants to know of them. Under the lock.
     /// False if out of memory.
     mutating func collect(_ loop: RunLoopPointer, _ source: SourcePointer, from old: ModeSetPointer?, to new: ModeSetPointer?) -> Bool {
-        let context = source.pointee.context
-        if context.version != 0 || (context.schedule == nil && context.cancel == nil) { return true }
+        guard let detail = source.pointee.detail, detail.pointee.schedule != nil || detail.pointee.cancel != nil else { return true }
         for number in 1..<loop.pointee.modes.count {
             let wasIn = old.map { $0.pointee.modes.contains(number) } ?? false
             let isIn = new.map { $0.pointee.modes.contains(number) } ?? false

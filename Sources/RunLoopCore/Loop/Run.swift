@@ -34,6 +34,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         while true {
             // What a wake-up announced before this is seen by this pass; a stop, too, that came since the last one looked.
             if takeWakeUp() && isStopRequested { return .stopped }
+            lookAfterWatches()
 
             // 2, 3: tell observers that timers, then sources are about to be looked at.
             notify(mode, .beforeTimers)
@@ -81,7 +82,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.reports.drop()
         setCurrentMode(mode)
         lock()
-        revisitSilentWatches(mode)
+        revisitWatches(mode)
         unlock()
         return outer
     }
@@ -95,7 +96,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if pointee.depth > 0 {
             if pointee.tookWake || outer.stop != 0 { wakeUp() }
             lock()
-            if let mode = outer.mode { revisitSilentWatches(mode) }
+            if let mode = outer.mode { revisitWatches(mode) }
             unlock()
         } else {
             restoreTimerSlack()
@@ -162,22 +163,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if !target.isNothing { pointee.reports.wait(target, until: .distantPast) }
     }
 
-    /// What to wait for in this mode. Under the lock.
-    @inline(__always)
-    private func target(_ mode: ModePointer) -> Reports.Target {
-        if pointee.mustRevisitSilent { revisitSilentWatches(mode) }
-        if portCount(mode) == 0 || !pointee.poller.open() { return .nothing }
-        if pointee.reports.takeBroken() {
-            pointee.poller.forgetDescriptors()
-            pointee.reports.reset()
-            revisitSilentWatches(mode)
-            if !pointee.poller.open() { return .nothing }
-        }
-        if pointee.reports.isHaunted() { pointee.poller.rebuild() }
-        return Reports.Target(
-            epoll: pointee.poller.epoll, alwaysReady: pointee.poller.hasAlwaysReady { isWanted($0, mode) })
-    }
-
     /// Step 9. Timers and descriptors that are both ready take turns, so that neither starves the other.
     @inline(__always)
     private func deliver(_ mode: ModePointer) -> Bool {
@@ -206,7 +191,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let target = self.target(mode)
         let kickDescriptor = target.isNothing ? nil : pointee.poller.kickDescriptor
         let timerLimit = Instant(nanoseconds: latestWake(mode))
-        let limit = Swift.min(deadline, timerLimit)
+        let limit = Swift.min(deadline, timerLimit, pointee.retryDeadline)
         pointee.sleepLimit.store(limit.nanoseconds, ordering: .relaxed)
         unlock()
         defer { pointee.sleepLimit.store(0, ordering: .relaxed) }

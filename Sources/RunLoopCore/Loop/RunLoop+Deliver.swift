@@ -16,7 +16,7 @@ struct Turn: BitwiseCopyable {
     }
 }
 
-// What sources have to say: signalled ones (version 0) and ready descriptors (version 1). The loop's thread.
+// Performing signalled sources, those of version 0. The loop's thread.
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Performs the mode's signalled sources by order; true if there was any. `onlyOne`: the first, the others stay
@@ -67,7 +67,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The queue has room: that was made when the source came.
     @inline(__always)
     private func enqueue(_ seat: SeatPointer) {
-        guard !seat.isQueued, seat.pointee.watch < 0, seat.pointee.source.isSignalled, let set = seat.pointee.set else { return }
+        guard !seat.isQueued, !seat.pointee.source.hasDescriptor, seat.pointee.source.isSignalled, let set = seat.pointee.set else {
+            return
+        }
         _ = set.pointee.signalled.insert(seat.key, seat.position)
     }
 
@@ -123,17 +125,19 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return isDue
     }
 
+    /// Under the lock, which it gives back meanwhile.
     @inline(__always)
-    private func callPerform(_ source: SourcePointer) {
+    func callPerform(_ source: SourcePointer) {
         unlock()
-        if let perform = source.pointee.context.perform {
-            RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(perform, source.pointee.context.info)
+        if let perform = source.pointee.function.perform {
+            RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(perform, source.pointee.info)
         }
         lock()
     }
 
+    /// Under the lock.
     @inline(__always)
-    private func keep(_ source: SourcePointer) -> Turn.Keep {
+    func keep(_ source: SourcePointer) -> Turn.Keep {
         if source.pointee.item.home == home {
             source.item.hold()
             return .hold
@@ -144,7 +148,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Under the lock of this loop, which it gives back if another one is concerned or the source dies.
     @inline(__always)
-    private func letGo(_ turn: Turn) {
+    func letGo(_ turn: Turn) {
         let source = turn.source
         if turn.keep == .hold, source.pointee.item.home == home, source.pointee.item.holds > 1 {
             source.pointee.item.holds -= 1
@@ -172,93 +176,5 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if isDead { turn.source.destroy() }
         }
         lock()
-    }
-
-    // MARK: descriptors
-
-    /// Performs the mode's sources on the next descriptor that was reported ready; true if there was one. Calls user code.
-    func serveReadyDescriptor(_ mode: ModePointer) -> Bool {
-        if pointee.reports.isEmpty { return false }
-        lock()
-        let served = serveReport(mode)
-        unlock()
-        return served
-    }
-
-    /// Under the lock, which it gives back meanwhile.
-    @inline(__always)
-    private func serveReport(_ mode: ModePointer) -> Bool {
-        while let report = pointee.reports.take() {
-            guard let index = pointee.poller.index(ofReported: report.tag) else {
-                pointee.reports.noteStray()
-                continue
-            }
-            if perform(watch: index, mode) { return true }
-            // Nobody in this mode wants it, and it would be reported again and again.
-            pointee.poller.silence(index)
-        }
-        guard pointee.reports.takeAlwaysReadyTurn(), let index = pointee.poller.nextAlwaysReady({ isWanted($0, mode) }) else {
-            return false
-        }
-        return perform(watch: index, mode)
-    }
-
-    /// Goes on with the next report as long as nobody could tell that from another pass: nothing else is waiting in
-    /// this mode, and no observer watches passes begin. The caller has seen that the run has no deadline and goes on
-    /// after a source. The loop's thread; calls user code.
-    func serveFurtherDescriptors(_ mode: ModePointer) {
-        if observes(mode, .beforeTimers, .beforeSources) { return }
-        lock()
-        while !pointee.reports.isEmpty, !pointee.board.isMarked, !pointee.wake.isPending, inbox.isEmpty, pointee.held.count == 0,
-            pointee.stop.load(ordering: .relaxed) == 0, SharedSignals.seen == pointee.sharedSignalsSeen,
-            firstTimer(mode) == nil, serveReport(mode)
-        {}
-        unlock()
-    }
-
-    /// Whether some source of the mode is on this watch. Under the lock.
-    func isWanted(_ index: Int, _ mode: ModePointer) -> Bool {
-        nextSeat(onWatch: index, mode, notYet: pointee.serving &+ 1) != nil
-    }
-
-    /// Performs every source of the mode on one descriptor. Under the lock, which it gives back meanwhile.
-    private func perform(watch index: Int, _ mode: ModePointer) -> Bool {
-        pointee.serving &+= 1
-        let serving = pointee.serving
-        let generation = pointee.poller[index].generation
-        var handled = false
-        // A nested run that has served something knows better: what is still ready will be reported again.
-        while pointee.serving == serving, pointee.poller[index].generation == generation,
-            let seat = nextSeat(onWatch: index, mode, notYet: serving)
-        {
-            // The first of them may have read what there was.
-            if handled && !Descriptor.isReady(pointee.poller[index].fd) { break }
-            seat.pointee.served = serving
-            let source = seat.pointee.source
-            let turn = Turn(source, keep(source))
-            callPerform(source)
-            letGo(turn)
-            handled = true
-        }
-        return handled
-    }
-
-    @inline(__always)
-    private func nextSeat(onWatch index: Int, _ mode: ModePointer, notYet serving: UInt32) -> SeatPointer? {
-        var next = pointee.poller.seats(index)
-        while let seat = next {
-            next = seat.pointee.nextOfWatch
-            if seat.pointee.served != serving, contains(seat.pointee.set, .mode(mode)) { return seat }
-        }
-        return nil
-    }
-
-    /// Listens again to descriptors that were silenced because no running mode wanted them and `mode` wants. Under the lock.
-    func revisitSilentWatches(_ mode: ModePointer) {
-        pointee.mustRevisitSilent = false
-        if pointee.poller.silentCount == 0 { return }
-        for index in 0..<pointee.poller.indexLimit where pointee.poller[index].state == .silent {
-            if isWanted(index, mode) { _ = pointee.poller.listen(index) }
-        }
     }
 }

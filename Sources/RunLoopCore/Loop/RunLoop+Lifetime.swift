@@ -42,6 +42,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.servedTimers = false
         pointee.timerPasses = 0
         pointee.timerSlack = 0
+        pointee.retryDeadline = .never
+        pointee.hasLostDescriptor = false
         pointee.stop.store(0, ordering: .relaxed)
         pointee.spinInterval.store(0, ordering: .relaxed)
         pointee.timerFloor = 0
@@ -151,7 +153,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func survive() {
         pointee.poller.detachAfterFork()
         pointee.reports.reset()
-        pointee.mustRevisitSilent = true
+        pointee.mustRevisitWatches = true
         pointee.wake.leavePending()
     }
 

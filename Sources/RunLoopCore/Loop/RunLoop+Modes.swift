@@ -145,7 +145,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if set.pointee.modes.insert(mode.pointee.number) { _ = mode.pointee.sets.append(set) }
         }
         if pointee.commonSet == nil { _ = set(adding: .common, to: nil) }
-        pointee.mustRevisitSilent = true
+        pointee.mustRevisitWatches = true
         updateObservedActivities()
         return true
     }
@@ -203,7 +203,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             guard pointee.isOpen, let mode = makeMode(named: name), makeCommon(mode) else { return nil }
             pointee.seats.forEach { seat in
                 guard let set = seat.pointee.set, set.pointee.modes.contains(ModeSet.common),
-                    seat.pointee.source.pointee.context.schedule != nil, joining.append(seat.pointee.source)
+                    seat.pointee.source.pointee.detail?.pointee.schedule != nil, joining.append(seat.pointee.source)
                 else { return }
                 seat.pointee.source.pointee.item.object.retain()
             }
@@ -213,9 +213,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if !isCurrent { pointee.wake.adjust() }
         for index in 0..<joining.count {
             let source = joining[index]
-            if let schedule = source.pointee.context.schedule {
-                RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(
-                    schedule, source.pointee.context.info, handle, name.handle)
+            if let schedule = source.pointee.detail?.pointee.schedule {
+                RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(schedule, source.pointee.info, handle, name.handle)
             }
             source.giveBack()
         }

@@ -9,7 +9,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// hash and getPort. False with errno if the source is not in the mode afterwards.
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let hash = source.hash
-        let fd = source.pointee.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.context.info) }
+        let fd = source.pointee.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
         if let equal = equal(of: source, hash, in: name) {
             equal.giveBack()
             return true
@@ -21,12 +21,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         let added = addLocked(source, hash, fd, in: name, &joined)
         ItemPointer.unlockBoth(itemHome, home)
-        if let schedule = source.pointee.context.schedule, source.pointee.version == 0 {
-            joined.call(schedule, source.pointee.context.info, handle)
-        }
+        if let schedule = source.pointee.detail?.pointee.schedule { joined.call(schedule, source.pointee.info, handle) }
         joined.release()
         if added && !isCurrent {
-            if source.pointee.version == 0 { wakeUp() } else { pointee.wake.adjust() }
+            if source.hasDescriptor { pointee.wake.adjust() } else { wakeUp() }
         }
         return added
     }
@@ -44,8 +42,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let seat = source.seat(in: home)
         let old = seat?.pointee.set
         if contains(old, choice) { return true }
-        guard let new = set(adding: choice, to: old),
-            new.pointee.signalled.reserve(new.pointee.signalled.count + new.pointee.sourceCount + 1),
+        guard let new = set(adding: choice, to: old), makeRoom(in: new, for: source),
             joined.collect(self, source, from: old, to: new)
         else { return false }
         if let seat {
@@ -55,7 +52,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard let seat = pointee.seats.seat(source, hash, new, home, board) else { return false }
         if let fd, !watch(fd, for: seat) {
             pointee.seats.unlink(seat)
-            seat.deallocate()
+            seat.leave()
             return false
         }
         source.item.hold()
@@ -65,6 +62,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private var board: UnsafePointer<SignalBoard> { withUnsafePointer(to: pointee.board) { $0 } }
+
+    /// In the queue of signalled sources, so that signalling needs no memory.
+    private func makeRoom(in set: ModeSetPointer, for source: SourcePointer) -> Bool {
+        source.hasDescriptor || set.pointee.signalled.reserve(set.pointee.signalled.count + set.pointee.sourceCount + 1)
+    }
 
     private func count(_ seat: SeatPointer, in set: ModeSetPointer, _ change: Int) {
         set.pointee.sourceCount += change
@@ -79,7 +81,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             _ = new.pointee.signalled.insert(seat.key, seat.position)
         }
         seat.pointee.set = new
-        if seat.pointee.watch >= 0 { pointee.mustRevisitSilent = true }
+        if seat.pointee.watch >= 0 { pointee.mustRevisitWatches = true }
     }
 
     /// Makes the seat known to signallers.
@@ -103,9 +105,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             switch set(removing: choice, from: old) {
             case .nothing: if left.collect(self, source, from: old, to: nil) { isDead = leave(seat) }
             case .set(let new):
-                if new.pointee.signalled.reserve(new.pointee.signalled.count + new.pointee.sourceCount + 1),
-                    left.collect(self, source, from: old, to: new)
-                {
+                if makeRoom(in: new, for: source), left.collect(self, source, from: old, to: new) {
                     move(seat, from: old, to: new)
                 }
             case .outOfMemory: break
@@ -129,7 +129,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         unlink(seat, from: source)
         pointee.seats.unlink(seat)
         if seat.isQueued { set.pointee.signalled.remove(seat.position) }
-        seat.deallocate()
+        seat.leave()
         return source.item.unhold()
     }
 
@@ -145,9 +145,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func sayCancel(_ source: SourcePointer, _ modes: inout ModeNames) {
-        if let cancel = source.pointee.context.cancel, source.pointee.version == 0 {
-            modes.call(cancel, source.pointee.context.info, handle)
-        }
+        if let cancel = source.pointee.detail?.pointee.cancel { modes.call(cancel, source.pointee.info, handle) }
         modes.release()
     }
 
@@ -211,58 +209,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         sayCancel(source, &left)
         if isDead { source.destroy() }
     }
-
-    // MARK: descriptors
-
-    /// Under the lock. One epoll_ctl. False if out of memory.
-    private func watch(_ fd: Int32, for seat: SeatPointer) -> Bool {
-        if let index = pointee.poller.index(of: fd) {
-            _ = pointee.poller.listen(index)
-            insert(seat, onWatch: index)
-            return true
-        }
-        guard let index = pointee.poller.add(fd, events: Poller.readable, client: UnsafeMutableRawPointer(seat)) else { return false }
-        seat.pointee.watch = Int32(index)
-        return true
-    }
-
-    /// Whether the source's descriptor turned out to be none. Any thread.
-    func isBroken(_ source: SourcePointer) -> Bool {
-        locked {
-            guard let seat = source.seat(in: home), seat.pointee.watch >= 0 else { return false }
-            return pointee.poller[Int(seat.pointee.watch)].state == .broken
-        }
-    }
-
-    /// Behind the others on the same descriptor of the same or a lower order.
-    private func insert(_ seat: SeatPointer, onWatch index: Int) {
-        seat.pointee.watch = Int32(index)
-        let first = pointee.poller.seats(index)
-        guard let first, !SourceKey.precedes(seat.key, first.key) else {
-            seat.pointee.nextOfWatch = first
-            return pointee.poller.setClient(UnsafeMutableRawPointer(seat), at: index)
-        }
-        var previous = first
-        while let next = previous.pointee.nextOfWatch, !SourceKey.precedes(seat.key, next.key) { previous = next }
-        seat.pointee.nextOfWatch = previous.pointee.nextOfWatch
-        previous.pointee.nextOfWatch = seat
-    }
-
-    private func unwatch(_ seat: SeatPointer) {
-        let index = Int(seat.pointee.watch)
-        if pointee.poller.seats(index) == seat {
-            guard let next = seat.pointee.nextOfWatch else { return pointee.poller.remove(index) }
-            return pointee.poller.setClient(UnsafeMutableRawPointer(next), at: index)
-        }
-        var previous = pointee.poller.seats(index)
-        while let some = previous, some.pointee.nextOfWatch != seat { previous = some.pointee.nextOfWatch }
-        previous?.pointee.nextOfWatch = seat.pointee.nextOfWatch
-    }
-}
-
-extension Poller {
-    /// The first seat on a watch.
-    func seats(_ index: Int) -> SeatPointer? { self[index].client?.assumingMemoryBound(to: Seat.self) }
 }
 
 extension UnsafeMutablePointer where Pointee == SourceStorage {
@@ -270,6 +216,6 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     fileprivate var anyLoop: RunLoopPointer? {
         let home = item.lock()
         defer { home.unlock() }
-        return pointee.seats.map { RunLoopPointer($0.pointee.loop) }
+        return pointee.seats.map { RunLoopPointer($0.pointee.loop.unsafelyUnwrapped) }
     }
 }

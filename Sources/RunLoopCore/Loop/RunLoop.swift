@@ -42,8 +42,12 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var observers = PlainList<ObserverPointer>()
     var seats = SeatTable()
     var poller = Poller()
-    /// A mode may now want watches that are silent.
-    var mustRevisitSilent = false
+    /// A mode may now want more of its watches than epoll reports.
+    var mustRevisitWatches = false
+    /// When to try again to watch what could not be watched; `never`: there is nothing of that kind.
+    var retryDeadline = Instant.never
+    /// The descriptor of some source turned out to be closed.
+    var hasLostDescriptor = false
     /// Functions to be performed that the mode so far did not match.
     var held = PlainList<PerformRequest>()
     var delayed: DelayedPerformPointer?

@@ -8,7 +8,7 @@ struct ClientContext: BitwiseCopyable, @unchecked Sendable {
     var release: (@convention(c) (UnsafeRawPointer?) -> Void)?
     var copyDescription: (@convention(c) (UnsafeRawPointer?) -> OpaquePointer?)?
 
-    static let empty = ClientContext(info: nil, retain: nil, release: nil, copyDescription: nil)
+    static let empty = ClientContext(info: nil)
 
     /// Whether there is more than the info pointer in it.
     @inline(__always)

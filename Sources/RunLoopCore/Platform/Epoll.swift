@@ -85,12 +85,13 @@ enum EventDescriptor {
 
 /// Descriptors of any kind.
 enum Descriptor {
-    /// Whether there is something to read, or an end or an error to be told of. One system call. Leaves errno as it was.
-    static func isReady(_ fd: Int32) -> Bool {
+    /// What of `events`, as epoll(7) has them, is ready now; an error or a hang-up always. One system call. Leaves errno as it was.
+    static func look(_ fd: Int32, for events: UInt16) -> UInt16 {
         let saved = systemError
         defer { systemError = saved }
-        var look = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
-        return poll(&look, 1, 0) > 0
+        // poll's bits are epoll's.
+        var look = pollfd(fd: fd, events: Int16(bitPattern: events), revents: 0)
+        return poll(&look, 1, 0) > 0 ? UInt16(bitPattern: look.revents) : 0
     }
 
     /// Whether a number stands for an open file. One system call. Leaves errno as it was.

@@ -3,8 +3,9 @@ import CLinux
 /// One epoll for a loop, whatever its modes, and the descriptors it watches.
 ///
 /// Two descriptors, made when the first one is watched: the epoll, and an eventfd for being woken out of it.
-/// A watch may be silenced while no mode that wants it runs: epoll reports hang-ups whether asked or not, so
-/// silence means leaving the epoll set.
+/// What is wanted of a watch may change often; epoll hears of it as late as possible and as seldom: of more when the loop
+/// is about to wait (`applyChanges`), of less only when it reports something that nobody wants (`narrow`). It reports
+/// hang-ups whether asked or not, so wanting nothing means leaving the epoll set.
 ///
 /// Guarded by the Home's lock; waiting, which needs none, is `Reports`. Calls no user code.
 struct Poller: ~Copyable {
@@ -12,28 +13,32 @@ struct Poller: ~Copyable {
     /// was removed never reaches the next user of its index.
     struct Watch: BitwiseCopyable {
         var fd: Int32
-        var events: UInt32
+        /// What epoll has been told to report.
+        var told: Events = []
+        /// What the clients want, as they last said.
+        var wanted: Events = []
         var generation: UInt32
-        var state: State
+        var state = State.free
+        /// It waits in the list of changes.
+        var isChanged = false
+        /// There is more than one client.
+        var isShared = false
         /// Whoever asked for it; nil while the index is free.
         var client: UnsafeMutableRawPointer?
     }
 
     /// Where a watch stands.
-    enum State: UInt32 {
+    enum State: UInt8 {
         case free
         /// In the epoll set.
         case listening
-        /// Not in the epoll set until `listen`: no running mode wanted it, or the system was out of descriptors.
+        /// Not in the epoll set until `listen`: nobody wants anything, no running mode does, or the system was out of memory.
         case silent
         /// epoll cannot watch it (a regular file, /dev/null): it is always ready.
         case alwaysReady
         /// The number is no descriptor that can be watched. Never ready.
         case broken
     }
-
-    /// What a version-1 source listens for.
-    static var readable: UInt32 { linux_EPOLLIN }
 
     static var kickTag: UInt64 { .max }
 
@@ -43,7 +48,10 @@ struct Poller: ~Copyable {
     private var freeIndexes = PlainList<Int32>()
     /// Descriptor number → index of its watch, -1 for none.
     private var indexOfDescriptor = PlainList<Int32>()
-    private(set) var silentCount = 0
+    /// Watches of which more is wanted than epoll has been told. Places of others may be among them.
+    private var changes = PlainList<Int32>()
+    /// How many watches epoll reports less of than is wanted.
+    private(set) var narrowCount = 0
     private var alwaysReadyCount = 0
     /// Where the search for an always ready watch goes on, so that each gets its turn.
     private var alwaysReadyCursor = 0
@@ -60,26 +68,30 @@ struct Poller: ~Copyable {
     subscript(index: Int) -> Watch { watches[index] }
 
     /// O(1).
-    mutating func setClient(_ client: UnsafeMutableRawPointer?, at index: Int) { watches[index].client = client }
+    mutating func setClient(_ client: UnsafeMutableRawPointer?, isShared: Bool, at index: Int) {
+        watches[index].client = client
+        watches[index].isShared = isShared
+    }
 
     /// Begins to watch `fd`, on which there is no watch yet: its index, nil if out of memory. See its state for
     /// what became of it; `silent`, with errno, if the system has no descriptor for us now: `listen` tries again.
-    /// One epoll_ctl; three system calls more for the first one of a loop.
-    mutating func add(_ fd: Int32, events: UInt32, client: UnsafeMutableRawPointer) -> Int? {
-        guard watches.reserve(watches.count + 1), freeIndexes.reserve(watches.count + 1) else { return nil }
+    /// One epoll_ctl, none if nothing is wanted yet; three system calls more for the first one of a loop.
+    mutating func add(_ fd: Int32, wanted: Events, client: UnsafeMutableRawPointer) -> Int? {
+        guard watches.reserve(watches.count + 1), freeIndexes.reserve(watches.count + 1), changes.reserve(watches.count + 1) else {
+            return nil
+        }
         let index: Int
         if freeIndexes.count > 0 {
             index = Int(freeIndexes[freeIndexes.count - 1])
             freeIndexes.truncate(to: freeIndexes.count - 1)
         } else {
             index = watches.count
-            _ = watches.append(Watch(fd: -1, events: 0, generation: 0, state: .free, client: nil))
+            _ = watches.append(Watch(fd: -1, generation: 0))
         }
         watches[index].fd = fd
-        watches[index].events = events
         watches[index].client = client
         watches[index].state = .silent
-        silentCount += 1
+        update(index) { $0.wanted = wanted }
         _ = listen(index)
         if watches[index].state == .broken { return index }
         while indexOfDescriptor.count <= Int(fd) {
@@ -95,55 +107,98 @@ struct Poller: ~Copyable {
     /// Stops watching. One epoll_ctl. A descriptor that was closed before is no error.
     mutating func remove(_ index: Int) {
         let watch = watches[index]
-        switch watch.state {
-        case .listening: Epoll.remove(epoll, watch.fd)
-        case .silent: silentCount -= 1
-        case .alwaysReady: alwaysReadyCount -= 1
-        case .broken: break
-        case .free: return
-        }
+        if watch.state == .free { return }
+        if watch.state == .listening { Epoll.remove(epoll, watch.fd) }
         if self.index(of: watch.fd) == index { indexOfDescriptor[Int(watch.fd)] = -1 }
-        release(index)
-    }
-
-    private mutating func release(_ index: Int) {
-        watches[index] = Watch(fd: -1, events: 0, generation: watches[index].generation &+ 1, state: .free, client: nil)
+        // A place in the list of changes stays, and may be the next user's.
+        update(index) {
+            $0 = Watch(fd: -1, generation: watch.generation &+ 1, isChanged: watch.isChanged)
+        }
         _ = freeIndexes.append(Int32(index))
     }
 
-    /// Takes a watch out of the epoll set until `listen`. One epoll_ctl.
-    mutating func silence(_ index: Int) {
-        guard watches[index].state == .listening else { return }
-        Epoll.remove(epoll, watches[index].fd)
-        watches[index].state = .silent
-        silentCount += 1
+    /// Says what all clients together want. epoll hears of it in `applyChanges`, or `narrow`. O(1), no system call.
+    mutating func setWanted(_ wanted: Events, at index: Int) {
+        update(index) { $0.wanted = wanted }
+        if !watches[index].isNarrow || watches[index].isChanged { return }
+        watches[index].isChanged = true
+        _ = changes.append(Int32(index))
     }
 
-    /// Makes sure that a watch is in the epoll set, if it can be. One epoll_ctl. False with errno if the system is out of
-    /// descriptors or memory: it stays silent.
+    /// Whether `applyChanges` has something to do. O(1).
+    @inline(__always)
+    var hasChanges: Bool { changes.count > 0 }
+
+    /// Before waiting: tells epoll of all that is wanted more. One epoll_ctl for each watch that changed. Reports whether a
+    /// descriptor turned out to be none any more, and whether one could not be watched for want of memory.
+    mutating func applyChanges() -> (lost: Bool, failed: Bool) {
+        var outcome = (lost: false, failed: false)
+        for place in 0..<changes.count {
+            let index = Int(changes[place])
+            watches[index].isChanged = false
+            if !watches[index].isNarrow { continue }
+            if !listen(index) { outcome.failed = true }
+            if watches[index].state == .broken { outcome.lost = true }
+        }
+        changes.truncate(to: 0)
+        return outcome
+    }
+
+    /// epoll reports no more than `events` of a watch until `listen`. At most one epoll_ctl.
+    mutating func narrow(_ index: Int, to events: Events) {
+        let watch = watches[index]
+        guard watch.state == .listening, watch.told != events else { return }
+        if events.isEmpty {
+            Epoll.remove(epoll, watch.fd)
+            settle(index, .silent)
+        } else if Epoll.modify(epoll, watch.fd, events: events.epoll, tag: tag(of: index)) == 0 {
+            settle(index, .listening, told: events)
+        } else {
+            settle(index, .silent)
+        }
+    }
+
+    /// Makes sure that epoll reports all that is wanted of a watch, if it can. One epoll_ctl. False with errno if the system is
+    /// out of descriptors or memory.
     mutating func listen(_ index: Int) -> Bool {
-        switch watches[index].state {
+        let watch = watches[index]
+        switch watch.state {
         case .silent:
+            if watch.wanted.isEmpty { return true }
             guard open() else {
-                if !Descriptor.isOpen(watches[index].fd) { settle(index, .broken) }
+                if !Descriptor.isOpen(watch.fd) { settle(index, .broken) }
                 return false
             }
             return register(index)
         case .listening:
             // The descriptor may have been closed and its number given to another file: epoll forgets such ones.
-            let watch = watches[index]
-            if Epoll.modify(epoll, watch.fd, events: watch.events, tag: tag(of: index)) == 0 { return true }
+            if Epoll.modify(epoll, watch.fd, events: watch.wanted.epoll, tag: tag(of: index)) == 0 {
+                settle(index, .listening, told: watch.wanted)
+                return true
+            }
             settle(index, .silent)
             return register(index)
         default: return true
         }
     }
 
-    private mutating func settle(_ index: Int, _ state: State) {
-        if watches[index].state == .silent { silentCount -= 1 }
-        if state == .silent { silentCount += 1 }
-        if state == .alwaysReady { alwaysReadyCount += 1 }
-        watches[index].state = state
+    private mutating func settle(_ index: Int, _ state: State, told: Events = []) {
+        update(index) {
+            $0.state = state
+            $0.told = told
+        }
+    }
+
+    /// The only way to change what the counts are about.
+    private mutating func update(_ index: Int, _ change: (inout Watch) -> Void) {
+        count(watches[index], -1)
+        change(&watches[index])
+        count(watches[index], 1)
+    }
+
+    private mutating func count(_ watch: Watch, _ sign: Int) {
+        if watch.isNarrow { narrowCount += sign }
+        if watch.state == .alwaysReady { alwaysReadyCount += sign }
     }
 
     /// The number of watches ever used at the same time: for walking over them.
@@ -152,9 +207,9 @@ struct Poller: ~Copyable {
     /// A silent watch. False with errno if it stays so.
     private mutating func register(_ index: Int) -> Bool {
         let watch = watches[index]
-        let error = Epoll.add(epoll, watch.fd, events: watch.events, tag: tag(of: index))
+        let error = Epoll.add(epoll, watch.fd, events: watch.wanted.epoll, tag: tag(of: index))
         switch error {
-        case 0: settle(index, .listening)
+        case 0: settle(index, .listening, told: watch.wanted)
         case EPERM: settle(index, .alwaysReady)
         case ENOMEM, ENOSPC:
             systemError = error
@@ -191,7 +246,8 @@ struct Poller: ~Copyable {
         watches.discard()
         freeIndexes.discard()
         indexOfDescriptor.discard()
-        silentCount = 0
+        changes.discard()
+        narrowCount = 0
         alwaysReadyCount = 0
         alwaysReadyCursor = 0
     }
@@ -258,4 +314,9 @@ struct Poller: ~Copyable {
         for index in 0..<watches.count where watches[index].state == .alwaysReady && isWanted(index) { return true }
         return false
     }
+}
+
+extension Poller.Watch {
+    /// Whether epoll reports less of it than is wanted.
+    var isNarrow: Bool { (state == .listening || state == .silent) && !wanted.isSubset(of: told) }
 }

@@ -96,12 +96,12 @@ struct Reports: ~Copyable {
 
     /// The tag of the next report and what epoll said; nil when there are no more.
     @inline(__always)
-    mutating func take() -> (tag: UInt64, events: UInt32)? {
+    mutating func take() -> (tag: UInt64, events: Events)? {
         while taken < count {
             let report = batch.unsafelyUnwrapped + taken
             taken += 1
             let tag = linux_epoll_tag(report)
-            if tag != Poller.kickTag { return (tag, report.pointee.events) }
+            if tag != Poller.kickTag { return (tag, Events(epoll: report.pointee.events)) }
         }
         return nil
     }

@@ -20,7 +20,7 @@ import Testing
         let pinnedSet = Pinned(ModeSet(modes: BitSet()))
         let (board, set) = (pinnedBoard.pointer, pinnedSet.pointer)
         defer { withExtendedLifetime((pinnedBoard, pinnedSet)) {} }
-        let source = SourcePointer.create(home, order: 0, RLRunLoopSourceContext(), nil)!
+        let source = SourcePointer.create(home, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
         let table = Pinned(SeatTable())
         let t = table.pointer
         var alive: [SeatPointer: UInt] = [:]
@@ -43,14 +43,14 @@ import Testing
                 t.pointee.unlink(seat)
                 alive[seat] = nil
                 if t.pointee[place: seat.placeNumber] != nil { return "step \(step): still at its place" }
-                seat.deallocate()
+                seat.leave()
             }
             if t.pointee.count != alive.count { return "step \(step): \(t.pointee.count) instead of \(alive.count)" }
             if step % 64 == 0, let problem = compare(t, alive) { return "step \(step): \(problem)" }
         }
         for seat in alive.keys {
             t.pointee.unlink(seat)
-            seat.deallocate()
+            seat.leave()
         }
         if source.item.release() == .dead { source.destroy() }
         return t.pointee.count == 0 ? nil : "not empty at the end"

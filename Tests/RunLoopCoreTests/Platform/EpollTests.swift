@@ -38,10 +38,10 @@ import Testing
 
     @Test func errorsAreNumbers() {
         withEpoll { epoll, _ in
-            #expect(Epoll.add(epoll, -1, events: Poller.readable, tag: 0) == EBADF)
-            #expect(Epoll.add(epoll, epoll, events: Poller.readable, tag: 0) == EINVAL)
+            #expect(Epoll.add(epoll, -1, events: Events.readable.epoll, tag: 0) == EBADF)
+            #expect(Epoll.add(epoll, epoll, events: Events.readable.epoll, tag: 0) == EINVAL)
             let null = openNull()
-            #expect(Epoll.add(epoll, null, events: Poller.readable, tag: 0) == EPERM)
+            #expect(Epoll.add(epoll, null, events: Events.readable.epoll, tag: 0) == EPERM)
             close(null)
         }
     }
@@ -49,12 +49,12 @@ import Testing
     @Test func tagsComeBack() {
         withEpoll { epoll, events in
             let descriptor = EventDescriptor.create()
-            #expect(Epoll.add(epoll, descriptor, events: Poller.readable, tag: 0xDEAD_BEEF_0123_4567) == 0)
+            #expect(Epoll.add(epoll, descriptor, events: Events.readable.epoll, tag: 0xDEAD_BEEF_0123_4567) == 0)
             #expect(Epoll.wait(epoll, events, capacity: 8, timeout: 0) == 0)
             EventDescriptor.kick(descriptor)
             #expect(Epoll.wait(epoll, events, capacity: 8, timeout: nil) == 1)
             #expect(linux_epoll_tag(events) == 0xDEAD_BEEF_0123_4567)
-            #expect(Epoll.modify(epoll, descriptor, events: Poller.readable, tag: 5) == 0)
+            #expect(Epoll.modify(epoll, descriptor, events: Events.readable.epoll, tag: 5) == 0)
             #expect(Epoll.wait(epoll, events, capacity: 8, timeout: 1_000_000_000) == 1)
             #expect(linux_epoll_tag(events) == 5)
             Epoll.remove(epoll, descriptor)

@@ -8,7 +8,7 @@ struct Watcher: ~Copyable {
     var reports = Reports()
 
     mutating func add(_ fd: Int32, client: Int = 1) -> Int {
-        poller.add(fd, events: Poller.readable, client: UnsafeMutableRawPointer(bitPattern: client)!) ?? -1
+        poller.add(fd, wanted: .readable, client: UnsafeMutableRawPointer(bitPattern: client)!) ?? -1
     }
 
     mutating func wait(until deadline: Instant = .distantPast, alwaysReady: Bool = false) {
