@@ -7,6 +7,8 @@
  *      RLRunLoopTimer.h     functions called at a given time
  *      RLRunLoopObserver.h  functions called at fixed points of the loop
  *      RLRunLoopPerform.h   functions run on another thread's loop
+ *      RLFileDescriptor.h   functions called when a descriptor can be read or written
+ *      RLSocket.h           sockets: data, clients and connections as calls
  *      RLString.h RLData.h RLArray.h  values
  *
  *  A person who knows CFRunLoop knows this library: the names are the same with RL in place of CF, and so are the
@@ -28,10 +30,12 @@
 #include <RunLoop/RLArray.h>
 #include <RunLoop/RLBase.h>
 #include <RunLoop/RLData.h>
+#include <RunLoop/RLFileDescriptor.h>
 #include <RunLoop/RLRunLoop.h>
 #include <RunLoop/RLRunLoopObserver.h>
 #include <RunLoop/RLRunLoopPerform.h>
 #include <RunLoop/RLRunLoopSource.h>
 #include <RunLoop/RLRunLoopTimer.h>
+#include <RunLoop/RLSocket.h>
 #include <RunLoop/RLString.h>
 #endif

@@ -20,8 +20,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,6 +119,65 @@ static inline long linux_read(int fd, void *buffer, size_t size) { return syscal
 static inline long linux_write(int fd, const void *buffer, size_t size) { return syscall(SYS_write, fd, buffer, size); }
 static inline int linux_close(int fd) { return (int)syscall(SYS_close, fd); }
 static inline int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC); }
+
+/* Sockets. sockaddr comes as bytes; the calls that may wait go through syscall(2) for the reason above; errors come back as
+   negative numbers where the caller wants them. SOCK_STREAM is an enum. */
+static const int linux_SOCK_STREAM = SOCK_STREAM;
+static inline int linux_socket(int family, int type, int protocol)
+{
+    return socket(family, type | SOCK_CLOEXEC, protocol);
+}
+static inline int linux_bind(int fd, const void *address, uint32_t size)
+{
+    return bind(fd, (const struct sockaddr *)address, size);
+}
+static inline int linux_connect(int fd, const void *address, uint32_t size)
+{
+    return (int)syscall(SYS_connect, fd, address, size);
+}
+static inline int linux_accept(int fd, struct sockaddr *address, uint32_t *size)
+{
+    long client = syscall(SYS_accept4, fd, address, size, SOCK_CLOEXEC);
+    return client < 0 ? -errno : (int)client;
+}
+static inline long linux_receive(int fd, void *buffer, size_t size, struct sockaddr *address, uint32_t *address_size)
+{
+    long count = syscall(SYS_recvfrom, fd, buffer, size, MSG_DONTWAIT, address, address_size);
+    return count < 0 ? -errno : count;
+}
+static inline long linux_send(int fd, const void *bytes, size_t size, const void *address, uint32_t address_size,
+                              int waits)
+{
+    int flags = MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT);
+    long count = syscall(SYS_sendto, fd, bytes, size, flags, address, address_size);
+    return count < 0 ? -errno : count;
+}
+static inline int linux_getpeername(int fd, struct sockaddr *address, uint32_t *size)
+{
+    return getpeername(fd, address, size);
+}
+static inline int linux_getsockname(int fd, struct sockaddr *address, uint32_t *size)
+{
+    return getsockname(fd, address, size);
+}
+static inline long linux_readable_bytes(int fd)
+{
+    int count;
+    return ioctl(fd, FIONREAD, &count) < 0 ? -1 : count;
+}
+static inline int linux_set_blocking(int fd, int blocks)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0)
+        return -1;
+    if (((flags & O_NONBLOCK) == 0) == (blocks != 0))
+        return 0;
+    return fcntl(fd, F_SETFL, flags ^ O_NONBLOCK) < 0 ? -1 : 1;
+}
+static inline int linux_ppoll(struct pollfd *look, struct timespec *timeout)
+{
+    return (int)syscall(SYS_ppoll, look, 1, timeout, NULL, 0);
+}
 
 /* Each is variadic. */
 static inline int linux_set_timer_slack(unsigned long nanoseconds) { return prctl(PR_SET_TIMERSLACK, nanoseconds); }

@@ -31,6 +31,8 @@ public func RLRelease(_ object: UnsafeRawPointer?) {
     case .observer:
         let observer: ObserverPointer = Handle.storage(object)
         if wasLast(observer.item) { observer.destroy() }
+    case .fileDescriptor: (Handle.storage(object) as FileDescriptorPointer).release()
+    case .socket: (Handle.storage(object) as SocketPointer).release()
     }
 }
 
@@ -83,7 +85,7 @@ public func RLEqual(_ object1: UnsafeRawPointer?, _ object2: UnsafeRawPointer?) 
     case .data: return (Handle.storage(object1) as DataPointer).equals(Handle.storage(object2)) ? 1 : 0
     case .array: return (Handle.storage(object1) as ArrayPointer).equals(Handle.storage(object2)) ? 1 : 0
     case .source: return (Handle.storage(object1) as SourcePointer).equals(Handle.storage(object2)) ? 1 : 0
-    case .runLoop, .timer, .observer: return 0
+    case .runLoop, .timer, .observer, .fileDescriptor, .socket: return 0
     }
 }
 
@@ -97,7 +99,7 @@ public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
         return UInt(Bytes.hash(data.bytes, data.pointee.count))
     case .array: return UInt((Handle.storage(object) as ArrayPointer).pointee.count)
     case .source: return (Handle.storage(object) as SourcePointer).hash
-    case .runLoop, .timer, .observer: return Bytes.mix(UInt(bitPattern: object))
+    case .runLoop, .timer, .observer, .fileDescriptor, .socket: return Bytes.mix(UInt(bitPattern: object))
     }
 }
 

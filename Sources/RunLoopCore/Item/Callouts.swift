@@ -57,3 +57,21 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(
     function(info)
     linux_callout_barrier(6)
 }
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(
+    _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void, _ descriptor: OpaquePointer,
+    _ types: UInt, _ info: UnsafeMutableRawPointer?
+) {
+    callout(descriptor, types, info)
+    linux_callout_barrier(7)
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
+    _ callout: @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void,
+    _ socket: OpaquePointer, _ type: UInt, _ address: OpaquePointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?
+) {
+    callout(socket, type, address, data, info)
+    linux_callout_barrier(8)
+}

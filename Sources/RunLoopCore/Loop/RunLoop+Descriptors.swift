@@ -8,6 +8,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// A seat that has just come into the loop. One epoll_ctl if the source waits for something. Under the lock; false if out of memory.
     func watch(_ fd: Int32, for seat: SeatPointer) -> Bool {
+        guard beginWatching(fd, for: seat) else { return false }
+        if seat.pointee.source.pointee.order != 0 { pointee.orderedSeats += 1 }
+        return true
+    }
+
+    private func beginWatching(_ fd: Int32, for seat: SeatPointer) -> Bool {
         if let index = pointee.poller.index(of: fd) {
             insert(seat, onWatch: index)
             pointee.poller.setWanted(wanted(onWatch: index), at: index)
@@ -47,6 +53,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func unwatch(_ seat: SeatPointer) {
         let index = Int(seat.pointee.watch)
         seat.pointee.watch = -1
+        if seat.pointee.source.pointee.order != 0 { pointee.orderedSeats -= 1 }
         var first = pointee.poller.seats(index)
         if first == seat {
             first = seat.pointee.nextOfWatch
@@ -107,9 +114,19 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func serveReadyDescriptor(_ mode: ModePointer) -> Bool {
         if pointee.reports.isEmpty { return false }
         lock()
+        if pointee.orderedSeats > 0 && pointee.reports.isFresh { sortReports() }
         let served = serveReport(mode)
         unlock()
         return served
+    }
+
+    /// Only where some source has another order than 0: most have not.
+    @inline(never)
+    private func sortReports() {
+        pointee.reports.sort { tag in
+            guard let index = pointee.poller.index(ofReported: tag), let seat = pointee.poller.seats(index) else { return .min }
+            return seat.pointee.source.pointee.order
+        }
     }
 
     /// Under the lock, which it gives back meanwhile.

@@ -42,6 +42,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var observers = PlainList<ObserverPointer>()
     var seats = SeatTable()
     var poller = Poller()
+    /// How many sources on descriptors have another order than 0.
+    var orderedSeats = 0
     /// A mode may now want more of its watches than epoll reports.
     var mustRevisitWatches = false
     /// When to try again to watch what could not be watched; `never`: there is nothing of that kind.

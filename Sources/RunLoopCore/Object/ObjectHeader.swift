@@ -10,6 +10,8 @@ enum Kind: UInt32, CaseIterable {
     case source = 0x524C_0005
     case timer = 0x524C_0006
     case observer = 0x524C_0007
+    case fileDescriptor = 0x524C_0008
+    case socket = 0x524C_0009
 
     /// What RLGetTypeID answers.
     var typeID: UInt { UInt(rawValue & 0xFF) }
@@ -24,6 +26,8 @@ enum Kind: UInt32, CaseIterable {
         case .source: "RLRunLoopSource"
         case .timer: "RLRunLoopTimer"
         case .observer: "RLRunLoopObserver"
+        case .fileDescriptor: "RLFileDescriptor"
+        case .socket: "RLSocket"
         }
     }
 }

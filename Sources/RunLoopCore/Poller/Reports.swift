@@ -9,6 +9,8 @@ struct Reports: ~Copyable {
     private var batch: UnsafeMutablePointer<epoll_event>?
     private var count = 0
     private var taken = 0
+    /// Nothing has been taken of this batch, and it has not been sorted.
+    private(set) var isFresh = false
     /// It is the turn of watches that are always ready, which epoll does not report.
     private var alwaysReadyTurn = false
     /// How many waits in a row have reported something that is not watched any more. Once may be a coincidence.
@@ -74,6 +76,7 @@ struct Reports: ~Copyable {
             let now = Clock.now
             timeout = now < deadline ? deadline.nanoseconds - now.nanoseconds : 0
         }
+        isFresh = true
         count = Epoll.wait(target.epoll, batch, capacity: Int32(Self.capacity), timeout: timeout)
         if count < 0 {
             count = 0
@@ -92,6 +95,22 @@ struct Reports: ~Copyable {
     private mutating func makeBatch() -> UnsafeMutablePointer<epoll_event>? {
         batch = malloc(Self.capacity * MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
         return batch
+    }
+
+    /// Brings a fresh batch into ascending order of `rank`, of its tags. O(n²), which most are too small for to matter.
+    mutating func sort(by rank: (UInt64) -> Int) {
+        isFresh = false
+        guard let batch, count > 1 else { return }
+        for index in 1..<count {
+            let report = batch[index]
+            let itsRank = rank(linux_epoll_tag(batch + index))
+            var hole = index
+            while hole > 0 && rank(linux_epoll_tag(batch + (hole - 1))) > itsRank {
+                batch[hole] = batch[hole - 1]
+                hole -= 1
+            }
+            batch[hole] = report
+        }
     }
 
     /// The tag of the next report and what epoll said; nil when there are no more.

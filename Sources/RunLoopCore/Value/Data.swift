@@ -5,7 +5,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
     var header: ObjectHeader
-    let count: Int
+    fileprivate(set) var count: Int
 }
 
 typealias DataPointer = UnsafeMutablePointer<DataStorage>
@@ -22,6 +22,15 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
         data.initialize(to: DataStorage(header: ObjectHeader(.data), count: count))
         if let source { memcpy(data.mutableBytes, source, count) }
         return data
+    }
+
+    /// What `fill` writes into room for `capacity` bytes, as many as it says; nil with ENOMEM. The rest of the room is given
+    /// back. Two allocations. Any thread.
+    static func create(capacity: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int) -> DataPointer? {
+        guard let data = create(nil, count: capacity) else { return nil }
+        data.pointee.count = fill(data.mutableBytes)
+        let smaller = realloc(data, MemoryLayout<DataStorage>.size + data.pointee.count)
+        return smaller?.assumingMemoryBound(to: DataStorage.self) ?? data
     }
 
     /// Any thread.

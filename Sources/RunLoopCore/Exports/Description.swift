@@ -22,6 +22,8 @@ func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
     case .source: describe(Handle.storage(object) as SourcePointer, &text)
     case .timer: describe(Handle.storage(object) as TimerPointer, &text)
     case .observer: describe(Handle.storage(object) as ObserverPointer, &text)
+    case .fileDescriptor: describe((Handle.storage(object) as FileDescriptorPointer).endpoint, .fileDescriptor, &text)
+    case .socket: describe((Handle.storage(object) as SocketPointer).endpoint, .socket, &text)
     case nil: text.append("<not an object>")
     }
 }
@@ -101,6 +103,17 @@ private func describe(_ observer: ObserverPointer, _ text: inout TextBuffer) {
     text.append(decimal: Int(bitPattern: observer.pointee.activities))
     text.append(" order=")
     text.append(decimal: observer.pointee.order)
+    describe(context, context.info, &text)
+}
+
+private func describe(_ endpoint: EndpointPointer, _ kind: Kind, _ text: inout TextBuffer) {
+    begin(kind, endpoint, &text)
+    let isValid = endpoint.state.isValid
+    text.append(" valid=")
+    text.append(decimal: isValid ? 1 : 0)
+    text.append(" fd=")
+    text.append(decimal: Int(endpoint.native))
+    let context = isValid ? endpoint.pointee.context : .empty
     describe(context, context.info, &text)
 }
 

@@ -1,0 +1,80 @@
+/// How an endpoint stands, in one word that is only changed as a whole (compare-and-swap), so that every change sees all others.
+struct EndpointState: BitwiseCopyable, Equatable {
+    var bits: UInt32
+
+    init(_ bits: UInt32) { self.bits = bits }
+
+    /// Not invalidated yet.
+    static var valid: UInt32 { 1 }
+    /// What it waits for.
+    static var armedToRead: UInt32 { 2 }
+    static var armedToWrite: UInt32 { 4 }
+    /// What its source was told that it waits for: that may be more, but never less for long.
+    static var toldToRead: UInt32 { 8 }
+    static var toldToWrite: UInt32 { 16 }
+    /// Invalidated while threads were using it: the last of them closes it.
+    static var unfinished: UInt32 { 32 }
+    /// That one closes the descriptor, too.
+    static var closes: UInt32 { 1024 }
+
+    // Sockets only.
+
+    /// The client has disabled it.
+    static var readDisabled: UInt32 { 64 }
+    static var writeDisabled: UInt32 { 128 }
+    static var connectDisabled: UInt32 { 256 }
+    /// It is connected, or need not be.
+    static var connected: UInt32 { 512 }
+
+    /// One thread that is using the descriptor.
+    static var user: UInt32 { 1 << 16 }
+
+    @inline(__always)
+    func has(_ flag: UInt32) -> Bool { bits & flag != 0 }
+
+    @inline(__always)
+    mutating func set(_ flag: UInt32) { bits |= flag }
+
+    @inline(__always)
+    mutating func clear(_ flag: UInt32) { bits &= ~flag }
+
+    @inline(__always)
+    var isValid: Bool { has(Self.valid) }
+
+    @inline(__always)
+    var users: UInt32 { bits >> 16 }
+
+    /// What it waits for.
+    @inline(__always)
+    var armed: Events { Self.events(bits & Self.armedToRead != 0, bits & Self.armedToWrite != 0) }
+
+    /// What its source knows of that.
+    @inline(__always)
+    var told: Events { Self.events(bits & Self.toldToRead != 0, bits & Self.toldToWrite != 0) }
+
+    /// Its source has been told `events`.
+    mutating func setTold(_ events: Events) {
+        clear(Self.toldToRead | Self.toldToWrite)
+        if events.contains(.readable) { set(Self.toldToRead) }
+        if events.contains(.writable) { set(Self.toldToWrite) }
+    }
+
+    @inline(__always)
+    mutating func arm(_ events: Events) {
+        if events.contains(.readable) { set(Self.armedToRead) }
+        if events.contains(.writable) { set(Self.armedToWrite) }
+    }
+
+    @inline(__always)
+    mutating func disarm(_ events: Events) {
+        if events.contains(.readable) { clear(Self.armedToRead) }
+        if events.contains(.writable) { clear(Self.armedToWrite) }
+    }
+
+    @inline(__always)
+    private static func events(_ reads: Bool, _ writes: Bool) -> Events {
+        var events: Events = reads ? .readable : []
+        if writes { events.insert(.writable) }
+        return events
+    }
+}

@@ -1,0 +1,136 @@
+import CLinux
+import Synchronization
+
+// What clients do to a socket's descriptor. Any thread that has a loop; errno on failure.
+
+extension UnsafeMutablePointer where Pointee == SocketStorage {
+    /// How a call went, with the values of the public header.
+    enum Outcome: Int {
+        case success = 0
+        case error = -1
+        case timedOut = -2
+    }
+
+    /// Runs `body` with the descriptor, which nobody closes meanwhile; `error` with EBADF if the socket is not valid.
+    private func using(_ body: (Int32) -> Outcome) -> Outcome {
+        guard endpoint.enter() else {
+            systemError = EBADF
+            return .error
+        }
+        let outcome = body(endpoint.pointee.fd)
+        preservingSystemError { endpoint.leave() }
+        return outcome
+    }
+
+    /// RLSocketSetAddress: bind and listen. A socket that cannot listen is bound only.
+    func setAddress(_ address: DataPointer) -> Outcome {
+        using { fd in
+            if !Sockets.bind(fd, address.bytes, address.pointee.count) { return .error }
+            preservingSystemError { Sockets.listen(fd) }
+            return .success
+        }
+    }
+
+    /// RLSocketConnectToAddress: `seconds` negative: goes on in the background; 0: as long as it takes.
+    func connect(to address: DataPointer, seconds: Double) -> Outcome {
+        using { fd in
+            let wasBlocking = seconds != 0 && Sockets.setBlocking(fd, false)
+            defer { if wasBlocking { preservingSystemError { _ = Sockets.setBlocking(fd, true) } } }
+            let outcome = connect(fd, address, seconds)
+            if outcome == .success { awaitConnection() }
+            return outcome
+        }
+    }
+
+    private func connect(_ fd: Int32, _ address: DataPointer, _ seconds: Double) -> Outcome {
+        if Sockets.connect(fd, address.bytes, address.pointee.count) { return .success }
+        if systemError != EINPROGRESS && systemError != EINTR { return .error }
+        if seconds < 0 { return .success }
+        guard Sockets.wait(fd, for: .writable, until: seconds == 0 ? .never : Instant.now(after: seconds)) else {
+            systemError = ETIMEDOUT
+            return .timedOut
+        }
+        let error = Sockets.takeError(fd)
+        if error == 0 { return .success }
+        systemError = error
+        return .error
+    }
+
+    /// The source may have been there before there was anything to wait for.
+    private func awaitConnection() {
+        if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
+        let now = endpoint.update { state in
+            if !state.isValid { return false }
+            if !pointee.callBacks.reading.isEmpty && !state.has(EndpointState.readDisabled) { state.arm(.readable) }
+            if isConnecting(state) {
+                if !state.has(EndpointState.connectDisabled) { state.arm(.writable) }
+            } else if pointee.callBacks.writes && !state.has(EndpointState.connected | EndpointState.writeDisabled) {
+                state.arm(.writable)
+            }
+            return true
+        }
+        if let now { endpoint.tellSource(now) }
+    }
+
+    /// RLSocketSendData: all or nothing, but for an error or a time-out on the way. `seconds` not positive: a blocking socket blocks, another
+    /// one waits only for the rest of what it has begun to send.
+    func send(_ data: DataPointer, to address: DataPointer?, seconds: Double) -> Outcome {
+        using { fd in
+            if pointee.isStream && data.pointee.count == 0 {
+                systemError = EINVAL
+                return .error
+            }
+            let deadline = seconds > 0 ? Instant.now(after: seconds) : .never
+            var sent = 0
+            repeat {
+                let result = Sockets.send(
+                    fd, data.bytes + sent, data.pointee.count - sent, to: address?.bytes, address?.pointee.count ?? 0, waits: seconds <= 0)
+                if result >= 0 {
+                    sent += result
+                } else if result == -EAGAIN && (seconds > 0 || sent > 0) {
+                    if !Sockets.wait(fd, for: .writable, until: deadline) {
+                        systemError = ETIMEDOUT
+                        return .error
+                    }
+                } else if result != -EINTR {
+                    systemError = Int32(-result)
+                    return .error
+                }
+                // A message goes as a whole.
+            } while sent < data.pointee.count && pointee.isStream || (sent == 0 && data.pointee.count > 0)
+            return .success
+        }
+    }
+
+    /// RLSocketCopyAddress: what it is now, else what it was last; nil if that is not known. With a reference for the caller.
+    var address: DataPointer? {
+        withUnsafeMutablePointer(to: &pointee.lastAddress) { look({ Sockets.local(of: $0, &$1) }, $0) }
+    }
+
+    /// RLSocketCopyPeerAddress: the same of the other side, until the socket is invalidated.
+    var peerAddress: DataPointer? {
+        if !endpoint.state.isValid { return nil }
+        return withUnsafeMutablePointer(to: &pointee.lastPeerAddress) { look({ Sockets.peer(of: $0, &$1) }, $0) }
+    }
+
+    private func look(_ body: (Int32, inout SocketAddress) -> Void, _ last: UnsafeMutablePointer<DataPointer?>) -> DataPointer? {
+        var address = SocketAddress()
+        let outcome = using { fd in
+            body(fd, &address)
+            return .success
+        }
+        var new = outcome == .success && address.count > 0 ? address.data : nil
+        Endpoints.mutex.lock()
+        if new != nil { swap(&last.pointee, &new) }
+        let result = last.pointee
+        result?.pointee.header.retain()
+        Endpoints.mutex.unlock()
+        new?.release()
+        return result
+    }
+}
+
+extension SocketAddress {
+    /// With a reference for the caller; nil if out of memory.
+    var data: DataPointer? { withBytes { DataPointer.create($0, count: $1) } }
+}

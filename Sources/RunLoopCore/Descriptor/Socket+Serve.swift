@@ -1,0 +1,167 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// What a socket does when its descriptor is ready. The loop's thread, without a lock; calls user code.
+
+extension UnsafeMutablePointer where Pointee == SocketStorage {
+    /// What is to be done, decided before anybody is called: what a callback disables comes nevertheless this time, as in CFSocket.
+    private struct Plan {
+        var reads = false
+        var writes = false
+        /// The connection stands, or has failed.
+        var connects = false
+        /// From getsockopt(SO_ERROR).
+        var error: Int32 = 0
+        /// There is nothing more to read, and never will be: the client hears of it once.
+        var isAtEnd = false
+    }
+
+    /// The function of its source.
+    func serve(_ ready: Events, reported: Events) -> Served {
+        // Not connected and not connecting: epoll says so all the time. `connect` arms it again.
+        let isUnconnected = pointee.isStream && reported.contains(.hangUp) && reported.isDisjoint(with: [.readable, .peerClosed, .error])
+        var plan = Plan()
+        guard !isUnconnected, begin(ready, &plan) else {
+            if isUnconnected { disarm() }
+            endpoint.bringSourceUpToDate()
+            return .unwanted
+        }
+        // A client that is not told of connections reads the error itself.
+        if plan.connects && flags & SocketStorage.leavesErrors == 0 { plan.error = Sockets.takeError(endpoint.pointee.fd) }
+        if plan.reads && !reported.isDisjoint(with: [.peerClosed, .hangUp]) && !reported.contains(.error) {
+            plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) <= 0
+        }
+        let outer = endpoint.pointee.server.exchange(UInt(bitPattern: Thread.slot), ordering: .relaxed)
+        let context = endpoint.pointee.context
+        let info = context.retain == nil ? context.info : context.retained()
+        let outcome = call(plan, info)
+        if context.retain != nil { context.released(info) }
+        endpoint.pointee.server.store(outer, ordering: .relaxed)
+        end(plan)
+        return outcome
+    }
+
+    private func disarm() {
+        _ = endpoint.update { state in
+            state.disarm([.readable, .writable])
+            return true
+        }
+    }
+
+    /// Disarms what is about to be delivered and keeps the descriptor open. False if nobody waits for any of it.
+    private func begin(_ ready: Events, _ plan: inout Plan) -> Bool {
+        var decided = plan
+        let begun = endpoint.update { state in
+            decided = plan
+            let fired = ready.intersection(state.armed)
+            if !state.isValid || fired.isEmpty { return false }
+            decided.reads = fired.contains(.readable)
+            decided.writes = fired.contains(.writable)
+            if decided.writes {
+                decided.connects = isConnecting(state)
+                state.set(EndpointState.connected)
+            }
+            state.disarm(fired)
+            state.bits += EndpointState.user
+            return true
+        }
+        plan = decided
+        return begun != nil
+    }
+
+    private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
+
+    /// Arms what goes on by itself; the last user of a socket that was invalidated meanwhile closes it.
+    private func end(_ plan: Plan) {
+        let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)
+        let rewrites = plan.writes && reenables(.write) && pointee.callBacks.writes
+        endpoint.leave { state in
+            if !state.isValid { return }
+            if rereads && !state.has(EndpointState.readDisabled) { state.arm(.readable) }
+            if rewrites && !state.has(EndpointState.writeDisabled) { state.arm(.writable) }
+        }
+    }
+
+    /// The callbacks of one delivery, each only if the one before has not invalidated the socket.
+    private func call(_ plan: Plan, _ info: UnsafeMutableRawPointer?) -> Served {
+        var outcome = Served.unwanted
+        if plan.connects {
+            var error = plan.error
+            withUnsafePointer(to: &error) { call(.connect, nil, plan.error == 0 ? nil : UnsafeRawPointer($0), info) }
+            outcome = .handled
+        }
+        if plan.reads && endpoint.state.isValid {
+            let read = read(plan, info)
+            if outcome != .handled { outcome = read }
+        }
+        if plan.writes && plan.error == 0 && pointee.callBacks.writes && endpoint.state.isValid {
+            call(.write, nil, nil, info)
+            outcome = .handled
+        }
+        return outcome
+    }
+
+    @inline(__always)
+    private func call(_ type: SocketCallBacks, _ address: DataPointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?) {
+        guard let callout = pointee.callout else { return }
+        RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(callout, handle, UInt(type.rawValue), address?.handle, data, info)
+    }
+
+    private func read(_ plan: Plan, _ info: UnsafeMutableRawPointer?) -> Served {
+        switch pointee.callBacks.reading {
+        case .data: return readData(info)
+        case .accept: return acceptClient(info)
+        default:
+            call(.read, nil, nil, info)
+            return .handled
+        }
+    }
+
+    // MARK: data
+
+    /// As much as CFSocket reads at once.
+    private static var chunkSize: Int { 32 * 1024 }
+    private static var largestMessage: Int { 64 * 1024 }
+
+    /// One chunk, or one message. The end of a stream, or an error, is a chunk of no bytes, after which the socket is invalid.
+    private func readData(_ info: UnsafeMutableRawPointer?) -> Served {
+        var sender = SocketAddress()
+        var result = 0
+        let capacity = pointee.isStream ? Self.chunkSize : Self.largestMessage
+        let data = DataPointer.create(capacity: capacity) { bytes in
+            result = Sockets.receive(endpoint.pointee.fd, bytes, capacity, &sender)
+            return max(result, 0)
+        }
+        guard let data else { return .tryLater }
+        defer { data.release() }
+        if result < 0 && Sockets.isTemporary(-result) { return .unwanted }
+        if result < 0 { sender.count = 0 }
+        if sender.count == 0 && pointee.isStream { Sockets.peer(of: endpoint.pointee.fd, &sender) }
+        guard let address = sender.data else { return .tryLater }
+        call(.data, address, UnsafeRawPointer(data), info)
+        address.release()
+        if result <= 0 && pointee.isStream && endpoint.state.isValid { invalidate() }
+        return .handled
+    }
+
+    // MARK: clients
+
+    /// One client. When the process has no descriptor left it is tried again a little later: the client waits in the kernel's queue.
+    private func acceptClient(_ info: UnsafeMutableRawPointer?) -> Served {
+        var client = SocketAddress()
+        var fd = Sockets.accept(endpoint.pointee.fd, &client)
+        if fd < 0 { return Sockets.isShortage(-fd) ? .tryLater : .unwanted }
+        guard let callout = pointee.callout, let address = client.data else {
+            // Nobody to give it to.
+            EventDescriptor.close(fd)
+            return .handled
+        }
+        withUnsafePointer(to: &fd) {
+            RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
+                callout, handle, UInt(SocketCallBacks.accept.rawValue), address.handle, UnsafeRawPointer($0), info)
+        }
+        address.release()
+        return .handled
+    }
+}

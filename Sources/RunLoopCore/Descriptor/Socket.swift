@@ -1,0 +1,186 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+/// What a socket calls back for, with the values of the public header. Read, accept and data exclude each other.
+struct SocketCallBacks: OptionSet, BitwiseCopyable {
+    let rawValue: UInt8
+
+    static let read = SocketCallBacks(rawValue: 1)
+    static let accept = SocketCallBacks(rawValue: 2)
+    static let data = SocketCallBacks(rawValue: 3)
+    static let connect = SocketCallBacks(rawValue: 4)
+    static let write = SocketCallBacks(rawValue: 8)
+
+    /// One of read, accept and data, or nothing.
+    var reading: SocketCallBacks { intersection(.data) }
+    var connects: Bool { contains(.connect) }
+    var writes: Bool { contains(.write) }
+}
+
+/// RLSocket. `Socket+Serve.swift` is what happens when it is ready, `Socket+Connect.swift` what it does to its descriptor.
+struct SocketStorage: ObjectStorage, ~Copyable {
+    static var kind: Kind { .socket }
+
+    typealias Callout =
+        @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
+
+    var endpoint: Endpoint
+    let callout: Callout?
+    let callBacks: SocketCallBacks
+    /// As SetSocketFlags stores them. Any thread.
+    let flags: Atomic<UInt32>
+    /// In how many modes of how many loops the source is. Any thread.
+    let schedules = Atomic<Int32>(0)
+    /// A connection over which bytes flow, not messages.
+    let isStream: Bool
+    /// What the client was told last. Guarded by `Endpoints.mutex`.
+    var lastAddress: DataPointer?
+    var lastPeerAddress: DataPointer?
+
+    static var leavesErrors: UInt32 { 64 }
+    static var closesOnInvalidate: UInt32 { 128 }
+
+    /// What all their sources have in common. nil: out of memory.
+    fileprivate nonisolated(unsafe) static let sourceDetail = SourceDetailPointer.make(
+        SourceDetail(
+            release: { SocketPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() },
+            schedule: { info, _, _ in SocketPointer(info: info).schedule() },
+            cancel: { info, _, _ in SocketPointer(info: info).cancel() }))
+}
+
+typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
+
+extension UnsafeMutablePointer where Pointee == SocketStorage {
+    /// The socket that is the info of its source. O(1).
+    @inline(__always)
+    init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: SocketStorage.self) }
+
+    @inline(__always)
+    var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
+
+    /// RLSocketCreateWithNative: the socket that the descriptor has already, or a new one; nil with ENOMEM. A negative number makes
+    /// a socket that is not valid. One system call. Any thread that has a loop; calls the context's retain.
+    static func create(
+        _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: SocketStorage.Callout?, _ context: ClientContext
+    ) -> SocketPointer? {
+        Endpoints.prepare()
+        if let known = Endpoints.socket(on: fd) { return known }
+        guard let memory = malloc(MemoryLayout<SocketStorage>.size) else {
+            systemError = ENOMEM
+            return nil
+        }
+        var context = context
+        context.info = context.retained()
+        let isStream = Sockets.type(of: fd) == Sockets.stream
+        var state = EndpointState(fd >= 0 ? EndpointState.valid : 0)
+        if !isStream || callBacks.reading == .accept { state.set(EndpointState.connected) }
+        let socket = memory.bindMemory(to: SocketStorage.self, capacity: 1)
+        socket.initialize(
+            to: SocketStorage(
+                endpoint: Endpoint(.socket, fd: fd, context: context, state), callout: callout, callBacks: callBacks,
+                flags: Atomic(flags), isStream: isStream))
+        if fd < 0 { return socket }
+        switch Endpoints.add(socket) {
+        case .added: return socket
+        case .found(let other):
+            socket.discard()
+            return other
+        case .outOfMemory:
+            socket.discard()
+            systemError = ENOMEM
+            return nil
+        }
+    }
+
+    /// A socket that nobody has seen, or that was never valid. Its descriptor stays open.
+    private func discard() {
+        pointee.endpoint.context.released(pointee.endpoint.context.info)
+        destroy()
+    }
+
+    private func destroy() {
+        pointee.lastAddress?.release()
+        pointee.lastPeerAddress?.release()
+        pointee.endpoint.header.tag = 0
+        free(self)
+    }
+
+    /// Any thread that has a loop.
+    func release() {
+        if !endpoint.pointee.header.release() { return }
+        // One with a bad number was never valid, and nobody has called its context's release.
+        if endpoint.pointee.fd < 0 { discard() } else { destroy() }
+    }
+
+    /// RLSocketInvalidate. A thread that has a loop; calls the context's release.
+    func invalidate() {
+        let wasKnown = Endpoints.remove(self)
+        _ = endpoint.invalidate(closes: flags & SocketStorage.closesOnInvalidate != 0)
+        if wasKnown { release() }
+    }
+
+    /// Any thread.
+    var flags: UInt32 { pointee.flags.load(ordering: .relaxed) }
+
+    /// RLSocketCreateRunLoopSource. `home`: the calling thread's.
+    func source(order: Int, _ home: HomePointer) -> SourcePointer? {
+        guard let detail = SocketStorage.sourceDetail else { return nil }
+        return endpoint.source(
+            order: order, serve: { SocketPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
+            detail, home)
+    }
+
+    // MARK: enabling
+
+    /// Its source has come into a mode: with the first, everything is enabled, whatever was disabled before.
+    fileprivate func schedule() {
+        if pointee.schedules.wrappingAdd(1, ordering: .relaxed).newValue == 1 { enable(pointee.callBacks) }
+    }
+
+    fileprivate func cancel() { pointee.schedules.wrappingSubtract(1, ordering: .relaxed) }
+
+    /// RLSocketEnableCallBacks: nothing while its source is in no mode. One atomic change, if epoll knows already. Any thread that has a loop.
+    func enable(_ wanted: SocketCallBacks) {
+        let types = wanted.intersection(pointee.callBacks)
+        if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
+        let now = endpoint.update { state in
+            if !state.isValid { return false }
+            if !types.reading.isEmpty {
+                state.clear(EndpointState.readDisabled)
+                state.arm(.readable)
+            }
+            if types.writes { state.clear(EndpointState.writeDisabled) }
+            if types.connects { state.clear(EndpointState.connectDisabled) }
+            if isConnecting(state) {
+                if !state.has(EndpointState.connectDisabled) { state.arm(.writable) }
+            } else if types.writes {
+                state.arm(.writable)
+            }
+            return true
+        }
+        if let now { endpoint.tellSource(now) }
+    }
+
+    /// RLSocketDisableCallBacks: nothing while its source is in no mode. One atomic change. Any thread.
+    func disable(_ wanted: SocketCallBacks) {
+        let types = wanted.intersection(pointee.callBacks)
+        if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
+        _ = endpoint.update { state in
+            if !types.reading.isEmpty {
+                state.set(EndpointState.readDisabled)
+                state.disarm(.readable)
+            }
+            if types.writes { state.set(EndpointState.writeDisabled) }
+            if types.connects { state.set(EndpointState.connectDisabled) }
+            let isNeeded =
+                isConnecting(state) ? !state.has(EndpointState.connectDisabled) : !state.has(EndpointState.writeDisabled)
+            if !isNeeded { state.disarm(.writable) }
+            return true
+        }
+    }
+
+    /// Whether the client is to be told when the connection stands.
+    @inline(__always)
+    func isConnecting(_ state: EndpointState) -> Bool { pointee.callBacks.connects && !state.has(EndpointState.connected) }
+}

@@ -1,0 +1,100 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLFileDescriptor.h
+
+@inline(__always)
+private func borrow(_ f: OpaquePointer?, _ function: StaticString) -> FileDescriptorPointer? {
+    Handle.borrow(f, function, "f")
+}
+
+@implementation @_cdecl("RLFileDescriptorGetTypeID")
+public func RLFileDescriptorGetTypeID() -> UInt { Kind.fileDescriptor.typeID }
+
+@implementation @_cdecl("RLFileDescriptorCreate")
+public func RLFileDescriptorCreate(
+    _ allocator: OpaquePointer?, _ fd: Int32, _ closeOnInvalidate: UInt8,
+    _ callout: (@convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void)?,
+    _ context: UnsafePointer<RLFileDescriptorContext>?
+) -> OpaquePointer? {
+    if let context, context.pointee.version != 0 {
+        Misuse.report("RLFileDescriptorCreate", "context", "version must be 0")
+        return nil
+    }
+    guard Descriptor.isOpen(fd) else {
+        Misuse.report("RLFileDescriptorCreate", "fd", "no open descriptor")
+        return nil
+    }
+    guard Registry.current != nil else { return nil }
+    var client = ClientContext.empty
+    if let given = context?.pointee {
+        client = .ofMutable(info: given.info, given.retain, given.release, given.copyDescription)
+    }
+    client.info = client.retained()
+    guard let descriptor = FileDescriptorPointer.create(fd, closesOnInvalidate: closeOnInvalidate != 0, callout, client) else {
+        preservingSystemError { client.released(client.info) }
+        return nil
+    }
+    return descriptor.handle
+}
+
+@implementation @_cdecl("RLFileDescriptorGetNativeDescriptor")
+public func RLFileDescriptorGetNativeDescriptor(_ f: OpaquePointer?) -> Int32 {
+    borrow(f, "RLFileDescriptorGetNativeDescriptor")?.endpoint.native ?? -1
+}
+
+@implementation @_cdecl("RLFileDescriptorGetContext")
+public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMutablePointer<RLFileDescriptorContext>?) {
+    guard let descriptor = borrow(f, "RLFileDescriptorGetContext") else { return }
+    guard let context else { return Misuse.report("RLFileDescriptorGetContext", "context", expected: "a context", got: nil) }
+    guard context.pointee.version == 0 else {
+        return Misuse.report("RLFileDescriptorGetContext", "context", "version must be 0")
+    }
+    let own = descriptor.endpoint.state.isValid ? descriptor.endpoint.pointee.context : .empty
+    let functions = own.mutableFunctions
+    context.pointee = RLFileDescriptorContext(
+        version: 0, info: own.info, retain: functions.retain, release: functions.release,
+        copyDescription: functions.copyDescription)
+}
+
+@implementation @_cdecl("RLFileDescriptorEnableCallBacks")
+public func RLFileDescriptorEnableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
+    guard let descriptor = borrow(f, "RLFileDescriptorEnableCallBacks"), Registry.current != nil else { return }
+    descriptor.enable(events(callBackTypes))
+}
+
+@implementation @_cdecl("RLFileDescriptorDisableCallBacks")
+public func RLFileDescriptorDisableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
+    borrow(f, "RLFileDescriptorDisableCallBacks")?.disable(events(callBackTypes))
+}
+
+@inline(__always)
+private func events(_ callBackTypes: UInt) -> Events {
+    var events: Events = callBackTypes & 1 == 0 ? [] : .readable
+    if callBackTypes & 2 != 0 { events.insert(.writable) }
+    return events
+}
+
+@implementation @_cdecl("RLFileDescriptorInvalidate")
+public func RLFileDescriptorInvalidate(_ f: OpaquePointer?) {
+    guard let descriptor = borrow(f, "RLFileDescriptorInvalidate"), Registry.current != nil else { return }
+    descriptor.invalidate()
+}
+
+@implementation @_cdecl("RLFileDescriptorIsValid")
+public func RLFileDescriptorIsValid(_ f: OpaquePointer?) -> UInt8 {
+    guard let descriptor = borrow(f, "RLFileDescriptorIsValid") else { return 0 }
+    return descriptor.endpoint.state.isValid ? 1 : 0
+}
+
+@implementation @_cdecl("RLFileDescriptorCreateRunLoopSource")
+public func RLFileDescriptorCreateRunLoopSource(_ allocator: OpaquePointer?, _ f: OpaquePointer?, _ order: Int) -> OpaquePointer? {
+    guard let descriptor = borrow(f, "RLFileDescriptorCreateRunLoopSource"), let loop = Registry.current else { return nil }
+    return createdSource(descriptor.source(order: order, loop.home), descriptor.endpoint)
+}
+
+/// A source that was asked for, with errno if only memory was missing.
+func createdSource(_ source: SourcePointer?, _ endpoint: EndpointPointer) -> OpaquePointer? {
+    if source == nil && endpoint.state.isValid { systemError = ENOMEM }
+    return source?.handle
+}

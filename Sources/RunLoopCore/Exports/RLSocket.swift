@@ -1,0 +1,211 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// include/RunLoop/RLSocket.h
+
+public typealias SocketCallout =
+    @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
+
+@inline(__always)
+private func borrow(_ s: OpaquePointer?, _ function: StaticString) -> SocketPointer? { Handle.borrow(s, function, "s") }
+
+/// An address or data; nil, and a diagnostic, if it is none.
+private func borrowData(_ data: OpaquePointer?, _ function: StaticString, _ parameter: StaticString) -> DataPointer? {
+    Handle.borrow(data, function, parameter)
+}
+
+private func isNumber(_ timeout: Double, _ function: StaticString) -> Bool {
+    if timeout.isNaN { Misuse.report(function, "timeout", "not a number") }
+    return !timeout.isNaN
+}
+
+/// The client's context, unless it has a version that is not ours; nil with a diagnostic then.
+private func client(_ context: UnsafePointer<RLSocketContext>?, _ function: StaticString) -> ClientContext? {
+    guard let context else { return .empty }
+    guard context.pointee.version == 0 else {
+        Misuse.report(function, "context", "version must be 0")
+        return nil
+    }
+    let given = context.pointee
+    return ClientContext(info: given.info, retain: given.retain, release: given.release, copyDescription: given.copyDescription)
+}
+
+@implementation @_cdecl("RLSocketGetTypeID")
+public func RLSocketGetTypeID() -> UInt { Kind.socket.typeID }
+
+// MARK: creating
+
+@implementation @_cdecl("RLSocketCreate")
+public func RLSocketCreate(
+    _ allocator: OpaquePointer?, _ protocolFamily: Int32, _ socketType: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt,
+    _ callout: SocketCallout?, _ context: UnsafePointer<RLSocketContext>?
+) -> OpaquePointer? {
+    guard let client = client(context, "RLSocketCreate") else { return nil }
+    return create(protocolFamily, socketType, protocolNumber, callBackTypes, callout, client)?.handle
+}
+
+@implementation @_cdecl("RLSocketCreateWithNative")
+public func RLSocketCreateWithNative(
+    _ allocator: OpaquePointer?, _ sock: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
+    _ context: UnsafePointer<RLSocketContext>?
+) -> OpaquePointer? {
+    guard let client = client(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
+    return create(sock, callBackTypes, callout, client)?.handle
+}
+
+@implementation @_cdecl("RLSocketCreateWithSocketSignature")
+public func RLSocketCreateWithSocketSignature(
+    _ allocator: OpaquePointer?, _ signature: UnsafePointer<RLSocketSignature>?, _ callBackTypes: UInt, _ callout: SocketCallout?,
+    _ context: UnsafePointer<RLSocketContext>?
+) -> OpaquePointer? {
+    create(signature, "RLSocketCreateWithSocketSignature", callBackTypes, callout, context) { $0.setAddress($1) }
+}
+
+@implementation @_cdecl("RLSocketCreateConnectedToSocketSignature")
+public func RLSocketCreateConnectedToSocketSignature(
+    _ allocator: OpaquePointer?, _ signature: UnsafePointer<RLSocketSignature>?, _ callBackTypes: UInt, _ callout: SocketCallout?,
+    _ context: UnsafePointer<RLSocketContext>?, _ timeout: Double
+) -> OpaquePointer? {
+    guard isNumber(timeout, "RLSocketCreateConnectedToSocketSignature") else { return nil }
+    return create(signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context) {
+        $0.connect(to: $1, seconds: timeout)
+    }
+}
+
+/// CFSocket's defaults, which it has for PF_INET only.
+private func create(
+    _ family: Int32, _ type: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
+    _ client: ClientContext
+) -> SocketPointer? {
+    guard Registry.current != nil else { return nil }
+    let family = family <= 0 ? PF_INET : family
+    let type = type <= 0 && family == PF_INET ? Sockets.stream : type
+    let fd = Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber)
+    if fd < 0 { return nil }
+    guard let socket = create(fd, callBackTypes, callout, client) else {
+        EventDescriptor.close(fd)
+        return nil
+    }
+    return socket
+}
+
+/// The types are 4 bits; as flags at the beginning they are 8, of which connect and write are none.
+private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?, _ client: ClientContext) -> SocketPointer? {
+    let types = SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF))
+    let flags = UInt32(truncatingIfNeeded: callBackTypes & 0xFF & ~0xC) | SocketStorage.closesOnInvalidate
+    return SocketPointer.create(fd, types, flags: flags, callout, client)
+}
+
+private func create(
+    _ signature: UnsafePointer<RLSocketSignature>?, _ function: StaticString, _ callBackTypes: UInt, _ callout: SocketCallout?,
+    _ context: UnsafePointer<RLSocketContext>?, _ prepare: (SocketPointer, DataPointer) -> SocketPointer.Outcome
+) -> OpaquePointer? {
+    guard let signature = signature?.pointee else {
+        Misuse.report(function, "signature", expected: "a signature", got: nil)
+        return nil
+    }
+    guard let client = client(context, function), let address = borrowData(signature.address, function, "signature's address"),
+        let socket = create(signature.protocolFamily, signature.socketType, signature.protocol, callBackTypes, callout, client)
+    else { return nil }
+    if prepare(socket, address) == .success { return socket.handle }
+    preservingSystemError {
+        socket.invalidate()
+        socket.release()
+    }
+    return nil
+}
+
+// MARK: addresses, connecting, sending
+
+@implementation @_cdecl("RLSocketSetAddress")
+public func RLSocketSetAddress(_ s: OpaquePointer?, _ address: OpaquePointer?) -> Int {
+    guard let socket = borrow(s, "RLSocketSetAddress"), let address = borrowData(address, "RLSocketSetAddress", "address"),
+        Registry.current != nil
+    else { return SocketPointer.Outcome.error.rawValue }
+    return socket.setAddress(address).rawValue
+}
+
+@implementation @_cdecl("RLSocketConnectToAddress")
+public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePointer?, _ timeout: Double) -> Int {
+    guard let socket = borrow(s, "RLSocketConnectToAddress"),
+        let address = borrowData(address, "RLSocketConnectToAddress", "address"), isNumber(timeout, "RLSocketConnectToAddress"),
+        Registry.current != nil
+    else { return SocketPointer.Outcome.error.rawValue }
+    return socket.connect(to: address, seconds: timeout).rawValue
+}
+
+@implementation @_cdecl("RLSocketSendData")
+public func RLSocketSendData(_ s: OpaquePointer?, _ address: OpaquePointer?, _ data: OpaquePointer?, _ timeout: Double) -> Int {
+    let failure = SocketPointer.Outcome.error.rawValue
+    guard let socket = borrow(s, "RLSocketSendData"), let data = borrowData(data, "RLSocketSendData", "data"),
+        isNumber(timeout, "RLSocketSendData"), Registry.current != nil
+    else { return failure }
+    var receiver: DataPointer?
+    if address != nil {
+        guard let given = borrowData(address, "RLSocketSendData", "address") else { return failure }
+        receiver = given.pointee.count > 0 ? given : nil
+    }
+    return socket.send(data, to: receiver, seconds: timeout).rawValue
+}
+
+@implementation @_cdecl("RLSocketCopyAddress")
+public func RLSocketCopyAddress(_ s: OpaquePointer?) -> OpaquePointer? { borrow(s, "RLSocketCopyAddress")?.address?.handle }
+
+@implementation @_cdecl("RLSocketCopyPeerAddress")
+public func RLSocketCopyPeerAddress(_ s: OpaquePointer?) -> OpaquePointer? { borrow(s, "RLSocketCopyPeerAddress")?.peerAddress?.handle }
+
+// MARK: life and state
+
+@implementation @_cdecl("RLSocketInvalidate")
+public func RLSocketInvalidate(_ s: OpaquePointer?) {
+    guard let socket = borrow(s, "RLSocketInvalidate"), Registry.current != nil else { return }
+    socket.invalidate()
+}
+
+@implementation @_cdecl("RLSocketIsValid")
+public func RLSocketIsValid(_ s: OpaquePointer?) -> UInt8 {
+    guard let socket = borrow(s, "RLSocketIsValid") else { return 0 }
+    return socket.endpoint.state.isValid ? 1 : 0
+}
+
+@implementation @_cdecl("RLSocketGetContext")
+public func RLSocketGetContext(_ s: OpaquePointer?, _ context: UnsafeMutablePointer<RLSocketContext>?) {
+    guard let socket = borrow(s, "RLSocketGetContext") else { return }
+    guard let context else { return Misuse.report("RLSocketGetContext", "context", expected: "a context", got: nil) }
+    guard context.pointee.version == 0 else { return Misuse.report("RLSocketGetContext", "context", "version must be 0") }
+    let own = socket.endpoint.state.isValid ? socket.endpoint.pointee.context : .empty
+    context.pointee = RLSocketContext(
+        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+}
+
+@implementation @_cdecl("RLSocketGetNative")
+public func RLSocketGetNative(_ s: OpaquePointer?) -> Int32 {
+    if s == nil { return -1 }
+    return borrow(s, "RLSocketGetNative")?.endpoint.native ?? -1
+}
+
+@implementation @_cdecl("RLSocketCreateRunLoopSource")
+public func RLSocketCreateRunLoopSource(_ allocator: OpaquePointer?, _ s: OpaquePointer?, _ order: Int) -> OpaquePointer? {
+    guard let socket = borrow(s, "RLSocketCreateRunLoopSource"), let loop = Registry.current else { return nil }
+    return createdSource(socket.source(order: order, loop.home), socket.endpoint)
+}
+
+@implementation @_cdecl("RLSocketGetSocketFlags")
+public func RLSocketGetSocketFlags(_ s: OpaquePointer?) -> UInt { UInt(borrow(s, "RLSocketGetSocketFlags")?.flags ?? 0) }
+
+@implementation @_cdecl("RLSocketSetSocketFlags")
+public func RLSocketSetSocketFlags(_ s: OpaquePointer?, _ flags: UInt) {
+    borrow(s, "RLSocketSetSocketFlags")?.pointee.flags.store(UInt32(truncatingIfNeeded: flags & 0xFF), ordering: .relaxed)
+}
+
+@implementation @_cdecl("RLSocketDisableCallBacks")
+public func RLSocketDisableCallBacks(_ s: OpaquePointer?, _ callBackTypes: UInt) {
+    borrow(s, "RLSocketDisableCallBacks")?.disable(SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF)))
+}
+
+@implementation @_cdecl("RLSocketEnableCallBacks")
+public func RLSocketEnableCallBacks(_ s: OpaquePointer?, _ callBackTypes: UInt) {
+    guard let socket = borrow(s, "RLSocketEnableCallBacks"), Registry.current != nil else { return }
+    socket.enable(SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF)))
+}
