@@ -73,4 +73,15 @@
 #define CF_ENUM_DEPRECATED(_macIntro, _macDep, _iosIntro, _iosDep, ...)
 #endif
 
+/* Names of Apple's that this library declines: declared, so that the compiler can say why it refuses their use.
+ * A compiler without the attribute finds nothing to link: no library has the symbol. */
+#if defined(__has_attribute)
+#if __has_attribute(unavailable)
+#define __CF_DECLINED(_why) __attribute__((unavailable(_why)))
+#endif
+#endif
+#ifndef __CF_DECLINED
+#define __CF_DECLINED(_why)
+#endif
+
 #endif /* __COREFOUNDATION_CFAVAILABILITY__ */

@@ -91,6 +91,7 @@ typedef unsigned long CFHashCode;
 typedef signed long CFIndex;
 
 typedef const void *CFTypeRef;
+typedef CFTypeRef CFPropertyListRef;
 typedef const struct __CFString *CFStringRef;
 typedef const struct __CFAllocator *CFAllocatorRef;
 

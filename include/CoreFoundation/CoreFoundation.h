@@ -4,8 +4,9 @@
  *  These headers declare CF names for the functions of this library. A CF name is an assembler label on the RL symbol
  *  (`CFRunLoopRun` calls `RLRunLoopRun`), so the library exports no CF symbol and can live in one process with Apple's
  *  CoreFoundation. Constants, struct layouts and calling conventions are those of Apple's headers for Linux.
- *  What is here: all of CFRunLoop.h; the C-string part of CFString.h; immutable CFData and CFArray; absolute times;
- *  CFRetain and its kin. What the library does not have is not declared, so the compiler says so.
+ *  What is here: all of CFRunLoop.h and CFFileDescriptor.h; CFSocket.h without its name registry; the C-string part of
+ *  CFString.h; immutable CFData and CFArray; absolute times; CFRetain and its kin. What the library does not have is not
+ *  declared, or declared as unavailable, so the compiler says so.
  *  Behaviour, and the differences from Apple's, are documented in RunLoop/RLRunLoop.h and its neighbours under the name
  *  with RL in place of CF. Both sets of headers may be included in one file; the handles are the same objects, of
  *  different C types, so a cast is needed to pass one to the other.
@@ -41,7 +42,9 @@
 #include <CoreFoundation/CFBase.h>
 #include <CoreFoundation/CFData.h>
 #include <CoreFoundation/CFDate.h>
+#include <CoreFoundation/CFFileDescriptor.h>
 #include <CoreFoundation/CFRunLoop.h>
+#include <CoreFoundation/CFSocket.h>
 #include <CoreFoundation/CFString.h>
 
 #endif /* __COREFOUNDATION_COREFOUNDATION__ */
