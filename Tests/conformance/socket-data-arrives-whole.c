@@ -1,0 +1,19 @@
+/* Semantics 5: a data callback brings all bytes that are there, here 20 000, in one CFData; address is that of the
+ * peer. */
+#include "socket.h"
+
+static void test(void)
+{
+    static Sock s;
+    static char bytes[20000];
+    create_pair(&s, DATA);
+    memset(bytes, 'x', sizeof bytes);
+    require(write(s.far, bytes, sizeof bytes) == sizeof bytes);
+    add_to(&s, MODE);
+    step("20 000 bytes");
+    step("nothing more");
+    say(s.far, "abc");
+    step("three");
+}
+
+int main(void) { return on_thread(test); }

@@ -1,0 +1,24 @@
+/* Semantics 5: each datagram is a data callback of its own, an empty one too, which does not invalidate. */
+#include "socket.h"
+
+static void test(void)
+{
+    static Sock s;
+    make_pair(&s, SOCK_DGRAM);
+    create_on(&s, s.fd, DATA);
+    say(s.far, "abc");
+    say(s.far, "de");
+    require(send(s.far, "", 0, 0) == 0);
+    say(s.far, "f");
+    add_to(&s, MODE);
+    step("first");
+    step("second");
+    step("third");
+    step("fourth");
+    step("none");
+    check("valid", CFSocketIsValid(s.socket));
+    say(s.far, "ghij");
+    step("one more");
+}
+
+int main(void) { return on_thread(test); }

@@ -1,0 +1,29 @@
+/* Semantics 5: inside the context's release function the socket is invalid and its descriptor closed already. */
+#include "socket.h"
+
+static void look(const void *info)
+{
+    const Sock *s = info;
+    check("valid", CFSocketIsValid(s->socket));
+    check("open", is_open(s->fd));
+    note("native %d", CFSocketGetNative(s->socket));
+}
+
+static void test(void)
+{
+    static Sock s;
+    CFSocketContext context = {.info = &s, .release = look};
+    make_pair(&s, SOCK_STREAM);
+    s.socket = CFSocketCreateWithNative(NULL, s.fd, READ, sock_called, &context);
+    add_to(&s, MODE);
+    CFSocketInvalidate(s.socket);
+    show("release");
+    check("valid", CFRunLoopSourceIsValid(s.source));
+    show("source");
+    CFSocketInvalidate(s.socket);
+    CFRelease(s.source);
+    CFRelease(s.socket);
+    show("no second release");
+}
+
+int main(void) { return on_thread(test); }

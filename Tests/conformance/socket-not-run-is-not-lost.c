@@ -1,0 +1,18 @@
+/* Semantics 5: what happens while no run serves the socket's mode is reported by the first run that does. */
+#include "socket.h"
+
+static void test(void)
+{
+    static Sock s = {.takes = 9};
+    create_pair(&s, READ | WRITE);
+    add_to(&s, OTHER);
+    say(s.far, "abc");
+    step("default");
+    Item timer = {.name = "T"};
+    add_timer(&timer, 0, 0);
+    run("default, awake", MODE, SOON, false);
+    step_in(OTHER, "other");
+    step_in(OTHER, "once");
+}
+
+int main(void) { return on_thread(test); }

@@ -1,0 +1,21 @@
+/* Semantics 5: readable and writable at once: the read callback comes first, the write callback in the same pass. */
+#include "socket.h"
+
+static void test(void)
+{
+    static Sock s;
+    create_pair(&s, READ | WRITE);
+    say(s.far, "abc");
+    add_to(&s, MODE);
+    step("both");
+    s.takes = 3;
+    step("bytes are left");
+    step("none is left");
+    CFSocketEnableCallBacks(s.socket, WRITE);
+    step("write enabled");
+    say(s.far, "d");
+    CFSocketEnableCallBacks(s.socket, WRITE);
+    step("both");
+}
+
+int main(void) { return on_thread(test); }
