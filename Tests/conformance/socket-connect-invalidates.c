@@ -1,5 +1,5 @@
-/* Semantics 5: a connect callback that invalidates the socket takes the read and write callbacks of the pass with it.
- * */
+/* Semantics 5: a connect callback that invalidates the socket takes the read and write callbacks of the pass with
+ * it. */
 #include "socket.h"
 
 static void invalidate(Sock *sock, CFSocketCallBackType type)

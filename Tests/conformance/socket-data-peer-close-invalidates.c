@@ -1,5 +1,5 @@
-/* Semantics 5: when the peer closes, what it sent is delivered, then data of length 0; after that callback the socket
- * is invalid. */
+/* Semantics 5: when the peer closes, what it sent is delivered, then data of length 0; after that callback the
+ * socket is invalid. */
 #include "socket.h"
 
 static void look(Sock *sock, CFSocketCallBackType type)

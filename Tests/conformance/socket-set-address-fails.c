@@ -1,5 +1,5 @@
-/* Semantics 5: SetAddress gives kCFSocketError for no address, an empty one, one in use, a second one, and an invalid
- * socket. */
+/* Semantics 5: SetAddress gives kCFSocketError for no address, an empty one, one in use, a second one, and an
+ * invalid socket. */
 #include "socket.h"
 
 static void test(void)

@@ -28,11 +28,11 @@ LIBRARY = BUILD / "lib" / "librunloop.so"
 OUTPUT = BUILD / "conformance"
 RUN_LIMIT = 30  # seconds; the longest deadline in a program is 10
 COMPILE_LIMIT = 120
-FEWEST_PROGRAMS = 75
+FEWEST_PROGRAMS = 180
 
 PROGRAMS = sorted(HERE.glob("*.c"))
 DIFFERENCES = sorted((HERE / "differences").glob("*.c"))
-PREFIXES = ("run", "source", "observer", "timer", "perform", "port", "thread", "value")
+PREFIXES = ("run", "source", "observer", "timer", "perform", "port", "socket", "thread", "value")
 FLAGS = ["-g", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-Wall", "-Wextra", "-Werror",
          "-Wno-missing-field-initializers"]
 
@@ -63,7 +63,7 @@ def command_and_inputs(program, variant):
     usr = toolchain()
     runtime = usr / "lib/swift/linux"
     clang = str(usr / "bin/clang")
-    inputs = [program, HERE / "trace.h", Path(__file__)]
+    inputs = [program, *HERE.glob("*.h"), Path(__file__)]
     if variant == "cf":
         inputs.append(runtime / "libFoundation.so")
         return [clang, "-fblocks", *FLAGS, "-isystem", usr / "lib/swift", program, f"-L{runtime}", "-lFoundation",
@@ -169,5 +169,5 @@ def test_there_are_enough_programs():
 def test_program_is_short_and_says_what_it_shows(program):
     lines = program.read_text().splitlines()
     assert len(lines) <= 80
-    assert re.match(r"/\* (Semantics [12348]|Values|Difference \d+): ", purpose(program))
+    assert re.match(r"/\* (Semantics [123458]|Values|Difference \d+): ", purpose(program))
     assert not re.search(r"\bk?RL[A-Z][a-z]", "\n".join(lines)), "CF names only"

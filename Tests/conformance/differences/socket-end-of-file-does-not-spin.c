@@ -1,0 +1,21 @@
+/* Difference 9: at the end of the stream the read callback comes once more, and then not by its flag alone, but
+ * when it is enabled (CF: in every pass). */
+#include "../socket.h"
+
+static void test(void)
+{
+    static Sock s = {.takes = 9};
+    add_pair(&s, READ);
+    say(s.far, "abc");
+    close(s.far);
+    step("bytes");
+    step("end");
+    step("after the end");
+    CFSocketEnableCallBacks(s.socket, READ);
+    step("enabled");
+    step("after the end");
+    check("valid", CFSocketIsValid(s.socket));
+    show("socket");
+}
+
+int main(void) { return on_thread(test); }

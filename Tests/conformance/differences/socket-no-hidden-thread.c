@@ -1,0 +1,24 @@
+/* Difference 7: sockets are watched by the loop that has their source (CF: by a thread of its own, which the first
+ * CFSocket of a process starts). */
+#include "../socket.h"
+
+#include <dirent.h>
+
+static int count_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+int main(void)
+{
+    static Sock s;
+    add_pair(&s, READ);
+    check("only this one", count_threads() == 1);
+    show("threads");
+    return 0;
+}
