@@ -18,12 +18,12 @@ static void test(void)
     CFSocketRef first = CFSocketCreateWithNative(NULL, s.fd, READ, sock_called, &context);
     CFRelease(first);
     note("retained %d", retained);
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     CFSocketRef again = CFSocketCreateWithNative(NULL, s.fd, READ, sock_called, NULL);
     check("same", again == first);
     CFSocketInvalidate(again);
     note("retained %d", retained);
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     show("socket");
 }
 

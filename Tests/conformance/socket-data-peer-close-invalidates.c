@@ -19,7 +19,7 @@ static void test(void)
     step("end");
     check("valid", CFSocketIsValid(s.socket));
     check("source valid", CFRunLoopSourceIsValid(s.source));
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     note("native %d", CFSocketGetNative(s.socket));
     show("after");
     run("empty", MODE, 0, false);

@@ -14,7 +14,7 @@ static void test(void)
     add_to(&s, MODE);
     step("reset");
     check("valid", CFSocketIsValid(s.socket));
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     show("after");
 }
 

@@ -9,7 +9,7 @@ static void test(void)
     add_to(&s, OTHER);
     CFSocketInvalidate(s.socket);
     check("valid", CFSocketIsValid(s.socket));
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     note("native %d", CFSocketGetNative(s.socket));
     check("source valid", CFRunLoopSourceIsValid(s.source));
     check("in mode", CFRunLoopContainsSource(HERE, s.source, MODE));

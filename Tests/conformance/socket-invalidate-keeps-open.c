@@ -8,7 +8,7 @@ static void test(void)
     CFSocketSetSocketFlags(s.socket, CFSocketGetSocketFlags(s.socket) & ~(CFOptionFlags)CLOSES);
     CFSocketInvalidate(s.socket);
     check("valid", CFSocketIsValid(s.socket));
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     note("native %d", CFSocketGetNative(s.socket));
     say(s.far, "abc");
     take(s.fd, 9);

@@ -5,7 +5,7 @@ static void look(const void *info)
 {
     const Sock *s = info;
     check("valid", CFSocketIsValid(s->socket));
-    check("open", is_open(s->fd));
+    check("open", is_open(s));
     note("native %d", CFSocketGetNative(s->socket));
 }
 

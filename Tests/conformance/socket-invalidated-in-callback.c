@@ -18,7 +18,7 @@ static void test(void)
         settle();
         run(i ? "returning" : "going on", MODE, AGES, i);
         check("valid", CFSocketIsValid(s.socket));
-        check("open", is_open(s.fd));
+        check("open", is_open(&s));
         show("after");
     }
 }

@@ -18,7 +18,7 @@ static void test(void)
     pthread_join(start_thread(first_thread), NULL);
     check("valid", CFSocketIsValid(s.socket));
     check("source valid", CFRunLoopSourceIsValid(s.source));
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     show("after its thread");
     say(s.far, "abc");
     add_to(&s, MODE);

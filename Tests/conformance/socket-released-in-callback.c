@@ -7,7 +7,7 @@ static void dispose(Sock *sock, CFSocketCallBackType type)
     CFSocketInvalidate(sock->socket);
     CFRelease(sock->source);
     CFRelease(sock->socket);
-    check("open", is_open(sock->fd));
+    check("open", is_open(sock));
 }
 
 static void test(void)

@@ -9,7 +9,7 @@ static void test(void)
     step("bytes");
     CFRunLoopSourceInvalidate(s.source);
     check("socket valid", CFSocketIsValid(s.socket));
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     say(s.far, "abc");
     step("source invalid");
     CFRunLoopSourceRef fresh = CFSocketCreateRunLoopSource(NULL, s.socket, 3);

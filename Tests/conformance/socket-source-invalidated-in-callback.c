@@ -17,7 +17,7 @@ static void test(void)
     step("invalidates its source");
     step("no source");
     check("valid", CFSocketIsValid(s.socket));
-    check("open", is_open(s.fd));
+    check("open", is_open(&s));
     CFRelease(s.source);
     s.source = NULL;
     s.action = NULL;

@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #define READ kCFSocketReadCallBack
@@ -33,6 +34,7 @@ struct Sock {
     CFSocketRef socket;
     CFRunLoopSourceRef source;
     int fd;       /* its descriptor */
+    ino_t inode;  /* which file that is */
     int far;      /* the other end, without a CFSocket */
     int accepted; /* the last descriptor of an accept callback */
     size_t takes; /* a read callback reads so many bytes: who reads at another time reads behind CF's back */
@@ -73,7 +75,14 @@ static inline void take(int fd, size_t size)
         note("took %zd", got);
 }
 
-static inline int is_open(int fd) { return fcntl(fd, F_GETFD) != -1; }
+static inline ino_t inode_of(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 ? status.st_ino : 0;
+}
+
+/** Says whether the descriptor is open, and not another one of the same number: CF's own threads open some. */
+static inline int is_open(const Sock *sock) { return inode_of(sock->fd) == sock->inode; }
 
 /** Waits until the kernel says so: data to 127.0.0.1 is not there when send() returns. */
 static inline void await(int fd, short events)
@@ -137,6 +146,7 @@ static inline CFSocketRef create_on(Sock *sock, int fd, CFOptionFlags types)
 {
     CFSocketContext context = {.info = sock};
     sock->fd = fd;
+    sock->inode = inode_of(fd);
     return sock->socket = CFSocketCreateWithNative(NULL, fd, types, sock_called, &context);
 }
 
@@ -146,6 +156,7 @@ static inline void make_pair(Sock *sock, int type)
     require(socketpair(AF_UNIX, type, 0, ends) == 0);
     sock->fd = ends[0];
     sock->far = ends[1];
+    sock->inode = inode_of(sock->fd);
 }
 
 /** A CFSocket on one end of a pair of stream sockets, in no loop. */
@@ -178,11 +189,17 @@ static inline void settled(CFSocketRef socket, CFSocketCallBackType type, CFData
     (void)socket, (void)type, (void)address, (void)data, (void)info;
 }
 
-/** Returns when CoreFoundation's thread has seen everything that is ready: it sees a new socket after the older ones. */
+/** Returns when CoreFoundation's thread has seen everything that is ready: it sees a new socket after the older ones.
+ * The new one has a descriptor number that was not used before: a select() that began earlier may hold the old ones. */
 static inline void settle(void)
 {
+    static atomic_int turn;
     Sock probe = {0};
     make_pair(&probe, SOCK_STREAM);
+    int fd = fcntl(probe.fd, F_DUPFD_CLOEXEC, 500 + atomic_fetch_add(&turn, 1) % 500);
+    require(fd >= 0);
+    close(probe.fd);
+    probe.fd = fd;
     say(probe.far, "x");
     CFSocketRef socket = CFSocketCreateWithNative(NULL, probe.fd, READ, settled, NULL);
     CFSocketSetSocketFlags(socket, CLOSES);
