@@ -150,7 +150,7 @@ apple_only = pytest.mark.skipif(apple_include() is None, reason="Apple's CoreFou
 BRIDGE = "CoreFoundation/CoreFoundation.h"
 
 #: Where Apple's declaration spells a type in another way than ours; both spellings are compared by `facts`.
-RESPELLED = [("uint8_t", "UInt8"), ("RLBoolean", "Boolean")]
+RESPELLED = [("uint8_t", "UInt8"), ("int32_t", "SInt32"), ("RLBoolean", "Boolean")]
 #: Functions that differ on purpose, with the type that they have here.
 OURS = {"CFStringCompare": "CFComparisonResult (CFStringRef, CFStringRef, CFOptionFlags)"}
 
@@ -160,6 +160,11 @@ def in_cf_names(text):
     for ours, theirs in RESPELLED:
         text = re.sub(rf"\b{ours}\b", theirs, text)
     return re.sub(r"\b(k?)RL(?=[A-Z])", r"\1CF", text)
+
+
+def is_declined(node):
+    """A name of Apple's that is declared only so that the compiler can refuse it."""
+    return bool(children(node, "UnavailableAttr"))
 
 
 def functions(nodes):
@@ -254,20 +259,55 @@ def test_every_cf_name_is_a_label_on_the_rl_name():
                "__CFRunLoopPerformFunctionWithRelease": "RLRunLoopPerformFunctionWithRelease"}
     for node in of_kind(declarations(BRIDGE), "FunctionDecl", "VarDecl"):
         name = node["name"]
-        if node.get("storageClass") == "static" or name.startswith("_Block_"):
+        if node.get("storageClass") == "static" or name.startswith("_Block_") or is_declined(node):
             continue
         expected = special.get(name, re.sub(r"^(k?)CF", r"\1RL", name))
         assert node["mangledName"] == expected
         assert expected in here, f"{name} has no {expected} in RunLoop/"
 
 
-def test_all_of_cfrunloop_is_there():
-    """Everything public that Apple's CFRunLoop.h declares, CFRunLoopSourceIsSignalled of CFPriv.h, and the mapping back."""
-    if apple_include() is None:
-        pytest.skip("Apple's CoreFoundation headers are not installed")
-    theirs = {node["name"] for node in declarations("CoreFoundation/CFRunLoop.h", apple_include())
-              if node.get("name", "").startswith(("CFRunLoop", "kCFRunLoop"))}
-    ours = {node["name"] for node in declarations("CoreFoundation/CFRunLoop.h") if node.get("name")}
-    assert theirs - ours == set()
+@apple_only
+@pytest.mark.parametrize("header, prefix", [("CFRunLoop", "CFRunLoop"), ("CFSocket", "CFSocket")])
+def test_all_of_apples_header_is_there(header, prefix):
+    """Everything public that Apple's header declares, and its name in RunLoop/, but for what is declined."""
+    path = f"CoreFoundation/{header}.h"
+    theirs = {node["name"] for node in declarations(path, apple_include())
+              if node.get("name", "").startswith((prefix, f"k{prefix}"))}
+    ours = [node for node in declarations(path) if node.get("name")]
+    assert theirs - {node["name"] for node in ours} == set()
+    declined = {node["name"] for node in ours if is_declined(node)}
     names = {in_cf_names(node["name"]) for node in declarations("RunLoop/RunLoop.h") if node.get("name")}
-    assert {name for name in theirs if not name.startswith("__")} - names == set()
+    assert {name for name in theirs - declined if not name.startswith("__")} - names == set()
+
+
+#: Names of Apple's that the headers decline, each in an expression that uses it.
+DECLINED = {
+    "CFSocketCopyRegisteredSocketSignature": "CFSocketCopyRegisteredSocketSignature(0, 0, 0, 0, 0)",
+    "CFSocketCopyRegisteredValue": "CFSocketCopyRegisteredValue(0, 0, 0, 0, 0)",
+    "CFSocketGetDefaultNameRegistryPortNumber": "CFSocketGetDefaultNameRegistryPortNumber()",
+    "CFSocketRegisterSocketSignature": "CFSocketRegisterSocketSignature(0, 0, 0, 0)",
+    "CFSocketRegisterValue": "CFSocketRegisterValue(0, 0, 0, 0)",
+    "CFSocketSetDefaultNameRegistryPortNumber": "CFSocketSetDefaultNameRegistryPortNumber(2454)",
+    "CFSocketUnregister": "CFSocketUnregister(0, 0, 0)",
+    "kCFSocketCommandKey": "kCFSocketCommandKey",
+    "kCFSocketErrorKey": "kCFSocketErrorKey",
+    "kCFSocketNameKey": "kCFSocketNameKey",
+    "kCFSocketRegisterCommand": "kCFSocketRegisterCommand",
+    "kCFSocketResultKey": "kCFSocketResultKey",
+    "kCFSocketRetrieveCommand": "kCFSocketRetrieveCommand",
+    "kCFSocketValueKey": "kCFSocketValueKey",
+}
+
+
+def test_declined_names_are_listed():
+    assert {node["name"] for node in declarations(BRIDGE) if is_declined(node)} == set(DECLINED)
+
+
+@pytest.mark.parametrize("compiler", [shutil.which("gcc"), clang()], ids=["gcc", "clang"])
+@pytest.mark.parametrize("name", DECLINED)
+def test_use_of_a_declined_name_is_an_error_that_says_why(compiler, name):
+    source = f"#include <{BRIDGE}>\nvoid use(void) {{ (void){DECLINED[name]}; }}\n"
+    result = subprocess.run([compiler, "-x", "c", "-std=c11", f"-I{INCLUDE}", "-fsyntax-only", "-"], input=source,
+                            capture_output=True, text=True)
+    assert result.returncode != 0
+    assert re.search(rf"{name}\W+ is unavailable: .*name registry", result.stderr), result.stderr
