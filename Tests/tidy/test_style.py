@@ -14,7 +14,6 @@ FUNCTION = 70
 SMALL_IS_RIGHT = {"Base", "Platform", "Object", "Value", "Exports"}
 #: Others below the smallest size, and why they stand alone.
 SMALL = {
-    "Item/Callouts.swift": "the only calls of clients' functions",
     "Item/ModeSet.swift": "what sources, timers and observers share",
     "Item/Observer.swift": "one noun, one file",
     "Poller/Events.swift": "epoll's bits, for the poller and those above it",

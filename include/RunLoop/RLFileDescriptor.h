@@ -1,5 +1,6 @@
 /** @file RLFileDescriptor.h
- *  Descriptor objects: a function is called when a file descriptor can be read or written, once each time it is asked for.
+ *  Descriptor objects: a function is called when a file descriptor can be read or written, once each time it is asked
+ *  for.
  *
  *  Create one for a descriptor, make its run loop source, add that to a loop, and enable the callbacks that you want:
  *
@@ -11,21 +12,21 @@
  *
  *  Every callback is one-shot: what has fired is disabled before the function is called, and comes again after it has
  *  been enabled again, in the function or later. Readiness is looked at when it is enabled: bytes that were left unread
- *  call back at once. If the descriptor can be read and written, and both are enabled, there is one call with both bits.
- *  Nothing is called until the callback is enabled and the source is in a mode that runs, in whichever order that comes
- *  about.
+ *  call back at once. If the descriptor can be read and written, and both are enabled, there is one call with both
+ *  bits. Nothing is called until the callback is enabled and the source is in a mode that runs, in whichever order
+ *  that comes about.
  *
- *  Any descriptor will do: pipes, sockets, terminals, eventfds, timerfds, signalfds, pidfds, inotify, epoll descriptors.
- *  Regular files and /dev/null are always ready. An end of file and an error count as readable, an error as writable,
- *  too. The library never reads or writes the descriptor. Make it non-blocking.
+ *  Any descriptor will do: pipes, sockets, terminals, eventfds, timerfds, signalfds, pidfds, inotify, epoll
+ *  descriptors. Regular files and /dev/null are always ready. An end of file and an error count as readable, an error
+ *  as writable, too. The library never reads or writes the descriptor. Make it non-blocking.
  *
  *  Several objects may have the same descriptor, and a source of version 1 with them: each is called.
  *
  *  The end
  *  -------
- *  Invalidate, then release: invalidation takes the source out of all loops, closes the descriptor if Create was told so
- *  (closeOnInvalidate), and releases info. The object and its source keep each other alive until then. A descriptor that
- *  is not closed by the object must stay open until it is invalidated; one that was closed before is reported once
+ *  Invalidate, then release: invalidation takes the source out of all loops, closes the descriptor if Create was told
+ *  so (closeOnInvalidate), and releases info. The object and its source keep each other alive until then. A descriptor
+ *  that is not closed by the object must stay open until it is invalidated; one that was closed before is reported once
  *  (RLBase.h, "Mistakes and failures") when that is found out, and never calls back.
  *
  *  This is CFFileDescriptor, which CoreFoundation has on Macs only. */
@@ -52,16 +53,17 @@ enum {
  *  @param info           the context's. */
 typedef void (*RLFileDescriptorCallBack)(RLFileDescriptorRef f, RLOptionFlags callBackTypes, void *info);
 
-/** What is handed to the function. Every pointer may be NULL. */
+/** What is handed to the function. Every pointer may be NULL. The layout is CFFileDescriptorContext's, whose functions
+ *  take `void *`. */
 typedef struct RLFileDescriptorContext {
     RLIndex version; /**< 0. */
     void *info;      /**< Handed to the function. */
     /** Called once, in Create; what it returns is the object's info. NULL: info itself, not retained. */
-    void *(*retain)(void *info);
+    const void *(*retain)(const void *info);
     /** Called once, by RLFileDescriptorInvalidate(). */
-    void (*release)(void *info);
+    void (*release)(const void *info);
     /** Describes info for RLCopyDescription(); the library releases the result. */
-    RLStringRef (*copyDescription)(void *info);
+    RLStringRef (*copyDescription)(const void *info);
 } RLFileDescriptorContext;
 
 /** Tells the kind of descriptor objects, to compare with RLGetTypeID().
@@ -105,13 +107,13 @@ RL_EXPORT void RLFileDescriptorGetContext(RLFileDescriptorRef f, RLFileDescripto
 
 /** Asks to be called, once for each bit. What is ready already calls back in the next pass of the loop.
  *  @param f              the descriptor object.
- *  @param callBackTypes  bits of kRLFileDescriptorReadCallBack and kRLFileDescriptorWriteCallBack; those that are enabled
- *                        already stay so.
+ *  @param callBackTypes  bits of kRLFileDescriptorReadCallBack and kRLFileDescriptorWriteCallBack; those that are
+ *                        enabled already stay so.
  *  Ownership: none.  Thread: any; a loop that sleeps is woken if it has to look at something new.
  *  Re-entrancy: allowed in callbacks.
  *  Errors: a wrong handle is reported; on an invalid object it does nothing.
- *  Cost: one atomic change. One epoll_ctl of the loop before it waits next, if it did not watch for this before: none for
- *  who enables again in the callback.  Since: 0.1.  Example: examples/pidfd.c */
+ *  Cost: one atomic change. One epoll_ctl of the loop before it waits next, if it did not watch for this before: none
+ *  for who enables again in the callback.  Since: 0.1.  Example: examples/pidfd.c */
 RL_EXPORT void RLFileDescriptorEnableCallBacks(RLFileDescriptorRef f, RLOptionFlags callBackTypes);
 
 /** Takes back what was enabled and has not fired.
@@ -126,8 +128,8 @@ RL_EXPORT void RLFileDescriptorDisableCallBacks(RLFileDescriptorRef f, RLOptionF
 
 /** Ends it: no more callbacks, the source is invalidated, the descriptor closed if Create was told so, info released.
  *  @param f  the descriptor object; may be invalid already.
- *  Ownership: the reference stays the caller's.  Thread: any. While another thread is in the callback, that thread closes
- *  the descriptor and releases info when the callback returns.
+ *  Ownership: the reference stays the caller's.  Thread: any. While another thread is in the callback, that thread
+ *  closes the descriptor and releases info when the callback returns.
  *  Re-entrancy: allowed in callbacks, the object's own too; calls context.release.
  *  Errors: a wrong handle is reported.
  *  Cost: at most one epoll_ctl for each loop, and one close.  Since: 0.1.  Example: examples/pidfd.c */
@@ -136,7 +138,8 @@ RL_EXPORT void RLFileDescriptorInvalidate(RLFileDescriptorRef f);
 /** Tells whether it was not invalidated yet.
  *  @param f  the descriptor object.
  *  @return true until RLFileDescriptorInvalidate().
- *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: a wrong handle is reported and gives false.
+ *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: a wrong handle is reported and gives
+ *  false.
  *  Cost: O(1), one load.  Since: 0.1.  Example: examples/inotify.c */
 RL_EXPORT RLBoolean RLFileDescriptorIsValid(RLFileDescriptorRef f);
 
@@ -144,7 +147,8 @@ RL_EXPORT RLBoolean RLFileDescriptorIsValid(RLFileDescriptorRef f);
  *  @param allocator  NULL.
  *  @param f          the descriptor object.
  *  @param order      of the source, if this call makes it: among several ready descriptors the lowest comes first.
- *  @return the source; the same each time, unless it was invalidated on its own, and then a new one. NULL if f is invalid.
+ *  @return the source; the same each time, unless it was invalidated on its own, and then a new one. NULL if f is
+ *  invalid.
  *  Ownership: Create rule; the source retains f, and f the source until it is invalidated.  Thread: any.
  *  Re-entrancy: allowed in callbacks.
  *  Errors: NULL with errno ENOMEM; a wrong handle is reported and gives NULL.

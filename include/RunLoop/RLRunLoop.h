@@ -62,11 +62,16 @@
  *   4. Tolerances work: see RLRunLoopTimer.h. CF ignores them and reads 0.
  *   5. fork() is fine. In CF the child hangs.
  *   6. Out of descriptors or memory is a return value with errno. CF aborts.
- *   7. There is no hidden thread. CF starts one for every timed run.
+ *   7. There is no hidden thread. CF starts one for every timed run, and one behind all sockets, which reads and
+ *      accepts ahead.
  *   8. WakeUp, Stop and Signal are async-signal-safe. In CF they take locks and may deadlock in a signal handler.
+ *   9. A socket tells the end of its stream once. CF calls back in every pass. RLSocket.h has this and 12 to 14.
  *  10. Signalled sources of the same order are performed as they came into the loop. CF: as they were signalled.
  *  11. A wake-up that a nested run has used up is given on to the outer run, which passes once more. In CF the outer
- *      run sleeps on. */
+ *      run sleeps on.
+ *  12. Sending on a socket never raises SIGPIPE, and sends all or fails. CF may end the process, or send a part.
+ *  13. A socket's connect callback waits for the connection. CF makes it at once if the source was added before.
+ *  14. A socket callback that is disabled while it runs stays disabled. CF accepts on. */
 #ifndef RUNLOOP_RLRUNLOOP_H
 #define RUNLOOP_RLRUNLOOP_H
 #include <RunLoop/RLArray.h>

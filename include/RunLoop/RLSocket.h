@@ -1,51 +1,54 @@
 /** @file RLSocket.h
  *  Sockets on a run loop: data, clients, connections and room to write become calls of a function.
  *
- *  A socket object has a native socket, the types of callbacks that were asked for when it was created, and a run loop source
- *  that delivers them on the loop's thread. There is no other thread behind it.
+ *  A socket object has a native socket, the types of callbacks that were asked for when it was created, and a run loop
+ *  source that delivers them on the loop's thread. There is no other thread behind it.
  *
  *  Types
  *  -----
  *  Read, accept and data exclude each other; connect and write may be added to each.
- *  - Read: there is something to read, or a client to accept. Nothing is read for you. Level-triggered: it comes again in
- *    every pass while bytes are left.
+ *  - Read: there is something to read, or a client to accept. Nothing is read for you. Level-triggered: it comes again
+ *    in every pass while bytes are left.
  *  - Accept: a client was accepted; data points to its native handle, which is blocking, close-on-exec, and yours.
  *  - Data: a chunk of a stream (up to 32 KB), or one message (up to 64 KB), was read; data is an RLDataRef. One of
- *    length 0 is the end of the stream, or an error; after it the socket invalidates itself. A connection that has no end
- *    (datagrams) does not.
+ *    length 0 is the end of the stream, or an error; after it the socket invalidates itself. A connection that has no
+ *    end (datagrams) does not.
  *  - Connect: the connection stands (data NULL) or has failed (data points to an int32_t with errno). Once per socket,
  *    also for one that was connected when the source was added.
  *  - Write: there is room to write.
  *  If several are due they come in this order: connect; then read, accept or data; then write. The address is the
- *  sender's (data) or the client's (accept), as RLData with a struct sockaddr, perhaps of length 0; NULL for the others. Address and
- *  data are valid during the call: retain or copy what you keep.
+ *  sender's (data) or the client's (accept), as RLData with a struct sockaddr, perhaps of length 0; NULL for the
+ *  others. Address and data are valid during the call: retain or copy what you keep.
  *
  *  Enabling
  *  --------
- *  Adding the source to its first mode enables all types. Read, accept and data are enabled again after each call, write and
- *  connect are not: that is what the flags say (RLSocketSetSocketFlags()). RLSocketEnableCallBacks() and
- *  RLSocketDisableCallBacks() do it by hand, and nothing while the source is in no mode. A callback is disabled while it runs, so a nested run does
- *  not call it again, unless it is enabled in it.
+ *  Adding the source to its first mode enables all types. Read, accept and data are enabled again after each call,
+ *  write and connect are not: that is what the flags say (RLSocketSetSocketFlags()). RLSocketEnableCallBacks() and
+ *  RLSocketDisableCallBacks() do it by hand, and nothing while the source is in no mode. A callback is disabled while
+ *  it runs, so a nested run does not call it again, unless it is enabled in it.
  *
- *  At the end of a stream the read callback comes once with nothing to read, and once more each time it is enabled; its flag does not enable it
- *  any more. A write callback whose connection is broken comes, and the write fails.
+ *  At the end of a stream the read callback comes once with nothing to read, and once more each time it is enabled;
+ *  its flag does not enable it any more. A write callback whose connection is broken comes, and the write fails.
  *
- *  When the process has no descriptors left for a client, the client waits in the kernel's queue, and accepting is tried again every
- *  50 ms. Nothing is lost, and the loop does not spin.
+ *  When the process has no descriptors left for a client, the client waits in the kernel's queue, and accepting is
+ *  tried again every 50 ms. Nothing is lost, and the loop does not spin.
  *
  *  Life
  *  ----
- *  A socket lives until it is invalidated and released, its source in a loop or not: releasing alone does not close it. Until then
- *  RLSocketCreateWithNative() for the same descriptor gives the same socket. Invalidation closes the native socket
- *  (unless the flag kRLSocketCloseOnInvalidate is cleared) and releases info. Invalidate before you close the native socket
- *  yourself.
+ *  A socket lives until it is invalidated and released, its source in a loop or not: releasing alone does not close
+ *  it. Until then RLSocketCreateWithNative() for the same descriptor gives the same socket. Invalidation closes the
+ *  native socket (unless the flag kRLSocketCloseOnInvalidate is cleared) and releases info. Invalidate before you
+ *  close the native socket yourself.
  *
  *  Deliberate differences from CFSocket on Linux (the list in RLRunLoop.h has them all)
  *  -----------------------------------------------------------------------------------
- *  7. No thread: callbacks come when the loop finds the socket ready, right after it wakes; nothing is read or accepted ahead.
+ *  7. No thread: callbacks come when the loop finds the socket ready, right after it wakes; nothing is read or
+ *     accepted ahead.
  *  9. The end of a stream is told once, instead of again and again.
- *  12. Sending never raises SIGPIPE, and is all or nothing: CF takes a part for the whole. Close-on-exec is set on sockets made here.
- *  13. Connect waits for the connection if the source was added before; CF calls at once. After RLSocketConnectToAddress() the socket blocks again if it did before.
+ *  12. Sending never raises SIGPIPE, and is all or nothing: CF takes a part for the whole. Close-on-exec is set on
+ *      sockets made here.
+ *  13. Connect waits for the connection if the source was added before; CF calls at once. After
+ *      RLSocketConnectToAddress() the socket blocks again if it did before.
  *  14. What is disabled in its own callback stays so, accept too.
  *
  *  CFSocket's name registry (RegisterValue and its relatives) is not here: it asks a server that no system runs. */
@@ -104,7 +107,8 @@ enum {
  *  @param s        the socket.
  *  @param type     one type: several that are due are several calls.
  *  @param address  accept and data: the other side's address. NULL otherwise.
- *  @param data     accept: const RLSocketNativeHandle *. Data: RLDataRef. Connect: NULL, or const int32_t * with errno. NULL otherwise.
+ *  @param data     accept: const RLSocketNativeHandle *. Data: RLDataRef. Connect: NULL, or const int32_t * with
+ *                  errno. NULL otherwise.
  *  @param info     the context's. */
 typedef void (*RLSocketCallBack)(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data,
                                  void *info);
@@ -113,7 +117,8 @@ typedef void (*RLSocketCallBack)(RLSocketRef s, RLSocketCallBackType type, RLDat
 typedef struct RLSocketContext {
     RLIndex version; /**< 0. */
     void *info;      /**< Handed to the function. */
-    /** Called in Create, and before each delivery; what it returns in Create is the socket's info. NULL: info itself, not retained. */
+    /** Called in Create, and before each delivery; what it returns in Create is the socket's info. NULL: info itself,
+     *  not retained. */
     const void *(*retain)(const void *info);
     /** Called by RLSocketInvalidate(), and after each delivery if there is a retain. */
     void (*release)(const void *info);
@@ -207,8 +212,8 @@ RL_EXPORT RLSocketError RLSocketSetAddress(RLSocketRef s, RLDataRef address);
  *  @param address  a struct sockaddr.
  *  @param timeout  seconds. Negative: goes on in the background, and the connect callback tells how it went, if it was
  *                  asked for. 0: as long as it takes.
- *  @return kRLSocketSuccess when it is connected (negative: when that has begun), kRLSocketTimeout, or kRLSocketError with
- *  errno.
+ *  @return kRLSocketSuccess when it is connected (negative: when that has begun), kRLSocketTimeout, or kRLSocketError
+ *  with errno.
  *  Ownership: the address stays the caller's.  Thread: any; waits as long as told, without running the loop.
  *  Re-entrancy: allowed in callbacks.
  *  Errors: errno of connect(2); EBADF for an invalid socket; a wrong handle, a NULL address and a timeout that is not
@@ -216,7 +221,8 @@ RL_EXPORT RLSocketError RLSocketSetAddress(RLSocketRef s, RLDataRef address);
  *  Cost: up to six system calls.  Since: 0.1.  Example: examples/chat.c */
 RL_EXPORT RLSocketError RLSocketConnectToAddress(RLSocketRef s, RLDataRef address, RLTimeInterval timeout);
 
-/** Ends it: no more callbacks, the native socket closed if kRLSocketCloseOnInvalidate is set, info released, the source invalidated.
+/** Ends it: no more callbacks, the native socket closed if kRLSocketCloseOnInvalidate is set, info released, the
+ *  source invalidated.
  *  @param s  the socket; may be invalid already.
  *  Ownership: the reference stays the caller's.  Thread: any. While another thread is in the callback, or sending, that
  *  thread closes the native socket and releases info when it is done.
@@ -228,13 +234,15 @@ RL_EXPORT void RLSocketInvalidate(RLSocketRef s);
 /** Tells whether it was not invalidated yet.
  *  @param s  the socket.
  *  @return true until RLSocketInvalidate().
- *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: a wrong handle is reported and gives false.
+ *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: a wrong handle is reported and gives
+ *  false.
  *  Cost: O(1), one load.  Since: 0.1.  Example: examples/chat.c */
 RL_EXPORT RLBoolean RLSocketIsValid(RLSocketRef s);
 
 /** Tells the socket's own address.
  *  @param s  the socket.
- *  @return a struct sockaddr as data, or NULL if the socket is invalid or no socket. After invalidation the last answer.
+ *  @return a struct sockaddr as data, or NULL if the socket is invalid or no socket. After invalidation the last
+ *  answer.
  *  Ownership: Copy rule.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL with errno; a wrong handle is reported and gives NULL.
  *  Cost: one allocation, one system call.  Since: 0.1.  Example: examples/echo.c */
@@ -242,7 +250,8 @@ RL_EXPORT RLDataRef RLSocketCopyAddress(RLSocketRef s);
 
 /** Tells the address of the other side.
  *  @param s  the socket.
- *  @return a struct sockaddr as data, or NULL if it is not connected or invalid. After the other side has gone the last answer.
+ *  @return a struct sockaddr as data, or NULL if it is not connected or invalid. After the other side has gone the
+ *  last answer.
  *  Ownership: Copy rule.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL with errno; a wrong handle is reported and gives NULL.
  *  Cost: one allocation, one system call.  Since: 0.1.  Example: examples/chat.c */
@@ -268,7 +277,8 @@ RL_EXPORT RLSocketNativeHandle RLSocketGetNative(RLSocketRef s);
  *  @param allocator  NULL.
  *  @param s          the socket.
  *  @param order      of the source, if this call makes it: among several ready descriptors the lowest comes first.
- *  @return the source; the same each time, unless it was invalidated on its own, and then a new one. NULL if s is invalid.
+ *  @return the source; the same each time, unless it was invalidated on its own, and then a new one. NULL if s is
+ *  invalid.
  *  Ownership: Create rule; the source retains s.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL with errno ENOMEM; a wrong handle is reported and gives NULL.
  *  Cost: at the first call one allocation.  Since: 0.1.  Example: examples/echo.c */
@@ -286,7 +296,8 @@ RL_EXPORT RLOptionFlags RLSocketGetSocketFlags(RLSocketRef s);
  *  @param s      the socket.
  *  @param flags  bits of the kRLSocketAutomaticallyReenable... constants, kRLSocketLeaveErrors and
  *                kRLSocketCloseOnInvalidate; the lowest 8 are kept.
- *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks; what they say of enabling again is looked at after the callback.
+ *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks; what they say of enabling again is looked at
+ *  after the callback.
  *  Errors: a wrong handle is reported.
  *  Cost: O(1), one store.  Since: 0.1.  Example: examples/chat.c */
 RL_EXPORT void RLSocketSetSocketFlags(RLSocketRef s, RLOptionFlags flags);

@@ -1,4 +1,5 @@
-/// How an endpoint stands, in one word that is only changed as a whole (compare-and-swap), so that every change sees all others.
+/// How an endpoint stands, in one word that is only changed as a whole (compare-and-swap), so that every change sees
+/// all others.
 struct EndpointState: BitwiseCopyable, Equatable {
     var bits: UInt32
 
@@ -29,12 +30,15 @@ struct EndpointState: BitwiseCopyable, Equatable {
     /// One thread that is using the descriptor.
     static var user: UInt32 { 1 << 16 }
 
+    /// O(1), as everything here.
     @inline(__always)
     func has(_ flag: UInt32) -> Bool { bits & flag != 0 }
 
+    /// O(1).
     @inline(__always)
     mutating func set(_ flag: UInt32) { bits |= flag }
 
+    /// O(1).
     @inline(__always)
     mutating func clear(_ flag: UInt32) { bits &= ~flag }
 
@@ -59,12 +63,14 @@ struct EndpointState: BitwiseCopyable, Equatable {
         if events.contains(.writable) { set(Self.toldToWrite) }
     }
 
+    /// O(1).
     @inline(__always)
     mutating func arm(_ events: Events) {
         if events.contains(.readable) { set(Self.armedToRead) }
         if events.contains(.writable) { set(Self.armedToWrite) }
     }
 
+    /// O(1).
     @inline(__always)
     mutating func disarm(_ events: Events) {
         if events.contains(.readable) { clear(Self.armedToRead) }

@@ -28,7 +28,7 @@ public func RLFileDescriptorCreate(
     guard Registry.current != nil else { return nil }
     var client = ClientContext.empty
     if let given = context?.pointee {
-        client = .ofMutable(info: given.info, given.retain, given.release, given.copyDescription)
+        client = ClientContext(info: given.info, retain: given.retain, release: given.release, copyDescription: given.copyDescription)
     }
     client.info = client.retained()
     guard let descriptor = FileDescriptorPointer.create(fd, closesOnInvalidate: closeOnInvalidate != 0, callout, client) else {
@@ -51,10 +51,8 @@ public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMut
         return Misuse.report("RLFileDescriptorGetContext", "context", "version must be 0")
     }
     let own = descriptor.endpoint.state.isValid ? descriptor.endpoint.pointee.context : .empty
-    let functions = own.mutableFunctions
     context.pointee = RLFileDescriptorContext(
-        version: 0, info: own.info, retain: functions.retain, release: functions.release,
-        copyDescription: functions.copyDescription)
+        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
 }
 
 @implementation @_cdecl("RLFileDescriptorEnableCallBacks")

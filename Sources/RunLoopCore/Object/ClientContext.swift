@@ -29,32 +29,6 @@ struct ClientContext: BitwiseCopyable, @unchecked Sendable {
     func description(of info: UnsafeMutableRawPointer?) -> OpaquePointer? { copyDescription?(info) }
 }
 
-extension ClientContext {
-    typealias Retain = @convention(c) (UnsafeRawPointer?) -> UnsafeRawPointer?
-    typealias Release = @convention(c) (UnsafeRawPointer?) -> Void
-    typealias CopyDescription = @convention(c) (UnsafeRawPointer?) -> OpaquePointer?
-    typealias MutableRetain = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
-    typealias MutableRelease = @convention(c) (UnsafeMutableRawPointer?) -> Void
-    typealias MutableCopyDescription = @convention(c) (UnsafeMutableRawPointer?) -> OpaquePointer?
-
-    /// A context whose functions take what C calls `void *` where the others have `const void *`. O(1).
-    static func ofMutable(
-        info: UnsafeMutableRawPointer?, _ retain: MutableRetain?, _ release: MutableRelease?, _ copyDescription: MutableCopyDescription?
-    ) -> ClientContext {
-        ClientContext(
-            info: info, retain: unsafeBitCast(retain, to: Retain?.self), release: unsafeBitCast(release, to: Release?.self),
-            copyDescription: unsafeBitCast(copyDescription, to: CopyDescription?.self))
-    }
-
-    /// The functions as `ofMutable` got them. O(1).
-    var mutableFunctions: (retain: MutableRetain?, release: MutableRelease?, copyDescription: MutableCopyDescription?) {
-        (
-            unsafeBitCast(retain, to: MutableRetain?.self), unsafeBitCast(release, to: MutableRelease?.self),
-            unsafeBitCast(copyDescription, to: MutableCopyDescription?.self)
-        )
-    }
-}
-
 extension RLRunLoopSourceContext {
     /// Whether two infos are the same to the client. Calls user code.
     static func areEqual(

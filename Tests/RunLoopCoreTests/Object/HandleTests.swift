@@ -33,6 +33,8 @@ import Testing
             .source: RLRunLoopSourceCreate(nil, 0, &source),
             .timer: RLRunLoopTimerCreate(nil, 0, 0, 0, 0, { _, _ in }, nil),
             .observer: RLRunLoopObserverCreate(nil, 1, 1, 0, { _, _, _ in }, nil),
+            .fileDescriptor: RLFileDescriptorCreate(nil, 0, 0, nil, nil),
+            .socket: RLSocketCreateWithNative(nil, -1, 0, nil, nil),
         ]
         body(objects.compactMapValues { $0 })
         for (kind, object) in objects where kind != .runLoop { RLRelease(UnsafeRawPointer(object!)) }
@@ -47,6 +49,8 @@ import Testing
         case .source: (Handle.borrow(handle, "F", "p") as SourcePointer?) != nil
         case .timer: (Handle.borrow(handle, "F", "p") as TimerPointer?) != nil
         case .observer: (Handle.borrow(handle, "F", "p") as ObserverPointer?) != nil
+        case .fileDescriptor: (Handle.borrow(handle, "F", "p") as FileDescriptorPointer?) != nil
+        case .socket: (Handle.borrow(handle, "F", "p") as SocketPointer?) != nil
         }
     }
 
