@@ -85,8 +85,9 @@ static void signal_one(const char *parameter)
 /* ---- post: parameter = number of threads ----------------------------------------------------------- */
 
 static struct {
-    uint64_t total, per_thread, done, sum;
+    uint64_t total, per_thread;
     pthread_barrier_t go;
+    _Alignas(128) uint64_t done, sum;               /* the loop's: no posting thread reads there */
 } posts;
 
 static void run_posted(void *argument)
