@@ -54,6 +54,9 @@ static inline void linux_pause(void)
 #endif
 }
 
+/* A builtin: tells the processor that this line will be written to soon. Any address will do. */
+static inline void linux_prefetch(const void *address) { __builtin_prefetch(address, 1); }
+
 /* syscall(2) is variadic; glibc has no futex or membarrier of its own. `deadline` is absolute
    CLOCK_MONOTONIC, NULL for none. */
 static inline int linux_futex_wait(const void *word, uint32_t expected, const struct timespec *deadline)

@@ -183,7 +183,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         pointee.item.clear(ItemHeader.valid)
         var farewell = Farewell()
         let detail = pointee.detail.unsafelyUnwrapped
-        if pointee.item.has(ItemHeader.firing) && Thread.slot != UnsafeMutableRawPointer(pointee.item.home) {
+        if pointee.item.has(ItemHeader.firing) && !Thread.has(UnsafeMutableRawPointer(pointee.item.home)) {
             detail.pointee.context.info = pointee.info
             detail.pointee.owesRelease = true
         } else {

@@ -34,17 +34,17 @@ extension UnsafeMutablePointer where Pointee == Home {
     /// Two plain stores and a load on the owner's thread, a membarrier elsewhere.
     @inline(__always)
     func lock() {
-        if Thread.slot == UnsafeMutableRawPointer(self) { pointee.lock.lockAsOwner() } else { pointee.lock.lockAsOther() }
+        if Thread.has(UnsafeMutableRawPointer(self)) { pointee.lock.lockAsOwner() } else { pointee.lock.lockAsOther() }
     }
 
     /// Around fork(): see `OwnerLock`.
-    func lockForFork() { pointee.lock.lockForFork(asOwner: Thread.slot == UnsafeMutableRawPointer(self)) }
+    func lockForFork() { pointee.lock.lockForFork(asOwner: Thread.has(UnsafeMutableRawPointer(self))) }
     /// After it, in parent and child.
-    func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: Thread.slot == UnsafeMutableRawPointer(self)) }
+    func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: Thread.has(UnsafeMutableRawPointer(self))) }
 
     /// The thread that called `lock`.
     @inline(__always)
     func unlock() {
-        if Thread.slot == UnsafeMutableRawPointer(self) { pointee.lock.unlockAsOwner() } else { pointee.lock.unlockAsOther() }
+        if Thread.has(UnsafeMutableRawPointer(self)) { pointee.lock.unlockAsOwner() } else { pointee.lock.unlockAsOther() }
     }
 }

@@ -12,6 +12,8 @@ struct Slab: ~Copyable {
     /// Small at first; a thread that has filled some takes huge pages.
     private static var chunkSize: Int { 64 * 1024 }
     private static var smallChunks: Int { 16 }
+    /// So many objects ahead memory is fetched into the processor's cache.
+    private static var ahead: Int { 3 }
 
     /// Addresses on their way from one thread's cache to another's.
     private struct Magazine: ~Copyable {
@@ -45,7 +47,10 @@ struct Slab: ~Copyable {
     func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if cache.count > 0 {
             cache.count &-= 1
-            return cache.free.unsafelyUnwrapped[cache.count]
+            let free = cache.free.unsafelyUnwrapped
+            // For those who come next: the last memory to be given back is in the cache, the rest is cold.
+            linux_prefetch(free[max(cache.count &- Self.ahead, 0)])
+            return free[cache.count]
         }
         return allocateSlowly(&cache)
     }

@@ -9,6 +9,10 @@ enum Thread {
         set { linux_set_thread_slot(newValue) }
     }
 
+    /// Whether `pointer` is the calling thread's.
+    @inline(__always)
+    static func has(_ pointer: UnsafeMutableRawPointer) -> Bool { UInt(bitPattern: slot) == UInt(bitPattern: pointer) }
+
     /// Whether the calling thread is the one the process began with. Two system calls.
     static var isMain: Bool { linux_is_main_thread() != 0 }
 
