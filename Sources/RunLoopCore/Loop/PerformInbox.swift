@@ -5,11 +5,13 @@ import Synchronization
 /// one, so a steady flow allocates nothing. A post into an inbox from which a wake-up is owed already needs none.
 struct PerformInbox: ~Copyable {
     fileprivate let mutex = Mutex()
-    /// Guarded by `mutex`, as the next two.
+    /// Guarded by `mutex`, as the next three.
     fileprivate var incoming = PlainList<PerformRequest>()
     /// Somebody has woken the loop, or is about to, for what is in here.
     fileprivate var wakeIsOwed = false
     fileprivate var isOpen = false
+    /// How many of those in `incoming` another thread has left without waiting for them.
+    fileprivate var posts = 0
     private let apart = CacheLine()
     /// 1 while there is something in `incoming`, for a look without the mutex. Written only when that changes, and on a
     /// line of its own: the loop looks often, and must not slow down those who are filling.
@@ -28,7 +30,7 @@ struct PerformInbox: ~Copyable {
 extension UnsafeMutablePointer where Pointee == PerformInbox {
     /// Leaves a request; `failed` with errno ENOMEM, or ESRCH when the loop's thread has ended. Any thread.
     @inline(__always)
-    func leave(_ request: PerformRequest, wakes: Bool) -> PerformInbox.Outcome {
+    func leave(_ request: PerformRequest, wakes: Bool, isPost: Bool) -> PerformInbox.Outcome {
         pointee.mutex.lock()
         guard pointee.isOpen else {
             pointee.mutex.unlock()
@@ -40,6 +42,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
             systemError = ENOMEM
             return .failed
         }
+        if isPost { pointee.posts &+= 1 }
         if pointee.incoming.count == 1 { pointee.hasMail.store(1, ordering: .relaxed) }
         let mustWake = wakes && !pointee.wakeIsOwed
         if mustWake { pointee.wakeIsOwed = true }
@@ -51,9 +54,9 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
     @inline(__always)
     var isEmpty: Bool { pointee.hasMail.load(ordering: .relaxed) == 0 }
 
-    /// Moves all requests behind those in `list`: by swapping buffers if that is empty. The loop's lock holder. False if
-    /// out of memory: then they stay here.
-    func empty(into list: inout PlainList<PerformRequest>) -> Bool {
+    /// Moves all requests behind those in `list`: by swapping buffers if that is empty. The loop's lock holder. How
+    /// many of them were posts of other threads; nil if out of memory: then they stay here.
+    func empty(into list: inout PlainList<PerformRequest>) -> Int? {
         pointee.mutex.lock()
         defer { pointee.mutex.unlock() }
         if list.count == 0 {
@@ -61,14 +64,16 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
         } else {
             guard list.reserve(list.count + pointee.incoming.count) else {
                 pointee.wakeIsOwed = false
-                return false
+                return nil
             }
             for index in 0..<pointee.incoming.count { _ = list.append(pointee.incoming[index]) }
             pointee.incoming.truncate(to: 0)
         }
         pointee.hasMail.store(0, ordering: .relaxed)
         pointee.wakeIsOwed = false
-        return true
+        let posts = pointee.posts
+        pointee.posts = 0
+        return posts
     }
 
     /// A thread begins or ends to have this loop.

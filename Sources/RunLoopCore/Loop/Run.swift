@@ -205,6 +205,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             // Nobody minds if a run ends 50 µs late; timers are for being on time.
             if pointee.timerSlack == 0 && timerLimit < deadline { pointee.timerSlack = TimerSlack.sharpen() }
         }
+        pointee.pace.rest(until: limit)
         let spin = pointee.spinInterval.load(ordering: .relaxed)
         if spin > 0 && Thread.maySpin { pointee.wake.spin(until: Swift.min(limit, Clock.now.advanced(by: spin))) }
 

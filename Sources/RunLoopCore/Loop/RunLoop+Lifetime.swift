@@ -47,6 +47,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.stop.store(0, ordering: .relaxed)
         pointee.spinInterval.store(0, ordering: .relaxed)
         pointee.timerFloor = 0
+        pointee.pace = InboxPace()
     }
 
     /// Some source, with a reference for the caller.

@@ -20,10 +20,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopPerformFunction and RLRunLoopPostFunction. O(1), amortised no allocation; at most one system call per
     /// sleep of the loop. Any thread. False with errno.
     @inline(__always)
-    func leave(_ request: PerformRequest, wakes: Bool) -> Bool {
+    func leave(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
         PerformRequest.retain(modes: modes)
-        switch inbox.leave(request, wakes: wakes) {
+        switch inbox.leave(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
         case .queued: return true
         case .queuedAndWakeNeeded:
             wakeUp()
@@ -71,13 +71,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func performWaitingFunctions(_ mode: ModePointer) -> Bool {
         var requests = PlainList<PerformRequest>()
         var called = false
+        pointee.pace.rest()
         lock()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
             unlock()
             return false
         }
         swap(&requests, &pointee.held)
-        _ = inbox.empty(into: &requests)
+        pointee.pace.took(posts: inbox.empty(into: &requests) ?? 0)
         let taken = requests.count
         if taken > 0 {
             let level = pointee.batches.count
@@ -145,7 +146,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         _ modes: UnsafeRawPointer, _ function: @escaping PerformRequest.Function, _ info: UnsafeMutableRawPointer?, seconds: Double
     ) -> Bool {
         guard let ticket = PerformTicketPointer.create() else { return false }
-        guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket), leave(request, wakes: true) else {
+        guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket),
+            leave(request, wakes: true, isAwaited: true)
+        else {
             ticket.letGo()
             ticket.letGo()
             return false

@@ -63,6 +63,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
     /// set in it. Under the lock.
     var timerFloor: UInt64 = 0
+    var pace = InboxPace()
     /// Timers were served last, so ready descriptors go first.
     var servedTimers = false
     /// How many reports were served: a stamp for the sources on one descriptor that have had theirs. Under the lock.
@@ -124,7 +125,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func unlock() { home.unlock() }
 
     @inline(__always)
-    var isCurrent: Bool { Thread.slot == UnsafeMutableRawPointer(self) }
+    var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
     /// Runs `body` under the lock. It must not call user code.
     @inline(__always)

@@ -129,19 +129,19 @@ import Testing
         let inbox = Pinned(PerformInbox())
         inbox.pointer.setOpen(true)
         let request = PerformRequest(UnsafeRawPointer(kRLRunLoopDefaultMode!), { _ in }, nil)
-        func leave(wakes: Bool) -> PerformInbox.Outcome { inbox.pointer.leave(request, wakes: wakes) }
+        func leave(wakes: Bool) -> PerformInbox.Outcome { inbox.pointer.leave(request, wakes: wakes, isPost: wakes) }
         #expect(inbox.pointer.isEmpty == true)
         #expect(leave(wakes: false) == .queued)
         #expect(leave(wakes: true) == .queuedAndWakeNeeded)
         #expect(leave(wakes: true) == .queued, "the loop is on its way")
         var list = PlainList<PerformRequest>()
-        var isEmptied = inbox.pointer.empty(into: &list)
-        #expect(isEmptied)
+        var posts = inbox.pointer.empty(into: &list)
+        #expect(posts == 2)
         #expect(list.count == 3)
         #expect(inbox.pointer.isEmpty == true)
         #expect(leave(wakes: true) == .queuedAndWakeNeeded)
-        isEmptied = inbox.pointer.empty(into: &list)
-        #expect(isEmptied)
+        posts = inbox.pointer.empty(into: &list)
+        #expect(posts == 1)
         #expect(list.count == 4, "behind what is there")
         inbox.pointer.setOpen(false)
         systemError = 0
@@ -149,6 +149,36 @@ import Testing
         let error = systemError
         #expect(outcome == .failed)
         #expect(error == ESRCH)
+    }
+
+    @Test func restsAfterABurstOnly() {
+        var pace = InboxPace()
+        pace.took(posts: 0)
+        pace.took(posts: 7)
+        #expect(!pace.owesRest)
+        let before = Clock.now
+        pace.took(posts: 8)
+        #expect(pace.owesRest == RunLoopCore.Thread.maySpin)
+        pace.rest(until: before)
+        #expect(!pace.owesRest, "who has something to do does not wait, and owes nothing afterwards")
+        pace.took(posts: 1000)
+        pace.rest()
+        #expect(!RunLoopCore.Thread.maySpin || Clock.now >= before.advanced(by: 4_000))
+        #expect(!pace.owesRest)
+    }
+
+    /// Only posts of other threads that nobody waits for are a reason to rest.
+    @Test func countsWhatOthersPost() {
+        let inbox = Pinned(PerformInbox())
+        inbox.pointer.setOpen(true)
+        let request = PerformRequest(UnsafeRawPointer(kRLRunLoopDefaultMode!), { _ in }, nil)
+        for turn in 0..<5 { _ = inbox.pointer.leave(request, wakes: true, isPost: turn > 2) }
+        var list = PlainList<PerformRequest>()
+        let posts = inbox.pointer.empty(into: &list)
+        let none = inbox.pointer.empty(into: &list)
+        #expect(posts == 2)
+        #expect(none == 0)
+        #expect(list.count == 5)
     }
 
     @Test func cancelReachesTheRunningBatch() {
