@@ -3,7 +3,7 @@
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
- * lock … unlock                  inbox lock                                             acquire,  each other
+ * lock … unlock                  inbox lock (store-mutex.pml)                           acquire,  each other
  *                                                                                       release
  * post: inbox, first, wakeOwed   append; first = !wakeOwed; wakeOwed = true             (locked)  the drain's
  * post: wake_up                  if first { WakeUp }, after unlocking                   acq_rel   wake-word.inc.pml

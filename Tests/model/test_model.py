@@ -63,6 +63,10 @@ CONFIGURATIONS = [
     # The owner never takes its fast path: the statements of the fast unlock, all on the owner's buffer (0), are not reached.
     Configuration("owner-lock.pml", ("NO_MEMBARRIER",), LOOP_NEVER_ENDS + ("buffer[0]", "D_STEP")),
     Configuration("owner-lock.pml", ("NO_MEMBARRIER", "WEAK"), LOOP_NEVER_ENDS + ("buffer[0]", "D_STEP")),
+    Configuration("store-mutex.pml", (), LOOP_NEVER_ENDS),
+    Configuration("store-mutex.pml", ("WEAK", "ROUNDS=3"), LOOP_NEVER_ENDS),
+    Configuration("store-mutex.pml", ("NO_MEMBARRIER",), LOOP_NEVER_ENDS),
+    Configuration("store-mutex.pml", ("NO_MEMBARRIER", "WEAK"), LOOP_NEVER_ENDS),
     Configuration("item-guard.pml", ("MOVES=2",)),
 ]
 
@@ -128,6 +132,16 @@ MUTANTS = [
     ("SLOW_PATH_DOES_NOT_WAKE", "owner-lock.pml", (), END_STATE),
     ("CONTENDED_CLEARED_AFTER_MUTEX", "owner-lock.pml", (), ASSERTION),
     ("FALLBACK_CLEARS_CONTENDED", "owner-lock.pml", ("NO_MEMBARRIER",), ASSERTION),
+    # the mutex that is given back by a plain store
+    ("WANTS_WITHOUT_MEMBARRIER", "store-mutex.pml", (), END_STATE),
+    ("WANTS_ONCE", "store-mutex.pml", (), END_STATE),
+    ("TRIES_BEFORE_WANTING", "store-mutex.pml", (), END_STATE),
+    ("SLEEPS_ON_THE_WORD", "store-mutex.pml", (), END_STATE),
+    ("CLEARS_ON_ENTRY", "store-mutex.pml", (), END_STATE),
+    ("CLEARS_BEHIND_THE_WAKE", "store-mutex.pml", (), END_STATE),
+    ("LOOKS_BEFORE_STORING", "store-mutex.pml", (), END_STATE),
+    ("GIVES_BACK_RELAXED", "store-mutex.pml", ("WEAK",), ASSERTION),
+    ("FALLBACK_WITHOUT_FENCE", "store-mutex.pml", ("NO_MEMBARRIER",), END_STATE),
     # the guard of an item
     ("USE_WITHOUT_RECHECK", "item-guard.pml", (), ASSERTION),
     ("MOVE_WITHOUT_RECHECK", "item-guard.pml", (), ASSERTION),

@@ -4,7 +4,7 @@ import Synchronization
 /// Where any thread leaves functions for a loop. Two buffers: the loop takes the full one and leaves an empty
 /// one, so a steady flow allocates nothing. A post into an inbox from which a wake-up is owed already needs none.
 struct PerformInbox: ~Copyable {
-    fileprivate let mutex = Mutex()
+    fileprivate let mutex = StoreMutex()
     /// Guarded by `mutex`, as the next three.
     fileprivate var incoming = PlainList<PerformRequest>()
     /// Somebody has woken the loop, or is about to, for what is in here.

@@ -42,6 +42,57 @@ import Testing
     }
 }
 
+@Suite struct StoreMutexTests {
+    @Test(arguments: [1, 2, 5])
+    func excludes(threads: Int) {
+        let turns = scaled(60_000)
+        #expect(sum(threads: threads, turns: turns) { pauseProcessor() } == threads * turns)
+    }
+
+    /// Sleepers, not only spinners: the holder lets others run before it gives the mutex back.
+    @Test(arguments: [2, 6])
+    func wakesSleepers(threads: Int) {
+        let turns = scaled(800)
+        #expect(sum(threads: threads, turns: turns) { sched_yield() } == threads * turns)
+    }
+
+    /// A plain number, counted up under the mutex.
+    private func sum(threads: Int, turns: Int, _ meanwhile: @escaping () -> Void) -> Int {
+        let mutex = Pinned(StoreMutex())
+        let sum = Pinned(0)
+        inParallel(threads) { _ in
+            for _ in 0..<turns {
+                mutex.pointer.pointee.lock()
+                let before = sum.pointer.pointee
+                meanwhile()
+                sum.pointer.pointee = before + 1
+                mutex.pointer.pointee.unlock()
+            }
+        }
+        return sum.pointer.pointee
+    }
+
+    /// One sleeper after the other is woken, though each waker wakes one.
+    @Test func everySleeperGetsIn() {
+        let mutex = Pinned(StoreMutex())
+        let entered = Guarded(0)
+        mutex.pointer.pointee.lock()
+        let sleepers = (0..<4).map { _ in
+            spawn {
+                mutex.pointer.pointee.lock()
+                entered.with { $0 += 1 }
+                mutex.pointer.pointee.unlock()
+            }
+        }
+        // Time to fall asleep, as often as not; never needed for the result.
+        for _ in 0..<500 { sched_yield() }
+        #expect(entered.with { $0 } == 0)
+        mutex.pointer.pointee.unlock()
+        for sleeper in sleepers { sleeper.join() }
+        #expect(entered.with { $0 } == 4)
+    }
+}
+
 @Suite struct FutexTests {
     private func millisecondsFromNow(_ milliseconds: UInt64) -> Instant { Clock.now.advanced(by: milliseconds * 1_000_000) }
 
