@@ -216,8 +216,8 @@ static void use_sources(RLRunLoopRef loop)
             release_object(MAKE(RLCopyDescription(sources[i])));
         for (int m = 0; m < mode_count; m++) {
             if (i % 4 == 0)
-                MUST(RLRunLoopRemoveSource(loop, sources[i], *modes[m]),
-                     !RLRunLoopContainsSource(loop, sources[i], *modes[m]));
+                ADD(RLRunLoopRemoveSource(loop, sources[i], *modes[m]),
+                    !RLRunLoopContainsSource(loop, sources[i], *modes[m]));
         }
         RLRunLoopSourceInvalidate(sources[i]);
         for (int m = 0; m < mode_count; m++)
@@ -286,8 +286,8 @@ static void use_timers(RLRunLoopRef loop)
             release_object(MAKE(RLCopyDescription(timers[i])));
         for (int m = 0; m < mode_count; m++) {
             if (i % 4 == 1)
-                MUST(RLRunLoopRemoveTimer(loop, timers[i], *modes[m]),
-                     !RLRunLoopContainsTimer(loop, timers[i], *modes[m]));
+                ADD(RLRunLoopRemoveTimer(loop, timers[i], *modes[m]),
+                    !RLRunLoopContainsTimer(loop, timers[i], *modes[m]));
         }
         RLRunLoopTimerInvalidate(timers[i]);
         RLRelease(timers[i]);
@@ -320,8 +320,8 @@ static void use_observers(RLRunLoopRef loop)
         release_object(MAKE(RLCopyDescription(observer)));
         if (i % 2 == 0 && RLRunLoopObserverIsValid(observer)) {
             for (int m = 0; m < mode_count; m++)
-                MUST(RLRunLoopRemoveObserver(loop, observer, *modes[m]),
-                     !RLRunLoopContainsObserver(loop, observer, *modes[m]));
+                ADD(RLRunLoopRemoveObserver(loop, observer, *modes[m]),
+                    !RLRunLoopContainsObserver(loop, observer, *modes[m]));
         }
         RLRunLoopObserverInvalidate(observer);
         RLRelease(observer);
@@ -393,8 +393,8 @@ static void use_modes(RLRunLoopRef loop)
         ADD(RLRunLoopAddCommonMode(loop, second), !was_common || RLRunLoopContainsSource(loop, source, second));
         RLRunLoopSourceSignal(source);
         RLRunLoopRunInMode(second, 0, 0);
-        MUST(RLRunLoopRemoveSource(loop, source, kRLRunLoopCommonModes),
-             !RLRunLoopContainsSource(loop, source, kRLRunLoopDefaultMode));
+        ADD(RLRunLoopRemoveSource(loop, source, kRLRunLoopCommonModes),
+            !RLRunLoopContainsSource(loop, source, kRLRunLoopDefaultMode));
         RLRunLoopSourceInvalidate(source);
         RLRelease(source);
     }

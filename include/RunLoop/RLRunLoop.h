@@ -287,7 +287,8 @@ RL_EXPORT void RLRunLoopAddSource(RLRunLoopRef rl, RLRunLoopSourceRef source, RL
  *  @param mode    not NULL. kRLRunLoopCommonModes: the common set and every common mode.
  *  Ownership: the loop releases the source.  Thread: any; a sleeping loop is not woken, and ends at its deadline even
  *  if the mode is now empty.  Re-entrancy: allowed in callbacks, also its own.
- *  Errors: NULL or another kind of object is reported, and nothing is done.
+ *  Errors: NULL or another kind of object is reported, and nothing is done. errno ENOMEM: the source, which is in
+ *  several modes, stays.
  *  Cost: O(1) after finding the mode; a version-1 source may cost one system call.  Since: 0.1.
  *  Example: examples/demo/reader.c */
 RL_EXPORT void RLRunLoopRemoveSource(RLRunLoopRef rl, RLRunLoopSourceRef source, RLRunLoopMode mode);
@@ -320,7 +321,8 @@ RL_EXPORT void RLRunLoopAddObserver(RLRunLoopRef rl, RLRunLoopObserverRef observ
  *  @param observer  not NULL. Removing what is not there has no effect.
  *  @param mode      not NULL. kRLRunLoopCommonModes: the common set and every common mode.
  *  Ownership: the loop releases the observer.  Thread: any.  Re-entrancy: allowed in callbacks, also its own.
- *  Errors: NULL or another kind of object is reported, and nothing is done.
+ *  Errors: NULL or another kind of object is reported, and nothing is done. errno ENOMEM: the observer, which is in
+ *  several modes, stays.
  *  Cost: O(1) after finding the mode, no system call.  Since: 0.1.  Example: examples/loop-observer.c */
 RL_EXPORT void RLRunLoopRemoveObserver(RLRunLoopRef rl, RLRunLoopObserverRef observer, RLRunLoopMode mode);
 
@@ -355,7 +357,8 @@ RL_EXPORT void RLRunLoopAddTimer(RLRunLoopRef rl, RLRunLoopTimerRef timer, RLRun
  *  @param mode   not NULL. kRLRunLoopCommonModes: the common set and every common mode.
  *  Ownership: the loop releases the timer.  Thread: any; a sleeping loop is not woken, and ends at its deadline even if
  *  the mode is now empty.  Re-entrancy: allowed in callbacks, also its own.
- *  Errors: NULL or another kind of object is reported, and nothing is done.
+ *  Errors: NULL or another kind of object is reported, and nothing is done. errno ENOMEM: the timer, which is in
+ *  several modes, stays.
  *  Cost: O(log timers), no system call.  Since: 0.1.  Example: examples/timers.c */
 RL_EXPORT void RLRunLoopRemoveTimer(RLRunLoopRef rl, RLRunLoopTimerRef timer, RLRunLoopMode mode);
 

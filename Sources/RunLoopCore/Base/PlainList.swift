@@ -55,17 +55,20 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
+    /// Puts others in front of all. O(n); false if out of memory.
+    mutating func prepend(_ others: borrowing PlainList<Element>) -> Bool {
+        guard reserve(count + others.count), let elements, let first = others.elements else { return others.count == 0 }
+        memmove(elements + others.count, elements, count * MemoryLayout<Element>.stride)
+        memcpy(elements, first, others.count * MemoryLayout<Element>.stride)
+        count += others.count
+        return true
+    }
+
     /// Keeps the order. O(n).
     mutating func remove(at index: Int) {
         let base = elements.unsafelyUnwrapped
         for next in (index + 1)..<max(count, index + 1) { base[next - 1] = base[next] }
         count -= 1
-    }
-
-    /// Fills the hole with the last element. O(1).
-    mutating func removeUnordered(at index: Int) {
-        count -= 1
-        elements.unsafelyUnwrapped[index] = elements.unsafelyUnwrapped[count]
     }
 
     /// Keeps the first `newCount` elements. O(1).

@@ -5,10 +5,16 @@ import CRunLoop
 struct ModeNames: ~Copyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void
 
-    /// Each retained.
-    private var names = PlainList<StringPointer>()
+    /// Each retained. The first few need no memory, so that a source in few modes can always be told.
+    private var first = InlineArray<8, StringPointer?>(repeating: nil)
+    private var rest = PlainList<StringPointer>()
+    private var count = 0
 
     init() {}
+
+    private subscript(index: Int) -> StringPointer {
+        index < first.count ? first[index].unsafelyUnwrapped : rest[index - first.count]
+    }
 
     /// The modes that are in one of the sets only, if the source wants to know of them. Under the lock.
     /// False if out of memory.
@@ -18,29 +24,30 @@ struct ModeNames: ~Copyable {
             let wasIn = old.map { $0.pointee.modes.contains(number) } ?? false
             let isIn = new.map { $0.pointee.modes.contains(number) } ?? false
             guard wasIn != isIn, let mode = loop.pointee.modes[number] else { continue }
-            if !names.append(mode.pointee.name) { return false }
-            mode.pointee.name.retain()
+            if !append(mode.pointee.name) { return false }
         }
         return true
     }
 
     /// One more. The list retains it; false if out of memory.
     mutating func append(_ name: StringPointer) -> Bool {
-        guard names.append(name) else { return false }
+        if count < first.count { first[count] = name } else if !rest.append(name) { return false }
+        count += 1
         name.retain()
         return true
     }
 
     /// Calls user code, without any lock.
     func call(_ function: Function, _ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer) {
-        for index in 0..<names.count {
-            RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(function, info, loop, names[index].handle)
+        for index in 0..<count {
+            RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(function, info, loop, self[index].handle)
         }
     }
 
     /// At the end, in any case.
     mutating func release() {
-        for index in 0..<names.count { names[index].release() }
-        names.truncate(to: 0)
+        for index in 0..<count { self[index].release() }
+        rest.truncate(to: 0)
+        count = 0
     }
 }

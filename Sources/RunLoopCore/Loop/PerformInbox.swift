@@ -54,12 +54,16 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
     @inline(__always)
     var isEmpty: Bool { pointee.hasMail.load(ordering: .relaxed) == 0 }
 
-    /// Moves all requests behind those in `list`: by swapping buffers if that is empty. The loop's lock holder. How
-    /// many of them were posts of other threads; nil if out of memory: then they stay here.
-    func empty(into list: inout PlainList<PerformRequest>) -> Int? {
+    /// Moves all requests behind those in `list`, in which there is then room for so many more: by swapping buffers if that is empty. The
+    /// loop's lock holder. How many of them were posts of other threads; nil if out of memory: then they stay here.
+    func empty(into list: inout PlainList<PerformRequest>, room: Int) -> Int? {
         pointee.mutex.lock()
         defer { pointee.mutex.unlock() }
-        if list.count == 0 {
+        if room > 0 && !list.reserve(list.count + pointee.incoming.count + room) {
+            pointee.wakeIsOwed = false
+            return nil
+        }
+        if list.count == 0 && room == 0 {
             swap(&pointee.incoming, &list)
         } else {
             guard list.reserve(list.count + pointee.incoming.count) else {

@@ -96,15 +96,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let audience = take(&pointee.audience)
         unlock()
         for index in 0..<turns.count { letGo(abandoned: turns[index]) }
-        for index in 0..<firing.count {
-            let itemHome = firing[index].item.lock()
-            firing[index].pointee.item.clear(ItemHeader.firing)
-            let isDead =
-                (itemHome == home && firing[index].pointee.set != nil && firing[index].leaveSet())
-                || firing[index].item.unhold()
-            itemHome.unlock()
-            if isDead { firing[index].destroy() }
-        }
+        for index in 0..<firing.count { abandon(firing[index]) }
         for index in 0..<audience.count {
             let itemHome = audience[index].item.lock()
             audience[index].pointee.item.clear(ItemHeader.firing)
@@ -112,6 +104,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             itemHome.unlock()
             if isDead { audience[index].destroy() }
         }
+    }
+
+    private func abandon(_ firing: Firing) {
+        let timer = firing.timer
+        if let retained = firing.retained { timer.pointee.detail?.pointee.context.released(retained) }
+        let itemHome = timer.item.lock()
+        timer.pointee.item.clear(ItemHeader.firing)
+        let isDead = (itemHome == home && timer.pointee.set != nil && timer.leaveSet()) || timer.item.unhold()
+        itemHome.unlock()
+        if isDead { timer.destroy() }
     }
 
     private func take<Element>(_ list: inout PlainList<Element>) -> PlainList<Element> {

@@ -200,7 +200,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func addCommonMode(_ name: StringPointer) {
         var joining = PlainList<SourcePointer>()
         let mode = locked { () -> ModePointer? in
-            guard pointee.isOpen, let mode = makeMode(named: name), makeCommon(mode) else { return nil }
+            guard pointee.isOpen, joining.reserve(pointee.seats.count), let mode = makeMode(named: name), makeCommon(mode) else {
+                return nil
+            }
             pointee.seats.forEach { seat in
                 guard let set = seat.pointee.set, set.pointee.modes.contains(ModeSet.common),
                     seat.pointee.source.pointee.detail?.pointee.schedule != nil, joining.append(seat.pointee.source)

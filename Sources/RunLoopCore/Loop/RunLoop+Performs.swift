@@ -35,10 +35,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
     }
 
+    /// Takes the inbox's requests, and makes room for what the batches that are under way may put back. How many were posts of
+    /// other threads. Out of memory they stay in the inbox for the next time. Under the lock.
+    private func take(into list: inout PlainList<PerformRequest>) -> Int {
+        var room = 0
+        for level in 0..<pointee.batches.count { room += pointee.batches[level].count }
+        return inbox.empty(into: &list, room: room) ?? 0
+    }
+
     /// Whether some request waits for this mode. Under the lock.
     func hasFunctions(for mode: ModePointer) -> Bool {
         if pointee.held.count == 0 && inbox.isEmpty { return false }
-        _ = inbox.empty(into: &pointee.held)
+        _ = take(into: &pointee.held)
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
         for index in 0..<pointee.held.count where pointee.held[index].matches(mode.pointee.name, isCommon: isCommon) {
             return true
@@ -50,7 +58,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func makeModesOfRequests() {
         locked {
             if pointee.held.count == 0 && inbox.isEmpty { return }
-            _ = inbox.empty(into: &pointee.held)
+            _ = take(into: &pointee.held)
             for index in 0..<pointee.held.count {
                 pointee.held[index].forEachMode { name in
                     if !name.isCommonModes { _ = makeMode(named: name) }
@@ -78,7 +86,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             return false
         }
         swap(&requests, &pointee.held)
-        pointee.pace.took(posts: inbox.empty(into: &requests) ?? 0)
+        pointee.pace.took(posts: take(into: &requests))
         let taken = requests.count
         if taken > 0 {
             let level = pointee.batches.count
@@ -130,9 +138,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             kept += 1
         }
         requests.truncate(to: kept)
-        for index in 0..<pointee.held.count {
-            // Out of memory for a few words, in the one case of a nested run with other modes: no way on.
-            invariant(requests.append(pointee.held[index]))
+        if pointee.held.count > 0 {
+            // `take` has made room.
+            return invariant(pointee.held.prepend(requests))
         }
         let isHoard = requests.capacity > 64 * 1024 && taken < requests.capacity / 16
         if requests.count == 0 && isHoard { requests.discard() }
@@ -201,7 +209,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func take(
         _ matches: (PerformRequest) -> Bool, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
-        _ = inbox.empty(into: &pointee.held)
+        _ = take(into: &pointee.held)
         for level in 0..<pointee.batches.count {
             let batch = pointee.batches[level]
             for index in 0..<batch.kept { take(batch.requests + index, matches, into: taken, &count) }
@@ -241,7 +249,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func dropRequests() {
         var requests = PlainList<PerformRequest>()
         locked {
-            _ = inbox.empty(into: &pointee.held)
+            _ = take(into: &pointee.held)
             swap(&requests, &pointee.held)
             for level in 0..<pointee.batches.count { drop(pointee.batches[level], into: &requests) }
             pointee.batches.truncate(to: 0)

@@ -21,7 +21,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         let added = addLocked(source, hash, fd, in: name, &joined)
         ItemPointer.unlockBoth(itemHome, home)
-        if let schedule = source.pointee.detail?.pointee.schedule { joined.call(schedule, source.pointee.info, handle) }
+        if added, let schedule = source.pointee.detail?.pointee.schedule { joined.call(schedule, source.pointee.info, handle) }
         joined.release()
         if added && !isCurrent {
             if source.hasDescriptor { pointee.wake.adjust() } else { wakeUp() }

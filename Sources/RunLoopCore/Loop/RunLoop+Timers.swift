@@ -151,7 +151,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
-        guard pointee.firing.append(timer) else { return postpone(timer) }
+        guard pointee.firing.append(Firing(timer: timer)) else { return postpone(timer) }
         timer.pointee.item.set(ItemHeader.firing)
         timer.item.hold()
         let date = timer.pointee.date
@@ -179,6 +179,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         context.info = info
         unlock()
         let retained = context.retained()
+        locked { pointee.firing[pointee.firing.count - 1].retained = retained }
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
         if !repeats { timer.invalidate() }
         context.released(retained)

@@ -79,9 +79,16 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// The batches of functions that are being called, one in another. Under the lock.
     var batches = PlainList<PerformBatch>()
     /// The timers whose functions are running, one in another. Under the lock.
-    var firing = PlainList<TimerPointer>()
+    var firing = PlainList<Firing>()
     /// The observers that are to be told, of the activities under way, one in another; held. Under the lock.
     var audience = PlainList<ObserverPointer>()
+}
+
+/// A timer whose function is running.
+struct Firing: BitwiseCopyable {
+    let timer: TimerPointer
+    /// What the context's retain made of info for this call; nil if there is nothing to release after it.
+    var retained: UnsafeMutableRawPointer?
 }
 
 typealias RunLoopPointer = UnsafeMutablePointer<RunLoopStorage>

@@ -29,11 +29,11 @@ import Testing
                 let index = random.below(array.count)
                 list.remove(at: index)
                 array.remove(at: index)
-            case 9 where !array.isEmpty:
-                let index = random.below(array.count)
-                list.removeUnordered(at: index)
-                array.swapAt(index, array.count - 1)
-                array.removeLast()
+            case 9 where random.chance(10):
+                var others = PlainList<Int>()
+                for number in 0..<random.below(20) { _ = others.append(number) }
+                if !list.prepend(others) { return "prepend failed" }
+                array.insert(contentsOf: 0..<others.count, at: 0)
             case 10 where !array.isEmpty:
                 let index = random.below(array.count)
                 list[index] = value
