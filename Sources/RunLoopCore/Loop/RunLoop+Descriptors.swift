@@ -17,12 +17,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if let index = pointee.poller.index(of: fd) {
             insert(seat, onWatch: index)
             pointee.poller.setWanted(wanted(onWatch: index), at: index)
-            _ = pointee.poller.listen(index)
+            if !pointee.poller.listenAnew(index) { tryAgainLater() }
             return true
         }
         guard let index = pointee.poller.add(fd, wanted: seat.pointee.source.wantedEvents, client: UnsafeMutableRawPointer(seat))
         else { return false }
         seat.pointee.watch = Int32(index)
+        if pointee.poller[index].isNarrow { tryAgainLater() }
         return true
     }
 
@@ -91,8 +92,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.mustRevisitWatches = false
         if pointee.poller.narrowCount == 0 { return }
         for index in 0..<pointee.poller.indexLimit where pointee.poller[index].isNarrow && isWanted(index, mode) {
-            if !pointee.poller.listen(index) { tryAgainLater() }
+            listen(index)
         }
+    }
+
+    /// Under the lock.
+    private func listen(_ index: Int) {
+        if !pointee.poller.listen(index) { tryAgainLater() }
+        if pointee.poller[index].state == .broken { pointee.hasLostDescriptor = true }
     }
 
     /// Whether some source of the mode on this watch waits for something. Under the lock.
@@ -114,7 +121,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func serveReadyDescriptor(_ mode: ModePointer) -> Bool {
         if pointee.reports.isEmpty { return false }
         lock()
-        if pointee.orderedSeats > 0 && pointee.reports.isFresh { sortReports() }
+        if pointee.orderedSeats > 0 && pointee.reports.isFresh { sortReports(mode) }
         let served = serveReport(mode)
         unlock()
         return served
@@ -122,10 +129,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Only where some source has another order than 0: most have not.
     @inline(never)
-    private func sortReports() {
+    private func sortReports(_ mode: ModePointer) {
         pointee.reports.sort { tag in
-            guard let index = pointee.poller.index(ofReported: tag), let seat = pointee.poller.seats(index) else { return .min }
-            return seat.pointee.source.pointee.order
+            var next = pointee.poller.index(ofReported: tag).flatMap { pointee.poller.seats($0) }
+            while let seat = next, !contains(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
+            return next?.pointee.source.pointee.order ?? .min
         }
     }
 

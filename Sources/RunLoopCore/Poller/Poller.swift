@@ -162,9 +162,12 @@ struct Poller: ~Copyable {
     /// out of descriptors or memory.
     mutating func listen(_ index: Int) -> Bool {
         let watch = watches[index]
+        if watch.wanted.isEmpty {
+            narrow(index, to: [])
+            return true
+        }
         switch watch.state {
         case .silent:
-            if watch.wanted.isEmpty { return true }
             guard open() else {
                 if !Descriptor.isOpen(watch.fd) { settle(index, .broken) }
                 return false
@@ -180,6 +183,12 @@ struct Poller: ~Copyable {
             return register(index)
         default: return true
         }
+    }
+
+    /// The same when somebody comes who may mean another file than those who were there: what is known of the number is forgotten.
+    mutating func listenAnew(_ index: Int) -> Bool {
+        if watches[index].state == .broken || watches[index].state == .alwaysReady { settle(index, .silent) }
+        return listen(index)
     }
 
     private mutating func settle(_ index: Int, _ state: State, told: Events = []) {
@@ -211,6 +220,9 @@ struct Poller: ~Copyable {
         switch error {
         case 0: settle(index, .listening, told: watch.wanted)
         case EPERM: settle(index, .alwaysReady)
+        case EEXIST where Epoll.modify(epoll, watch.fd, events: watch.wanted.epoll, tag: tag(of: index)) == 0:
+            // The same file was closed and is open again under the same number.
+            settle(index, .listening, told: watch.wanted)
         case ENOMEM, ENOSPC:
             systemError = error
             return false
@@ -269,7 +281,7 @@ struct Poller: ~Copyable {
         epoll = new
         for index in 0..<watches.count where watches[index].state == .listening {
             settle(index, .silent)
-            _ = register(index)
+            if !watches[index].wanted.isEmpty { _ = register(index) }
         }
     }
 

@@ -1,0 +1,426 @@
+/* RLFileDescriptor: when it calls, with which bits, and when it does not. */
+#include "descriptor.h"
+
+#include <pty.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+static RLRunLoopRef rl;
+static RLRunLoopSourceRef keeper;
+static int ends[2];
+static struct port port;
+
+static void set_up(void)
+{
+    rl = RLRunLoopGetCurrent();
+    keeper = make_source(0, do_nothing, &keeper);
+    RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
+    make_pipe(ends);
+    port = (struct port){.name = ""};
+}
+
+static void tear_down(void)
+{
+    drop_source(keeper);
+    close_pipe(ends);
+}
+
+/* -- One-shot, level at the time of enabling -- */
+
+START_TEST(calls_once_each_time_it_is_enabled)
+{
+    port_open(&port, ends[0], READ);
+    ck_assert(!poll_once());
+    put(ends[1]);
+    ck_assert(poll_once());
+    ck_assert(!poll_once());
+    put(ends[1]);
+    ck_assert(!poll_once());
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    ck_assert(poll_once());
+    ck_assert(!poll_once());
+    assert_notes("r r");
+    port_drop(&port);
+}
+END_TEST
+
+START_TEST(nothing_is_called_before_it_is_enabled)
+{
+    put(ends[1]);
+    port_open(&port, ends[0], 0);
+    ck_assert_int_le(passes_while_idle(), 3);
+    ck_assert_int_eq(port.calls, 0);
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    ck_assert(poll_once());
+    port_drop(&port);
+}
+END_TEST
+
+START_TEST(enabled_before_the_source_is_in_a_mode)
+{
+    put(ends[1]);
+    port_make(&port, ends[0], false);
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    ck_assert(!poll_once());
+    port_add(&port, rl, kRLRunLoopDefaultMode, 0);
+    ck_assert(poll_once());
+    ck_assert(!poll_once());
+    port_drop(&port);
+}
+END_TEST
+
+START_TEST(enabled_again_in_its_callback_it_goes_on_while_bytes_are_left)
+{
+    port.reads = true;
+    port.reenables = READ;
+    for (int i = 0; i < 3; i++)
+        put(ends[1]);
+    port_open(&port, ends[0], READ);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0);
+    assert_notes("r r r");
+    ck_assert_int_le(passes_while_idle(), 3);
+    port_drop(&port);
+}
+END_TEST
+
+START_TEST(disabled_is_not_called)
+{
+    put(ends[1]);
+    port_open(&port, ends[0], READ);
+    RLFileDescriptorDisableCallBacks(port.object, WRITE);
+    RLFileDescriptorDisableCallBacks(port.object, READ);
+    ck_assert(!poll_once());
+    ck_assert_int_le(passes_while_idle(), 3);
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    ck_assert(poll_once());
+    port_drop(&port);
+}
+END_TEST
+
+START_TEST(read_and_write_that_are_both_ready_come_in_one_call)
+{
+    int pair[2];
+    make_pair(pair, SOCK_STREAM);
+    put(pair[1]);
+    port_open(&port, pair[0], READ | WRITE);
+    ck_assert(poll_once());
+    ck_assert(!poll_once());
+    RLFileDescriptorEnableCallBacks(port.object, WRITE);
+    ck_assert(poll_once());
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    ck_assert(poll_once());
+    RLFileDescriptorEnableCallBacks(port.object, READ | WRITE);
+    take(pair[0]);
+    ck_assert(poll_once());
+    ck_assert(!poll_once());
+    put(pair[1]);
+    ck_assert(poll_once());
+    assert_notes("rw w r w r");
+    port_drop(&port);
+    close_pipe(pair);
+}
+END_TEST
+
+START_TEST(write_waits_for_room)
+{
+    fill(ends[1]);
+    port_open(&port, ends[1], WRITE);
+    ck_assert(!poll_once());
+    drain_fd(ends[0]);
+    ck_assert(poll_once());
+    assert_notes("w");
+    port_drop(&port);
+}
+END_TEST
+
+START_TEST(unknown_bits_do_nothing)
+{
+    put(ends[1]);
+    port_open(&port, ends[0], ~(RLOptionFlags)3);
+    ck_assert(!poll_once());
+    RLFileDescriptorEnableCallBacks(port.object, ~(RLOptionFlags)2);
+    RLFileDescriptorDisableCallBacks(port.object, ~(RLOptionFlags)1);
+    ck_assert(poll_once());
+    ck_assert_uint_eq(port.last, READ);
+    port_drop(&port);
+}
+END_TEST
+
+START_TEST(an_end_of_file_is_readable_and_a_broken_pipe_writable)
+{
+    struct port writer = {.name = "writer "};
+    int other[2];
+    make_pipe(other);
+    close(ends[1]);
+    close(other[0]);
+    port_open(&port, ends[0], READ);
+    port_open(&writer, other[1], WRITE);
+    while (poll_once()) {}
+    ck_assert_int_eq(port.calls, 1);
+    ck_assert_uint_eq(port.last, READ);
+    ck_assert_int_eq(writer.calls, 1);
+    ck_assert_uint_eq(writer.last, WRITE);
+    notes[0] = 0;
+    ck_assert_int_le(passes_while_idle(), 3);
+    port_drop(&port);
+    port_drop(&writer);
+    ends[1] = other[0] = -1;
+    close(other[1]);
+}
+END_TEST
+
+/* epoll reports a hang-up whether asked for or not. */
+START_TEST(a_hang_up_that_nobody_asked_for_does_not_spin)
+{
+    port_open(&port, ends[0], READ);
+    put(ends[1]);
+    ck_assert(poll_once());
+    take(ends[0]);
+    close(ends[1]);
+    ck_assert_int_le(passes_while_idle(), 3);
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    ck_assert(poll_once());
+    ck_assert_int_le(passes_while_idle(), 3);
+    assert_notes("r r");
+    port_drop(&port);
+    ends[1] = -1;
+}
+END_TEST
+
+/* -- From other threads -- */
+
+static void *enable_when_asleep(UNUSED void *info)
+{
+    await_waiting(rl);
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    return NULL;
+}
+
+START_TEST(enabling_from_another_thread_wakes_the_loop)
+{
+    put(ends[1]);
+    port_open(&port, ends[0], 0);
+    pthread_t thread = start_thread(enable_when_asleep, NULL);
+    run_once();
+    join_thread(thread);
+    assert_notes("r");
+    port_drop(&port);
+}
+END_TEST
+
+static int null_fd;
+START_TEST(enabling_dev_null_from_another_thread_wakes_the_loop)
+{
+    null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    port_open(&port, null_fd, 0);
+    pthread_t thread = start_thread(enable_when_asleep, NULL);
+    run_once();
+    join_thread(thread);
+    assert_notes("r");
+    port_drop(&port);
+    close(null_fd);
+}
+END_TEST
+
+/* -- Always ready -- */
+
+START_TEST(dev_null_and_regular_files_are_always_ready)
+{
+    char name[] = "/tmp/runloop-test-XXXXXX";
+    int fds[] = {open("/dev/null", O_RDWR | O_CLOEXEC), mkstemp(name)};
+    unlink(name);
+    for (int i = 0; i < 2; i++) {
+        port_open(&port, fds[i], READ | WRITE);
+        ck_assert(poll_once());
+        ck_assert(!poll_once());
+        ck_assert_int_le(passes_while_idle(), 3);
+        RLFileDescriptorEnableCallBacks(port.object, WRITE);
+        RLFileDescriptorEnableCallBacks(port.object, READ);
+        ck_assert(poll_once());
+        RLFileDescriptorEnableCallBacks(port.object, READ);
+        ck_assert(poll_once());
+        assert_notes("rw rw r");
+        port_drop(&port);
+        close(fds[i]);
+    }
+}
+END_TEST
+
+START_TEST(an_always_ready_file_does_not_starve_a_pipe_or_a_timer)
+{
+    atomic_int fired = 0;
+    struct port file = {.reenables = READ}, piped = {.reenables = READ, .reads = true};
+    port_open(&file, open("/dev/null", O_RDONLY | O_CLOEXEC), READ);
+    port_open(&piped, ends[0], READ);
+    for (int i = 0; i < 3; i++)
+        put(ends[1]);
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.001, 0.001, count_timer, &fired);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    while (fired < 3 || piped.calls < 3 || file.calls < 3)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.001, 0);
+    drop_timer(timer);
+    port_drop(&piped);
+    port_drop(&file);
+    close(file.fd);
+}
+END_TEST
+
+/* -- Every kind of descriptor: not ready, made ready, called once -- */
+
+static void expect_one_call(int fd, void (*make_ready)(void *), void *info)
+{
+    ck_assert_int_ge(fd, 0);
+    port_open(&port, fd, READ);
+    ck_assert(!poll_once());
+    make_ready(info);
+    run_once();
+    ck_assert(!poll_once());
+    assert_notes("r");
+    port_drop(&port);
+    close(fd);
+}
+
+static void put_into(void *fd) { put(*(int *)fd); }
+
+START_TEST(terminal)
+{
+    int master, terminal;
+    ck_assert_int_eq(openpty(&master, &terminal, NULL, NULL, NULL), 0);
+    port_open(&port, terminal, READ);
+    ck_assert(!poll_once());
+    ck_assert_int_eq(write(master, "a line\n", 7), 7);
+    run_once();
+    assert_notes("r");
+    close(master); /* a hang-up */
+    RLFileDescriptorEnableCallBacks(port.object, READ);
+    ck_assert(poll_once());
+    notes[0] = 0;
+    ck_assert_int_le(passes_while_idle(), 3);
+    port_drop(&port);
+    close(terminal);
+}
+END_TEST
+
+START_TEST(socket_and_datagram_socket)
+{
+    int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
+    for (int i = 0; i < 3; i++) {
+        int pair[2];
+        make_pair(pair, types[i]);
+        expect_one_call(pair[0], put_into, &pair[1]);
+        close(pair[1]);
+    }
+}
+END_TEST
+
+static void put_eight(void *fd) { require(eventfd_write(*(int *)fd, 1) == 0); }
+START_TEST(event)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    expect_one_call(fd, put_eight, &fd);
+}
+END_TEST
+
+static void set_timer(void *fd)
+{
+    struct itimerspec soon = {.it_value.tv_nsec = 1};
+    require(timerfd_settime(*(int *)fd, 0, &soon, NULL) == 0);
+}
+START_TEST(timer)
+{
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    expect_one_call(fd, set_timer, &fd);
+}
+END_TEST
+
+static void raise_signal(UNUSED void *info) { require(raise(SIGUSR2) == 0); }
+START_TEST(signal_descriptor)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    expect_one_call(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), raise_signal, NULL);
+}
+END_TEST
+
+static void kill_child(void *pid) { require(kill(*(pid_t *)pid, SIGKILL) == 0); }
+START_TEST(process)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    expect_one_call((int)syscall(SYS_pidfd_open, child, 0), kill_child, &child);
+    waitpid(child, NULL, 0);
+}
+END_TEST
+
+static void make_file(void *directory)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/new", (char *)directory);
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    require(fd >= 0);
+    close(fd);
+    unlink(path);
+}
+START_TEST(directory)
+{
+    char name[] = "/tmp/runloop-test-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(name));
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    ck_assert_int_ge(inotify_add_watch(fd, name, IN_CREATE), 0);
+    expect_one_call(fd, make_file, name);
+    rmdir(name);
+}
+END_TEST
+
+START_TEST(epoll)
+{
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN};
+    ck_assert_int_eq(epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &event), 0);
+    expect_one_call(fd, put_into, &ends[1]);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("file-descriptor");
+    TCase *tcase = add_case(suite, "calls", 20);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, calls_once_each_time_it_is_enabled);
+    tcase_add_test(tcase, nothing_is_called_before_it_is_enabled);
+    tcase_add_test(tcase, enabled_before_the_source_is_in_a_mode);
+    tcase_add_test(tcase, enabled_again_in_its_callback_it_goes_on_while_bytes_are_left);
+    tcase_add_test(tcase, disabled_is_not_called);
+    tcase_add_test(tcase, read_and_write_that_are_both_ready_come_in_one_call);
+    tcase_add_test(tcase, write_waits_for_room);
+    tcase_add_test(tcase, unknown_bits_do_nothing);
+    tcase_add_test(tcase, an_end_of_file_is_readable_and_a_broken_pipe_writable);
+    tcase_add_test(tcase, a_hang_up_that_nobody_asked_for_does_not_spin);
+    tcase_add_test(tcase, enabling_from_another_thread_wakes_the_loop);
+    tcase_add_test(tcase, enabling_dev_null_from_another_thread_wakes_the_loop);
+    tcase_add_test(tcase, dev_null_and_regular_files_are_always_ready);
+    tcase_add_test(tcase, an_always_ready_file_does_not_starve_a_pipe_or_a_timer);
+    tcase = add_case(suite, "kinds", 20);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, terminal);
+    tcase_add_test(tcase, socket_and_datagram_socket);
+    tcase_add_test(tcase, event);
+    tcase_add_test(tcase, timer);
+    tcase_add_test(tcase, signal_descriptor);
+    tcase_add_test(tcase, process);
+    tcase_add_test(tcase, directory);
+    tcase_add_test(tcase, epoll);
+    return suite;
+}
