@@ -74,6 +74,8 @@ static void add_sources(RLRunLoopRef rl)
     }
 }
 
+static void add_source(RLRunLoopRef rl) { RLRunLoopAddSource(rl, sources[0], kRLRunLoopDefaultMode); }
+
 START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go)
 {
     RLRunLoopSourceContext context = {
@@ -88,6 +90,30 @@ START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go)
     for (int i = 0; i < 3; i++)
         RLRelease(sources[i]);
     ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+static int ready_fd;
+static int ready_port(UNUSED void *info) { return ready_fd; }
+
+START_TEST(a_version_1_source_whose_callback_ends_the_thread_is_let_go)
+{
+    int ends[2];
+    make_pipe(ends);
+    ready_fd = ends[0];
+    ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    RLRunLoopSourceContext1 context = {.version = 1,
+                                       .info = &life,
+                                       .retain = lifetime_retain,
+                                       .release = lifetime_release,
+                                       .getPort = ready_port,
+                                       .perform = end_thread};
+    sources[0] = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&context);
+    run_until_ended(add_source);
+    ck_assert_int_eq(calls, 1);
+    RLRelease(sources[0]);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    close_pipe(ends);
 }
 END_TEST
 
@@ -189,6 +215,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "ended", 30);
     tcase_add_test(tcase, a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop);
     tcase_add_test(tcase, sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go);
+    tcase_add_test(tcase, a_version_1_source_whose_callback_ends_the_thread_is_let_go);
     tcase_add_test(tcase, observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop);
     tcase_add_test(tcase, functions_behind_one_that_ends_the_thread_are_released_and_not_run);
     tcase_add_test(tcase, who_waits_for_a_function_behind_one_that_ends_the_thread_is_told);

@@ -15,8 +15,6 @@ struct Endpoint: ~Copyable {
     let fd: Int32
     /// `info` is retained.
     let context: ClientContext
-    /// The slot of the thread that is calling the client now. Any thread.
-    let server = Atomic<UInt>(0)
     /// With a reference. Guarded by `Endpoints.mutex`.
     var source: SourcePointer?
 
@@ -107,6 +105,13 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         if now.users == 0 && now.has(EndpointState.unfinished) { finishLate() }
     }
 
+    /// The thread has ended between `enter` and `leave`: what a call was about to arm is not armed. May call the context's release.
+    @inline(never)
+    func abandon() -> Served {
+        if state.users > 0 { leave() }
+        return .unwanted
+    }
+
     @inline(never)
     private func finishLate() {
         let isMine = update { state in
@@ -156,12 +161,12 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// other threads are using the descriptor it stays open; the last of them closes it and calls release. False if it was invalid already.
     /// A thread that has a loop; calls release, and the source's cancel.
     func invalidate(closes: Bool) -> Bool {
-        let isServer = Thread.slot != nil && pointee.server.load(ordering: .relaxed) == UInt(bitPattern: Thread.slot)
+        let ownCalls = HomePointer.current.map { RunLoopPointer($0).calls(of: self) } ?? 0
         guard
             let now = update({ state in
                 if !state.isValid { return false }
                 state.clear(EndpointState.valid | EndpointState.armedToRead | EndpointState.armedToWrite)
-                if state.users > (isServer ? 1 : 0) {
+                if state.users > ownCalls {
                     state.set(EndpointState.unfinished)
                     if closes { state.set(EndpointState.closes) }
                 }

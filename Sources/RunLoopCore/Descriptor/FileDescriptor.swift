@@ -82,6 +82,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
 
     /// What is ready of what it waits for: that is disarmed, and the client called. The loop's thread; calls user code.
     private func serve(_ ready: Events, reported: Events) -> Served {
+        if reported.isEmpty { return endpoint.abandon() }
         var fired: Events = []
         let begun = endpoint.update { state in
             fired = ready.intersection(state.armed)
@@ -94,12 +95,10 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
             endpoint.bringSourceUpToDate()
             return .unwanted
         }
-        let outer = endpoint.pointee.server.exchange(UInt(bitPattern: Thread.slot), ordering: .relaxed)
         if let callout = pointee.callout {
             let types = UInt(fired.contains(.readable) ? 1 : 0) | UInt(fired.contains(.writable) ? 2 : 0)
             RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(callout, handle, types, endpoint.pointee.context.info)
         }
-        endpoint.pointee.server.store(outer, ordering: .relaxed)
         endpoint.leave()
         return .handled
     }

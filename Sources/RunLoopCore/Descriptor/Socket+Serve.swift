@@ -19,6 +19,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// The function of its source.
     func serve(_ ready: Events, reported: Events) -> Served {
+        if reported.isEmpty { return endpoint.abandon() }
         // Not connected and not connecting: epoll says so all the time. `connect` arms it again.
         let isUnconnected = pointee.isStream && reported.contains(.hangUp) && reported.isDisjoint(with: [.readable, .peerClosed, .error])
         var plan = Plan()
@@ -32,12 +33,10 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         if plan.reads && !reported.isDisjoint(with: [.peerClosed, .hangUp]) && !reported.contains(.error) {
             plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) <= 0
         }
-        let outer = endpoint.pointee.server.exchange(UInt(bitPattern: Thread.slot), ordering: .relaxed)
         let context = endpoint.pointee.context
         let info = context.retain == nil ? context.info : context.retained()
         let outcome = call(plan, info)
         if context.retain != nil { context.released(info) }
-        endpoint.pointee.server.store(outer, ordering: .relaxed)
         end(plan)
         return outcome
     }

@@ -159,6 +159,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// A turn that was given and never had, or had and never ended, because the thread did. Any thread; without the lock.
     func letGo(abandoned turn: Turn) {
+        if turn.source.pointee.item.has(ItemHeader.isOurs) { abandon(turn.source) }
         lock()
         letGoSlowly(turn)
         unlock()

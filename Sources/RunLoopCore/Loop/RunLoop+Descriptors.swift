@@ -216,7 +216,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock, which it gives back meanwhile.
     @inline(__always)
     private func tell(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> Served {
+        if !pointee.turns.reserve(pointee.turns.count + 1) { return .tryLater }
         let turn = Turn(source, keep(source))
+        _ = pointee.turns.append(turn)
         var outcome = Served.handled
         if source.pointee.item.has(ItemHeader.isOurs) {
             unlock()
@@ -225,8 +227,24 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         } else {
             callPerform(source)
         }
+        pointee.turns.truncate(to: pointee.turns.count - 1)
         letGo(turn)
         return outcome
+    }
+
+    /// The thread has ended in a call of one of our sources. Without the lock.
+    func abandon(_ source: SourcePointer) { _ = source.pointee.function.serve(source.pointee.info, 0, 0) }
+
+    /// How many calls of sources of ours that have this info are under way, one in another. The loop's thread.
+    func calls(of info: UnsafeMutableRawPointer) -> UInt32 {
+        locked {
+            var count: UInt32 = 0
+            for index in 0..<pointee.turns.count {
+                let source = pointee.turns[index].source
+                if source.pointee.info == info && source.pointee.item.has(ItemHeader.isOurs) { count += 1 }
+            }
+            return count
+        }
     }
 
     /// Nobody was called for a report, and epoll would make it again and again. Under the lock.
