@@ -21,14 +21,19 @@ LIBRARY = Path(os.environ.get("RL_BUILD", REPO / "build")).resolve() / "lib"
 
 # A name is a file (hello.c) or a folder whose *.c files are one program (demo/).
 PROGRAMS = [
+    "chat",
     "custom-source",
+    "echo",
     "errors",
     "hello",
+    "inotify",
     "loop-observer",
     "loop-thread",
     "modes",
     "perform-on-thread",
+    "pidfd",
     "port-source",
+    "signalfd",
     "timers",
     "values",
 ]

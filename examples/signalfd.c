@@ -1,0 +1,112 @@
+/* signalfd.c - signals delivered as events: no handler that interrupts the program, so a callback may do anything.
+ *
+ * The signals are blocked, the kernel keeps them, and a signalfd gives them out. Block them before any thread is made:
+ * a thread that does not block them would be interrupted after all. */
+#define _GNU_SOURCE /* sigqueue, SIGRTMIN */
+#include <RunLoop/RunLoop.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+typedef struct Heard {
+    int user;    /* SIGUSR1 */
+    int queued;  /* SIGRTMIN */
+    int sum;     /* of the numbers that came with them */
+    int strange; /* anything else */
+} Heard;
+
+static void hear(const struct signalfd_siginfo *signal, Heard *heard)
+{
+    const char *sender = (pid_t)signal->ssi_pid == getpid() ? "this process" : "another process";
+    if (signal->ssi_signo == SIGUSR1) {
+        heard->user++;
+        printf("  SIGUSR1 from %s\n", sender);
+    } else if ((int)signal->ssi_signo == SIGRTMIN) {
+        heard->queued++;
+        heard->sum += signal->ssi_int;
+        printf("  SIGRTMIN with the number %d from %s\n", signal->ssi_int, sender);
+    } else if (signal->ssi_signo == SIGTERM) {
+        puts("  SIGTERM: the loop is stopped, and the program ends in good order");
+        RLRunLoopStop(RLRunLoopGetCurrent());
+    } else {
+        heard->strange++;
+    }
+}
+
+/* Called on the loop's thread, as any callback. Takes all signals that are there, then asks to be called again. */
+static void signalsReady(RLFileDescriptorRef f, RLOptionFlags types, void *info)
+{
+    (void)types;
+    struct signalfd_siginfo signal;
+    ssize_t count;
+    while ((count = read(RLFileDescriptorGetNativeDescriptor(f), &signal, sizeof signal)) == sizeof signal)
+        hear(&signal, info);
+    if (count < 0 && errno != EAGAIN)
+        perror("signalfd: read");
+    RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+}
+
+static void terminate(void *info)
+{
+    (void)info;
+    kill(getpid(), SIGTERM); /* as another program or a service manager would do */
+}
+
+static void pass(void) { RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0); }
+
+int main(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    sigaddset(&signals, SIGRTMIN);
+    sigaddset(&signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    int fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd < 0) {
+        perror("signalfd");
+        return 1;
+    }
+
+    Heard heard = {0};
+    RLFileDescriptorContext context = {.info = &heard};
+    RLFileDescriptorRef watched = RLFileDescriptorCreate(kRLAllocatorDefault, fd, 1, signalsReady, &context);
+    RLRunLoopSourceRef source =
+        watched != NULL ? RLFileDescriptorCreateRunLoopSource(kRLAllocatorDefault, watched, 0) : NULL;
+    if (source == NULL) {
+        perror("signalfd: cannot watch");
+        return 1;
+    }
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    RLRelease(source);
+    RLFileDescriptorEnableCallBacks(watched, kRLFileDescriptorReadCallBack);
+
+    puts("SIGUSR1 is sent; nothing happens until the loop runs");
+    kill(getpid(), SIGUSR1);
+    puts("the loop runs:");
+    pass();
+
+    puts("SIGUSR1 is sent twice: the kernel keeps an ordinary signal once");
+    kill(getpid(), SIGUSR1);
+    kill(getpid(), SIGUSR1);
+    pass();
+
+    puts("SIGRTMIN is sent with 1, 2 and 3: real-time signals queue, in order");
+    for (int number = 1; number <= 3; number++)
+        sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = number});
+    pass();
+
+    puts("the loop runs until it is told to end:");
+    RLRunLoopPerformFunctionAfterDelay(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, terminate, NULL, 0.01);
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0);
+
+    RLFileDescriptorInvalidate(watched); /* closes fd */
+    RLRelease(watched);
+    printf("heard: SIGUSR1 %d times, SIGRTMIN %d times, the sum of their numbers is %d\n", heard.user, heard.queued,
+           heard.sum);
+    return result == kRLRunLoopRunStopped && heard.user == 2 && heard.queued == 3 && heard.sum == 6 && !heard.strange
+               ? 0
+               : 1;
+}
