@@ -57,7 +57,8 @@ static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, c
         ssize_t count = send(fd, connection->bytes + connection->begin, connection->end - connection->begin,
                              MSG_DONTWAIT | MSG_NOSIGNAL);
         connection->begin += count > 0 ? (size_t)count : 0;
-        RLSocketEnableCallBacks(s, connection->begin < connection->end ? kRLSocketWriteCallBack : kRLSocketReadCallBack);
+        RLSocketEnableCallBacks(s,
+                                connection->begin < connection->end ? kRLSocketWriteCallBack : kRLSocketReadCallBack);
     }
 }
 
