@@ -6,15 +6,16 @@
 struct constant_string {
     uint32_t tag;
     uint32_t references;
-    uint32_t byteCount;
+    uint32_t form;
     uint32_t hash; /* 0: not computed yet */
     const char *bytes;
+    long count;
 };
 
-enum { STRING_TAG = 0x524C0001, IMMORTAL = 0x80000000 };
+enum { STRING_TAG = 0x524C0001, NARROW = 0x7C8, IMMORTAL = 0x80000000 };
 
-#define CONSTANT_STRING(name, text)                                                                  \
-    static struct constant_string name##Storage = {STRING_TAG, IMMORTAL, sizeof(text) - 1, 0, text}; \
+#define CONSTANT_STRING(name, text)                                                                          \
+    static struct constant_string name##Storage = {STRING_TAG, IMMORTAL, NARROW, 0, text, sizeof(text) - 1}; \
     const RLStringRef name = (RLStringRef)(const void *)&name##Storage
 
 CONSTANT_STRING(kRLRunLoopDefaultMode, "kCFRunLoopDefaultMode");
@@ -23,8 +24,46 @@ CONSTANT_STRING(kRLRunLoopConnectionReplyMode, "NSConnectionReplyMode");
 CONSTANT_STRING(kRLRunLoopModalPanelMode, "NSModalPanelRunLoopMode");
 CONSTANT_STRING(kRLRunLoopEventTrackingMode, "NSEventTrackingRunLoopMode");
 
+/* Numbers, truth values and the notification centre: struct NumberStorage and its neighbours in Value/Number.swift. */
+struct constant_number {
+    uint32_t tag;
+    uint32_t references;
+    long type;
+    double value;
+};
+struct constant_truth {
+    uint32_t tag;
+    uint32_t references;
+    uint64_t value;
+};
+
+enum { NUMBER_TAG = 0x524C000C, BOOLEAN_TAG = 0x524C000D, CENTER_TAG = 0x524C000F };
+
+#define CONSTANT_NUMBER(name, value)                                                                         \
+    static const struct constant_number name##Storage = {NUMBER_TAG, IMMORTAL, kRLNumberFloat64Type, value}; \
+    const RLNumberRef name = (RLNumberRef)(const void *)&name##Storage
+#define CONSTANT_TRUTH(name, value)                                                    \
+    static const struct constant_truth name##Storage = {BOOLEAN_TAG, IMMORTAL, value}; \
+    const RLBooleanRef name = (RLBooleanRef)(const void *)&name##Storage
+
+CONSTANT_NUMBER(kRLNumberPositiveInfinity, __builtin_inf());
+CONSTANT_NUMBER(kRLNumberNegativeInfinity, -__builtin_inf());
+CONSTANT_NUMBER(kRLNumberNaN, __builtin_nan(""));
+CONSTANT_TRUTH(kRLBooleanTrue, 1);
+CONSTANT_TRUTH(kRLBooleanFalse, 0);
+
+static uint32_t localCenter[2] = {CENTER_TAG, IMMORTAL};
+
+RLNotificationCenterRef RLNotificationCenterGetLocalCenter(void)
+{
+    return (RLNotificationCenterRef)(void *)localCenter;
+}
+
+static const char nobody;
 const RLAllocatorRef kRLAllocatorDefault = NULL;
+const RLAllocatorRef kRLAllocatorNull = (RLAllocatorRef)(const void *)&nobody;
 const RLTimeInterval kRLAbsoluteTimeIntervalSince1970 = 978307200.0;
+const RLTimeInterval kRLAbsoluteTimeIntervalSince1904 = 3061152000.0;
 
 static const void *retain_object(RLAllocatorRef allocator, const void *value)
 {
@@ -39,3 +78,14 @@ static void release_object(RLAllocatorRef allocator, const void *value)
 }
 
 const RLArrayCallBacks kRLTypeArrayCallBacks = {0, retain_object, release_object, RLCopyDescription, RLEqual};
+const RLDictionaryValueCallBacks kRLTypeDictionaryValueCallBacks = {0, retain_object, release_object, RLCopyDescription,
+                                                                    RLEqual};
+
+#define HASHING_CALLBACKS                                                    \
+    {                                                                        \
+        0, retain_object, release_object, RLCopyDescription, RLEqual, RLHash \
+    }
+const RLSetCallBacks kRLTypeSetCallBacks = HASHING_CALLBACKS;
+const RLSetCallBacks kRLCopyStringSetCallBacks = HASHING_CALLBACKS;
+const RLDictionaryKeyCallBacks kRLTypeDictionaryKeyCallBacks = HASHING_CALLBACKS;
+const RLDictionaryKeyCallBacks kRLCopyStringDictionaryKeyCallBacks = HASHING_CALLBACKS;

@@ -14,9 +14,9 @@ import machine_code
 TABLE = pathlib.Path(__file__).with_name("hot-paths.txt")
 LIMITS = {name: int(limit) for name, limit in
           (line.split() for line in TABLE.read_text().splitlines() if line and line[0] != "#")}
-#: Functions of the Swift runtime that functions of the core may call. None: objects are plain memory, globals are
-#: initialised statically. An entry needs its reason here.
-RUNTIME = set()
+#: Functions of the Swift runtime that functions of the core may call: objects are plain memory, globals are initialised
+#: statically. An entry needs its reason here.
+RUNTIME = {"swift_once"}  # Registry.isPrepared, looked at when a thread makes its loop
 #: What counts references, allocates objects, checks accesses or runs an initialiser once, under all its names.
 COSTLY = re.compile(r"swift_\w*(retain|release|alloc|Alloc|Access|once|Object)|posix_memalign|one-time initialization")
 

@@ -22,6 +22,7 @@ LIBRARY = Path(os.environ.get("RL_BUILD", REPO / "build")).resolve() / "lib"
 # A name is a file (hello.c) or a folder whose *.c files are one program (demo/).
 PROGRAMS = [
     "chat",
+    "collections",
     "custom-source",
     "echo",
     "errors",
@@ -29,11 +30,15 @@ PROGRAMS = [
     "inotify",
     "loop-observer",
     "loop-thread",
+    "main-queue",
     "modes",
+    "notifications",
+    "objects",
     "perform-on-thread",
     "pidfd",
     "port-source",
     "signalfd",
+    "strings",
     "timers",
     "values",
 ]

@@ -9,8 +9,8 @@ from public_headers import INCLUDE, ROOT
 
 #: What may be called of C outside Platform/: memory and bytes, and shims of CLinux that make no system call.
 FREE_OF_THE_SYSTEM = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "memcpy", "memcmp", "memset", "memmove",
-                      "strlen", "strcmp", "linux_compiler_barrier", "linux_prefetch", "linux_callout_barrier",
-                      "linux_format_double", "linux_epoll_tag"}
+                      "strlen", "strcmp", "strtol", "strtod", "linux_compiler_barrier", "linux_prefetch",
+                      "linux_callout_barrier", "linux_format_double", "linux_epoll_tag"}
 #: And what one file needs, with its reason.
 SYSTEM_ELSEWHERE = {
     "Object/Misuse.swift": {"getenv", "abort"},  # RUNLOOP_MISUSE=abort; neither is a system call that can be moved
@@ -21,7 +21,8 @@ CALLS_CLIENTS = {
     "Loop/RunLoop+Descriptors.swift": "a source's function that is one of ours: the client's is called from there",
     "Object/ClientContext.swift": "contexts: retain, release, copyDescription, equal, hash",
     "Object/Misuse.swift": "the error handler",
-    "Value/Array.swift": "RLArrayCallBacks",
+    "Value/ElementCalls.swift": "what collections do with their elements",
+    "Value/NotificationCenter.swift": "observers of notifications",
 }
 #: Types that begin with what a handle points to.
 OBJECTS = r"\w+Storage|ObjectHeader|ItemHeader|Home"

@@ -4,6 +4,11 @@
 #ifndef __COREFOUNDATION_CFAVAILABILITY__
 #define __COREFOUNDATION_CFAVAILABILITY__ 1
 
+/* C++98 has no macros with a variable number of arguments; compilers do, and would only complain. */
+#if defined(__cplusplus) && __cplusplus < 201103L
+#pragma GCC system_header
+#endif
+
 /* What <TargetConditionals.h> says on a Mac. */
 #ifndef TARGET_OS_MAC
 #define TARGET_OS_MAC 0
@@ -44,7 +49,7 @@
 #endif
 #define __CF_ENUM_GET_MACRO(_1, _2, NAME, ...) NAME
 /** `typedef CF_ENUM(type, name) { … };` or `CF_ENUM(type) { … };` */
-#define CF_ENUM(...) __CF_ENUM_GET_MACRO(__VA_ARGS__, __CF_NAMED_ENUM, __CF_ANON_ENUM, )(__VA_ARGS__)
+#define CF_ENUM(...) __CF_ENUM_GET_MACRO(__VA_ARGS__, __CF_NAMED_ENUM, __CF_ANON_ENUM, 0)(__VA_ARGS__)
 #define CF_CLOSED_ENUM(_type, _name) __CF_NAMED_ENUM(_type, _name)
 
 #define CF_STRING_ENUM

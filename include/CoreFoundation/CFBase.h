@@ -114,11 +114,15 @@ CF_INLINE CFRange CFRangeMake(CFIndex location, CFIndex length)
     return range;
 }
 
-/* There is one allocator, malloc's; all three names mean it. kCFAllocatorNull is missing: nothing here takes over a
- * buffer of the caller's. */
+/* Gets two values and tells their order: a comparison of CFArray.h. */
+typedef CFComparisonResult (*CFComparatorFunction)(const void *val1, const void *val2, void *context);
+
+/* There is one allocator, malloc's; three names mean it. kCFAllocatorNull is for arguments that are called a deallocator. */
 CF_EXPORT const CFAllocatorRef kCFAllocatorDefault __asm__("kRLAllocatorDefault");
 CF_EXPORT const CFAllocatorRef kCFAllocatorSystemDefault __asm__("kRLAllocatorDefault");
 CF_EXPORT const CFAllocatorRef kCFAllocatorMalloc __asm__("kRLAllocatorDefault");
+
+CF_EXPORT const CFAllocatorRef kCFAllocatorNull __asm__("kRLAllocatorNull");
 
 CF_EXPORT CFTypeRef CFRetain(CFTypeRef cf) __asm__("RLRetain");
 CF_EXPORT void CFRelease(CFTypeRef cf) __asm__("RLRelease");

@@ -172,6 +172,12 @@ CF_EXPORT CFTimeInterval CFRunLoopTimerGetTolerance(CFRunLoopTimerRef timer) __a
 CF_EXPORT void CFRunLoopTimerSetTolerance(CFRunLoopTimerRef timer,
                                           CFTimeInterval tolerance) __asm__("RLRunLoopTimerSetTolerance");
 
+/* Says that the main loop is to run what is on libdispatch's main queue, if the process has libdispatch:
+ * RunLoop/RLRunLoopDispatch.h. A fact, not code: nothing happens before the main loop is made. */
+extern const char __CFRunLoopServesDispatchMainQueue __asm__("kRLProgramServesDispatchMainQueue")
+    __attribute__((weak, visibility("default")));
+const char __CFRunLoopServesDispatchMainQueue = 1;
+
 /* ---- Block forms. The program links the blocks runtime; the library does not need it. ---- */
 
 #if defined(__BLOCKS__)

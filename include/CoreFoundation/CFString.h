@@ -1,5 +1,5 @@
 /** @file CFString.h
- *  Immutable strings: the part of CFString that deals with C strings, in UTF-8 and ASCII.
+ *  Immutable strings: the part of CFString that deals with C strings, in UTF-8 and ASCII, and formats.
  *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLString.h for the documentation. */
 #ifndef __COREFOUNDATION_CFSTRING__
 #define __COREFOUNDATION_CFSTRING__ 1
@@ -7,6 +7,7 @@
 #include <CoreFoundation/CFArray.h>
 #include <CoreFoundation/CFBase.h>
 #include <CoreFoundation/CFData.h>
+#include <CoreFoundation/CFDictionary.h>
 #include <stdarg.h>
 
 CF_EXTERN_C_BEGIN
@@ -22,10 +23,20 @@ typedef CF_OPTIONS(CFOptionFlags, CFStringCompareFlags) {
     kCFCompareNoOptions = 0 /* not Apple's: the library compares by code points only, so the options must be 0 */
 };
 
-/* The object of a literal: one per text for the life of the process. Not a constant expression: use it in functions,
- * not as the initialiser of a static variable. */
+/* The object of a literal. With clang it is a constant expression: an object that the compiler lays out, of a class whose
+ * reference is defined here as what this library's strings begin with. (Weak and hidden: the same number in every object
+ * file that uses it, no symbol of the program's.) Compilers that cannot do that call a function, which gives one object per
+ * text for the life of the process; there CFSTR cannot initialise a static variable. */
 CF_EXPORT CFStringRef __CFStringMakeConstantString(const char *cStr) __asm__("RLStringMakeConstant");
+#if defined(__clang__) && defined(__CONSTANT_CFSTRINGS__) && defined(__ELF__) && defined(__LP64__) && \
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+__asm__(".weak __CFConstantStringClassReference\n"
+        ".hidden __CFConstantStringClassReference\n"
+        ".set __CFConstantStringClassReference, 0x80000000524C0001");
+#define CFSTR(cStr) ((CFStringRef)__builtin___CFStringMakeConstantString("" cStr ""))
+#else
 #define CFSTR(cStr) __CFStringMakeConstantString("" cStr "")
+#endif
 
 CF_EXPORT CFTypeID CFStringGetTypeID(void) __asm__("RLStringGetTypeID");
 CF_EXPORT CFStringRef CFStringCreateWithCString(CFAllocatorRef allocator, const char *cStr,
@@ -40,6 +51,29 @@ CF_EXPORT Boolean CFStringGetCString(CFStringRef theString, char *buffer, CFInde
                                      CFStringEncoding encoding) __asm__("RLStringGetCString");
 CF_EXPORT CFComparisonResult CFStringCompare(CFStringRef theString1, CFStringRef theString2,
                                              CFStringCompareFlags compareOptions) __asm__("RLStringCompare");
+
+CF_EXPORT CFStringRef CFStringCreateCopy(CFAllocatorRef allocator, CFStringRef theString) __asm__("RLStringCreateCopy");
+CF_EXPORT CFStringRef
+CFStringCreateWithCStringNoCopy(CFAllocatorRef allocator, const char *cString, CFStringEncoding encoding,
+                                CFAllocatorRef contentsDeallocator) __asm__("RLStringCreateWithCStringNoCopy");
+CF_EXPORT CFStringRef CFStringCreateWithFormat(CFAllocatorRef allocator, CFDictionaryRef formatOptions,
+                                               CFStringRef format, ...) __asm__("RLStringCreateWithFormat");
+CF_EXPORT CFStringRef
+CFStringCreateWithFormatAndArguments(CFAllocatorRef allocator, CFDictionaryRef formatOptions, CFStringRef format,
+                                     va_list arguments) __asm__("RLStringCreateWithFormatAndArguments");
+CF_EXPORT CFStringRef
+CFStringCreateFromExternalRepresentation(CFAllocatorRef allocator, CFDataRef data,
+                                         CFStringEncoding encoding) __asm__("RLStringCreateFromExternalRepresentation");
+CF_EXPORT CFDataRef
+CFStringCreateExternalRepresentation(CFAllocatorRef allocator, CFStringRef theString, CFStringEncoding encoding,
+                                     UInt8 lossByte) __asm__("RLStringCreateExternalRepresentation");
+CF_EXPORT CFIndex CFStringGetMaximumSizeForEncoding(CFIndex length, CFStringEncoding encoding) __asm__(
+    "RLStringGetMaximumSizeForEncoding");
+CF_EXPORT CFStringEncoding CFStringGetSystemEncoding(void) __asm__("RLStringGetSystemEncoding");
+CF_EXPORT Boolean CFStringHasPrefix(CFStringRef theString, CFStringRef prefix) __asm__("RLStringHasPrefix");
+CF_EXPORT Boolean CFStringHasSuffix(CFStringRef theString, CFStringRef suffix) __asm__("RLStringHasSuffix");
+CF_EXPORT SInt32 CFStringGetIntValue(CFStringRef theString) __asm__("RLStringGetIntValue");
+CF_EXPORT double CFStringGetDoubleValue(CFStringRef theString) __asm__("RLStringGetDoubleValue");
 
 CF_EXPORT void CFShow(CFTypeRef obj) __asm__("RLShow");
 

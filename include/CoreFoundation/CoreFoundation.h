@@ -4,13 +4,17 @@
  *  These headers declare CF names for the functions of this library. A CF name is an assembler label on the RL symbol
  *  (`CFRunLoopRun` calls `RLRunLoopRun`), so the library exports no CF symbol and can live in one process with Apple's
  *  CoreFoundation. Constants, struct layouts and calling conventions are those of Apple's headers for Linux.
- *  What is here: all of CFRunLoop.h and CFFileDescriptor.h; CFSocket.h without its name registry; the C-string part of
- *  CFString.h; immutable CFData and CFArray; absolute times; CFRetain and its kin. What the library does not have is not
- *  declared, or declared as unavailable, so the compiler says so.
+ *
+ *  What is here: all of CFRunLoop, CFFileDescriptor, CFArray, CFData, CFSet, CFDictionary, CFNumber and CFBoolean; CFSocket
+ *  without its name registry; the part of CFString that deals with C strings, and formats; CFDate and absolute times
+ *  without calendars; the local CFNotificationCenter; CFRetain and its kin. What is not here, and what to use instead:
+ *  CFUnavailable.h. The compiler says so of each use.
+ *
  *  Behaviour, and the differences from Apple's, are documented in RunLoop/RLRunLoop.h and its neighbours under the name
  *  with RL in place of CF. Both sets of headers may be included in one file; the handles are the same objects, of
  *  different C types, so a cast is needed to pass one to the other.
- *  CFSTR("…") is a function call here, not a constant expression. */
+ *  CFSTR("…") is a constant expression with clang, and a function call with other compilers.
+ *  For programs without headers, which bind CF's names themselves, there is librunloop-cf.so: README.md. */
 #ifndef __COREFOUNDATION_COREFOUNDATION__
 #define __COREFOUNDATION_COREFOUNDATION__ 1
 #define __COREFOUNDATION__ 1
@@ -42,9 +46,17 @@
 #include <CoreFoundation/CFBase.h>
 #include <CoreFoundation/CFData.h>
 #include <CoreFoundation/CFDate.h>
+#include <CoreFoundation/CFDictionary.h>
 #include <CoreFoundation/CFFileDescriptor.h>
+#include <CoreFoundation/CFNotificationCenter.h>
+#include <CoreFoundation/CFNumber.h>
 #include <CoreFoundation/CFRunLoop.h>
+#include <CoreFoundation/CFSet.h>
 #include <CoreFoundation/CFSocket.h>
 #include <CoreFoundation/CFString.h>
+#include <CoreFoundation/CFUnavailable.h>
+#if __has_include(<CoreFoundation/CFMessagePort.h>)
+#include <CoreFoundation/CFMessagePort.h>
+#endif
 
 #endif /* __COREFOUNDATION_COREFOUNDATION__ */

@@ -3,9 +3,10 @@
  *
  *  Handles
  *  -------
- *  A run loop, source, timer, observer, string, data or array is an object behind an opaque handle (`RLRunLoopRef`,
- *  `RLStringRef`, …). Any handle can be passed where an `RLTypeRef` is asked for. Objects are counted: a new one has
- *  one owner; RLRetain() adds one, RLRelease() takes one away, and the last release frees the object.
+ *  A run loop, source, timer, observer, string, data, array and so on is an object behind an opaque handle
+ *  (`RLRunLoopRef`, `RLStringRef`, …). Any handle can be passed where an `RLTypeRef` is asked for. Objects are
+ *  counted: a new one has one owner; RLRetain() adds one, RLRelease() takes one away, and the last release frees
+ *  the object.
  *
  *  Who owns what is in the name of the function:
  *  - Create rule: a function with `Create` or `Copy` in its name gives you an object that you own. Release it.
@@ -112,8 +113,12 @@ typedef struct RLRange {
 
 /** The only allocator: malloc. Its value is NULL. */
 RL_EXPORT const RLAllocatorRef kRLAllocatorDefault;
+/** Not an allocator: says of a buffer that nobody is to free it. For arguments that are called a deallocator. */
+RL_EXPORT const RLAllocatorRef kRLAllocatorNull;
 /** Seconds from 1970-01-01 to 2001-01-01, both 00:00 UTC: 978307200. Add it to an RLAbsoluteTime to get a time_t. */
 RL_EXPORT const RLTimeInterval kRLAbsoluteTimeIntervalSince1970;
+/** Seconds from 1904-01-01 to 2001-01-01, both 00:00 UTC: 3061152000. */
+RL_EXPORT const RLTimeInterval kRLAbsoluteTimeIntervalSince1904;
 
 /** Adds an owner to an object.
  *  @param object  any object, not NULL.
@@ -151,9 +156,10 @@ RL_EXPORT RLIndex RLGetRetainCount(RLTypeRef object);
 RL_EXPORT RLTypeID RLGetTypeID(RLTypeRef object);
 
 /** Tells whether two objects are equal.
- *  Strings and data are equal if their bytes are; arrays if they have as many values and each pair is equal by
- *  the equal callback of the arrays; sources as RLRunLoopSource.h says under "Equality"; all others only if they are
- *  the same object. Objects of different kinds are never equal.
+ *  Strings and data are equal if their bytes are, numbers if their values are, dates if they are the same time;
+ *  arrays, sets and dictionaries if their contents are, by their own callbacks (see their headers); sources as
+ *  RLRunLoopSource.h says under "Equality"; all others only if they are the same object. Objects of different kinds
+ *  are never equal.
  *  @param object1  any object, not NULL.
  *  @param object2  any object, not NULL.
  *  @return 1 if they are equal, else 0.

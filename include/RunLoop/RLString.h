@@ -20,6 +20,9 @@
 #ifndef RUNLOOP_RLSTRING_H
 #define RUNLOOP_RLSTRING_H
 #include <RunLoop/RLBase.h>
+#include <RunLoop/RLData.h>
+#include <RunLoop/RLDictionary.h>
+#include <stdarg.h>
 RL_EXTERN_C_BEGIN
 
 /** How characters are written as bytes: one of the two constants below. */
@@ -127,6 +130,131 @@ RL_EXPORT RLBoolean RLStringGetCString(RLStringRef string, char *buffer, RLIndex
  *  Errors: NULL or another kind of object is reported and gives kRLCompareEqualTo.
  *  Cost: O(bytes), no allocation.  Since: 0.1.  Example: examples/values.c */
 RL_EXPORT RLComparisonResult RLStringCompare(RLStringRef string1, RLStringRef string2, RLOptionFlags options);
+
+/** Makes a copy of a string: as strings never change that is the string itself, retained.
+ *  @param allocator  NULL.
+ *  @param string     not NULL.
+ *  @return the string, or NULL on a mistake.
+ *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL or another kind of object is reported and gives NULL.
+ *  Cost: O(1), no allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLStringRef RLStringCreateCopy(RLAllocatorRef allocator, RLStringRef string);
+
+/** Makes a string from a C string, and frees that if it is told to.
+ *  @param allocator            NULL.
+ *  @param cString              0-terminated characters, not NULL; they are copied in spite of the name.
+ *  @param encoding             kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @param contentsDeallocator  what becomes of cString: NULL means that it is freed with free(), kRLAllocatorNull
+ *                              that it stays yours.
+ *  @return the string, or NULL; then cString is still yours.
+ *  Ownership: Create rule; unless contentsDeallocator is kRLAllocatorNull, cString is freed before the function
+ *  returns.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL with errno EILSEQ or ENOMEM, as RLStringCreateWithCString(); a NULL cString or an unknown encoding
+ *  is reported and gives NULL.
+ *  Cost: O(bytes), one allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLStringRef RLStringCreateWithCStringNoCopy(RLAllocatorRef allocator, const char *cString,
+                                                      RLStringEncoding encoding, RLAllocatorRef contentsDeallocator);
+
+/** Makes a string as printf(3) would print it.
+ *  @param allocator      NULL.
+ *  @param formatOptions  NULL; ignored.
+ *  @param format         as for printf(3), and %@ for an object: a string gives its characters, others what
+ *                        RLCopyDescription() gives. Not NULL. Arguments have no numbers (no %1$d), and %n is not
+ *                        taken.
+ *  @return the string, or NULL.
+ *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks; %@ may call copyDescription callbacks.
+ *  Errors: NULL with errno ENOMEM, EINVAL if format has what is not known, or EILSEQ if a %s is not UTF-8; a NULL
+ *  format or another kind of object is reported and gives NULL.
+ *  Cost: O(bytes); allocates.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLStringRef RLStringCreateWithFormat(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
+                                               RLStringRef format, ...);
+
+/** The same with a va_list.
+ *  @param allocator      NULL.
+ *  @param formatOptions  NULL; ignored.
+ *  @param format         as for RLStringCreateWithFormat().
+ *  @param arguments      what the format asks for; not to be used again after the call.
+ *  @return the string, or NULL.
+ *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks; %@ may call copyDescription callbacks.
+ *  Errors: as RLStringCreateWithFormat().
+ *  Cost: O(bytes); allocates.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLStringRef RLStringCreateWithFormatAndArguments(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
+                                                           RLStringRef format, va_list arguments);
+
+/** Makes a string from the bytes of a data object.
+ *  @param allocator  NULL.
+ *  @param data       the characters; not NULL.
+ *  @param encoding   kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @return the string, or NULL.
+ *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL with errno EILSEQ if the bytes are not in the encoding, or ENOMEM; NULL, another kind of object or
+ *  an unknown encoding is reported and gives NULL.
+ *  Cost: O(bytes), one allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLStringRef RLStringCreateFromExternalRepresentation(RLAllocatorRef allocator, RLDataRef data,
+                                                               RLStringEncoding encoding);
+
+/** Makes a data object from the characters of a string, without a 0 behind them: for messages.
+ *  @param allocator  NULL.
+ *  @param string     not NULL.
+ *  @param encoding   kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @param lossByte   what to write for a character that is not in the encoding; 0: such a string gives NULL.
+ *  @return the data, or NULL.
+ *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL with errno EILSEQ if a character is not in the encoding and lossByte is 0, or ENOMEM; NULL, another
+ *  kind of object or an unknown encoding is reported and gives NULL.
+ *  Cost: O(bytes), one allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLDataRef RLStringCreateExternalRepresentation(RLAllocatorRef allocator, RLStringRef string,
+                                                         RLStringEncoding encoding, uint8_t lossByte);
+
+/** Tells how many bytes a string of some length can need, without the 0 behind them.
+ *  @param length    a number of UTF-16 code units, as RLStringGetLength() tells it; not negative.
+ *  @param encoding  kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @return the number of bytes, or -1 on a mistake or if it is more than fits.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: a negative length or an unknown encoding is reported and gives -1.
+ *  Cost: O(1).  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLIndex RLStringGetMaximumSizeForEncoding(RLIndex length, RLStringEncoding encoding);
+
+/** Tells the encoding that C strings have here.
+ *  @return kRLStringEncodingUTF8.
+ *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: none.
+ *  Cost: O(1).  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLStringEncoding RLStringGetSystemEncoding(void);
+
+/** Tells whether a string begins with the characters of another.
+ *  @param string  not NULL.
+ *  @param prefix  not NULL. The empty string is at either end of every string.
+ *  @return 1 if it does, else 0.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL or another kind of object is reported and gives 0.
+ *  Cost: O(bytes), no allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLBoolean RLStringHasPrefix(RLStringRef string, RLStringRef prefix);
+
+/** Tells whether a string ends with the characters of another.
+ *  @param string  not NULL.
+ *  @param suffix  not NULL. The empty string is at either end of every string.
+ *  @return 1 if it does, else 0.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL or another kind of object is reported and gives 0.
+ *  Cost: O(bytes), no allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLBoolean RLStringHasSuffix(RLStringRef string, RLStringRef suffix);
+
+/** Reads the decimal integer at the beginning of a string; spaces before it are skipped.
+ *  @param string  not NULL.
+ *  @return the number, INT32_MAX or INT32_MIN if it is beyond them, 0 if there is none.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL or another kind of object is reported and gives 0.
+ *  Cost: O(digits), no allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT int32_t RLStringGetIntValue(RLStringRef string);
+
+/** Reads the number at the beginning of a string as strtod(3) does; spaces before it are skipped.
+ *  @param string  not NULL.
+ *  @return the number, or 0 if there is none.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL or another kind of object is reported and gives 0.
+ *  Cost: O(digits), no allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT double RLStringGetDoubleValue(RLStringRef string);
 
 RL_EXTERN_C_END
 #endif

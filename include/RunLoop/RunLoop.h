@@ -9,7 +9,9 @@
  *      RLRunLoopPerform.h   functions run on another thread's loop
  *      RLFileDescriptor.h   functions called when a descriptor can be read or written
  *      RLSocket.h           sockets: data, clients and connections as calls
- *      RLString.h RLData.h RLArray.h  values
+ *      RLRunLoopDispatch.h  libdispatch's main queue on the main loop
+ *      RLNotificationCenter.h  telling everybody in the process who wants to know
+ *      RLString.h RLData.h RLArray.h RLSet.h RLDictionary.h RLNumber.h RLDate.h  values
  *
  *  A person who knows CFRunLoop knows this library: the names are the same with RL in place of CF, and so are the
  *  parameters, the structs and the constants. Source code written for CFRunLoop compiles with the headers in
@@ -31,11 +33,17 @@
 #include <RunLoop/RLBase.h>
 #include <RunLoop/RLData.h>
 #include <RunLoop/RLFileDescriptor.h>
+#include <RunLoop/RLDate.h>
+#include <RunLoop/RLDictionary.h>
+#include <RunLoop/RLNotificationCenter.h>
+#include <RunLoop/RLNumber.h>
 #include <RunLoop/RLRunLoop.h>
+#include <RunLoop/RLRunLoopDispatch.h>
 #include <RunLoop/RLRunLoopObserver.h>
 #include <RunLoop/RLRunLoopPerform.h>
 #include <RunLoop/RLRunLoopSource.h>
 #include <RunLoop/RLRunLoopTimer.h>
 #include <RunLoop/RLSocket.h>
+#include <RunLoop/RLSet.h>
 #include <RunLoop/RLString.h>
 #endif

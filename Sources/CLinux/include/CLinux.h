@@ -191,4 +191,17 @@ static inline int linux_format_double(char *buffer, size_t size, double value)
     return snprintf(buffer, size, "%.3f", value);
 }
 
+/* Weak symbols are not imported. These are there if the process has libdispatch (its private interface for CFRunLoop), the
+   last one if the program says that it wants its main queue served: include/CoreFoundation/CFRunLoop.h. */
+extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
+extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
+extern const char kRLProgramServesDispatchMainQueue __attribute__((weak));
+static inline int linux_has_dispatch(void)
+{
+    return _dispatch_get_main_queue_handle_4CF != NULL && _dispatch_main_queue_callback_4CF != NULL;
+}
+static inline int linux_wants_dispatch(void) { return &kRLProgramServesDispatchMainQueue != NULL; }
+static inline int linux_dispatch_handle(void) { return _dispatch_get_main_queue_handle_4CF(); }
+static inline void linux_dispatch_drain(void) { _dispatch_main_queue_callback_4CF(NULL); }
+
 #endif

@@ -51,4 +51,45 @@ enum Bytes {
         }
         return true
     }
+
+    /// Writes UTF-16 as UTF-8, then a 0; a surrogate without its partner as U+FFFD. Returns the number of bytes without
+    /// the 0, at most 3 per unit. O(n).
+    static func encode(_ units: UnsafePointer<UInt16>, _ count: Int, into bytes: UnsafeMutablePointer<UInt8>) -> Int {
+        var (index, size) = (0, 0)
+        func put(_ byte: UInt32) {
+            bytes[size] = UInt8(truncatingIfNeeded: byte)
+            size += 1
+        }
+        while index < count {
+            var code = UInt32(units[index])
+            index += 1
+            if code & 0xF800 == 0xD800 {
+                let next: UInt32 = code < 0xDC00 && index < count ? UInt32(units[index]) : 0
+                if next & 0xFC00 == 0xDC00 {
+                    code = 0x1_0000 + (code & 0x3FF) << 10 + next & 0x3FF
+                    index += 1
+                } else {
+                    code = 0xFFFD
+                }
+            }
+            if code < 0x80 {
+                put(code)
+                continue
+            }
+            if code < 0x800 {
+                put(0xC0 | code >> 6)
+            } else {
+                if code < 0x1_0000 {
+                    put(0xE0 | code >> 12)
+                } else {
+                    put(0xF0 | code >> 18)
+                    put(0x80 | code >> 12 & 0x3F)
+                }
+                put(0x80 | code >> 6 & 0x3F)
+            }
+            put(0x80 | code & 0x3F)
+        }
+        bytes[size] = 0
+        return size
+    }
 }

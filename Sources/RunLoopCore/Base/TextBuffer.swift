@@ -22,7 +22,7 @@ struct TextBuffer: ~Copyable {
     }
 
     /// A text of the program's own. O(n).
-    mutating func append(_ text: StaticString) { append(text.utf8Start, text.utf8CodeUnitCount) }
+    mutating func append(_ name: Name) { append(name.text, Int(strlen(UnsafeRawPointer(name.text).assumingMemoryBound(to: CChar.self)))) }
 
     /// Bytes. O(n).
     mutating func append(_ source: UnsafePointer<UInt8>, _ length: Int) {

@@ -8,16 +8,19 @@ func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
     case .string:
         let string: StringPointer = Handle.storage(object)
         text.append(string.pointee.bytes, string.count)
-    case .data:
-        begin(.data, object, &text)
-        text.append(" length=")
-        text.append(decimal: (Handle.storage(object) as DataPointer).pointee.count)
+    case .data: describe(.data, object, " length=", (Handle.storage(object) as DataPointer).pointee.count, &text)
+    case .array: describe(.array, object, " count=", (Handle.storage(object) as ArrayPointer).pointee.count, &text)
+    case .set: describe(.set, object, " count=", (Handle.storage(object) as SetPointer).table.pointee.count, &text)
+    case .dictionary:
+        describe(.dictionary, object, " count=", (Handle.storage(object) as DictionaryPointer).table.pointee.count, &text)
+    case .number: (Handle.storage(object) as NumberPointer).describe(&text)
+    case .boolean: text.append((Handle.storage(object) as TruthPointer).pointee.value == 0 ? "false" : "true")
+    case .date:
+        begin(.date, object, &text)
+        text.append(" ")
+        text.append(seconds: (Handle.storage(object) as DatePointer).pointee.time)
         text.append(">")
-    case .array:
-        begin(.array, object, &text)
-        text.append(" count=")
-        text.append(decimal: (Handle.storage(object) as ArrayPointer).pointee.count)
-        text.append(">")
+    case .notificationCenter: text.append("<RLNotificationCenter>")
     case .runLoop: describe(Handle.storage(object) as RunLoopPointer, &text)
     case .source: describe(Handle.storage(object) as SourcePointer, &text)
     case .timer: describe(Handle.storage(object) as TimerPointer, &text)
@@ -33,6 +36,13 @@ private func begin(_ kind: Kind, _ object: UnsafeRawPointer, _ text: inout TextB
     text.append(kind.name)
     text.append(" ")
     text.append(address: object)
+}
+
+private func describe(_ kind: Kind, _ object: UnsafeRawPointer, _ what: Name, _ count: Int, _ text: inout TextBuffer) {
+    begin(kind, object, &text)
+    text.append(what)
+    text.append(decimal: count)
+    text.append(">")
 }
 
 private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {

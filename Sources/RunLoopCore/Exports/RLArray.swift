@@ -3,49 +3,206 @@ import CRunLoop
 
 // include/RunLoop/RLArray.h
 
+/// Places of C for pointers.
+public typealias PointerList = UnsafeMutablePointer<UnsafeRawPointer?>
+
+@inline(never)
+private func borrow(_ array: OpaquePointer?, _ function: Name) -> ArrayPointer? { Handle.borrow(array, function, "array") }
+
+@inline(never)
+private func borrowMutable(_ array: OpaquePointer?, _ function: Name) -> ArrayPointer? {
+    guard let array = borrow(array, function) else { return nil }
+    if array.pointee.isMutable { return array }
+    Misuse.report(function, "array", "not mutable")
+    return nil
+}
+
+/// An array of which a part is asked for.
+@inline(never)
+private func borrow(_ array: OpaquePointer?, _ range: RLRange, _ function: Name) -> ArrayPointer? {
+    guard let array = borrow(array, function), isInside(range, array.pointee.count, function) else { return nil }
+    return array
+}
+
 @implementation @_cdecl("RLArrayGetTypeID")
 public func RLArrayGetTypeID() -> UInt { Kind.array.typeID }
 
 @implementation @_cdecl("RLArrayCreate")
 public func RLArrayCreate(
-    _ allocator: OpaquePointer?, _ values: UnsafeMutablePointer<UnsafeRawPointer?>?, _ count: Int,
-    _ callBacks: UnsafePointer<RLArrayCallBacks>?
+    _ allocator: OpaquePointer?, _ values: PointerList?, _ count: Int, _ callBacks: UnsafePointer<RLArrayCallBacks>?
 ) -> OpaquePointer? {
-    if count < 0 {
-        Misuse.report("RLArrayCreate", "count", "negative")
+    guard isSane(values, count, "RLArrayCreate", "values"), isKnown(version: callBacks?.pointee.version, "RLArrayCreate") else {
         return nil
     }
-    if values == nil && count > 0 {
-        Misuse.report("RLArrayCreate", "values", expected: "values", got: nil)
-        return nil
-    }
-    if let callBacks, callBacks.pointee.version != 0 {
-        Misuse.report("RLArrayCreate", "callBacks", "version must be 0")
-        return nil
-    }
-    return ArrayPointer.create(UnsafePointer(values), count: count, callBacks?.pointee ?? RLArrayCallBacks())?.handle
+    return ArrayPointer.create(UnsafePointer(values), count: count, ElementCalls(callBacks?.pointee ?? RLArrayCallBacks()))?.handle
+}
+
+@implementation @_cdecl("RLArrayCreateCopy")
+public func RLArrayCreateCopy(_ allocator: OpaquePointer?, _ array: OpaquePointer?) -> OpaquePointer? {
+    borrow(array, "RLArrayCreateCopy")?.immutableCopy()?.handle
+}
+
+@implementation @_cdecl("RLArrayCreateMutable")
+public func RLArrayCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int, _ callBacks: UnsafePointer<RLArrayCallBacks>?)
+    -> OpaquePointer?
+{
+    guard isNotNegative(capacity, "RLArrayCreateMutable", "capacity"),
+        isKnown(version: callBacks?.pointee.version, "RLArrayCreateMutable")
+    else { return nil }
+    return ArrayPointer.createMutable(capacity: capacity, ElementCalls(callBacks?.pointee ?? RLArrayCallBacks()))?.handle
+}
+
+@implementation @_cdecl("RLArrayCreateMutableCopy")
+public func RLArrayCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ array: OpaquePointer?) -> OpaquePointer? {
+    guard let array = borrow(array, "RLArrayCreateMutableCopy"), isNotNegative(capacity, "RLArrayCreateMutableCopy", "capacity"),
+        let copy = ArrayPointer.createMutable(capacity: max(capacity, array.pointee.count), array.pointee.elements)
+    else { return nil }
+    if copy.replace(0, 0, with: array.pointee.values, count: array.pointee.count) { return copy.handle }
+    copy.release()
+    return nil
 }
 
 @implementation @_cdecl("RLArrayGetCount")
-public func RLArrayGetCount(_ array: OpaquePointer?) -> Int {
-    let array: ArrayPointer? = Handle.borrow(array, "RLArrayGetCount", "array")
-    return array?.pointee.count ?? 0
-}
+public func RLArrayGetCount(_ array: OpaquePointer?) -> Int { borrow(array, "RLArrayGetCount")?.pointee.count ?? 0 }
 
 @implementation @_cdecl("RLArrayGetValueAtIndex")
 public func RLArrayGetValueAtIndex(_ array: OpaquePointer?, _ index: Int) -> UnsafeRawPointer? {
-    guard let array: ArrayPointer = Handle.borrow(array, "RLArrayGetValueAtIndex", "array") else { return nil }
-    guard index >= 0 && index < array.pointee.count else {
-        Misuse.report("RLArrayGetValueAtIndex", "index", "out of bounds")
-        return nil
-    }
+    guard let array = borrow(array, "RLArrayGetValueAtIndex"), isInside(index, array.pointee.count, "RLArrayGetValueAtIndex")
+    else { return nil }
     return array[value: index]
+}
+
+@implementation @_cdecl("RLArrayGetValues")
+public func RLArrayGetValues(_ array: OpaquePointer?, _ range: RLRange, _ values: PointerList?) {
+    guard let array = borrow(array, range, "RLArrayGetValues"), isSane(values, range.length, "RLArrayGetValues", "values"), let values
+    else { return }
+    memcpy(values, array.pointee.values + range.location, range.length * MemoryLayout<UnsafeRawPointer?>.stride)
+}
+
+@implementation @_cdecl("RLArrayApplyFunction")
+public func RLArrayApplyFunction(
+    _ array: OpaquePointer?, _ range: RLRange,
+    _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?, _ context: UnsafeMutableRawPointer?
+) {
+    guard let array = borrow(array, range, "RLArrayApplyFunction"), isThere(applier != nil, "RLArrayApplyFunction", "applier"), let applier
+    else { return }
+    for index in range.location..<(range.location + range.length) { ElementCalls.apply(applier, array[value: index], context) }
 }
 
 @implementation @_cdecl("RLArrayContainsValue")
 public func RLArrayContainsValue(_ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?) -> UInt8 {
-    guard let array: ArrayPointer = Handle.borrow(array, "RLArrayContainsValue", "array"),
-        isInside(range, array.pointee.count, "RLArrayContainsValue")
-    else { return 0 }
-    return array.contains(value, from: range.location, range.length) ? 1 : 0
+    guard let array = borrow(array, range, "RLArrayContainsValue") else { return 0 }
+    return array.firstIndex(of: value, from: range.location, range.length) == nil ? 0 : 1
+}
+
+@implementation @_cdecl("RLArrayGetFirstIndexOfValue")
+public func RLArrayGetFirstIndexOfValue(_ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?) -> Int {
+    borrow(array, range, "RLArrayGetFirstIndexOfValue")?.firstIndex(of: value, from: range.location, range.length) ?? -1
+}
+
+@implementation @_cdecl("RLArrayGetLastIndexOfValue")
+public func RLArrayGetLastIndexOfValue(_ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?) -> Int {
+    guard let array = borrow(array, range, "RLArrayGetLastIndexOfValue") else { return -1 }
+    var index = range.location + range.length - 1
+    while index >= range.location && array.firstIndex(of: value, from: index, 1) == nil { index -= 1 }
+    return index < range.location ? -1 : index
+}
+
+@implementation @_cdecl("RLArrayGetCountOfValue")
+public func RLArrayGetCountOfValue(_ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?) -> Int {
+    guard let array = borrow(array, range, "RLArrayGetCountOfValue") else { return 0 }
+    var (count, start) = (0, range.location)
+    let end = start + range.length
+    while let index = array.firstIndex(of: value, from: start, end - start) {
+        count += 1
+        start = index + 1
+    }
+    return count
+}
+
+@implementation @_cdecl("RLArrayBSearchValues")
+public func RLArrayBSearchValues(
+    _ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?, _ comparator: ElementComparator?,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let array = borrow(array, range, "RLArrayBSearchValues"),
+        isThere(comparator != nil, "RLArrayBSearchValues", "comparator"), let comparator
+    else { return -1 }
+    return array.sortedIndex(of: value, range.location, range.length, comparator, context)
+}
+
+/// Replaces a part of a mutable array by at most one value.
+@inline(never)
+private func replace(
+    _ array: OpaquePointer?, _ index: Int?, _ length: Int, with value: UnsafeRawPointer?, count: Int, _ function: Name
+) {
+    guard let array = borrowMutable(array, function) else { return }
+    let end = array.pointee.count
+    let index = index ?? end
+    // A value may be set or inserted behind the last one; only one that is there can be removed.
+    guard isInside(index, count == 1 ? end + 1 : end, function) else { return }
+    withUnsafePointer(to: value) { _ = array.replace(index, min(length, end - index), with: $0, count: count) }
+}
+
+@implementation @_cdecl("RLArrayAppendValue")
+public func RLArrayAppendValue(_ array: OpaquePointer?, _ value: UnsafeRawPointer?) {
+    replace(array, nil, 0, with: value, count: 1, "RLArrayAppendValue")
+}
+
+@implementation @_cdecl("RLArrayInsertValueAtIndex")
+public func RLArrayInsertValueAtIndex(_ array: OpaquePointer?, _ index: Int, _ value: UnsafeRawPointer?) {
+    replace(array, index, 0, with: value, count: 1, "RLArrayInsertValueAtIndex")
+}
+
+@implementation @_cdecl("RLArraySetValueAtIndex")
+public func RLArraySetValueAtIndex(_ array: OpaquePointer?, _ index: Int, _ value: UnsafeRawPointer?) {
+    replace(array, index, 1, with: value, count: 1, "RLArraySetValueAtIndex")
+}
+
+@implementation @_cdecl("RLArrayRemoveValueAtIndex")
+public func RLArrayRemoveValueAtIndex(_ array: OpaquePointer?, _ index: Int) {
+    replace(array, index, 1, with: nil, count: 0, "RLArrayRemoveValueAtIndex")
+}
+
+@implementation @_cdecl("RLArrayRemoveAllValues")
+public func RLArrayRemoveAllValues(_ array: OpaquePointer?) {
+    guard let array = borrowMutable(array, "RLArrayRemoveAllValues") else { return }
+    _ = array.replace(0, array.pointee.count, with: nil, count: 0)
+}
+
+@implementation @_cdecl("RLArrayReplaceValues")
+public func RLArrayReplaceValues(_ array: OpaquePointer?, _ range: RLRange, _ newValues: PointerList?, _ newCount: Int) {
+    guard let array = borrowMutable(array, "RLArrayReplaceValues"), isInside(range, array.pointee.count, "RLArrayReplaceValues"),
+        isSane(newValues, newCount, "RLArrayReplaceValues", "newValues")
+    else { return }
+    _ = array.replace(range.location, range.length, with: newValues, count: newCount)
+}
+
+@implementation @_cdecl("RLArrayExchangeValuesAtIndices")
+public func RLArrayExchangeValuesAtIndices(_ array: OpaquePointer?, _ index1: Int, _ index2: Int) {
+    guard let array = borrowMutable(array, "RLArrayExchangeValuesAtIndices"),
+        isInside(index1, array.pointee.count, "RLArrayExchangeValuesAtIndices", "index1"),
+        isInside(index2, array.pointee.count, "RLArrayExchangeValuesAtIndices", "index2")
+    else { return }
+    let values = array.pointee.values
+    (values[index1], values[index2]) = (values[index2], values[index1])
+}
+
+@implementation @_cdecl("RLArraySortValues")
+public func RLArraySortValues(
+    _ array: OpaquePointer?, _ range: RLRange, _ comparator: ElementComparator?, _ context: UnsafeMutableRawPointer?
+) {
+    guard let array = borrowMutable(array, "RLArraySortValues"), isInside(range, array.pointee.count, "RLArraySortValues"),
+        isThere(comparator != nil, "RLArraySortValues", "comparator"), let comparator
+    else { return }
+    _ = array.sort(range.location, range.length, comparator, context)
+}
+
+@implementation @_cdecl("RLArrayAppendArray")
+public func RLArrayAppendArray(_ array: OpaquePointer?, _ otherArray: OpaquePointer?, _ otherRange: RLRange) {
+    guard let array = borrowMutable(array, "RLArrayAppendArray"),
+        let other: ArrayPointer = Handle.borrow(otherArray, "RLArrayAppendArray", "otherArray"),
+        isInside(otherRange, other.pointee.count, "RLArrayAppendArray", "otherRange")
+    else { return }
+    _ = array.replace(array.pointee.count, 0, with: other.pointee.values + otherRange.location, count: otherRange.length)
 }

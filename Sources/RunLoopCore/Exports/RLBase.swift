@@ -18,6 +18,10 @@ public func RLRelease(_ object: UnsafeRawPointer?) {
     case .string: (Handle.storage(object) as StringPointer).release()
     case .data: (Handle.storage(object) as DataPointer).release()
     case .array: (Handle.storage(object) as ArrayPointer).release()
+    case .set, .dictionary: (Handle.storage(object) as DictionaryPointer).table.release()
+    case .number: (Handle.storage(object) as NumberPointer).release()
+    case .date: (Handle.storage(object) as DatePointer).release()
+    case .boolean, .notificationCenter: break
     case .runLoop:
         if !(Handle.storage(object) as RunLoopPointer).release() {
             Misuse.report("RLRelease", "object", "released more often than retained")
@@ -49,7 +53,7 @@ private func wasLast(_ item: ItemPointer) -> Bool {
 
 /// The kind of any object; nil and a diagnostic for what is none.
 @inline(__always)
-private func anyKind(_ object: UnsafeRawPointer?, _ function: StaticString, _ parameter: StaticString = "object") -> Kind? {
+private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter: Name = "object") -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }
     Misuse.report(function, parameter, expected: "an object", got: object)
     return nil
@@ -84,8 +88,12 @@ public func RLEqual(_ object1: UnsafeRawPointer?, _ object2: UnsafeRawPointer?) 
     case .string: return (Handle.storage(object1) as StringPointer).equals(Handle.storage(object2)) ? 1 : 0
     case .data: return (Handle.storage(object1) as DataPointer).equals(Handle.storage(object2)) ? 1 : 0
     case .array: return (Handle.storage(object1) as ArrayPointer).equals(Handle.storage(object2)) ? 1 : 0
+    case .set, .dictionary:
+        return (Handle.storage(object1) as DictionaryPointer).table.equals((Handle.storage(object2) as DictionaryPointer).table) ? 1 : 0
+    case .number: return (Handle.storage(object1) as NumberPointer).compare(Handle.storage(object2)) == 0 ? 1 : 0
+    case .date: return (Handle.storage(object1) as DatePointer).equals(Handle.storage(object2)) ? 1 : 0
     case .source: return (Handle.storage(object1) as SourcePointer).equals(Handle.storage(object2)) ? 1 : 0
-    case .runLoop, .timer, .observer, .fileDescriptor, .socket: return 0
+    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter: return 0
     }
 }
 
@@ -98,8 +106,11 @@ public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
         let data: DataPointer = Handle.storage(object)
         return UInt(Bytes.hash(data.bytes, data.pointee.count))
     case .array: return UInt((Handle.storage(object) as ArrayPointer).pointee.count)
+    case .set, .dictionary: return UInt((Handle.storage(object) as DictionaryPointer).table.pointee.count)
+    case .number: return (Handle.storage(object) as NumberPointer).hash
+    case .date: return (Handle.storage(object) as DatePointer).hash
     case .source: return (Handle.storage(object) as SourcePointer).hash
-    case .runLoop, .timer, .observer, .fileDescriptor, .socket: return Bytes.mix(UInt(bitPattern: object))
+    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter: return Bytes.mix(UInt(bitPattern: object))
     }
 }
 

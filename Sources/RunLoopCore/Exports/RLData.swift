@@ -3,6 +3,17 @@ import CRunLoop
 
 // include/RunLoop/RLData.h
 
+@inline(never)
+private func borrow(_ data: OpaquePointer?, _ function: Name) -> DataPointer? { Handle.borrow(data, function, "data") }
+
+@inline(never)
+private func borrowMutable(_ data: OpaquePointer?, _ function: Name) -> DataPointer? {
+    guard let data = borrow(data, function) else { return nil }
+    if data.pointee.place == .growing { return data }
+    Misuse.report(function, "data", "not mutable")
+    return nil
+}
+
 @implementation @_cdecl("RLDataGetTypeID")
 public func RLDataGetTypeID() -> UInt { Kind.data.typeID }
 
@@ -12,26 +23,104 @@ public func RLDataCreate(_ allocator: OpaquePointer?, _ bytes: UnsafePointer<UIn
     return DataPointer.create(bytes, count: length)?.handle
 }
 
-@implementation @_cdecl("RLDataGetLength")
-public func RLDataGetLength(_ data: OpaquePointer?) -> Int {
-    let data: DataPointer? = Handle.borrow(data, "RLDataGetLength", "data")
-    return data?.pointee.count ?? 0
+@implementation @_cdecl("RLDataCreateWithBytesNoCopy")
+public func RLDataCreateWithBytesNoCopy(
+    _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ bytesDeallocator: OpaquePointer?
+) -> OpaquePointer? {
+    guard isSane(bytes, length, "RLDataCreateWithBytesNoCopy", "length") else { return nil }
+    guard let bytes else { return DataPointer.create(nil, count: 0)?.handle }
+    return DataPointer.create(
+        around: UnsafeMutablePointer(mutating: bytes), count: length, bytesDeallocator == kRLAllocatorNull ? .lent : .given)?.handle
 }
 
+@implementation @_cdecl("RLDataCreateCopy")
+public func RLDataCreateCopy(_ allocator: OpaquePointer?, _ data: OpaquePointer?) -> OpaquePointer? {
+    guard let data = borrow(data, "RLDataCreateCopy") else { return nil }
+    // Lent bytes are valid as long as the data only, and its maker counts on its end.
+    if data.pointee.place == .growing || data.pointee.place == .lent {
+        return DataPointer.create(data.bytes, count: data.pointee.count)?.handle
+    }
+    data.pointee.header.retain()
+    return data.handle
+}
+
+@implementation @_cdecl("RLDataCreateMutable")
+public func RLDataCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int) -> OpaquePointer? {
+    guard isNotNegative(capacity, "RLDataCreateMutable", "capacity") else { return nil }
+    return DataPointer.createMutable(capacity: capacity)?.handle
+}
+
+@implementation @_cdecl("RLDataCreateMutableCopy")
+public func RLDataCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ data: OpaquePointer?) -> OpaquePointer? {
+    guard let data = borrow(data, "RLDataCreateMutableCopy"), isNotNegative(capacity, "RLDataCreateMutableCopy", "capacity"),
+        let copy = DataPointer.createMutable(capacity: max(capacity, data.pointee.count))
+    else { return nil }
+    _ = copy.replace(0, 0, with: data.bytes, count: data.pointee.count)
+    return copy.handle
+}
+
+@implementation @_cdecl("RLDataGetLength")
+public func RLDataGetLength(_ data: OpaquePointer?) -> Int { borrow(data, "RLDataGetLength")?.pointee.count ?? 0 }
+
 @implementation @_cdecl("RLDataGetBytePtr")
-public func RLDataGetBytePtr(_ data: OpaquePointer?) -> UnsafePointer<UInt8>? {
-    let data: DataPointer? = Handle.borrow(data, "RLDataGetBytePtr", "data")
-    return data?.bytes
+public func RLDataGetBytePtr(_ data: OpaquePointer?) -> UnsafePointer<UInt8>? { borrow(data, "RLDataGetBytePtr")?.bytes }
+
+@implementation @_cdecl("RLDataGetMutableBytePtr")
+public func RLDataGetMutableBytePtr(_ data: OpaquePointer?) -> UnsafeMutablePointer<UInt8>? {
+    borrowMutable(data, "RLDataGetMutableBytePtr")?.pointee.bytes
 }
 
 @implementation @_cdecl("RLDataGetBytes")
 public func RLDataGetBytes(_ data: OpaquePointer?, _ range: RLRange, _ buffer: UnsafeMutablePointer<UInt8>?) {
-    guard let data: DataPointer = Handle.borrow(data, "RLDataGetBytes", "data"),
-        isInside(range, data.pointee.count, "RLDataGetBytes")
-    else { return }
+    guard let data = borrow(data, "RLDataGetBytes"), isInside(range, data.pointee.count, "RLDataGetBytes") else { return }
     guard let buffer else {
         if range.length > 0 { Misuse.report("RLDataGetBytes", "buffer", expected: "a buffer", got: nil) }
         return
     }
     memcpy(buffer, data.bytes + range.location, range.length)
+}
+
+@implementation @_cdecl("RLDataSetLength")
+public func RLDataSetLength(_ data: OpaquePointer?, _ length: Int) {
+    guard let data = borrowMutable(data, "RLDataSetLength"), isNotNegative(length, "RLDataSetLength", "length") else { return }
+    let count = data.pointee.count
+    if length < count { data.pointee.count = length } else { _ = data.replace(count, 0, with: nil, count: length - count) }
+}
+
+@implementation @_cdecl("RLDataIncreaseLength")
+public func RLDataIncreaseLength(_ data: OpaquePointer?, _ extraLength: Int) {
+    guard let data = borrowMutable(data, "RLDataIncreaseLength"), isNotNegative(extraLength, "RLDataIncreaseLength", "extraLength")
+    else { return }
+    _ = data.replace(data.pointee.count, 0, with: nil, count: extraLength)
+}
+
+@implementation @_cdecl("RLDataAppendBytes")
+public func RLDataAppendBytes(_ data: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int) {
+    guard let data = borrowMutable(data, "RLDataAppendBytes"), isSane(bytes, length, "RLDataAppendBytes", "length") else { return }
+    _ = data.replace(data.pointee.count, 0, with: bytes, count: length)
+}
+
+@implementation @_cdecl("RLDataReplaceBytes")
+public func RLDataReplaceBytes(_ data: OpaquePointer?, _ range: RLRange, _ newBytes: UnsafePointer<UInt8>?, _ newLength: Int) {
+    guard let data = borrowMutable(data, "RLDataReplaceBytes"), isNotNegative(newLength, "RLDataReplaceBytes", "newLength"),
+        isInside(range, data.pointee.count, "RLDataReplaceBytes")
+    else { return }
+    _ = data.replace(range.location, range.length, with: newBytes, count: newLength)
+}
+
+@implementation @_cdecl("RLDataDeleteBytes")
+public func RLDataDeleteBytes(_ data: OpaquePointer?, _ range: RLRange) {
+    guard let data = borrowMutable(data, "RLDataDeleteBytes"), isInside(range, data.pointee.count, "RLDataDeleteBytes") else { return }
+    _ = data.replace(range.location, range.length, with: nil, count: 0)
+}
+
+@implementation @_cdecl("RLDataFind")
+public func RLDataFind(_ data: OpaquePointer?, _ dataToFind: OpaquePointer?, _ searchRange: RLRange, _ options: UInt) -> RLRange {
+    guard let data = borrow(data, "RLDataFind"), let pattern: DataPointer = Handle.borrow(dataToFind, "RLDataFind", "dataToFind"),
+        isInside(searchRange, data.pointee.count, "RLDataFind", "searchRange"),
+        let place = data.find(
+            pattern, from: searchRange.location, searchRange.length,
+            backwards: options & UInt(kRLDataSearchBackwards) != 0, anchored: options & UInt(kRLDataSearchAnchored) != 0)
+    else { return RLRange(location: -1, length: 0) }
+    return RLRange(location: place, length: pattern.pointee.count)
 }

@@ -4,7 +4,7 @@ import CRunLoop
 // include/RunLoop/RLFileDescriptor.h
 
 @inline(__always)
-private func borrow(_ f: OpaquePointer?, _ function: StaticString) -> FileDescriptorPointer? {
+private func borrow(_ f: OpaquePointer?, _ function: Name) -> FileDescriptorPointer? {
     Handle.borrow(f, function, "f")
 }
 

@@ -6,11 +6,11 @@ import Synchronization
 
 /// The loop behind an argument called rl; nil and a diagnostic if it is none. Any thread.
 @inline(__always)
-func borrowLoop(_ rl: OpaquePointer?, _ function: StaticString) -> RunLoopPointer? { Handle.borrow(rl, function, "rl") }
+func borrowLoop(_ rl: OpaquePointer?, _ function: Name) -> RunLoopPointer? { Handle.borrow(rl, function, "rl") }
 
 /// The name behind an argument called mode; nil and a diagnostic if it is none. Any thread.
 @inline(__always)
-func borrowMode(_ mode: OpaquePointer?, _ function: StaticString) -> StringPointer? { Handle.borrow(mode, function, "mode") }
+func borrowMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? { Handle.borrow(mode, function, "mode") }
 
 @implementation @_cdecl("RLRunLoopGetTypeID")
 public func RLRunLoopGetTypeID() -> UInt { Kind.runLoop.typeID }

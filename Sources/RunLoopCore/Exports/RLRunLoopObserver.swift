@@ -4,7 +4,7 @@ import CRunLoop
 // include/RunLoop/RLRunLoopObserver.h
 
 @inline(__always)
-private func borrow(_ observer: OpaquePointer?, _ function: StaticString) -> ObserverPointer? {
+private func borrow(_ observer: OpaquePointer?, _ function: Name) -> ObserverPointer? {
     Handle.borrow(observer, function, "observer")
 }
 

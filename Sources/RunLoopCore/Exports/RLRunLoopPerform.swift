@@ -10,37 +10,45 @@ private struct Call {
     let loop: RunLoopPointer
     let modes: UnsafeRawPointer
     let function: PerformFunction
+    /// The modes, if they came in an array that may change while the request waits: an array of our own.
+    let copy: ArrayPointer?
+
+    /// The request, if there is one, has retained what it needs.
+    @inline(__always)
+    func end() { copy?.release() }
 }
 
 /// nil with EINVAL and a diagnostic if an argument is wrong.
 @inline(__always)
-private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: StaticString) -> Call? {
-    guard let loop: RunLoopPointer = Handle.borrow(rl, name, "rl"), let modes = checkModes(modes, name) else { return nil }
-    if let function { return Call(loop: loop, modes: modes, function: function) }
-    Misuse.report(name, "function", expected: "a function", got: nil)
-    return nil
+private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
+    guard let loop: RunLoopPointer = Handle.borrow(rl, name, "rl") else { return nil }
+    guard let function else {
+        Misuse.report(name, "function", expected: "a function", got: nil)
+        return nil
+    }
+    if let modes, Handle.isKind(.string, modes) { return Call(loop: loop, modes: modes, function: function, copy: nil) }
+    guard let array = arrayOfModes(modes, name) else { return nil }
+    return Call(loop: loop, modes: UnsafeRawPointer(array), function: function, copy: array)
 }
 
-@inline(__always)
-private func checkModes(_ modes: UnsafeRawPointer?, _ name: StaticString) -> UnsafeRawPointer? {
-    let kind = Handle.kind(of: modes)
-    if kind == .string { return modes }
-    if kind == .array { return isArrayOfModes(Handle.storage(modes.unsafelyUnwrapped), name) ? modes : nil }
-    Misuse.report(name, "modes", expected: "RLString or RLArray", got: modes)
-    return nil
-}
-
+/// The caller releases it.
 @inline(never)
-private func isArrayOfModes(_ array: ArrayPointer, _ name: StaticString) -> Bool {
+private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPointer? {
+    guard let modes, Handle.isKind(.array, modes) else {
+        Misuse.report(name, "modes", expected: "RLString or RLArray", got: modes)
+        return nil
+    }
+    let array: ArrayPointer = Handle.storage(modes)
     if array.pointee.count == 0 {
         Misuse.report(name, "modes", "an array without a mode")
-        return false
+        return nil
     }
-    for index in 0..<array.pointee.count where Handle.kind(of: array[value: index]) != .string {
+    for index in 0..<array.pointee.count {
+        if let mode = array[value: index], Handle.isKind(.string, mode) { continue }
         Misuse.report(name, "modes", expected: "RLArray of RLString", got: array[value: index])
-        return false
+        return nil
     }
-    return true
+    return array.immutableCopy()
 }
 
 @implementation @_cdecl("RLRunLoopPerformFunction")
@@ -48,6 +56,7 @@ public func RLRunLoopPerformFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
     guard let call = check(rl, modes, function, "RLRunLoopPerformFunction") else { return 0 }
+    defer { call.end() }
     return call.loop.leave(PerformRequest(call.modes, call.function, info), wakes: false) ? 1 : 0
 }
 
@@ -56,9 +65,9 @@ public func RLRunLoopPerformFunctionWithRelease(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?
 ) -> UInt8 {
-    guard let call = check(rl, modes, function, "RLRunLoopPerformFunctionWithRelease"),
-        let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil)
-    else { return 0 }
+    guard let call = check(rl, modes, function, "RLRunLoopPerformFunctionWithRelease") else { return 0 }
+    defer { call.end() }
+    guard let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
     return call.loop.leave(request, wakes: false) ? 1 : 0
 }
 
@@ -67,6 +76,7 @@ public func RLRunLoopPostFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
     guard let call = check(rl, modes, function, "RLRunLoopPostFunction") else { return 0 }
+    defer { call.end() }
     return call.loop.leave(PerformRequest(call.modes, call.function, info), wakes: true) ? 1 : 0
 }
 
@@ -75,8 +85,9 @@ public func RLRunLoopPerformFunctionAndWait(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ timeout: Double
 ) -> UInt8 {
-    let name: StaticString = "RLRunLoopPerformFunctionAndWait"
-    guard let call = check(rl, modes, function, name), isNumber(timeout, name, "timeout") else { return 0 }
+    let name: Name = "RLRunLoopPerformFunctionAndWait"
+    guard isNumber(timeout, name, "timeout"), let call = check(rl, modes, function, name) else { return 0 }
+    defer { call.end() }
     if call.loop == Registry.current {
         RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(call.function, info)
         return 1
@@ -89,12 +100,13 @@ public func RLRunLoopPerformFunctionAfterDelay(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ delay: Double
 ) -> UInt8 {
-    let name: StaticString = "RLRunLoopPerformFunctionAfterDelay"
-    guard let call = check(rl, modes, function, name), isNumber(delay, name, "delay"), let current = Registry.current else { return 0 }
+    let name: Name = "RLRunLoopPerformFunctionAfterDelay"
+    guard isNumber(delay, name, "delay"), let current = Registry.current, let call = check(rl, modes, function, name) else { return 0 }
+    defer { call.end() }
     return call.loop.perform(after: delay, PerformRequest(call.modes, call.function, info), current.home) ? 1 : 0
 }
 
-private func isNumber(_ seconds: Double, _ name: StaticString, _ parameter: StaticString) -> Bool {
+private func isNumber(_ seconds: Double, _ name: Name, _ parameter: Name) -> Bool {
     if !seconds.isNaN { return true }
     Misuse.report(name, parameter, "not a number")
     systemError = EINVAL

@@ -4,7 +4,7 @@ import CRunLoop
 // include/RunLoop/RLRunLoopSource.h
 
 @inline(__always)
-private func borrow(_ source: OpaquePointer?, _ function: StaticString) -> SourcePointer? {
+private func borrow(_ source: OpaquePointer?, _ function: Name) -> SourcePointer? {
     Handle.borrow(source, function, "source")
 }
 

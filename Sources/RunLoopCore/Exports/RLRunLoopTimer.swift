@@ -4,7 +4,7 @@ import CRunLoop
 // include/RunLoop/RLRunLoopTimer.h
 
 @inline(__always)
-private func borrow(_ timer: OpaquePointer?, _ function: StaticString) -> TimerPointer? { Handle.borrow(timer, function, "timer") }
+private func borrow(_ timer: OpaquePointer?, _ function: Name) -> TimerPointer? { Handle.borrow(timer, function, "timer") }
 
 @implementation @_cdecl("RLRunLoopTimerGetTypeID")
 public func RLRunLoopTimerGetTypeID() -> UInt { Kind.timer.typeID }

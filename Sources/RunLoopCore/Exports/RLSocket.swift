@@ -8,20 +8,20 @@ public typealias SocketCallout =
     @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
 
 @inline(__always)
-private func borrow(_ s: OpaquePointer?, _ function: StaticString) -> SocketPointer? { Handle.borrow(s, function, "s") }
+private func borrow(_ s: OpaquePointer?, _ function: Name) -> SocketPointer? { Handle.borrow(s, function, "s") }
 
 /// An address or data; nil, and a diagnostic, if it is none.
-private func borrowData(_ data: OpaquePointer?, _ function: StaticString, _ parameter: StaticString) -> DataPointer? {
+private func borrowData(_ data: OpaquePointer?, _ function: Name, _ parameter: Name) -> DataPointer? {
     Handle.borrow(data, function, parameter)
 }
 
-private func isNumber(_ timeout: Double, _ function: StaticString) -> Bool {
+private func isNumber(_ timeout: Double, _ function: Name) -> Bool {
     if timeout.isNaN { Misuse.report(function, "timeout", "not a number") }
     return !timeout.isNaN
 }
 
 /// The client's context, unless it has a version that is not ours; nil with a diagnostic then.
-private func client(_ context: UnsafePointer<RLSocketContext>?, _ function: StaticString) -> ClientContext? {
+private func client(_ context: UnsafePointer<RLSocketContext>?, _ function: Name) -> ClientContext? {
     guard let context else { return .empty }
     guard context.pointee.version == 0 else {
         Misuse.report(function, "context", "version must be 0")
@@ -98,7 +98,7 @@ private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout
 }
 
 private func create(
-    _ signature: UnsafePointer<RLSocketSignature>?, _ function: StaticString, _ callBackTypes: UInt, _ callout: SocketCallout?,
+    _ signature: UnsafePointer<RLSocketSignature>?, _ function: Name, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?, _ prepare: (SocketPointer, DataPointer) -> SocketPointer.Outcome
 ) -> OpaquePointer? {
     guard let signature = signature?.pointee else {

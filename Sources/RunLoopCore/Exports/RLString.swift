@@ -3,6 +3,11 @@ import CRunLoop
 
 // include/RunLoop/RLString.h
 
+@inline(never)
+private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "string") -> StringPointer? {
+    Handle.borrow(string, function, name)
+}
+
 @implementation @_cdecl("RLStringGetTypeID")
 public func RLStringGetTypeID() -> UInt { Kind.string.typeID }
 
@@ -26,7 +31,7 @@ public func RLStringCreateWithBytes(
 }
 
 private func createString(
-    _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32, _ function: StaticString
+    _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32, _ function: Name
 ) -> OpaquePointer? {
     guard isKnown(encoding, function) else { return nil }
     if let bytes {
@@ -39,7 +44,7 @@ private func createString(
     return StringPointer.create(bytes, count: count)?.handle
 }
 
-private func isKnown(_ encoding: UInt32, _ function: StaticString) -> Bool {
+private func isKnown(_ encoding: UInt32, _ function: Name) -> Bool {
     if encoding == UInt32(kRLStringEncodingUTF8) || encoding == UInt32(kRLStringEncodingASCII) { return true }
     Misuse.report(function, "encoding", "neither kRLStringEncodingUTF8 nor kRLStringEncodingASCII")
     return false
@@ -62,19 +67,19 @@ public func RLStringMakeConstant(_ cString: UnsafePointer<CChar>?) -> OpaquePoin
 
 @implementation @_cdecl("RLStringGetLength")
 public func RLStringGetLength(_ string: OpaquePointer?) -> Int {
-    let string: StringPointer? = Handle.borrow(string, "RLStringGetLength", "string")
+    let string = borrow(string, "RLStringGetLength")
     return string?.utf16Length ?? 0
 }
 
 @implementation @_cdecl("RLStringGetByteCount")
 public func RLStringGetByteCount(_ string: OpaquePointer?) -> Int {
-    let string: StringPointer? = Handle.borrow(string, "RLStringGetByteCount", "string")
+    let string = borrow(string, "RLStringGetByteCount")
     return string?.count ?? 0
 }
 
 @implementation @_cdecl("RLStringGetCStringPtr")
 public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) -> UnsafePointer<CChar>? {
-    guard let string: StringPointer = Handle.borrow(string, "RLStringGetCStringPtr", "string"),
+    guard let string = borrow(string, "RLStringGetCStringPtr"),
         isKnown(encoding, "RLStringGetCStringPtr"), string.hasEncoding(encoding)
     else { return nil }
     return UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self)
@@ -84,7 +89,7 @@ public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) 
 public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ bufferSize: Int, _ encoding: UInt32)
     -> UInt8
 {
-    guard let string: StringPointer = Handle.borrow(string, "RLStringGetCString", "string"),
+    guard let string = borrow(string, "RLStringGetCString"),
         isKnown(encoding, "RLStringGetCString")
     else { return 0 }
     guard let buffer else {
@@ -108,9 +113,98 @@ extension UnsafeMutablePointer where Pointee == StringStorage {
 
 @implementation @_cdecl("RLStringCompare")
 public func RLStringCompare(_ string1: OpaquePointer?, _ string2: OpaquePointer?, _ options: UInt) -> Int {
-    guard let left: StringPointer = Handle.borrow(string1, "RLStringCompare", "string1"),
+    guard let left = borrow(string1, "RLStringCompare", "string1"),
         let right: StringPointer = Handle.borrow(string2, "RLStringCompare", "string2")
     else { return 0 }
     if options != 0 { Misuse.report("RLStringCompare", "options", "must be 0") }
     return left.compare(right)
+}
+
+@implementation @_cdecl("RLStringCreateCopy")
+public func RLStringCreateCopy(_ allocator: OpaquePointer?, _ string: OpaquePointer?) -> OpaquePointer? {
+    guard let string = borrow(string, "RLStringCreateCopy") else { return nil }
+    string.retain()
+    return string.handle
+}
+
+@implementation @_cdecl("RLStringCreateWithCStringNoCopy")
+public func RLStringCreateWithCStringNoCopy(
+    _ allocator: OpaquePointer?, _ cString: UnsafePointer<CChar>?, _ encoding: UInt32, _ contentsDeallocator: OpaquePointer?
+) -> OpaquePointer? {
+    let string = RLStringCreateWithCString(allocator, cString, encoding)
+    if string != nil && contentsDeallocator != kRLAllocatorNull { free(UnsafeMutableRawPointer(mutating: cString)) }
+    return string
+}
+
+@implementation @_cdecl("RLStringCreateFromExternalRepresentation")
+public func RLStringCreateFromExternalRepresentation(_ allocator: OpaquePointer?, _ data: OpaquePointer?, _ encoding: UInt32)
+    -> OpaquePointer?
+{
+    let function: Name = "RLStringCreateFromExternalRepresentation"
+    guard let data: DataPointer = Handle.borrow(data, function, "data") else { return nil }
+    return createString(data.bytes, data.pointee.count, encoding, function)
+}
+
+@implementation @_cdecl("RLStringCreateExternalRepresentation")
+public func RLStringCreateExternalRepresentation(
+    _ allocator: OpaquePointer?, _ string: OpaquePointer?, _ encoding: UInt32, _ lossByte: UInt8
+) -> OpaquePointer? {
+    let function: Name = "RLStringCreateExternalRepresentation"
+    guard let string = borrow(string, function), isKnown(encoding, function) else { return nil }
+    if string.hasEncoding(encoding) { return DataPointer.create(string.pointee.bytes, count: string.count)?.handle }
+    guard lossByte != 0 else {
+        systemError = EILSEQ
+        return nil
+    }
+    guard let data = DataPointer.create(nil, count: string.count) else { return nil }
+    // One byte for each character: its first one.
+    var size = 0
+    for index in 0..<string.count {
+        let byte = string.pointee.bytes[index]
+        if byte & 0xC0 == 0x80 { continue }
+        data.pointee.bytes[size] = byte < 0x80 ? byte : lossByte
+        size += 1
+    }
+    data.pointee.count = size
+    return data.handle
+}
+
+@implementation @_cdecl("RLStringGetMaximumSizeForEncoding")
+public func RLStringGetMaximumSizeForEncoding(_ length: Int, _ encoding: UInt32) -> Int {
+    let function: Name = "RLStringGetMaximumSizeForEncoding"
+    guard isNotNegative(length, function, "length"), isKnown(encoding, function) else { return -1 }
+    let (size, overflow) = length.multipliedReportingOverflow(by: encoding == UInt32(kRLStringEncodingASCII) ? 1 : 3)
+    return overflow ? -1 : size
+}
+
+@implementation @_cdecl("RLStringGetSystemEncoding")
+public func RLStringGetSystemEncoding() -> UInt32 { UInt32(kRLStringEncodingUTF8) }
+
+@implementation @_cdecl("RLStringHasPrefix")
+public func RLStringHasPrefix(_ string: OpaquePointer?, _ prefix: OpaquePointer?) -> UInt8 {
+    guard let string = borrow(string, "RLStringHasPrefix"),
+        let prefix = borrow(prefix, "RLStringHasPrefix", "prefix")
+    else { return 0 }
+    return prefix.count <= string.count && memcmp(string.pointee.bytes, prefix.pointee.bytes, prefix.count) == 0 ? 1 : 0
+}
+
+@implementation @_cdecl("RLStringHasSuffix")
+public func RLStringHasSuffix(_ string: OpaquePointer?, _ suffix: OpaquePointer?) -> UInt8 {
+    guard let string = borrow(string, "RLStringHasSuffix"),
+        let suffix = borrow(suffix, "RLStringHasSuffix", "suffix")
+    else { return 0 }
+    let start = string.count - suffix.count
+    return start >= 0 && memcmp(string.pointee.bytes + start, suffix.pointee.bytes, suffix.count) == 0 ? 1 : 0
+}
+
+@implementation @_cdecl("RLStringGetIntValue")
+public func RLStringGetIntValue(_ string: OpaquePointer?) -> Int32 {
+    guard let string = borrow(string, "RLStringGetIntValue") else { return 0 }
+    return Int32(clamping: strtol(UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self), nil, 10))
+}
+
+@implementation @_cdecl("RLStringGetDoubleValue")
+public func RLStringGetDoubleValue(_ string: OpaquePointer?) -> Double {
+    guard let string = borrow(string, "RLStringGetDoubleValue") else { return 0 }
+    return strtod(UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self), nil)
 }

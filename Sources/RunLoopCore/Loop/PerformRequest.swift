@@ -77,13 +77,11 @@ struct PerformRequest: BitwiseCopyable {
     func matches(_ name: StringPointer, isCommon: Bool) -> Bool {
         let modes = modes.unsafelyUnwrapped
         if modes == UnsafeRawPointer(name) { return true }
-        if Handle.kind(of: modes) == .string { return Self.names(Handle.storage(modes), name, isCommon: isCommon) }
+        if Handle.isKind(.string, modes) { return Self.names(Handle.storage(modes), name, isCommon: isCommon) }
         let array: ArrayPointer = Handle.storage(modes)
         for index in 0..<array.pointee.count {
-            let element = array[value: index]
-            if Handle.kind(of: element) == .string, Self.names(Handle.storage(element.unsafelyUnwrapped), name, isCommon: isCommon) {
-                return true
-            }
+            guard let element = array[value: index], Handle.isKind(.string, element) else { continue }
+            if Self.names(Handle.storage(element), name, isCommon: isCommon) { return true }
         }
         return false
     }
@@ -96,11 +94,10 @@ struct PerformRequest: BitwiseCopyable {
     /// Calls `body` for each mode it names.
     func forEachMode(_ body: (StringPointer) -> Void) {
         guard let modes else { return }
-        if Handle.kind(of: modes) == .string { return body(Handle.storage(modes)) }
+        if Handle.isKind(.string, modes) { return body(Handle.storage(modes)) }
         let array: ArrayPointer = Handle.storage(modes)
         for index in 0..<array.pointee.count {
-            let element = array[value: index]
-            if Handle.kind(of: element) == .string { body(Handle.storage(element.unsafelyUnwrapped)) }
+            if let element = array[value: index], Handle.isKind(.string, element) { body(Handle.storage(element)) }
         }
     }
 
@@ -113,7 +110,7 @@ struct PerformRequest: BitwiseCopyable {
     /// Any thread.
     @inline(__always)
     static func release(modes: UnsafeRawPointer) {
-        if Handle.kind(of: modes) == .string {
+        if Handle.isKind(.string, modes) {
             let string: StringPointer = Handle.storage(modes)
             string.release()
         } else {

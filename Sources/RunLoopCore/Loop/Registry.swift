@@ -21,6 +21,12 @@ enum Registry {
         return true
     }()
 
+    /// For what needs no loop but must be whole in a child of fork(). False with ENOMEM.
+    static func prepare() -> Bool {
+        if !isPrepared { systemError = ENOMEM }
+        return isPrepared
+    }
+
     /// The calling thread's loop, made at the first call; nil with errno if out of memory. Not async-signal-safe.
     @inline(__always)
     static var current: RunLoopPointer? {
@@ -35,12 +41,15 @@ enum Registry {
             return nil
         }
         mutex.lock()
-        defer { mutex.unlock() }
         let isMain = !mainIsForker && Thread.isMain
-        guard let loop = isMain && main != nil ? main : makeLoop() else { return nil }
-        guard Thread.callAtExit(with: loop) else { return nil }
+        guard let loop = isMain && main != nil ? main : makeLoop(), Thread.callAtExit(with: loop) else {
+            mutex.unlock()
+            return nil
+        }
         if isMain { main = loop }
         Thread.slot = UnsafeMutableRawPointer(loop)
+        mutex.unlock()
+        if isMain { MainQueue.serveIfWanted(by: loop) }
         return loop
     }
 
@@ -108,6 +117,7 @@ enum Registry {
         mutex.lock()
         for index in 0..<loops.count { loops[index].home.lockForFork() }
         for index in 0..<loops.count { loops[index].inbox.lockForFork() }
+        Observances.lockForFork()
         InternedStrings.lockForFork()
         Misuse.lockForFork()
     }
@@ -115,6 +125,7 @@ enum Registry {
     private static func afterFork() {
         Misuse.unlockAfterFork()
         InternedStrings.unlockAfterFork()
+        Observances.unlockAfterFork()
         for index in 0..<loops.count { loops[index].inbox.unlockAfterFork() }
         for index in 0..<loops.count { loops[index].home.unlockAfterFork() }
         mutex.unlock()

@@ -4,7 +4,7 @@ enum Handle {
     /// One load. Any thread. Calls the client's error handler if there is something to report.
     @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
-        _ handle: OpaquePointer?, _ function: StaticString, _ parameter: StaticString
+        _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
         borrow(UnsafeRawPointer(handle), function, parameter)
     }
@@ -12,7 +12,7 @@ enum Handle {
     /// The same for a handle that the header calls RLTypeRef.
     @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
-        _ handle: UnsafeRawPointer?, _ function: StaticString, _ parameter: StaticString
+        _ handle: UnsafeRawPointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
         if let handle, tag(of: handle) == Storage.kind.rawValue { return storage(handle) }
         Misuse.report(function, parameter, expected: Storage.kind.name, got: handle)
@@ -42,6 +42,10 @@ enum Handle {
         guard let handle else { return nil }
         return Kind(rawValue: tag(of: handle))
     }
+
+    /// Whether a handle stands for an object of this kind. One load.
+    @inline(__always)
+    static func isKind(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool { tag(of: handle) == kind.rawValue }
 
     /// Handles come from clients: anything may be in them, so an odd address is not even read.
     @inline(__always)

@@ -27,9 +27,9 @@ enum Misuse {
     /// `runloop: FUNCTION: PARAMETER: expected EXPECTED, got …` for a handle of the wrong kind.
     @inline(never)
     static func report(
-        _ function: StaticString, _ parameter: StaticString, expected: StaticString, got handle: UnsafeRawPointer?
+        _ function: Name, _ parameter: Name, expected: Name, got handle: UnsafeRawPointer?
     ) {
-        let got: StaticString =
+        let got: Name =
             if handle == nil {
                 "NULL"
             } else if let kind = Handle.kind(of: handle) {
@@ -49,7 +49,7 @@ enum Misuse {
 
     /// `runloop: FUNCTION: PARAMETER: PROBLEM` for everything else.
     @inline(never)
-    static func report(_ function: StaticString, _ parameter: StaticString, _ problem: StaticString) {
+    static func report(_ function: Name, _ parameter: Name, _ problem: Name) {
         TextBuffer.build { text in
             begin(&text, function, parameter)
             text.append(problem)
@@ -57,7 +57,7 @@ enum Misuse {
         }
     }
 
-    private static func begin(_ text: inout TextBuffer, _ function: StaticString, _ parameter: StaticString) {
+    private static func begin(_ text: inout TextBuffer, _ function: Name, _ parameter: Name) {
         text.append("runloop: ")
         text.append(function)
         text.append(": ")

@@ -12,12 +12,18 @@ enum Kind: UInt32, CaseIterable {
     case observer = 0x524C_0007
     case fileDescriptor = 0x524C_0008
     case socket = 0x524C_0009
+    case set = 0x524C_000A
+    case dictionary = 0x524C_000B
+    case number = 0x524C_000C
+    case boolean = 0x524C_000D
+    case date = 0x524C_000E
+    case notificationCenter = 0x524C_000F
 
     /// What RLGetTypeID answers.
     var typeID: UInt { UInt(rawValue & 0xFF) }
 
     /// The kind's name in diagnostics and descriptions.
-    var name: StaticString {
+    var name: Name {
         switch self {
         case .string: "RLString"
         case .data: "RLData"
@@ -28,6 +34,12 @@ enum Kind: UInt32, CaseIterable {
         case .observer: "RLRunLoopObserver"
         case .fileDescriptor: "RLFileDescriptor"
         case .socket: "RLSocket"
+        case .set: "RLSet"
+        case .dictionary: "RLDictionary"
+        case .number: "RLNumber"
+        case .boolean: "RLBoolean"
+        case .date: "RLDate"
+        case .notificationCenter: "RLNotificationCenter"
         }
     }
 }

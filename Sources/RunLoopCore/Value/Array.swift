@@ -1,72 +1,189 @@
 import CLinux
 import CRunLoop
 
-/// RLArray: values that never change, held and compared through the callbacks it was made with.
+/// RLArray: pointers, held and compared through the callbacks they came with.
+///
+/// The values of an array that never changes lie behind it; those of a mutable one in a block of their own. A mutable
+/// array belongs to one thread at a time. Its callbacks are called while it is whole, and what was looked at before such
+/// a call is looked at again, so that a callback that changes the array spoils its contents at most.
 struct ArrayStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .array }
 
     var header: ObjectHeader
-    let count: Int
-    let callBacks: RLArrayCallBacks
+    let isMutable: Bool
+    var count: Int
+    var capacity: Int
+    var values: UnsafeMutablePointer<UnsafeRawPointer?>
+    let elements: ElementCalls
 }
 
 typealias ArrayPointer = UnsafeMutablePointer<ArrayStorage>
 
 extension UnsafeMutablePointer where Pointee == ArrayStorage {
-    /// A new array with one reference; nil with ENOMEM. One allocation. Any thread. Calls `callBacks.retain`.
-    static func create(_ source: UnsafePointer<UnsafeRawPointer?>?, count: Int, _ callBacks: RLArrayCallBacks) -> ArrayPointer? {
+    /// A new array that never changes; nil with ENOMEM. One allocation. Any thread. Calls retain.
+    static func create(_ source: UnsafePointer<UnsafeRawPointer?>?, count: Int, _ elements: ElementCalls) -> ArrayPointer? {
         let (bytes, tooMany) = count.multipliedReportingOverflow(by: MemoryLayout<UnsafeRawPointer?>.stride)
-        let (size, tooLarge) = bytes.addingReportingOverflow(MemoryLayout<ArrayStorage>.size)
+        let (size, tooLarge) = bytes.addingReportingOverflow(MemoryLayout<ArrayStorage>.stride)
         guard !tooMany, !tooLarge, let memory = malloc(size) else {
             systemError = ENOMEM
             return nil
         }
         let array = memory.bindMemory(to: ArrayStorage.self, capacity: 1)
-        array.initialize(to: ArrayStorage(header: ObjectHeader(.array), count: count, callBacks: callBacks))
-        for index in 0..<count {
-            let value = source.unsafelyUnwrapped[index]
-            array.values[index] = callBacks.retain == nil ? value : callBacks.retain(nil, value)
-        }
+        let values = UnsafeMutableRawPointer(array + 1).assumingMemoryBound(to: UnsafeRawPointer?.self)
+        array.initialize(
+            to: ArrayStorage(
+                header: ObjectHeader(.array), isMutable: false, count: count, capacity: 0, values: values, elements: elements))
+        for index in 0..<count { values[index] = elements.retained(source.unsafelyUnwrapped[index]) }
         return array
     }
 
-    /// Any thread. The last one calls `callBacks.release` for each value.
+    /// A new array without values; nil with ENOMEM. Two allocations. Any thread.
+    static func createMutable(capacity: Int, _ elements: ElementCalls) -> ArrayPointer? {
+        guard let values = allocateValues(capacity) else { return nil }
+        guard let memory = malloc(MemoryLayout<ArrayStorage>.size) else {
+            free(values)
+            return nil
+        }
+        let array = memory.bindMemory(to: ArrayStorage.self, capacity: 1)
+        array.initialize(
+            to: ArrayStorage(
+                header: ObjectHeader(.array), isMutable: true, count: 0, capacity: capacity,
+                values: values, elements: elements))
+        return array
+    }
+
+    /// Room for so many values; nil with ENOMEM.
+    private static func allocateValues(_ count: Int) -> UnsafeMutablePointer<UnsafeRawPointer?>? {
+        let (size, overflow) = count.multipliedReportingOverflow(by: MemoryLayout<UnsafeRawPointer?>.stride)
+        if overflow { systemError = ENOMEM }
+        return overflow ? nil : malloc(Swift.max(size, 1))?.assumingMemoryBound(to: UnsafeRawPointer?.self)
+    }
+
+    /// One that never changes; for one that does not, itself, retained. nil with ENOMEM.
+    func immutableCopy() -> ArrayPointer? {
+        if pointee.isMutable { return Self.create(pointee.values, count: pointee.count, pointee.elements) }
+        pointee.header.retain()
+        return self
+    }
+
+    /// Any thread. The last one calls release for each value.
     func release() {
         guard pointee.header.release() else { return }
-        if let releaseValue = pointee.callBacks.release {
-            for index in 0..<pointee.count { releaseValue(nil, values[index]) }
-        }
+        for index in 0..<pointee.count { pointee.elements.released(pointee.values[index]) }
         pointee.header.tag = 0
+        if pointee.isMutable { free(pointee.values) }
         free(self)
     }
 
-    private var values: UnsafeMutablePointer<UnsafeRawPointer?> {
-        (UnsafeMutableRawPointer(self) + MemoryLayout<ArrayStorage>.size).assumingMemoryBound(to: UnsafeRawPointer?.self)
+    /// nil outside the array. O(1).
+    subscript(value index: Int) -> UnsafeRawPointer? { index >= 0 && index < pointee.count ? pointee.values[index] : nil }
+
+    /// The first of `length` values from `start` on that is equal to `value`; nil if none is. O(n). Calls equal.
+    func firstIndex(of value: UnsafeRawPointer?, from start: Int, _ length: Int) -> Int? {
+        for index in start..<(start + length) where pointee.elements.areEqual(value, self[value: index]) { return index }
+        return nil
     }
 
-    /// The caller has looked at the bounds. O(1).
-    subscript(value index: Int) -> UnsafeRawPointer? { values[index] }
-
-    /// Whether `value` is among those from `start` on, `length` of them. O(n). Calls `callBacks.equal`.
-    func contains(_ value: UnsafeRawPointer?, from start: Int, _ length: Int) -> Bool {
-        for index in start..<(start + length) {
-            let other = values[index]
-            if other == value { return true }
-            if let equal = pointee.callBacks.equal, equal(value, other) != 0 { return true }
-        }
-        return false
-    }
-
-    /// Same values in the same order. O(n). Calls `callBacks.equal`.
+    /// Same values in the same order. O(n). Calls equal.
     func equals(_ other: ArrayPointer) -> Bool {
         if self == other { return true }
         if pointee.count != other.pointee.count { return false }
-        for index in 0..<pointee.count where !other.contains(values[index], from: index, 1) { return false }
+        if pointee.count > 0 && !pointee.elements.compares(like: other.pointee.elements) { return false }
+        for index in 0..<pointee.count where !pointee.elements.areEqual(self[value: index], other[value: index]) { return false }
         return true
+    }
+
+    /// Puts `count` new values in the place of `length` values from `start` on; false, and nothing has changed, with
+    /// ENOMEM. O(n). Calls retain for the new ones, then release for the old ones.
+    @inline(never)
+    func replace(_ start: Int, _ length: Int, with new: UnsafePointer<UnsafeRawPointer?>?, count: Int) -> Bool {
+        let few = 16
+        return withUnsafeTemporaryAllocation(of: UnsafeRawPointer?.self, capacity: few) { stack in
+            let (both, overflow) = count.addingReportingOverflow(length)
+            let many = overflow || both > few
+            guard let added = many ? Self.allocateValues(overflow ? .max : both) : stack.baseAddress else { return false }
+            defer { if many { free(added) } }
+            for index in 0..<count { added[index] = pointee.elements.retained(new.unsafelyUnwrapped[index]) }
+            guard exchange(start, length, for: added, count: count, into: added + count) else {
+                for index in 0..<count { pointee.elements.released(added[index]) }
+                return false
+            }
+            for index in 0..<length { pointee.elements.released(added[count + index]) }
+            return true
+        }
+    }
+
+    /// The same without retaining and releasing; the old values go to `removed`. Calls nobody.
+    private func exchange(
+        _ start: Int, _ length: Int, for added: UnsafePointer<UnsafeRawPointer?>, count: Int,
+        into removed: UnsafeMutablePointer<UnsafeRawPointer?>
+    ) -> Bool {
+        let stride = MemoryLayout<UnsafeRawPointer?>.stride
+        let old = pointee.count
+        guard start + length <= old, reserve(old - length + count) else { return false }
+        let place = pointee.values + start
+        memcpy(removed, place, length * stride)
+        memmove(place + count, place + length, (old - start - length) * stride)
+        memcpy(place, added, count * stride)
+        pointee.count = old - length + count
+        return true
+    }
+
+    private func reserve(_ wanted: Int) -> Bool {
+        if wanted <= pointee.capacity { return true }
+        let capacity = max(wanted, pointee.capacity * 2, 8)
+        guard let grown = realloc(pointee.values, capacity * MemoryLayout<UnsafeRawPointer?>.stride) else { return false }
+        pointee.values = grown.assumingMemoryBound(to: UnsafeRawPointer?.self)
+        pointee.capacity = capacity
+        return true
+    }
+
+    /// Sorts `length` values from `start` on: values that are equal keep their order. False, and nothing has changed, with
+    /// ENOMEM. O(n log n), allocates. Calls the comparator, which sees the array as it was.
+    func sort(_ start: Int, _ length: Int, _ comparator: ElementComparator, _ context: UnsafeMutableRawPointer?) -> Bool {
+        let stride = MemoryLayout<UnsafeRawPointer?>.stride
+        guard let room = malloc(2 * length * stride) else { return length == 0 }
+        defer { free(room) }
+        var from = room.assumingMemoryBound(to: UnsafeRawPointer?.self)
+        var to = from + length
+        memcpy(from, pointee.values + start, length * stride)
+        var width = 1
+        while width < length {
+            var low = 0
+            while low < length {
+                let middle = Swift.min(low + width, length)
+                let high = Swift.min(middle + width, length)
+                var (left, right) = (low, middle)
+                for index in low..<high {
+                    let takesRight =
+                        right < high && (left == middle || ElementCalls.compare(from[left], from[right], comparator, context) > 0)
+                    to[index] = from[takesRight ? right : left]
+                    if takesRight { right += 1 } else { left += 1 }
+                }
+                low = high
+            }
+            swap(&from, &to)
+            width *= 2
+        }
+        if start + length <= pointee.count { memcpy(pointee.values + start, from, length * stride) }
+        return true
+    }
+
+    /// Where in a sorted part a value is, or would be. O(log n). Calls the comparator.
+    func sortedIndex(
+        of value: UnsafeRawPointer?, _ start: Int, _ length: Int, _ comparator: ElementComparator,
+        _ context: UnsafeMutableRawPointer?
+    ) -> Int {
+        var (low, high) = (start, start + length)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if ElementCalls.compare(self[value: middle], value, comparator, context) < 0 { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }
 
-extension RLArrayCallBacks {
+extension ElementCalls {
     /// For values that are objects.
-    static var ofObjects: RLArrayCallBacks { kRLTypeArrayCallBacks }
+    static var ofObjects: ElementCalls { ElementCalls(kRLTypeArrayCallBacks) }
 }

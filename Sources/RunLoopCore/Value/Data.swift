@@ -1,11 +1,18 @@
 import CLinux
 
-/// RLData: bytes that never change.
+/// RLData: bytes. Those of data that never changes lie behind it, unless the client gave their block away or lent it;
+/// those of mutable data in a block of their own. Mutable data belongs to one thread at a time.
 struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
+    /// Where the bytes are, and who frees them.
+    enum Place: UInt8 { case behind, given, lent, growing }
+
     var header: ObjectHeader
-    fileprivate(set) var count: Int
+    let place: Place
+    var count: Int
+    var capacity: Int
+    var bytes: UnsafeMutablePointer<UInt8>
 }
 
 typealias DataPointer = UnsafeMutablePointer<DataStorage>
@@ -13,14 +20,39 @@ typealias DataPointer = UnsafeMutablePointer<DataStorage>
 extension UnsafeMutablePointer where Pointee == DataStorage {
     /// A copy of `count` bytes with one reference; nil with ENOMEM. One allocation. Any thread.
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> DataPointer? {
-        let (size, overflow) = count.addingReportingOverflow(MemoryLayout<DataStorage>.size)
+        let (size, overflow) = count.addingReportingOverflow(MemoryLayout<DataStorage>.stride)
         guard !overflow, let memory = malloc(size) else {
             systemError = ENOMEM
             return nil
         }
+        let bytes = (memory + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
+        if let source { memcpy(bytes, source, count) }
+        return create(in: memory, .behind, bytes, count: count, capacity: count)
+    }
+
+    /// Data around a block of the client's; nil with ENOMEM. One allocation. Any thread.
+    static func create(around bytes: UnsafeMutablePointer<UInt8>, count: Int, _ place: DataStorage.Place) -> DataPointer? {
+        guard let memory = malloc(MemoryLayout<DataStorage>.size) else { return nil }
+        return create(in: memory, place, bytes, count: count, capacity: count)
+    }
+
+    /// Mutable data without bytes; nil with ENOMEM. Two allocations. Any thread.
+    static func createMutable(capacity: Int) -> DataPointer? {
+        guard let block = malloc(Swift.max(capacity, 1)) else { return nil }
+        guard let memory = malloc(MemoryLayout<DataStorage>.size) else {
+            free(block)
+            return nil
+        }
+        return create(in: memory, .growing, block.assumingMemoryBound(to: UInt8.self), count: 0, capacity: capacity)
+    }
+
+    private static func create(
+        in memory: UnsafeMutableRawPointer, _ place: DataStorage.Place, _ bytes: UnsafeMutablePointer<UInt8>, count: Int,
+        capacity: Int
+    ) -> DataPointer {
         let data = memory.bindMemory(to: DataStorage.self, capacity: 1)
-        data.initialize(to: DataStorage(header: ObjectHeader(.data), count: count))
-        if let source { memcpy(data.mutableBytes, source, count) }
+        data.initialize(
+            to: DataStorage(header: ObjectHeader(.data), place: place, count: count, capacity: capacity, bytes: bytes))
         return data
     }
 
@@ -28,28 +60,80 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     /// back. Two allocations. Any thread.
     static func create(capacity: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int) -> DataPointer? {
         guard let data = create(nil, count: capacity) else { return nil }
-        data.pointee.count = fill(data.mutableBytes)
-        let smaller = realloc(data, MemoryLayout<DataStorage>.size + data.pointee.count)
-        return smaller?.assumingMemoryBound(to: DataStorage.self) ?? data
+        let count = fill(data.pointee.bytes)
+        guard let smaller = realloc(data, MemoryLayout<DataStorage>.stride + count) else {
+            data.pointee.count = count
+            return data
+        }
+        let moved = smaller.assumingMemoryBound(to: DataStorage.self)
+        moved.pointee.count = count
+        moved.pointee.bytes = (smaller + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
+        return moved
     }
 
     /// Any thread.
     func release() {
-        if pointee.header.release() {
-            pointee.header.tag = 0
-            free(self)
-        }
+        guard pointee.header.release() else { return }
+        pointee.header.tag = 0
+        if pointee.place == .given || pointee.place == .growing { free(pointee.bytes) }
+        free(self)
     }
 
-    private var mutableBytes: UnsafeMutablePointer<UInt8> {
-        (UnsafeMutableRawPointer(self) + MemoryLayout<DataStorage>.size).assumingMemoryBound(to: UInt8.self)
-    }
-
-    /// Valid as long as the object. O(1).
-    var bytes: UnsafePointer<UInt8> { UnsafePointer(mutableBytes) }
+    /// Valid as long as the object and, if it is mutable, until it changes. O(1).
+    var bytes: UnsafePointer<UInt8> { UnsafePointer(pointee.bytes) }
 
     /// O(n). Any thread.
     func equals(_ other: DataPointer) -> Bool {
         self == other || (pointee.count == other.pointee.count && memcmp(bytes, other.bytes, pointee.count) == 0)
+    }
+
+    /// Puts `count` bytes (zeroes if `source` is nil) in the place of `length` bytes from `start` on; false, and nothing
+    /// has changed, with ENOMEM. `source` may lie in the data itself. O(n).
+    @inline(never)
+    func replace(_ start: Int, _ length: Int, with source: UnsafePointer<UInt8>?, count: Int) -> Bool {
+        let rest = pointee.count - start - length
+        let (total, overflow) = (start + rest).addingReportingOverflow(count)
+        // What lies in the data itself is not where it was after the data has moved.
+        var copy: UnsafeMutableRawPointer?
+        var source = source
+        if let given = source, given < bytes + pointee.count, bytes < given + count, count > 0 {
+            copy = malloc(count)
+            guard let copy else { return false }
+            source = UnsafePointer(copy.assumingMemoryBound(to: UInt8.self))
+            memcpy(copy, given, count)
+        }
+        defer { free(copy) }
+        guard !overflow, reserve(total) else {
+            systemError = ENOMEM
+            return false
+        }
+        let place = pointee.bytes + start
+        memmove(place + count, place + length, rest)
+        if let source { memcpy(place, source, count) } else { memset(place, 0, count) }
+        pointee.count = total
+        return true
+    }
+
+    private func reserve(_ wanted: Int) -> Bool {
+        if wanted <= pointee.capacity { return true }
+        let capacity = Swift.max(wanted, pointee.capacity &* 2, 16)
+        guard let grown = realloc(pointee.bytes, capacity) else { return false }
+        pointee.bytes = grown.assumingMemoryBound(to: UInt8.self)
+        pointee.capacity = capacity
+        return true
+    }
+
+    /// The first place of `pattern` in a part of the bytes, or the last one; nil if it is nowhere there. `anchored`: only
+    /// at the part's beginning, or its end. An empty pattern is nowhere. O(n × m).
+    func find(_ pattern: DataPointer, from start: Int, _ length: Int, backwards: Bool, anchored: Bool) -> Int? {
+        let last = start + length - pattern.pointee.count
+        guard pattern.pointee.count > 0, last >= start else { return nil }
+        var index = backwards ? last : start
+        while index >= start && index <= last {
+            if memcmp(bytes + index, pattern.bytes, pattern.pointee.count) == 0 { return index }
+            if anchored { return nil }
+            index += backwards ? -1 : 1
+        }
+        return nil
     }
 }

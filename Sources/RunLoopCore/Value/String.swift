@@ -3,15 +3,65 @@ import Synchronization
 
 /// RLString: UTF-8 bytes that never change, followed by a 0.
 ///
-/// The layout is also written down in C, for the constants: `Sources/CRunLoop/Constants.c`.
+/// The layout is also written down in C, for the constants: `Sources/CRunLoop/Constants.c`. And it is that of the objects
+/// which clang makes of `CFSTR("…")`: a class pointer, an int, a pointer to the text, its length. The class pointer is
+/// the symbol `__CFConstantStringClassReference`, which our headers and librunloop-cf.so define as a number: the
+/// first eight bytes of an immortal string. So the linker makes such an object one of ours; nothing need be translated.
 struct StringStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .string }
 
+    /// What clang writes for a text that is ASCII, and we for all of ours.
+    static let narrow: UInt32 = 0x7C8
+    /// What clang writes for any other text: UTF-16.
+    private static let wide: UInt32 = 0x7D0
+
     var header: ObjectHeader
-    let byteCount: UInt32
-    /// Computed when first asked for; 0 before. Any thread: all compute the same.
-    let hash: Atomic<UInt32>
-    let bytes: UnsafePointer<UInt8>
+    /// `narrow`, or `wide` before anybody has looked. Any thread, as the next three: all compute the same.
+    private let form: Atomic<UInt32>
+    /// Computed when first asked for; 0 before.
+    let hash = Atomic<UInt32>(0)
+    private let address: Atomic<UInt>
+    private let length: Atomic<Int>
+
+    init(_ bytes: UnsafePointer<UInt8>, count: Int) {
+        header = ObjectHeader(.string)
+        form = Atomic(Self.narrow)
+        address = Atomic(UInt(bitPattern: bytes))
+        length = Atomic(count)
+    }
+
+    /// UTF-8, then a 0. Valid as long as the object. O(1), but for the first look at a constant that is not ASCII.
+    var bytes: UnsafePointer<UInt8> {
+        @inline(__always) get {
+            if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
+            return UnsafePointer(bitPattern: address.load(ordering: .relaxed)).unsafelyUnwrapped
+        }
+    }
+
+    /// Of the UTF-8, without the 0.
+    var byteCount: Int {
+        @inline(__always) get {
+            if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
+            return length.load(ordering: .relaxed)
+        }
+    }
+
+    /// A constant in UTF-16 becomes one in UTF-8, in its place (clang puts them into writable memory). Without memory
+    /// for that it becomes the empty string.
+    @inline(never)
+    private func narrowDown() {
+        InternedStrings.locked {
+            guard form.load(ordering: .relaxed) == Self.wide,
+                let units = UnsafePointer<UInt16>(bitPattern: address.load(ordering: .relaxed))
+            else { return }
+            let count = length.load(ordering: .relaxed)
+            let text = malloc(3 * count + 1)?.assumingMemoryBound(to: UInt8.self)
+            let size = text.map { Bytes.encode(units, count, into: $0) } ?? 0
+            address.store(text.map { UInt(bitPattern: $0) } ?? UInt(bitPattern: StaticString("").utf8Start), ordering: .relaxed)
+            length.store(size, ordering: .relaxed)
+            form.store(Self.narrow, ordering: .releasing)
+        }
+    }
 }
 
 typealias StringPointer = UnsafeMutablePointer<StringStorage>
@@ -29,9 +79,7 @@ extension UnsafeMutablePointer where Pointee == StringStorage {
         if let source { memcpy(bytes, source, count) }
         bytes[count] = 0
         let string = memory.bindMemory(to: StringStorage.self, capacity: 1)
-        string.initialize(
-            to: StringStorage(
-                header: ObjectHeader(.string), byteCount: UInt32(count), hash: Atomic(0), bytes: UnsafePointer(bytes)))
+        string.initialize(to: StringStorage(bytes, count: count))
         return string
     }
 
@@ -49,13 +97,16 @@ extension UnsafeMutablePointer where Pointee == StringStorage {
 
     /// O(1).
     @inline(__always)
-    var count: Int { Int(pointee.byteCount) }
+    var count: Int { pointee.byteCount }
 
     /// The same bytes. O(1) for the same object or another length, else O(n). Any thread.
     @inline(__always)
-    func equals(_ other: StringPointer) -> Bool {
-        self == other
-            || (pointee.byteCount == other.pointee.byteCount && memcmp(pointee.bytes, other.pointee.bytes, count) == 0)
+    func equals(_ other: StringPointer) -> Bool { self == other || hasBytes(of: other) }
+
+    /// Never inlined: most of the time the two are the same.
+    @inline(never)
+    private func hasBytes(of other: StringPointer) -> Bool {
+        count == other.count && memcmp(pointee.bytes, other.pointee.bytes, count) == 0
     }
 
     /// Bytewise, which for UTF-8 is by code point. O(n). Any thread.
@@ -97,6 +148,13 @@ enum InternedStrings {
 
     /// After it, in parent and child.
     static func unlockAfterFork() { mutex.unlock() }
+
+    /// For what happens once per constant. Calls nobody's code but ours.
+    static func locked(_ body: () -> Void) {
+        mutex.lock()
+        body()
+        mutex.unlock()
+    }
 
     /// The string of this text, made at the first call; nil with ENOMEM. O(length). Any thread.
     static func string(_ text: UnsafePointer<UInt8>, count length: Int) -> StringPointer? {

@@ -91,4 +91,18 @@ import Testing
         for index in 0..<4096 as Range<UInt> { used.insert(Bytes.mix(0x7F00_0000_0000 + index * 64) & 4095) }
         #expect(used.count > 2400, "as many as random numbers would hit: 63 %")
     }
+
+    @Test func utf16IsEncodedAsSwiftDoes() {
+        var random = Random(seed: 7)
+        for _ in 0..<2000 {
+            let units = (0..<random.below(8)).map { _ -> UInt16 in
+                let around = [0x40, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000, 0xFFFF]
+                return UInt16(around[random.below(around.count)])
+            }
+            let expected = Array(String(decoding: units, as: UTF16.self).utf8)
+            var bytes = [UInt8](repeating: 0xEE, count: 3 * units.count + 1)
+            let size = Bytes.encode(units, units.count, into: &bytes)
+            if Array(bytes[..<size]) != expected || bytes[size] != 0 { Issue.record("\(units)") }
+        }
+    }
 }

@@ -4,6 +4,10 @@ import Testing
 
 @testable import RunLoopCore
 
+extension Name: CustomStringConvertible {
+    public var description: String { String(cString: text) }
+}
+
 /// Which handles are taken for what, and what is said about the others. The error handler is the process's: no other
 /// suite makes mistakes.
 @Suite(.serialized) struct HandleTests {
@@ -29,6 +33,12 @@ import Testing
             .string: RLStringCreateWithCString(nil, "text", UInt32(kRLStringEncodingUTF8)),
             .data: RLDataCreate(nil, [1, 2, 3], 3),
             .array: RLArrayCreate(nil, nil, 0, nil),
+            .set: RLSetCreate(nil, nil, 0, nil),
+            .dictionary: RLDictionaryCreate(nil, nil, nil, 0, nil, nil),
+            .number: RLNumberCreate(nil, Int(kRLNumberSInt8Type), [1 as Int8]),
+            .boolean: kRLBooleanTrue,
+            .date: RLDateCreate(nil, 0),
+            .notificationCenter: RLNotificationCenterGetLocalCenter(),
             .runLoop: RLRunLoopGetCurrent(),
             .source: RLRunLoopSourceCreate(nil, 0, &source),
             .timer: RLRunLoopTimerCreate(nil, 0, 0, 0, 0, { _, _ in }, nil),
@@ -44,6 +54,12 @@ import Testing
         switch kind {
         case .string: (Handle.borrow(handle, "F", "p") as StringPointer?) != nil
         case .data: (Handle.borrow(handle, "F", "p") as DataPointer?) != nil
+        case .set: (Handle.borrow(handle, "F", "p") as SetPointer?) != nil
+        case .dictionary: (Handle.borrow(handle, "F", "p") as DictionaryPointer?) != nil
+        case .number: (Handle.borrow(handle, "F", "p") as NumberPointer?) != nil
+        case .boolean: (Handle.borrow(handle, "F", "p") as TruthPointer?) != nil
+        case .date: (Handle.borrow(handle, "F", "p") as DatePointer?) != nil
+        case .notificationCenter: (Handle.borrow(handle, "F", "p") as UnsafeMutablePointer<NotificationCenterStorage>?) != nil
         case .array: (Handle.borrow(handle, "F", "p") as ArrayPointer?) != nil
         case .runLoop: (Handle.borrow(handle, "F", "p") as RunLoopPointer?) != nil
         case .source: (Handle.borrow(handle, "F", "p") as SourcePointer?) != nil

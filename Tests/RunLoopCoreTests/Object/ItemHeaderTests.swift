@@ -141,7 +141,7 @@ import Testing
 @Suite struct ObjectHeaderTests {
     @Test func kindsAreDistinct() {
         #expect(Set(Kind.allCases.map(\.typeID)).count == Kind.allCases.count)
-        #expect(Set(Kind.allCases.map { $0.name.description }).count == Kind.allCases.count)
+        #expect(Set(Kind.allCases.map { String(cString: $0.name.text) }).count == Kind.allCases.count)
         #expect(Kind(rawValue: 0) == nil, "0 is free memory")
     }
 

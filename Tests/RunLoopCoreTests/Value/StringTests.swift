@@ -169,16 +169,41 @@ import Testing
     }
 
     @Test func fieldsLieWhereCSaysTheyDo() {
-        #expect(MemoryLayout<StringStorage>.size == 24)
+        #expect(MemoryLayout<StringStorage>.size == 32)
         let string = StringPointer.create(Array("four".utf8), count: 4)!
         let raw = UnsafeRawPointer(string)
         let hash = string.hashValue32
         #expect(raw.load(as: UInt32.self) == 0x524C_0001)
         #expect(raw.load(fromByteOffset: 4, as: UInt32.self) == 1)
-        #expect(raw.load(fromByteOffset: 8, as: UInt32.self) == 4)
+        #expect(raw.load(fromByteOffset: 8, as: UInt32.self) == 0x7C8)
         #expect(raw.load(fromByteOffset: 12, as: UInt32.self) == hash)
         #expect(raw.load(fromByteOffset: 16, as: UnsafePointer<UInt8>.self) == string.pointee.bytes)
+        #expect(raw.load(fromByteOffset: 24, as: Int.self) == 4)
         string.release()
+    }
+
+    /// What clang makes of CFSTR with a character that is not ASCII.
+    @Test(arguments: ["é", "naïve", "日本語", "😀", "\u{FFFF}\u{0}x"])
+    func constantInUTF16IsReadAsUTF8(text: String) {
+        let units = UnsafeMutablePointer<UInt16>.allocate(capacity: text.utf16.count + 1)
+        for (index, unit) in text.utf16.enumerated() { units[index] = unit }
+        units[text.utf16.count] = 0
+        let constant = UnsafeMutableRawPointer.allocate(byteCount: 32, alignment: 8)
+        constant.storeBytes(of: 0x8000_0000_524C_0001, as: UInt64.self)
+        constant.storeBytes(of: 0x7D0, toByteOffset: 8, as: UInt64.self)
+        constant.storeBytes(of: UnsafePointer(units), toByteOffset: 16, as: UnsafePointer<UInt16>.self)
+        constant.storeBytes(of: text.utf16.count, toByteOffset: 24, as: Int.self)
+        let string: StringPointer = Handle.storage(constant)
+        let twin = StringPointer.create(Array(text.utf8), count: text.utf8.count)!
+        #expect(Handle.kind(of: constant) == .string)
+        #expect(string.hashValue32 == twin.hashValue32)
+        #expect(string.equals(twin) && twin.equals(string))
+        #expect(string.count == text.utf8.count)
+        #expect(string.pointee.bytes[string.count] == 0)
+        #expect(string.utf16Length == text.utf16.count)
+        string.release()
+        #expect(Handle.kind(of: constant) == .string, "immortal")
+        twin.release()
     }
 
     @Test func modeNamesAreTheConstants() {

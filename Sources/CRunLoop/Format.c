@@ -1,0 +1,200 @@
+/* RLStringCreateWithFormat. C, because Swift cannot define functions with variable arguments. Each piece of the format is
+   handed to snprintf with an argument of its type; only %@ is our own. */
+#include <RunLoop/RunLoop.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text {
+    char *bytes;
+    size_t count, room;
+    int error; /* the first one; nothing is added after it */
+};
+
+static char *make_room(struct text *text, size_t more)
+{
+    if (text->error == 0 && text->room - text->count < more) {
+        size_t room = text->count + more + text->room / 2 + 64;
+        char *bytes = realloc(text->bytes, room);
+        if (bytes == NULL) {
+            text->error = ENOMEM;
+        } else {
+            text->bytes = bytes;
+            text->room = room;
+        }
+    }
+    return text->error == 0 ? text->bytes + text->count : NULL;
+}
+
+static void append(struct text *text, const char *bytes, size_t count)
+{
+    char *place = make_room(text, count);
+    if (place != NULL)
+        memcpy(place, bytes, count);
+    if (place != NULL)
+        text->count += count;
+}
+
+static void append_object(struct text *text, RLTypeRef object)
+{
+    RLStringRef description = object == NULL ? NULL : RLCopyDescription(object);
+    if (object == NULL) {
+        append(text, "(null)", 6);
+    } else if (description == NULL) {
+        text->error = errno;
+    } else {
+        append(text, RLStringGetCStringPtr(description, kRLStringEncodingUTF8),
+               (size_t)RLStringGetByteCount(description));
+        RLRelease(description);
+    }
+}
+
+/* The directive in `spec` with an argument: once to measure, once to write, if it does not fit at once. */
+#define PRINT(argument)                                                        \
+    do {                                                                       \
+        __typeof__(argument) value = (argument);                               \
+        char *place = make_room(text, 64);                                     \
+        int size = place == NULL ? 0 : snprintf(place, 64, spec, value);       \
+        if (size >= 64 && (place = make_room(text, (size_t)size + 1)) != NULL) \
+            size = snprintf(place, (size_t)size + 1, spec, value);             \
+        if (size < 0)                                                          \
+            text->error = errno;                                               \
+        else if (place != NULL)                                                \
+            text->count += (size_t)size;                                       \
+    } while (0)
+
+/* One directive, from behind the % on; returns what is behind it. */
+static const char *directive(struct text *text, const char *format, va_list *arguments)
+{
+    char spec[64] = "%";
+    size_t used = 1;
+    char length = 0; /* h, H (hh), l, L (ll, q), j, z, t or D (long double) */
+    for (;; format++) {
+        char c = *format;
+        if (used > sizeof(spec) - 16) {
+            text->error = EINVAL;
+            return format;
+        }
+        if (c == '*') {
+            used += (size_t)snprintf(spec + used, 13, "%d", va_arg(*arguments, int));
+            continue;
+        }
+        if (c != 0 && strchr("hlqjztL", c) != NULL) {
+            if (c == 'q')
+                length = 'L';
+            else if (c == 'L')
+                length = 'D';
+            else
+                length = length == 'h' && c == 'h' ? 'H' : length == 'l' && c == 'l' ? 'L' : c;
+            spec[used++] = c == 'q' ? 'l' : c;
+            if (c == 'q')
+                spec[used++] = 'l';
+            continue;
+        }
+        if (c == 0 || strchr("0123456789.-+ #'", c) == NULL)
+            break;
+        spec[used++] = c;
+    }
+    char conversion = *format == 'D' ? 'd' : *format == 'U' ? 'u' : *format == 'O' ? 'o' : *format; /* as on a Mac */
+    spec[used] = conversion;
+    switch (conversion) {
+    case '%':
+        append(text, "%", 1);
+        break;
+    case '@':
+        append_object(text, va_arg(*arguments, RLTypeRef));
+        break;
+    case 'd':
+    case 'i':
+    case 'o':
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'c':
+        switch (conversion == 'c' ? 0 : length) {
+        case 'l':
+            PRINT(va_arg(*arguments, long));
+            break;
+        case 'L':
+            PRINT(va_arg(*arguments, long long));
+            break;
+        case 'j':
+            PRINT(va_arg(*arguments, intmax_t));
+            break;
+        case 'z':
+            PRINT(va_arg(*arguments, size_t));
+            break;
+        case 't':
+            PRINT(va_arg(*arguments, ptrdiff_t));
+            break;
+        default:
+            PRINT(va_arg(*arguments, int));
+        }
+        break;
+    case 'a':
+    case 'A':
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+        if (length == 'D')
+            PRINT(va_arg(*arguments, long double));
+        else
+            PRINT(va_arg(*arguments, double));
+        break;
+    case 's':
+        PRINT(va_arg(*arguments, const char *));
+        break;
+    case 'p':
+        PRINT(va_arg(*arguments, void *));
+        break;
+    default:
+        text->error = EINVAL;
+        return format;
+    }
+    return format + 1;
+}
+
+RLStringRef RLStringCreateWithFormatAndArguments(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
+                                                 RLStringRef format, va_list arguments)
+{
+    struct text text = {NULL, 0, 0, 0};
+    const char *rest = RLStringGetCStringPtr(format, kRLStringEncodingUTF8);
+    RLStringRef string = NULL;
+    va_list copy; /* of a type whose address can be handed on, whatever va_list is here */
+    (void)formatOptions;
+    if (rest == NULL)
+        return NULL;
+    va_copy(copy, arguments);
+    while (*rest != 0 && text.error == 0) {
+        size_t plain = strcspn(rest, "%");
+        append(&text, rest, plain);
+        rest += plain;
+        if (*rest == '%')
+            rest = directive(&text, rest + 1, &copy);
+    }
+    va_end(copy);
+    if (text.error == 0)
+        string = RLStringCreateWithBytes(allocator, (const uint8_t *)text.bytes, (RLIndex)text.count,
+                                         kRLStringEncodingUTF8, 0);
+    int error = text.error != 0 ? text.error : errno;
+    free(text.bytes);
+    if (string == NULL)
+        errno = error;
+    return string;
+}
+
+RLStringRef RLStringCreateWithFormat(RLAllocatorRef allocator, RLDictionaryRef formatOptions, RLStringRef format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    RLStringRef string = RLStringCreateWithFormatAndArguments(allocator, formatOptions, format, arguments);
+    va_end(arguments);
+    return string;
+}

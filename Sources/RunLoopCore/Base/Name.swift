@@ -1,0 +1,8 @@
+/// The name of a function or a parameter, in diagnostics: the address of a literal. (A StaticString takes three registers, at
+/// each of several hundred calls.)
+struct Name: ExpressibleByStringLiteral, BitwiseCopyable {
+    let text: UnsafePointer<UInt8>
+
+    @inline(__always)
+    init(stringLiteral literal: StaticString) { text = literal.utf8Start }
+}

@@ -1,0 +1,32 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLDate.h
+
+@inline(never)
+private func borrow(_ date: OpaquePointer?, _ function: Name, _ name: Name = "date") -> DatePointer? {
+    Handle.borrow(date, function, name)
+}
+
+@implementation @_cdecl("RLDateGetTypeID")
+public func RLDateGetTypeID() -> UInt { Kind.date.typeID }
+
+@implementation @_cdecl("RLDateCreate")
+public func RLDateCreate(_ allocator: OpaquePointer?, _ at: Double) -> OpaquePointer? { DatePointer.create(at)?.handle }
+
+@implementation @_cdecl("RLDateGetAbsoluteTime")
+public func RLDateGetAbsoluteTime(_ date: OpaquePointer?) -> Double { borrow(date, "RLDateGetAbsoluteTime")?.pointee.time ?? 0 }
+
+@implementation @_cdecl("RLDateGetTimeIntervalSinceDate")
+public func RLDateGetTimeIntervalSinceDate(_ date: OpaquePointer?, _ otherDate: OpaquePointer?) -> Double {
+    guard let date = borrow(date, "RLDateGetTimeIntervalSinceDate"),
+        let other = borrow(otherDate, "RLDateGetTimeIntervalSinceDate", "otherDate")
+    else { return 0 }
+    return date.pointee.time - other.pointee.time
+}
+
+@implementation @_cdecl("RLDateCompare")
+public func RLDateCompare(_ date: OpaquePointer?, _ otherDate: OpaquePointer?, _ context: UnsafeMutableRawPointer?) -> Int {
+    guard let date = borrow(date, "RLDateCompare"), let other = borrow(otherDate, "RLDateCompare", "otherDate") else { return 0 }
+    return date.pointee.time < other.pointee.time ? -1 : date.pointee.time > other.pointee.time ? 1 : 0
+}

@@ -1,0 +1,146 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLDictionary.h
+
+@inline(never)
+private func borrow(_ dictionary: OpaquePointer?, _ function: Name) -> TablePointer? {
+    let dictionary: DictionaryPointer? = Handle.borrow(dictionary, function, "dictionary")
+    return dictionary?.table
+}
+
+@inline(never)
+private func borrowMutable(_ dictionary: OpaquePointer?, _ function: Name) -> TablePointer? {
+    guard let dictionary = borrow(dictionary, function) else { return nil }
+    if dictionary.pointee.isMutable { return dictionary }
+    Misuse.report(function, "dictionary", "not mutable")
+    return nil
+}
+
+@implementation @_cdecl("RLDictionaryGetTypeID")
+public func RLDictionaryGetTypeID() -> UInt { Kind.dictionary.typeID }
+
+@inline(never)
+private func create(
+    _ isMutable: Bool, _ room: Int, _ keys: UnsafePointer<RLDictionaryKeyCallBacks>?,
+    _ values: UnsafePointer<RLDictionaryValueCallBacks>?, _ function: Name
+) -> TablePointer? {
+    guard isKnown(version: keys?.pointee.version, function, "keyCallBacks"),
+        isKnown(version: values?.pointee.version, function, "valueCallBacks")
+    else { return nil }
+    return TablePointer.create(
+        .dictionary, isMutable: isMutable, room: room, ElementCalls(keys?.pointee ?? RLDictionaryKeyCallBacks()),
+        ElementCalls(values?.pointee ?? RLDictionaryValueCallBacks()))
+}
+
+@implementation @_cdecl("RLDictionaryCreate")
+public func RLDictionaryCreate(
+    _ allocator: OpaquePointer?, _ keys: PointerList?, _ values: PointerList?, _ count: Int,
+    _ keyCallBacks: UnsafePointer<RLDictionaryKeyCallBacks>?, _ valueCallBacks: UnsafePointer<RLDictionaryValueCallBacks>?
+) -> OpaquePointer? {
+    guard isSane(keys, count, "RLDictionaryCreate", "keys"), isSane(values, count, "RLDictionaryCreate", "values"),
+        let dictionary = create(false, count, keyCallBacks, valueCallBacks, "RLDictionaryCreate")
+    else { return nil }
+    for index in 0..<count { _ = dictionary.put(keys.unsafelyUnwrapped[index], values.unsafelyUnwrapped[index], .add) }
+    return dictionary.handle
+}
+
+@implementation @_cdecl("RLDictionaryCreateCopy")
+public func RLDictionaryCreateCopy(_ allocator: OpaquePointer?, _ dictionary: OpaquePointer?) -> OpaquePointer? {
+    borrow(dictionary, "RLDictionaryCreateCopy")?.immutableCopy()?.handle
+}
+
+@implementation @_cdecl("RLDictionaryCreateMutable")
+public func RLDictionaryCreateMutable(
+    _ allocator: OpaquePointer?, _ capacity: Int, _ keyCallBacks: UnsafePointer<RLDictionaryKeyCallBacks>?,
+    _ valueCallBacks: UnsafePointer<RLDictionaryValueCallBacks>?
+) -> OpaquePointer? {
+    guard isNotNegative(capacity, "RLDictionaryCreateMutable", "capacity") else { return nil }
+    return create(true, capacity, keyCallBacks, valueCallBacks, "RLDictionaryCreateMutable")?.handle
+}
+
+@implementation @_cdecl("RLDictionaryCreateMutableCopy")
+public func RLDictionaryCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ dictionary: OpaquePointer?) -> OpaquePointer? {
+    guard let dictionary = borrow(dictionary, "RLDictionaryCreateMutableCopy"),
+        isNotNegative(capacity, "RLDictionaryCreateMutableCopy", "capacity")
+    else { return nil }
+    return dictionary.copy(isMutable: true)?.handle
+}
+
+@implementation @_cdecl("RLDictionaryGetCount")
+public func RLDictionaryGetCount(_ dictionary: OpaquePointer?) -> Int { borrow(dictionary, "RLDictionaryGetCount")?.pointee.count ?? 0 }
+
+@implementation @_cdecl("RLDictionaryGetCountOfKey")
+public func RLDictionaryGetCountOfKey(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?) -> Int {
+    borrow(dictionary, "RLDictionaryGetCountOfKey")?.find(key) == nil ? 0 : 1
+}
+
+@implementation @_cdecl("RLDictionaryGetCountOfValue")
+public func RLDictionaryGetCountOfValue(_ dictionary: OpaquePointer?, _ value: UnsafeRawPointer?) -> Int {
+    borrow(dictionary, "RLDictionaryGetCountOfValue")?.count(ofValue: value) ?? 0
+}
+
+@implementation @_cdecl("RLDictionaryContainsKey")
+public func RLDictionaryContainsKey(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?) -> UInt8 {
+    borrow(dictionary, "RLDictionaryContainsKey")?.find(key) == nil ? 0 : 1
+}
+
+@implementation @_cdecl("RLDictionaryContainsValue")
+public func RLDictionaryContainsValue(_ dictionary: OpaquePointer?, _ value: UnsafeRawPointer?) -> UInt8 {
+    (borrow(dictionary, "RLDictionaryContainsValue")?.count(ofValue: value) ?? 0) == 0 ? 0 : 1
+}
+
+@implementation @_cdecl("RLDictionaryGetValue")
+public func RLDictionaryGetValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?) -> UnsafeRawPointer? {
+    borrow(dictionary, "RLDictionaryGetValue")?.find(key)?.value
+}
+
+@implementation @_cdecl("RLDictionaryGetValueIfPresent")
+public func RLDictionaryGetValueIfPresent(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: PointerList?) -> UInt8 {
+    guard let place = borrow(dictionary, "RLDictionaryGetValueIfPresent")?.find(key) else { return 0 }
+    value?.pointee = place.value
+    return 1
+}
+
+@implementation @_cdecl("RLDictionaryGetKeysAndValues")
+public func RLDictionaryGetKeysAndValues(_ dictionary: OpaquePointer?, _ keys: PointerList?, _ values: PointerList?) {
+    borrow(dictionary, "RLDictionaryGetKeysAndValues")?.list(keys, values)
+}
+
+@implementation @_cdecl("RLDictionaryApplyFunction")
+public func RLDictionaryApplyFunction(
+    _ dictionary: OpaquePointer?,
+    _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?,
+    _ context: UnsafeMutableRawPointer?
+) {
+    guard let dictionary = borrow(dictionary, "RLDictionaryApplyFunction"),
+        isThere(applier != nil, "RLDictionaryApplyFunction", "applier"), let applier
+    else { return }
+    var index = 0
+    while let place = dictionary.next(&index) { ElementCalls.apply(applier, place.key, place.value, context) }
+}
+
+@implementation @_cdecl("RLDictionaryAddValue")
+public func RLDictionaryAddValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
+    _ = borrowMutable(dictionary, "RLDictionaryAddValue")?.put(key, value, .add)
+}
+
+@implementation @_cdecl("RLDictionarySetValue")
+public func RLDictionarySetValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
+    _ = borrowMutable(dictionary, "RLDictionarySetValue")?.put(key, value, .set)
+}
+
+@implementation @_cdecl("RLDictionaryReplaceValue")
+public func RLDictionaryReplaceValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
+    _ = borrowMutable(dictionary, "RLDictionaryReplaceValue")?.put(key, value, .replace)
+}
+
+@implementation @_cdecl("RLDictionaryRemoveValue")
+public func RLDictionaryRemoveValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?) {
+    borrowMutable(dictionary, "RLDictionaryRemoveValue")?.remove(key)
+}
+
+@implementation @_cdecl("RLDictionaryRemoveAllValues")
+public func RLDictionaryRemoveAllValues(_ dictionary: OpaquePointer?) {
+    borrowMutable(dictionary, "RLDictionaryRemoveAllValues")?.removeAll()
+}

@@ -1,0 +1,73 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLNotificationCenter.h
+
+/// Whether a client's handle is the centre; a diagnostic if not.
+@inline(never)
+private func isCenter(_ center: OpaquePointer?, _ function: Name) -> Bool {
+    let center: UnsafeMutablePointer<NotificationCenterStorage>? = Handle.borrow(center, function, "center")
+    return center != nil
+}
+
+@implementation @_cdecl("RLNotificationCenterGetTypeID")
+public func RLNotificationCenterGetTypeID() -> UInt { Kind.notificationCenter.typeID }
+
+@implementation @_cdecl("RLNotificationCenterAddObserver")
+public func RLNotificationCenterAddObserver(
+    _ center: OpaquePointer?, _ observer: UnsafeRawPointer?, _ callBack: NotificationCallback?, _ name: OpaquePointer?,
+    _ object: UnsafeRawPointer?, _ suspensionBehavior: Int
+) {
+    let function: Name = "RLNotificationCenterAddObserver"
+    guard isCenter(center, function), isThere(callBack != nil, function, "callBack"), let callBack else { return }
+    var string: StringPointer?
+    if name != nil {
+        string = Handle.borrow(name, function, "name")
+        if string == nil { return }
+    }
+    // Before fork() the library must be told, whether there is a loop or not.
+    guard Registry.prepare() else { return }
+    _ = Observances.add(observer, callBack, string, object)
+}
+
+@implementation @_cdecl("RLNotificationCenterRemoveObserver")
+public func RLNotificationCenterRemoveObserver(
+    _ center: OpaquePointer?, _ observer: UnsafeRawPointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?
+) {
+    let function: Name = "RLNotificationCenterRemoveObserver"
+    guard isCenter(center, function) else { return }
+    var string: StringPointer?
+    if name != nil {
+        string = Handle.borrow(name, function, "name")
+        if string == nil { return }
+    }
+    Observances.remove(observer, string, object)
+}
+
+@implementation @_cdecl("RLNotificationCenterRemoveEveryObserver")
+public func RLNotificationCenterRemoveEveryObserver(_ center: OpaquePointer?, _ observer: UnsafeRawPointer?) {
+    if isCenter(center, "RLNotificationCenterRemoveEveryObserver") { Observances.remove(observer, nil, nil) }
+}
+
+@inline(never)
+private func post(
+    _ center: OpaquePointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?, _ function: Name
+) {
+    guard isCenter(center, function), let string: StringPointer = Handle.borrow(name, function, "name") else { return }
+    if userInfo != nil {
+        let dictionary: DictionaryPointer? = Handle.borrow(userInfo, function, "userInfo")
+        if dictionary == nil { return }
+    }
+    Observances.post(center, string, object, userInfo)
+}
+
+@implementation @_cdecl("RLNotificationCenterPostNotification")
+public func RLNotificationCenterPostNotification(
+    _ center: OpaquePointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?,
+    _ deliverImmediately: UInt8
+) { post(center, name, object, userInfo, "RLNotificationCenterPostNotification") }
+
+@implementation @_cdecl("RLNotificationCenterPostNotificationWithOptions")
+public func RLNotificationCenterPostNotificationWithOptions(
+    _ center: OpaquePointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?, _ options: UInt
+) { post(center, name, object, userInfo, "RLNotificationCenterPostNotificationWithOptions") }

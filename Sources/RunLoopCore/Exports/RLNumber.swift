@@ -1,0 +1,63 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLNumber.h
+
+@inline(never)
+private func borrow(_ number: OpaquePointer?, _ function: Name, _ name: Name = "number") -> NumberPointer? {
+    Handle.borrow(number, function, name)
+}
+
+/// How a type is stored; a diagnostic for what is no type.
+@inline(never)
+private func stored(_ type: Int, _ function: Name) -> NumberType? {
+    if let type = NumberType(type) { return type }
+    Misuse.report(function, "type", "no RLNumberType")
+    return nil
+}
+
+@implementation @_cdecl("RLBooleanGetTypeID")
+public func RLBooleanGetTypeID() -> UInt { Kind.boolean.typeID }
+
+@implementation @_cdecl("RLBooleanGetValue")
+public func RLBooleanGetValue(_ boolean: OpaquePointer?) -> UInt8 {
+    guard let truth: TruthPointer = Handle.borrow(boolean, "RLBooleanGetValue", "boolean") else { return 0 }
+    return truth.pointee.value == 0 ? 0 : 1
+}
+
+@implementation @_cdecl("RLNumberGetTypeID")
+public func RLNumberGetTypeID() -> UInt { Kind.number.typeID }
+
+@implementation @_cdecl("RLNumberCreate")
+public func RLNumberCreate(_ allocator: OpaquePointer?, _ type: Int, _ valuePtr: UnsafeRawPointer?) -> OpaquePointer? {
+    guard let type = stored(type, "RLNumberCreate"), isThere(valuePtr != nil, "RLNumberCreate", "valuePtr"), let valuePtr
+    else { return nil }
+    return NumberPointer.create(type, valuePtr)?.handle
+}
+
+@implementation @_cdecl("RLNumberGetType")
+public func RLNumberGetType(_ number: OpaquePointer?) -> Int { borrow(number, "RLNumberGetType")?.type.rawValue ?? 0 }
+
+@implementation @_cdecl("RLNumberGetByteSize")
+public func RLNumberGetByteSize(_ number: OpaquePointer?) -> Int { borrow(number, "RLNumberGetByteSize")?.type.size ?? 0 }
+
+@implementation @_cdecl("RLNumberIsFloatType")
+public func RLNumberIsFloatType(_ number: OpaquePointer?) -> UInt8 {
+    guard let number = borrow(number, "RLNumberIsFloatType") else { return 0 }
+    return number.type.isFloat ? 1 : 0
+}
+
+@implementation @_cdecl("RLNumberGetValue")
+public func RLNumberGetValue(_ number: OpaquePointer?, _ type: Int, _ valuePtr: UnsafeMutableRawPointer?) -> UInt8 {
+    guard let number = borrow(number, "RLNumberGetValue"), let type = stored(type, "RLNumberGetValue"),
+        isThere(valuePtr != nil, "RLNumberGetValue", "valuePtr"), let valuePtr
+    else { return 0 }
+    return number.write(type, to: valuePtr) ? 1 : 0
+}
+
+@implementation @_cdecl("RLNumberCompare")
+public func RLNumberCompare(_ number: OpaquePointer?, _ otherNumber: OpaquePointer?, _ context: UnsafeMutableRawPointer?) -> Int {
+    guard let number = borrow(number, "RLNumberCompare"), let other = borrow(otherNumber, "RLNumberCompare", "otherNumber")
+    else { return 0 }
+    return number.compare(other)
+}

@@ -1,0 +1,14 @@
+import CRunLoop
+
+// include/RunLoop/RLRunLoopDispatch.h
+
+@implementation @_cdecl("RLRunLoopServiceDispatchMainQueue")
+public func RLRunLoopServiceDispatchMainQueue(_ serves: UInt8) -> UInt8 {
+    guard Registry.current != nil, let loop = Registry.mainLoop else { return 0 }
+    if serves != 0 { return MainQueue.serve(by: loop) ? 1 : 0 }
+    if let source = MainQueue.takeAway() {
+        RLRunLoopSourceInvalidate(source.handle)
+        RLRelease(UnsafeRawPointer(source))
+    }
+    return 1
+}

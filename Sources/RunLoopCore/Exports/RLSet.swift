@@ -1,0 +1,120 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLSet.h
+
+@inline(never)
+private func borrow(_ set: OpaquePointer?, _ function: Name) -> TablePointer? {
+    let set: SetPointer? = Handle.borrow(set, function, "set")
+    return set?.table
+}
+
+@inline(never)
+private func borrowMutable(_ set: OpaquePointer?, _ function: Name) -> TablePointer? {
+    guard let set = borrow(set, function) else { return nil }
+    if set.pointee.isMutable { return set }
+    Misuse.report(function, "set", "not mutable")
+    return nil
+}
+
+@implementation @_cdecl("RLSetGetTypeID")
+public func RLSetGetTypeID() -> UInt { Kind.set.typeID }
+
+@inline(never)
+private func create(
+    _ isMutable: Bool, _ room: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?, _ function: Name
+) -> TablePointer? {
+    guard isKnown(version: callBacks?.pointee.version, function) else { return nil }
+    return TablePointer.create(.set, isMutable: isMutable, room: room, ElementCalls(callBacks?.pointee ?? RLSetCallBacks()), ElementCalls())
+}
+
+@implementation @_cdecl("RLSetCreate")
+public func RLSetCreate(
+    _ allocator: OpaquePointer?, _ values: PointerList?, _ count: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?
+) -> OpaquePointer? {
+    guard isSane(values, count, "RLSetCreate", "values"), let set = create(false, count, callBacks, "RLSetCreate") else { return nil }
+    for index in 0..<count { _ = set.put(values.unsafelyUnwrapped[index], nil, .add) }
+    return set.handle
+}
+
+@implementation @_cdecl("RLSetCreateCopy")
+public func RLSetCreateCopy(_ allocator: OpaquePointer?, _ set: OpaquePointer?) -> OpaquePointer? {
+    borrow(set, "RLSetCreateCopy")?.immutableCopy()?.handle
+}
+
+@implementation @_cdecl("RLSetCreateMutable")
+public func RLSetCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?) -> OpaquePointer?
+{
+    guard isNotNegative(capacity, "RLSetCreateMutable", "capacity") else { return nil }
+    return create(true, capacity, callBacks, "RLSetCreateMutable")?.handle
+}
+
+@implementation @_cdecl("RLSetCreateMutableCopy")
+public func RLSetCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ set: OpaquePointer?) -> OpaquePointer? {
+    guard let set = borrow(set, "RLSetCreateMutableCopy"), isNotNegative(capacity, "RLSetCreateMutableCopy", "capacity")
+    else { return nil }
+    return set.copy(isMutable: true)?.handle
+}
+
+@implementation @_cdecl("RLSetGetCount")
+public func RLSetGetCount(_ set: OpaquePointer?) -> Int { borrow(set, "RLSetGetCount")?.pointee.count ?? 0 }
+
+@implementation @_cdecl("RLSetGetCountOfValue")
+public func RLSetGetCountOfValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) -> Int {
+    borrow(set, "RLSetGetCountOfValue")?.find(value) == nil ? 0 : 1
+}
+
+@implementation @_cdecl("RLSetContainsValue")
+public func RLSetContainsValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) -> UInt8 {
+    borrow(set, "RLSetContainsValue")?.find(value) == nil ? 0 : 1
+}
+
+@implementation @_cdecl("RLSetGetValue")
+public func RLSetGetValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) -> UnsafeRawPointer? {
+    borrow(set, "RLSetGetValue")?.find(value)?.key
+}
+
+@implementation @_cdecl("RLSetGetValueIfPresent")
+public func RLSetGetValueIfPresent(_ set: OpaquePointer?, _ candidate: UnsafeRawPointer?, _ value: PointerList?) -> UInt8 {
+    guard let place = borrow(set, "RLSetGetValueIfPresent")?.find(candidate) else { return 0 }
+    value?.pointee = place.key
+    return 1
+}
+
+@implementation @_cdecl("RLSetGetValues")
+public func RLSetGetValues(_ set: OpaquePointer?, _ values: PointerList?) {
+    guard let set = borrow(set, "RLSetGetValues"), isSane(values, set.pointee.count, "RLSetGetValues", "values") else { return }
+    set.list(values, nil)
+}
+
+@implementation @_cdecl("RLSetApplyFunction")
+public func RLSetApplyFunction(
+    _ set: OpaquePointer?, _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?,
+    _ context: UnsafeMutableRawPointer?
+) {
+    guard let set = borrow(set, "RLSetApplyFunction"), isThere(applier != nil, "RLSetApplyFunction", "applier"), let applier
+    else { return }
+    var index = 0
+    while let place = set.next(&index) { ElementCalls.apply(applier, place.key, context) }
+}
+
+@implementation @_cdecl("RLSetAddValue")
+public func RLSetAddValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
+    _ = borrowMutable(set, "RLSetAddValue")?.put(value, nil, .add)
+}
+
+@implementation @_cdecl("RLSetReplaceValue")
+public func RLSetReplaceValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
+    _ = borrowMutable(set, "RLSetReplaceValue")?.put(value, nil, .replace)
+}
+
+@implementation @_cdecl("RLSetSetValue")
+public func RLSetSetValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
+    _ = borrowMutable(set, "RLSetSetValue")?.put(value, nil, .set)
+}
+
+@implementation @_cdecl("RLSetRemoveValue")
+public func RLSetRemoveValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) { borrowMutable(set, "RLSetRemoveValue")?.remove(value) }
+
+@implementation @_cdecl("RLSetRemoveAllValues")
+public func RLSetRemoveAllValues(_ set: OpaquePointer?) { borrowMutable(set, "RLSetRemoveAllValues")?.removeAll() }

@@ -1,0 +1,49 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+/// The source of the main loop that runs what is on libdispatch's main queue.
+///
+/// It is an ordinary version-1 source in the common modes. libdispatch calls its queue the main thread's, so only the
+/// main loop can have it.
+enum MainQueue {
+    /// The source, `inTheMaking`, or 0. Any thread. One reference is ours.
+    private static let source = Atomic<UInt>(0)
+
+    /// For programs that were compiled with CoreFoundation/CFRunLoop.h and have libdispatch: when the main thread first uses
+    /// the library. Without memory or descriptors the queue is not served, and RLRunLoopServiceDispatchMainQueue says so.
+    static func serveIfWanted(by loop: RunLoopPointer) {
+        if Dispatch.isWanted { preservingSystemError { _ = serve(by: loop) } }
+    }
+
+    /// Somebody is about to store the source.
+    private static let inTheMaking: UInt = 1
+
+    /// False with errno. Any thread that has a loop.
+    static func serve(by loop: RunLoopPointer) -> Bool {
+        guard Dispatch.isThere, let home = HomePointer.current else {
+            systemError = ENOSYS
+            return false
+        }
+        guard source.compareExchange(expected: 0, desired: inTheMaking, ordering: .acquiringAndReleasing).exchanged else { return true }
+        let new = SourcePointer.create(
+            home, order: 0, info: nil, perform: { _ in Dispatch.drainMainQueue() }, getPort: { _ in Dispatch.mainQueueHandle },
+            SourceDetail())
+        guard let new, loop.add(new, in: ModeName.common) else {
+            if let new, new.item.release() == .dead { new.destroy() }
+            // Without memory; or the descriptor is none.
+            source.store(0, ordering: .releasing)
+            return false
+        }
+        source.store(UInt(bitPattern: new), ordering: .releasing)
+        return true
+    }
+
+    /// The source, which the caller invalidates and releases; nil if there is none. Any thread.
+    static func takeAway() -> SourcePointer? {
+        let old = source.load(ordering: .acquiring)
+        guard old > inTheMaking, source.compareExchange(expected: old, desired: 0, ordering: .acquiringAndReleasing).exchanged
+        else { return nil }
+        return SourcePointer(bitPattern: old)
+    }
+}

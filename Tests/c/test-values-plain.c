@@ -1,0 +1,279 @@
+/* Data that changes, numbers, dates, formats and the rest of strings; and the notification centre. */
+#include "harness.h"
+
+START_TEST(data_changes)
+{
+    RLMutableDataRef data = RLDataCreateMutable(NULL, 4);
+    RLDataAppendBytes(data, (const uint8_t *)"hello", 5);
+    RLDataAppendBytes(data, RLDataGetBytePtr(data), 5);
+    RLDataReplaceBytes(data, (RLRange){0, 1}, (const uint8_t *)"J", 1);
+    RLDataDeleteBytes(data, (RLRange){8, 2});
+    ck_assert_mem_eq(RLDataGetBytePtr(data), "Jellohel", 8);
+    RLDataIncreaseLength(data, 1);
+    RLDataGetMutableBytePtr(data)[7] = '!';
+    RLDataSetLength(data, 9);
+    ck_assert_mem_eq(RLDataGetBytePtr(data), "Jellohe!", 9);
+    RLDataRef copy = RLDataCreateCopy(NULL, data);
+    RLMutableDataRef other = RLDataCreateMutableCopy(NULL, 0, data);
+    ck_assert(copy != data && RLEqual(copy, other) && RLHash(copy) == RLHash(other));
+    RLRange found = RLDataFind(data, other, (RLRange){0, 9}, kRLDataSearchBackwards);
+    ck_assert(found.location == 0 && found.length == 9);
+    RLDataSetLength(data, 0);
+    ck_assert_int_eq(RLDataGetLength(copy), 9);
+    ck_assert_int_eq(RLDataFind(copy, data, (RLRange){0, 9}, 0).location, -1);
+    RLRelease(data);
+    RLRelease(copy);
+    RLRelease(other);
+}
+END_TEST
+
+START_TEST(data_takes_or_borrows_a_block)
+{
+    static const uint8_t lasting[] = "lasting";
+    uint8_t *block = malloc(100);
+    memset(block, 7, 100);
+    RLDataRef given = RLDataCreateWithBytesNoCopy(NULL, block, 100, NULL);
+    RLDataRef lent = RLDataCreateWithBytesNoCopy(NULL, lasting, 7, kRLAllocatorNull);
+    ck_assert_ptr_eq(RLDataGetBytePtr(given), block);
+    ck_assert_ptr_eq(RLDataGetBytePtr(lent), lasting);
+    RLDataRef copy = RLDataCreateCopy(NULL, lent);
+    ck_assert_ptr_ne(RLDataGetBytePtr(copy), lasting);
+    RLRelease(given); /* frees the block: AddressSanitizer sees whether it does */
+    RLRelease(lent);
+    RLRelease(copy);
+}
+END_TEST
+
+START_TEST(numbers_and_dates)
+{
+    int whole = 300, back = 0;
+    double half = 0.5;
+    int8_t small = 0;
+    RLNumberRef number = RLNumberCreate(NULL, kRLNumberIntType, &whole);
+    RLNumberRef other = RLNumberCreate(NULL, kRLNumberDoubleType, &half);
+    ck_assert(RLNumberGetValue(number, kRLNumberIntType, &back) && back == 300);
+    ck_assert(!RLNumberGetValue(number, kRLNumberSInt8Type, &small) && small == 44);
+    ck_assert(!RLNumberIsFloatType(number) && RLNumberIsFloatType(other) && RLNumberGetByteSize(number) == 4);
+    ck_assert_int_eq(RLNumberGetType(other), kRLNumberFloat64Type);
+    ck_assert_int_eq(RLNumberCompare(other, number, NULL), kRLCompareLessThan);
+    ck_assert(RLBooleanGetValue(kRLBooleanTrue) && !RLBooleanGetValue(kRLBooleanFalse));
+    ck_assert_uint_eq(RLGetTypeID(kRLBooleanTrue), RLBooleanGetTypeID());
+    RLDateRef date = RLDateCreate(NULL, 1000), later = RLDateCreate(NULL, 1060.5);
+    ck_assert_double_eq(RLDateGetTimeIntervalSinceDate(later, date), 60.5);
+    ck_assert_double_eq(RLDateGetAbsoluteTime(date), 1000);
+    ck_assert_int_eq(RLDateCompare(later, date, NULL), kRLCompareGreaterThan);
+    ck_assert_double_eq(kRLAbsoluteTimeIntervalSince1904 - kRLAbsoluteTimeIntervalSince1970, 2082844800.0);
+    RLRelease(number);
+    RLRelease(other);
+    RLRelease(date);
+    RLRelease(later);
+    ck_assert_ptr_null(RLNumberCreate(NULL, 17, &whole));
+    assert_misuse("RLNumberCreate", "type", "no RLNumberType");
+    ck_assert_ptr_null(RLNumberCreate(NULL, kRLNumberIntType, NULL));
+    assert_misuse("RLNumberCreate", "valuePtr", "NULL");
+}
+END_TEST
+
+static void assert_format(RLStringRef string, const char *expected)
+{
+    ck_assert_ptr_nonnull(string);
+    ck_assert_str_eq(RLStringGetCStringPtr(string, kRLStringEncodingUTF8), expected);
+    RLRelease(string);
+}
+
+static RLStringRef format_with_list(RLStringRef format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    RLStringRef string = RLStringCreateWithFormatAndArguments(NULL, NULL, format, arguments);
+    va_end(arguments);
+    return string;
+}
+
+START_TEST(formats)
+{
+    char expected[512];
+    snprintf(expected, sizeof expected, "%-8s|%+.3e|%#x|%400d|%Lg|%hhd|%p", "left", 1234.5, 255, 7, 2.5L, 300,
+             (void *)expected);
+    assert_format(RLStringCreateWithFormat(NULL, NULL, RLSTR("%-8s|%+.3e|%#x|%400d|%Lg|%hhd|%p"), "left", 1234.5, 255,
+                                           7, 2.5L, 300, (void *)expected),
+                  expected);
+    assert_format(format_with_list(RLSTR("%@ and %@%%"), RLSTR("one"), NULL), "one and (null)%");
+    errno = 0;
+    ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, RLSTR("%n"), &errno));
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, RLSTR("%1$d"), 1));
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, RLSTR("ends in %")));
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, RLSTR("%s"), "\xFF"));
+    ck_assert_int_eq(errno, EILSEQ);
+    ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, NULL));
+    assert_misuse("RLStringGetCStringPtr", "string", NULL);
+}
+END_TEST
+
+START_TEST(strings_have_parts)
+{
+    RLStringRef string = RLSTR("12.5 na\xC3\xAFve");
+    ck_assert(RLStringHasPrefix(string, RLSTR("12.")) && !RLStringHasPrefix(string, RLSTR("2.")));
+    ck_assert(RLStringHasSuffix(string, RLSTR("ve")) && RLStringHasSuffix(string, RLSTR("")));
+    ck_assert_int_eq(RLStringGetIntValue(string), 12);
+    ck_assert_int_eq(RLStringGetIntValue(RLSTR("99999999999")), INT32_MAX);
+    ck_assert_double_eq(RLStringGetDoubleValue(string), 12.5);
+    ck_assert_int_eq(RLStringGetMaximumSizeForEncoding(5, kRLStringEncodingUTF8), 15);
+    ck_assert_int_eq(RLStringGetMaximumSizeForEncoding(INT64_MAX, kRLStringEncodingUTF8), -1);
+    ck_assert_uint_eq(RLStringGetSystemEncoding(), kRLStringEncodingUTF8);
+    RLDataRef data = RLStringCreateExternalRepresentation(NULL, string, kRLStringEncodingASCII, '?');
+    ck_assert_int_eq(RLDataGetLength(data), 10);
+    ck_assert_mem_eq(RLDataGetBytePtr(data), "12.5 na?ve", 10);
+    RLStringRef back = RLStringCreateFromExternalRepresentation(NULL, data, kRLStringEncodingASCII);
+    ck_assert_int_eq(RLStringGetLength(back), 10);
+    RLStringRef copy = RLStringCreateCopy(NULL, back);
+    ck_assert_ptr_eq(copy, back);
+    RLStringRef taken = RLStringCreateWithCStringNoCopy(NULL, strdup("taken"), kRLStringEncodingUTF8, NULL);
+    RLStringRef kept = RLStringCreateWithCStringNoCopy(NULL, "kept", kRLStringEncodingUTF8, kRLAllocatorNull);
+    ck_assert(RLStringGetByteCount(taken) == 5 && RLStringGetByteCount(kept) == 4);
+    RLRelease(data);
+    RLRelease(back);
+    RLRelease(copy);
+    RLRelease(taken);
+    RLRelease(kept);
+}
+END_TEST
+
+START_TEST(data_says_what_is_wrong)
+{
+    RLMutableDataRef fixed = (RLMutableDataRef)RLDataCreate(NULL, (const uint8_t *)"abc", 3);
+    RLDataAppendBytes(fixed, (const uint8_t *)"d", 1);
+    assert_misuse("RLDataAppendBytes", "data", "not mutable");
+    ck_assert_ptr_null(RLDataGetMutableBytePtr(fixed));
+    assert_misuse("RLDataGetMutableBytePtr", "data", "not mutable");
+    RLMutableDataRef data = RLDataCreateMutable(NULL, 0);
+    RLDataDeleteBytes(data, (RLRange){0, 1});
+    assert_misuse("RLDataDeleteBytes", "range", "out of bounds");
+    RLDataSetLength(data, -1);
+    assert_misuse("RLDataSetLength", "length", "negative");
+    errno = 0;
+    RLDataIncreaseLength(data, INT64_MAX - 100);
+    ck_assert_int_eq(errno, ENOMEM);
+    ck_assert_int_eq(RLDataGetLength(data), 0);
+    RLRelease(fixed);
+    RLRelease(data);
+}
+END_TEST
+
+/* ---- Notifications ---- */
+
+static RLNotificationCenterRef center;
+
+static void hear(RLNotificationCenterRef from, void *observer, RLNotificationName name, const void *object,
+                 RLDictionaryRef info)
+{
+    ck_assert(from == center && (info == NULL || RLDictionaryGetCount(info) == 1));
+    note(observer);
+    note(RLStringGetCStringPtr(name, kRLStringEncodingUTF8));
+    if (object != NULL)
+        note(object);
+}
+
+START_TEST(a_notification_is_told_to_who_asked_for_it)
+{
+    center = RLNotificationCenterGetLocalCenter();
+    ck_assert_uint_eq(RLGetTypeID(center), RLNotificationCenterGetTypeID());
+    RLNotificationCenterAddObserver(center, "one", hear, RLSTR("news"), NULL,
+                                    RLNotificationSuspensionBehaviorDeliverImmediately);
+    RLNotificationCenterAddObserver(center, "two", hear, NULL, "thing", 0);
+    const void *key = RLSTR("key");
+    RLDictionaryRef info = RLDictionaryCreate(NULL, &key, &key, 1, NULL, NULL);
+    RLNotificationCenterPostNotification(center, RLSTR("news"), "thing", info, 1);
+    assert_notes("one news thing two news thing");
+    RLNotificationCenterPostNotificationWithOptions(center, RLSTR("more"), NULL, NULL,
+                                                    kRLNotificationDeliverImmediately);
+    assert_notes("");
+    RLNotificationCenterRemoveObserver(center, "one", RLSTR("news"), NULL);
+    RLNotificationCenterPostNotification(center, RLSTR("news"), "thing", NULL, 1);
+    assert_notes("two news thing");
+    RLNotificationCenterRemoveEveryObserver(center, "two");
+    RLNotificationCenterPostNotification(center, RLSTR("news"), "thing", NULL, 1);
+    assert_notes("");
+    RLRelease(info);
+    RLNotificationCenterAddObserver(center, "one", NULL, RLSTR("news"), NULL, 0);
+    assert_misuse("RLNotificationCenterAddObserver", "callBack", "NULL");
+    RLNotificationCenterPostNotification(center, NULL, NULL, NULL, 1);
+    assert_misuse("RLNotificationCenterPostNotification", "name", "expected RLString, got NULL");
+}
+END_TEST
+
+static atomic_int heard;
+static void count_news(RLNotificationCenterRef from UNUSED, void *observer UNUSED, RLNotificationName name UNUSED,
+                       const void *object UNUSED, RLDictionaryRef info UNUSED)
+{
+    heard++;
+}
+
+static void *come_and_go(void *info)
+{
+    for (int i = 0; i < SCALED(2000); i++) {
+        RLNotificationCenterAddObserver(center, info, count_news, RLSTR("news"), NULL, 0);
+        RLNotificationCenterPostNotification(center, RLSTR("news"), NULL, NULL, 1);
+        RLNotificationCenterRemoveEveryObserver(center, info);
+    }
+    return NULL;
+}
+
+START_TEST(threads_come_go_and_post_at_once)
+{
+    center = RLNotificationCenterGetLocalCenter();
+    on_threads(4, come_and_go);
+    ck_assert_int_ge(heard, 4 * SCALED(2000));
+    int before = heard;
+    RLNotificationCenterPostNotification(center, RLSTR("news"), NULL, NULL, 1);
+    ck_assert_int_eq(heard, before);
+}
+END_TEST
+
+static void post_in_child(void *info UNUSED)
+{
+    int before = heard;
+    RLNotificationCenterPostNotification(center, RLSTR("news"), NULL, NULL, 1);
+    child_assert(heard == before + 1);
+}
+
+START_TEST(a_child_of_fork_has_the_observers)
+{
+    center = RLNotificationCenterGetLocalCenter();
+    RLNotificationCenterAddObserver(center, NULL, count_news, NULL, NULL, 0);
+    ck_assert_int_eq(run_in_child(post_in_child, NULL), 0);
+}
+END_TEST
+
+START_TEST(without_libdispatch_the_main_queue_is_not_served)
+{
+#if !SANITIZED /* ThreadSanitizer brings libdispatch along */
+    errno = 0;
+    ck_assert(!RLRunLoopServiceDispatchMainQueue(1));
+    ck_assert_int_eq(errno, ENOSYS);
+    ck_assert(RLRunLoopServiceDispatchMainQueue(0));
+#endif
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("values-plain");
+    TCase *values = add_case(suite, "values", 10);
+    tcase_add_test(values, data_changes);
+    tcase_add_test(values, data_takes_or_borrows_a_block);
+    tcase_add_test(values, numbers_and_dates);
+    tcase_add_test(values, formats);
+    tcase_add_test(values, strings_have_parts);
+    tcase_add_test(values, data_says_what_is_wrong);
+    TCase *notifications = add_case(suite, "notifications", 30);
+    tcase_add_test(notifications, a_notification_is_told_to_who_asked_for_it);
+    tcase_add_test(notifications, threads_come_go_and_post_at_once);
+    tcase_add_test(notifications, a_child_of_fork_has_the_observers);
+    tcase_add_test(notifications, without_libdispatch_the_main_queue_is_not_served);
+    return suite;
+}

@@ -1,0 +1,54 @@
+/* strings.c - making strings by a format, looking at their ends, and sending them as bytes. */
+#include <RunLoop/RunLoop.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text(RLStringRef string) { return RLStringGetCStringPtr(string, kRLStringEncodingUTF8); }
+
+/* A function of one's own with variable arguments hands them on as a va_list. */
+static void say(RLStringRef format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    RLStringRef string = RLStringCreateWithFormatAndArguments(NULL, NULL, format, arguments);
+    va_end(arguments);
+    if (string != NULL) {
+        printf("%s\n", text(string));
+        RLRelease(string);
+    }
+}
+
+int main(void)
+{
+    RLStringRef name = RLStringCreateWithFormat(NULL, NULL, RLSTR("com.example.%s.%d"), "port", 7);
+    if (name == NULL)
+        return 1;
+    say(RLSTR("%@ has %ld characters"), name, (long)RLStringGetLength(name));
+    say(RLSTR("prefix: %s, suffix: %s"), RLStringHasPrefix(name, RLSTR("com.")) ? "yes" : "no",
+        RLStringHasSuffix(name, RLSTR(".8")) ? "yes" : "no");
+    say(RLSTR("%d and %.2f"), (int)RLStringGetIntValue(RLSTR("42 apples")), RLStringGetDoubleValue(RLSTR("2.5 pears")));
+
+    /* To another program go bytes, without the 0; they may need three for each unit that RLStringGetLength counts. */
+    RLStringRef place = RLSTR("Z\xC3\xBCrich");
+    RLDataRef bytes = RLStringCreateExternalRepresentation(NULL, place, kRLStringEncodingUTF8, 0);
+    RLDataRef ascii = RLStringCreateExternalRepresentation(NULL, place, kRLStringEncodingASCII, '?');
+    RLStringRef back = RLStringCreateFromExternalRepresentation(NULL, bytes, RLStringGetSystemEncoding());
+    say(RLSTR("%ld bytes, at most %ld; %@; in ASCII %.6s"), (long)RLDataGetLength(bytes),
+        (long)RLStringGetMaximumSizeForEncoding(RLStringGetLength(place), kRLStringEncodingUTF8), back,
+        RLDataGetBytePtr(ascii));
+
+    char *block = malloc(12);
+    if (block != NULL)
+        memcpy(block, "from malloc", 12);
+    RLStringRef taken = RLStringCreateWithCStringNoCopy(NULL, block, kRLStringEncodingUTF8, NULL); /* frees block */
+    RLStringRef copy = RLStringCreateCopy(NULL, taken);
+    say(RLSTR("%@: %s"), copy, copy == taken ? "a copy is the string itself" : "a copy is another string");
+    RLRelease(copy);
+    RLRelease(taken);
+    RLRelease(back);
+    RLRelease(ascii);
+    RLRelease(bytes);
+    RLRelease(name);
+    return 0;
+}

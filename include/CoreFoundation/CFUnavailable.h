@@ -1,0 +1,105 @@
+/** @file CFUnavailable.h
+ *  What Apple's CoreFoundation has and this library has not. The names are known here, so that the compiler says of each
+ *  use of one that it is unavailable, and why. Part of the source compatibility headers: see CoreFoundation.h.
+ *
+ *  To let a program pass that brings its own declarations of such names: -DCF_ALLOW_UNAVAILABLE. */
+#ifndef __COREFOUNDATION_CFUNAVAILABLE__
+#define __COREFOUNDATION_CFUNAVAILABLE__ 1
+
+#ifndef CF_ALLOW_UNAVAILABLE
+
+#include <CoreFoundation/CFBase.h>
+
+CF_EXTERN_C_BEGIN
+
+#define __CF_NO_TYPE(name, why) typedef const struct __CFUnavailable *name __CF_DECLINED("librunloop has none: " why)
+#define __CF_NO_FUNCTION(name, why) extern void name(void) __CF_DECLINED("librunloop has none: " why)
+
+#define __CF_NO_STREAMS "for streams of bytes use CFSocket or CFFileDescriptor"
+#define __CF_NO_URLS "for files and addresses use paths, open() and getaddrinfo()"
+#define __CF_NO_BUNDLES "there are no bundles on Linux; use dlopen() and files"
+#define __CF_NO_PREFERENCES "there is no preferences service on Linux; use a file"
+#define __CF_NO_MACH "there are no Mach ports on Linux; use CFMessagePort, or a version-1 source on a descriptor"
+#define __CF_NO_TEXT "strings are immutable UTF-8; build text in a buffer and use CFStringCreateWithCString()"
+#define __CF_NO_LOCALES "there are no locales, calendars and time zones; use <time.h> and <locale.h>"
+#define __CF_NO_COLLECTION "there are CFArray, CFSet and CFDictionary"
+#define __CF_NO_ALLOCATORS "the only allocator is malloc; pass NULL"
+#define __CF_NO_CENTER "there is the local notification centre only; between processes use CFMessagePort"
+
+__CF_NO_TYPE(CFReadStreamRef, __CF_NO_STREAMS);
+__CF_NO_TYPE(CFWriteStreamRef, __CF_NO_STREAMS);
+__CF_NO_FUNCTION(CFStreamCreatePairWithSocket, __CF_NO_STREAMS);
+__CF_NO_FUNCTION(CFStreamCreatePairWithSocketToHost, __CF_NO_STREAMS);
+__CF_NO_FUNCTION(CFReadStreamCreateWithFile, __CF_NO_STREAMS);
+__CF_NO_FUNCTION(CFWriteStreamCreateWithFile, __CF_NO_STREAMS);
+
+__CF_NO_TYPE(CFURLRef, __CF_NO_URLS);
+__CF_NO_FUNCTION(CFURLCreateWithString, __CF_NO_URLS);
+__CF_NO_FUNCTION(CFURLCreateWithFileSystemPath, __CF_NO_URLS);
+__CF_NO_FUNCTION(CFURLCreateFromFileSystemRepresentation, __CF_NO_URLS);
+
+__CF_NO_TYPE(CFBundleRef, __CF_NO_BUNDLES);
+__CF_NO_TYPE(CFPlugInRef, __CF_NO_BUNDLES);
+__CF_NO_FUNCTION(CFBundleGetMainBundle, __CF_NO_BUNDLES);
+__CF_NO_FUNCTION(CFBundleCreate, __CF_NO_BUNDLES);
+__CF_NO_FUNCTION(CFBundleGetBundleWithIdentifier, __CF_NO_BUNDLES);
+
+__CF_NO_FUNCTION(CFPreferencesCopyAppValue, __CF_NO_PREFERENCES);
+__CF_NO_FUNCTION(CFPreferencesSetAppValue, __CF_NO_PREFERENCES);
+__CF_NO_FUNCTION(CFPreferencesGetAppBooleanValue, __CF_NO_PREFERENCES);
+__CF_NO_FUNCTION(CFPreferencesGetAppIntegerValue, __CF_NO_PREFERENCES);
+__CF_NO_FUNCTION(CFPreferencesAppSynchronize, __CF_NO_PREFERENCES);
+
+__CF_NO_TYPE(CFMachPortRef, __CF_NO_MACH);
+__CF_NO_FUNCTION(CFMachPortCreate, __CF_NO_MACH);
+__CF_NO_FUNCTION(CFMachPortCreateWithPort, __CF_NO_MACH);
+__CF_NO_FUNCTION(CFMachPortCreateRunLoopSource, __CF_NO_MACH);
+
+__CF_NO_TYPE(CFMutableStringRef, __CF_NO_TEXT);
+__CF_NO_TYPE(CFAttributedStringRef, __CF_NO_TEXT);
+__CF_NO_TYPE(CFCharacterSetRef, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringCreateMutable, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringCreateMutableCopy, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringAppend, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringAppendCString, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringAppendFormat, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringCreateWithCharacters, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringGetCharacterAtIndex, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringGetCharacters, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringGetBytes, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringFind, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringCreateWithSubstring, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringCreateArrayBySeparatingStrings, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringCreateByCombiningStrings, __CF_NO_TEXT);
+
+__CF_NO_TYPE(CFLocaleRef, __CF_NO_LOCALES);
+__CF_NO_TYPE(CFCalendarRef, __CF_NO_LOCALES);
+__CF_NO_TYPE(CFTimeZoneRef, __CF_NO_LOCALES);
+__CF_NO_TYPE(CFDateFormatterRef, __CF_NO_LOCALES);
+__CF_NO_TYPE(CFNumberFormatterRef, __CF_NO_LOCALES);
+__CF_NO_TYPE(CFGregorianDate, __CF_NO_LOCALES);
+__CF_NO_FUNCTION(CFAbsoluteTimeGetGregorianDate, __CF_NO_LOCALES);
+__CF_NO_FUNCTION(CFTimeZoneCopySystem, __CF_NO_LOCALES);
+__CF_NO_FUNCTION(CFLocaleCopyCurrent, __CF_NO_LOCALES);
+
+__CF_NO_TYPE(CFBagRef, __CF_NO_COLLECTION);
+__CF_NO_TYPE(CFTreeRef, __CF_NO_COLLECTION);
+__CF_NO_TYPE(CFBinaryHeapRef, __CF_NO_COLLECTION);
+__CF_NO_TYPE(CFBitVectorRef, __CF_NO_COLLECTION);
+__CF_NO_TYPE(CFNullRef, __CF_NO_COLLECTION "; store NULL with callbacks of your own");
+__CF_NO_TYPE(CFErrorRef, "functions that fail return NULL or 0 and set errno");
+__CF_NO_TYPE(CFUUIDRef, "use uuid_generate() of libuuid");
+__CF_NO_TYPE(CFUserNotificationRef, "there is no desktop to speak to");
+
+__CF_NO_FUNCTION(CFAllocatorCreate, __CF_NO_ALLOCATORS);
+__CF_NO_FUNCTION(CFAllocatorAllocate, __CF_NO_ALLOCATORS);
+__CF_NO_FUNCTION(CFAllocatorDeallocate, __CF_NO_ALLOCATORS);
+__CF_NO_FUNCTION(CFAllocatorSetDefault, __CF_NO_ALLOCATORS);
+__CF_NO_FUNCTION(CFNotificationCenterGetDarwinNotifyCenter, __CF_NO_CENTER);
+__CF_NO_FUNCTION(CFNotificationCenterGetDistributedCenter, __CF_NO_CENTER);
+
+CF_EXTERN_C_END
+
+#endif /* CF_ALLOW_UNAVAILABLE */
+
+#endif /* __COREFOUNDATION_CFUNAVAILABLE__ */

@@ -1,0 +1,31 @@
+/** @file RLRunLoopDispatch.h
+ *  libdispatch: the main queue, served by the main loop.
+ *
+ *  On a Mac the main thread's run loop also runs what is put on libdispatch's main queue. Here it does so on
+ *  request: after RLRunLoopServiceDispatchMainQueue(1) the main loop has a source, in its common modes, that is
+ *  ready when the main queue has work. A program needs neither dispatch_main() nor a thread for it: RLRunLoopRun()
+ *  on the main thread does both.
+ *
+ *  The library is not linked with libdispatch. It asks whether the process has it, that is, whether its functions are
+ *  visible when this library is loaded: link the program with -ldispatch.
+ *
+ *  With this source a common mode of the main loop is not empty, and a run of it does not return Finished. That is
+ *  how CFRunLoop behaves; and the programs that are compiled with the headers of CoreFoundation/ and linked with
+ *  libdispatch get the source by themselves, when the main loop is made. */
+#ifndef RUNLOOP_RLRUNLOOPDISPATCH_H
+#define RUNLOOP_RLRUNLOOPDISPATCH_H
+#include <RunLoop/RLBase.h>
+RL_EXTERN_C_BEGIN
+
+/** Lets the main loop run what is put on libdispatch's main queue, or leaves that to others.
+ *  @param serves  1: from now on. 0: no more.
+ *  @return 1 if it is as you asked for; 0 if there is no libdispatch in the process, or no memory.
+ *  Ownership: none changes: the library keeps the source.  Thread: any.  Re-entrancy: allowed in callbacks, also in
+ *  those of the queue.
+ *  Errors: 0 with errno ENOSYS if there is no libdispatch, ENOMEM, or what opening a descriptor can fail with.
+ *  Cost: the first call allocates and opens descriptors; the main loop watches one more.  Since: 0.1.  Example:
+ *  examples/main-queue.c */
+RL_EXPORT RLBoolean RLRunLoopServiceDispatchMainQueue(RLBoolean serves);
+
+RL_EXTERN_C_END
+#endif
