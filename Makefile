@@ -30,7 +30,8 @@ include Makefile.check
 .DEFAULT_GOAL := all
 .PHONY: all demo bench install uninstall format clean help
 
-all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/pkgconfig/runloop.pc  ## the library into build/
+all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/librunloop-cf.so  ## the libraries into build/
+all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
 
 $(OBJ)/core.o: $(SWIFT) $(CMODULES) Makefile
 	@mkdir -p $(@D)
@@ -65,6 +66,28 @@ $(LIB)/librunloop.a: $(OBJECTS)
 	rm -f $@
 	$(AR) rcs $@ $(OBJ)/librunloop.o
 
+# --- CF's names as symbols, for callers without headers ---
+
+SHARED_CF := librunloop-cf.so.$(SOVERSION)
+
+# Every header, so that one that is added joins by itself.
+$(OBJ)/cf-names.inc: Sources/RunLoopCF/names.awk $(wildcard include/CoreFoundation/*.h) $(LIB)/$(SHARED)
+	nm -D --defined-only $(LIB)/$(SHARED) | sed 's/.* //; s/@.*//' > $(OBJ)/exported.txt
+	for header in include/CoreFoundation/*.h; do echo "#include <$${header#include/}>"; done | \
+	    $(CLANG) -E -P -xc -Iinclude - | awk -v exported=$(OBJ)/exported.txt -f Sources/RunLoopCF/names.awk > $@
+
+$(OBJ)/RunLoopCF.o: Sources/RunLoopCF/RunLoopCF.c $(OBJ)/cf-names.inc
+	$(CLANG) $(CFLAGS) -fno-constant-cfstrings -Iinclude -I$(OBJ) -c $< -o $@
+
+$(LIB)/$(SHARED_CF): $(OBJ)/RunLoopCF.o Sources/RunLoopCF/exports.map $(LIB)/librunloop.so
+	$(CLANG) -fuse-ld=lld -shared -Wl,-soname,$(SHARED_CF) -Wl,--version-script=Sources/RunLoopCF/exports.map \
+	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -o $@.new $< -L$(LIB) -lrunloop
+	strip --strip-unneeded $@.new
+	mv $@.new $@
+
+$(LIB)/librunloop-cf.so: $(LIB)/$(SHARED_CF)
+	ln -sf $(SHARED_CF) $@
+
 define PC
 prefix=$(PREFIX)
 includedir=$${prefix}/include
@@ -79,22 +102,45 @@ Libs.private: -pthread
 endef
 export PC
 
+# One file for both: who uses the headers needs no symbol of the second library, and the linker leaves it out.
+define PC_CF
+prefix=$(PREFIX)
+includedir=$${prefix}/include
+libdir=$${prefix}/lib
+
+Name: runloop-cf
+Description: CoreFoundation's names for librunloop: headers, and a library for callers that bind symbols
+Version: $(VERSION)
+Requires: runloop
+Cflags: -I$${includedir}/runloop-cf
+Libs: -L$${libdir} -Wl,--push-state,--as-needed,-lrunloop-cf,--pop-state
+endef
+export PC_CF
+
 $(LIB)/pkgconfig/runloop.pc: Makefile
 	@mkdir -p $(@D)
 	@echo "$$PC" > $@
 
+$(LIB)/pkgconfig/runloop-cf.pc: Makefile
+	@mkdir -p $(@D)
+	@echo "$$PC_CF" > $@
+
 install: all  ## headers, library and pkg-config file below $(DESTDIR)$(PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -d $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/include/runloop-cf/CoreFoundation \
+	    $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 include/RunLoop/*.h $(DESTDIR)$(PREFIX)/include/RunLoop/
-	install -m 755 $(LIB)/$(SHARED) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 include/CoreFoundation/*.h $(DESTDIR)$(PREFIX)/include/runloop-cf/CoreFoundation/
+	install -m 755 $(LIB)/$(SHARED) $(LIB)/$(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 $(LIB)/librunloop.a $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(SHARED) $(DESTDIR)$(PREFIX)/lib/librunloop.so
+	ln -sf $(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/librunloop-cf.so
 	@echo "$$PC" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop.pc
+	@echo "$$PC_CF" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop-cf.pc
 
 uninstall:  ## takes away what install put there
-	rm -rf $(DESTDIR)$(PREFIX)/include/RunLoop
-	rm -f $(DESTDIR)$(PREFIX)/lib/$(SHARED) $(DESTDIR)$(PREFIX)/lib/librunloop.so \
-	    $(DESTDIR)$(PREFIX)/lib/librunloop.a $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop.pc
+	rm -rf $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/include/runloop-cf
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,$(SHARED) librunloop.so librunloop.a $(SHARED_CF) librunloop-cf.so \
+	    pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
 
 bench: all  ## our library against its peers, one table (QUICK=1: a minute)
 	$(MAKE) -C Tests/bench run

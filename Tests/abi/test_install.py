@@ -67,22 +67,25 @@ def installed(tmp_path_factory):
     return destination
 
 
-def pkg_config(installed, *words):
+def pkg_config(installed, *words, package="runloop"):
     environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(installed),
                        PKG_CONFIG_PATH=str(installed / "usr/lib/pkgconfig"), PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
                        PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
-    return output("pkg-config", *words, "runloop", env=environment).split()
+    return output("pkg-config", *words, package, env=environment).split()
 
 
 def test_installed_files_are_exactly_these(installed):
     headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").iterdir()]
-    libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "pkgconfig/runloop.pc"]
+    headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
+    libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",
+                 "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc"]
     assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries])
     assert os.readlink(installed / "usr/lib/librunloop.so") == "librunloop.so.0"
+    assert os.readlink(installed / "usr/lib/librunloop-cf.so") == "librunloop-cf.so.0"
 
 
 def test_installed_files_are_what_was_built(installed):
-    for name in ("librunloop.a", "librunloop.so.0"):
+    for name in ("librunloop.a", "librunloop.so.0", "librunloop-cf.so.0"):
         assert (installed / "usr/lib" / name).read_bytes() == (BUILD / "lib" / name).read_bytes()
     assert os.access(installed / "usr/lib/librunloop.so.0", os.X_OK)
     for path in (INCLUDE / "RunLoop").iterdir():
@@ -94,7 +97,8 @@ def test_nothing_installed_names_the_place_of_installation(installed):
     assert str(installed) not in text and str(ROOT) not in text
     header = (INCLUDE / "RunLoop/RLBase.h").read_text()
     numbers = [re.search(rf"#define RL_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
-    assert pkg_config(installed, "--modversion") == [".".join(numbers)]
+    for package in ("runloop", "runloop-cf"):
+        assert pkg_config(installed, "--modversion", package=package) == [".".join(numbers)]
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -120,6 +124,29 @@ def test_program_builds_and_runs(installed, tmp_path, compiler, standard, link):
     assert ("librunloop.so.0" in needed) == (not takes_archive)
 
 
+#: With the headers CF's names are labels; without them they are symbols of the second library.
+WITH_HEADERS = "#include <CoreFoundation/CoreFoundation.h>\nint main(void) { return (int)CFRunLoopRunInMode(CFSTR(\"m\"), 0, 0) - 1; }\n"
+WITHOUT_HEADERS = """extern int CFRunLoopRunInMode(const void *, double, unsigned char);
+extern const void *__CFStringMakeConstantString(const char *);
+int main(void) { return CFRunLoopRunInMode(__CFStringMakeConstantString("m"), 0, 0) - 1; }
+"""
+
+
+@pytest.mark.parametrize("text, wants_names", [(WITH_HEADERS, False), (WITHOUT_HEADERS, True)], ids=["headers", "names"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_program_with_cfs_names_builds_and_runs(installed, tmp_path, compiler, text, wants_names):
+    """The second library is linked only where its symbols are used."""
+    command = COMPILERS[compiler]
+    if command is None or shutil.which(command) is None:
+        pytest.skip(f"{compiler} is not installed")
+    (tmp_path / "program.c").write_text(text)
+    flags = pkg_config(installed, "--cflags", "--libs", package="runloop-cf")
+    output(command, "-std=c11", "-Wall", "-Werror", tmp_path / "program.c", "-o", tmp_path / "program", *flags)
+    output(tmp_path / "program", env=dict(os.environ, LD_LIBRARY_PATH=str(installed / "usr/lib"), RUNLOOP_MISUSE="abort"))
+    needed = output("readelf", "-dW", tmp_path / "program")
+    assert ("librunloop-cf.so.0" in needed) == wants_names
+
+
 def test_no_swift_library_is_needed_at_run_time(installed):
     names = re.findall(r"^\s*(\S+)", output("ldd", installed / "usr/lib/librunloop.so.0"), re.MULTILINE)
     assert names and all(re.match(r"linux-vdso|libc\.|libbsd\.|libmd\.|/\S+/ld-linux", name) for name in names), names
@@ -134,7 +161,7 @@ def test_uninstall_leaves_nothing(tmp_path):
     assert len(files(tmp_path)) > 10
     make("uninstall", tmp_path)
     assert files(tmp_path) == ["usr/lib/pkgconfig/neighbour.pc"]
-    assert not (tmp_path / "usr/include/RunLoop").exists()
+    assert not (tmp_path / "usr/include/RunLoop").exists() and not (tmp_path / "usr/include/runloop-cf").exists()
 
 
 def test_install_twice_is_the_same(tmp_path):
