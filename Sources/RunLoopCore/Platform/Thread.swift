@@ -36,7 +36,12 @@ enum Thread {
     }
 
     /// Whether another thread can do something while this one watches a word. Looked at once.
-    static let maySpin = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
+    static var maySpin: Bool {
+        // Never inlined: whoever looks should not have to look whether it has been asked.
+        @inline(never) get { hasSeveralProcessors }
+    }
+
+    private static let hasSeveralProcessors = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
 
     /// From here on pthread_cancel waits, for a thread that is ending anyway.
     static func forbidCancellation() { pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), nil) }
