@@ -17,10 +17,8 @@ enum { clientCount = 1000, rounds = 3, textLength = 10000 };
 static RLSocketRef addToLoop(RLSocketRef s)
 {
     RLRunLoopSourceRef source = s != NULL ? RLSocketCreateRunLoopSource(kRLAllocatorDefault, s, 0) : NULL;
-    if (source == NULL) {
-        perror("echo");
-        exit(1);
-    }
+    if (source == NULL)
+        exit((perror("echo"), 1));
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     RLRelease(source);
     RLRelease(s);
