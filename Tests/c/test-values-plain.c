@@ -154,9 +154,11 @@ START_TEST(data_says_what_is_wrong)
     assert_misuse("RLDataDeleteBytes", "range", "out of bounds");
     RLDataSetLength(data, -1);
     assert_misuse("RLDataSetLength", "length", "negative");
+#if !SANITIZED /* whose realloc ends the program */
     errno = 0;
     RLDataIncreaseLength(data, INT64_MAX - 100);
     ck_assert_int_eq(errno, ENOMEM);
+#endif
     ck_assert_int_eq(RLDataGetLength(data), 0);
     RLRelease(fixed);
     RLRelease(data);

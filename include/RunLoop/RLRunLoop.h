@@ -55,7 +55,7 @@
  *  The numbers are the same in all headers.
  *   0. Step 5: a version-1 source that is ready is handled at once. CF tells BeforeWaiting and AfterWaiting first.
  *   1. The main thread's loop can be empty, in every mode: Finished. CF's never is in a common mode, because of the
- *      libdispatch main queue: TimedOut, or no return.
+ *      libdispatch main queue: TimedOut, or no return. (Here, too, if it serves that: RLRunLoopDispatch.h.)
  *   2. The descriptor of a version-1 source is level-triggered and never read by the loop. CF reads 8 bytes of it and
  *      tells it only once; of two sources on one descriptor only the last performs.
  *   3. Adding a version-0 source from another thread wakes a sleeping loop. CF does not.

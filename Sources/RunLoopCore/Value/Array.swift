@@ -38,6 +38,7 @@ extension UnsafeMutablePointer where Pointee == ArrayStorage {
     }
 
     /// A new array without values; nil with ENOMEM. Two allocations. Any thread.
+    @inline(never)
     static func createMutable(capacity: Int, _ elements: ElementCalls) -> ArrayPointer? {
         guard let values = allocateValues(capacity) else { return nil }
         guard let memory = malloc(MemoryLayout<ArrayStorage>.size) else {
@@ -79,6 +80,7 @@ extension UnsafeMutablePointer where Pointee == ArrayStorage {
     subscript(value index: Int) -> UnsafeRawPointer? { index >= 0 && index < pointee.count ? pointee.values[index] : nil }
 
     /// The first of `length` values from `start` on that is equal to `value`; nil if none is. O(n). Calls equal.
+    @inline(never)
     func firstIndex(of value: UnsafeRawPointer?, from start: Int, _ length: Int) -> Int? {
         for index in start..<(start + length) where pointee.elements.areEqual(value, self[value: index]) { return index }
         return nil

@@ -19,6 +19,7 @@ typealias DataPointer = UnsafeMutablePointer<DataStorage>
 
 extension UnsafeMutablePointer where Pointee == DataStorage {
     /// A copy of `count` bytes with one reference; nil with ENOMEM. One allocation. Any thread.
+    @inline(never)
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> DataPointer? {
         let (size, overflow) = count.addingReportingOverflow(MemoryLayout<DataStorage>.stride)
         guard !overflow, let memory = malloc(size) else {
@@ -37,6 +38,7 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     }
 
     /// Mutable data without bytes; nil with ENOMEM. Two allocations. Any thread.
+    @inline(never)
     static func createMutable(capacity: Int) -> DataPointer? {
         guard let block = malloc(Swift.max(capacity, 1)) else { return nil }
         guard let memory = malloc(MemoryLayout<DataStorage>.size) else {

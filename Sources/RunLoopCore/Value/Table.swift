@@ -55,6 +55,7 @@ extension UnsafeMutablePointer where Pointee == TableStorage {
     var handle: OpaquePointer { OpaquePointer(self) }
 
     /// An empty table; nil with ENOMEM. One allocation, two if there is to be room. Any thread.
+    @inline(never)
     static func create(_ kind: Kind, isMutable: Bool, room: Int, _ keys: ElementCalls, _ values: ElementCalls) -> TablePointer? {
         guard let memory = malloc(MemoryLayout<TableStorage>.size) else { return nil }
         let table = memory.bindMemory(to: TableStorage.self, capacity: 1)
@@ -117,6 +118,7 @@ extension UnsafeMutablePointer where Pointee == TableStorage {
     }
 
     /// Where a key is; nil if it is not there. O(1). Calls hash and equal.
+    @inline(never)
     func find(_ key: UnsafeRawPointer?) -> TableStorage.Place? {
         guard pointee.count > 0, let index = index(of: key, pointee.keys.hash(key)) else { return nil }
         return pointee.places.unsafelyUnwrapped[index]
@@ -146,6 +148,7 @@ extension UnsafeMutablePointer where Pointee == TableStorage {
     }
 
     /// False, and nothing has changed, with ENOMEM. O(1) on average. Calls hash, equal, retain and release.
+    @inline(never)
     func put(_ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: Policy) -> Bool {
         let hash = pointee.keys.hash(key)
         if index(of: key, hash) == nil {
@@ -216,6 +219,7 @@ extension UnsafeMutablePointer where Pointee == TableStorage {
         places[index] = new
     }
 
+    @inline(never)
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity / 4 * 3 { return true }
         var capacity = Swift.max(pointee.capacity, 8)
