@@ -26,6 +26,8 @@ struct EndpointState: BitwiseCopyable, Equatable {
     static var connectDisabled: UInt32 { 256 }
     /// It is connected, or need not be.
     static var connected: UInt32 { 512 }
+    /// The client has told it to connect since the loop last looked: a report that it is not connected may be older.
+    static var connects: UInt32 { 2048 }
 
     /// One thread that is using the descriptor.
     static var user: UInt32 { 1 << 16 }

@@ -61,6 +61,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in
             if !state.isValid { return false }
+            state.set(EndpointState.connects)
             if !pointee.callBacks.reading.isEmpty && !state.has(EndpointState.readDisabled) { state.arm(.readable) }
             if isConnecting(state) {
                 if !state.has(EndpointState.connectDisabled) { state.arm(.writable) }
@@ -82,11 +83,14 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             }
             let deadline = seconds > 0 ? Instant.now(after: seconds) : .never
             var sent = 0
+            var isDone = false
             repeat {
                 let result = Sockets.send(
                     fd, data.bytes + sent, data.pointee.count - sent, to: address?.bytes, address?.pointee.count ?? 0, waits: seconds <= 0)
                 if result >= 0 {
                     sent += result
+                    // A message goes as a whole.
+                    isDone = !pointee.isStream || sent == data.pointee.count
                 } else if result == -EAGAIN && (seconds > 0 || sent > 0) {
                     if !Sockets.wait(fd, for: .writable, until: deadline) {
                         systemError = ETIMEDOUT
@@ -96,8 +100,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
                     systemError = Int32(-result)
                     return .error
                 }
-                // A message goes as a whole.
-            } while sent < data.pointee.count && pointee.isStream || (sent == 0 && data.pointee.count > 0)
+            } while !isDone
             return .success
         }
     }

@@ -20,11 +20,15 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// The function of its source.
     func serve(_ ready: Events, reported: Events) -> Served {
         if reported.isEmpty { return endpoint.abandon() }
-        // Not connected and not connecting: epoll says so all the time. `connect` arms it again.
-        let isUnconnected = pointee.isStream && reported.contains(.hangUp) && reported.isDisjoint(with: [.readable, .peerClosed, .error])
+        var ready = ready
+        var reported = reported
+        if isUnconnected(reported) {
+            reported = lookAgain()
+            ready = reported.serving(ready)
+            if reported.isEmpty || ready.isEmpty { return .unwanted }
+        }
         var plan = Plan()
-        guard !isUnconnected, begin(ready, &plan) else {
-            if isUnconnected { disarm() }
+        guard begin(ready, &plan) else {
             endpoint.bringSourceUpToDate()
             return .unwanted
         }
@@ -35,17 +39,34 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         }
         let context = endpoint.pointee.context
         let info = context.retain == nil ? context.info : context.retained()
-        let outcome = call(plan, info)
+        let outcome = call(&plan, info)
         if context.retain != nil { context.released(info) }
         end(plan)
         return outcome
     }
 
-    private func disarm() {
+    /// Not connected and not connecting, of which epoll reports a hang-up all the time; or an end, if nobody waits to read.
+    private func isUnconnected(_ reported: Events) -> Bool {
+        pointee.isStream && reported.contains(.hangUp) && reported.isDisjoint(with: [.readable, .peerClosed, .error])
+    }
+
+    /// What is ready now of a socket that seems to be unconnected. If it is, there is nothing to wait for until `connect` arms it again;
+    /// that may be at this moment, so the mark that it leaves is taken before the look.
+    private func lookAgain() -> Events {
         _ = endpoint.update { state in
+            state.clear(EndpointState.connects)
+            return true
+        }
+        let all: Events = [.readable, .writable, .peerClosed]
+        let now = Events(rawValue: Descriptor.look(endpoint.pointee.fd, for: all.rawValue))
+        if !isUnconnected(now) { return now }
+        let disarmed = endpoint.update { state in
+            if state.has(EndpointState.connects) { return false }
             state.disarm([.readable, .writable])
             return true
         }
+        if disarmed != nil { endpoint.bringSourceUpToDate() }
+        return []
     }
 
     /// Disarms what is about to be delivered and keeps the descriptor open. False if nobody waits for any of it.
@@ -83,7 +104,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// The callbacks of one delivery, each only if the one before has not invalidated the socket.
-    private func call(_ plan: Plan, _ info: UnsafeMutableRawPointer?) -> Served {
+    private func call(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
         var outcome = Served.unwanted
         if plan.connects {
             var error = plan.error
@@ -91,7 +112,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             outcome = .handled
         }
         if plan.reads && endpoint.state.isValid {
-            let read = read(plan, info)
+            let read = read(&plan, info)
             if outcome != .handled { outcome = read }
         }
         if plan.writes && plan.error == 0 && pointee.callBacks.writes && endpoint.state.isValid {
@@ -107,10 +128,10 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(callout, handle, UInt(type.rawValue), address?.handle, data, info)
     }
 
-    private func read(_ plan: Plan, _ info: UnsafeMutableRawPointer?) -> Served {
+    private func read(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
         switch pointee.callBacks.reading {
         case .data: return readData(info)
-        case .accept: return acceptClient(info)
+        case .accept: return acceptClient(&plan, info)
         default:
             call(.read, nil, nil, info)
             return .handled
@@ -147,10 +168,14 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     // MARK: clients
 
     /// One client. When the process has no descriptor left it is tried again a little later: the client waits in the kernel's queue.
-    private func acceptClient(_ info: UnsafeMutableRawPointer?) -> Served {
+    /// What does not listen is given up until it is enabled again.
+    private func acceptClient(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
         var client = SocketAddress()
         var fd = Sockets.accept(endpoint.pointee.fd, &client)
-        if fd < 0 { return Sockets.isShortage(-fd) ? .tryLater : .unwanted }
+        if fd < 0 {
+            plan.isAtEnd = Sockets.cannotAccept(-fd)
+            return Sockets.isShortage(-fd) ? .tryLater : .unwanted
+        }
         guard let callout = pointee.callout, let address = client.data else {
             // Nobody to give it to.
             EventDescriptor.close(fd)

@@ -114,9 +114,12 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// RLSocketInvalidate. A thread that has a loop; calls the context's release.
-    func invalidate() {
+    func invalidate() { invalidate(closes: flags & SocketStorage.closesOnInvalidate != 0) }
+
+    /// The same, with or without closing the descriptor.
+    func invalidate(closes: Bool) {
         let wasKnown = Endpoints.remove(self)
-        _ = endpoint.invalidate(closes: flags & SocketStorage.closesOnInvalidate != 0)
+        _ = endpoint.invalidate(closes: closes)
         if wasKnown { release() }
     }
 

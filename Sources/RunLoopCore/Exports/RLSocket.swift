@@ -83,6 +83,12 @@ private func create(
     let type = type <= 0 && family == PF_INET ? Sockets.stream : type
     let fd = Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber)
     if fd < 0 { return nil }
+    // The kernel has just given us the number: who still claims it was not told that it was closed.
+    if let stale = Endpoints.socket(on: fd) {
+        Misuse.report("RLSocketCreate", "socket", "another one had this descriptor, which was closed before it was invalidated")
+        stale.invalidate(closes: false)
+        stale.release()
+    }
     guard let socket = create(fd, callBackTypes, callout, client) else {
         EventDescriptor.close(fd)
         return nil

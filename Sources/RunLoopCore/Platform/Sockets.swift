@@ -122,6 +122,11 @@ enum Sockets {
         }
     }
 
+    /// Whether an error of `accept` means that there are no clients on this descriptor, and not only not now.
+    static func cannotAccept(_ error: Int32) -> Bool {
+        error == EINVAL || error == ENOTSOCK || error == EOPNOTSUPP || error == EBADF
+    }
+
     /// Whether an error only means "not now".
     static func isTemporary(_ error: Int) -> Bool { error == Int(EAGAIN) || error == Int(EINTR) }
 
