@@ -9,7 +9,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// A seat that has just come into the loop. One epoll_ctl if the source waits for something. Under the lock; false if out of memory.
     func watch(_ fd: Int32, for seat: SeatPointer) -> Bool {
         guard beginWatching(fd, for: seat) else { return false }
-        if seat.pointee.source.pointee.order != 0 { pointee.orderedSeats += 1 }
+        if seat.pointee.source.rank != 0 { pointee.orderedSeats += 1 }
         return true
     }
 
@@ -54,7 +54,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func unwatch(_ seat: SeatPointer) {
         let index = Int(seat.pointee.watch)
         seat.pointee.watch = -1
-        if seat.pointee.source.pointee.order != 0 { pointee.orderedSeats -= 1 }
+        if seat.pointee.source.rank != 0 { pointee.orderedSeats -= 1 }
         var first = pointee.poller.seats(index)
         if first == seat {
             first = seat.pointee.nextOfWatch
@@ -133,7 +133,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.reports.sort { tag in
             var next = pointee.poller.index(ofReported: tag).flatMap { pointee.poller.seats($0) }
             while let seat = next, !contains(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
-            return next?.pointee.source.pointee.order ?? .min
+            return next?.pointee.source.rank ?? .min
         }
     }
 
@@ -318,6 +318,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             }
         }
     }
+}
+
+extension UnsafeMutablePointer where Pointee == SourceStorage {
+    /// Among several ready descriptors the lowest comes first. A client's source of version 1 only stores its order, as in CFRunLoop.
+    fileprivate var rank: Int { pointee.item.has(ItemHeader.isOurs) ? pointee.order : 0 }
 }
 
 extension Poller {
