@@ -204,6 +204,10 @@ import Testing
         string.release()
         #expect(Handle.kind(of: constant) == .string, "immortal")
         twin.release()
+        // A constant of a program is never freed; this one is.
+        free(UnsafeMutableRawPointer(mutating: string.pointee.bytes))
+        constant.deallocate()
+        units.deallocate()
     }
 
     @Test func modeNamesAreTheConstants() {
