@@ -102,7 +102,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
             return true
         }.unsafelyUnwrapped
         if now.isValid { return tellSource(now) }
-        if now.users == 0 && now.has(EndpointState.unfinished) { finishLate() }
+        if now.users == 0 && now.has(EndpointState.unfinished) { finishLate(0) }
     }
 
     /// The thread has ended between `enter` and `leave`: what a call was about to arm is not armed. May call the context's release.
@@ -112,14 +112,15 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         return .unwanted
     }
 
+    /// Nobody uses it any more but for `ownCalls` of this thread: one of those who find that out ends it.
     @inline(never)
-    private func finishLate() {
-        let isMine = update { state in
-            if !state.has(EndpointState.unfinished) || state.users > 0 { return false }
+    private func finishLate(_ ownCalls: UInt32) {
+        let mine = update { state in
+            if !state.has(EndpointState.unfinished) || state.users > ownCalls { return false }
             state.clear(EndpointState.unfinished)
             return true
         }
-        if isMine != nil { finish(closes: isMine.unsafelyUnwrapped.has(EndpointState.closes)) }
+        if let mine { finish(closes: mine.has(EndpointState.closes)) }
     }
 
     // MARK: the source
@@ -167,6 +168,8 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
                 if !state.isValid { return false }
                 state.clear(EndpointState.valid | EndpointState.armedToRead | EndpointState.armedToWrite)
                 if state.users > ownCalls {
+                    // This thread is one of them until it is not watched any more: nobody closes it before that.
+                    state.bits += EndpointState.user
                     state.set(EndpointState.unfinished)
                     if closes { state.set(EndpointState.closes) }
                 }
@@ -178,7 +181,15 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         pointee.source = nil
         Endpoints.mutex.unlock()
         if let source { RunLoopPointer.unwatch(source) }
-        if !now.has(EndpointState.unfinished) { finish(closes: closes) }
+        if now.has(EndpointState.unfinished) {
+            _ = update { state in
+                state.bits -= EndpointState.user
+                return true
+            }
+            finishLate(ownCalls)
+        } else {
+            finish(closes: closes)
+        }
         if let source {
             RunLoopPointer.invalidate(source)
             source.giveBack()

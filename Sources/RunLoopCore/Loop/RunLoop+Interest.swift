@@ -23,38 +23,50 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         tellAllLoops(of: source)
     }
 
-    /// Those that come or go meanwhile find out by themselves.
+    /// Those that come meanwhile find out by themselves.
     private static func tellAllLoops(of source: SourcePointer) {
-        var number = 0
-        while let loop = loop(number, of: source) {
-            let itemHome = source.item.lock(and: loop.home)
-            if let seat = source.seat(in: loop.home) { loop.want(seat) }
-            ItemPointer.unlockBoth(itemHome, loop.home)
+        forEachLoop(of: source) { loop, seat in
+            loop.want(seat)
             if !loop.isCurrent { loop.pointee.wake.adjust() }
-            number += 1
         }
     }
 
-    private static func loop(_ number: Int, of source: SourcePointer) -> RunLoopPointer? {
+    /// Before the descriptor of a source of ours is closed: nobody watches it any more, and who gets the source from now on does not begin
+    /// to. The source stays where it is. At most one epoll_ctl for each loop. Any thread that has a loop; calls no user code.
+    static func unwatch(_ source: SourcePointer) {
+        let itemHome = source.item.lock()
+        source.setInterest([])
+        itemHome.unlock()
+        forEachLoop(of: source) { loop, seat in
+            if seat.pointee.watch < 0 { return }
+            seat.pointee.set.unsafelyUnwrapped.pointee.portCount -= 1
+            loop.unwatch(seat)
+        }
+    }
+
+    /// Calls `body` under the locks of source and loop, once for each loop that has the source from beginning to end. O(square of
+    /// the number of loops).
+    private static func forEachLoop(of source: SourcePointer, _ body: (RunLoopPointer, SeatPointer) -> Void) {
+        var last: HomePointer?
+        while let next = loop(of: source, after: last) {
+            let itemHome = source.item.lock(and: next)
+            if let seat = source.seat(in: next) { body(RunLoopPointer(next), seat) }
+            ItemPointer.unlockBoth(itemHome, next)
+            last = next
+        }
+    }
+
+    /// By address, so that none is missed when others come or go. nil: that was all.
+    private static func loop(of source: SourcePointer, after last: HomePointer?) -> HomePointer? {
         let itemHome = source.item.lock()
         defer { itemHome.unlock() }
+        var next: HomePointer?
         var seat = source.pointee.seats
-        for _ in 0..<number { seat = seat?.pointee.nextOfSource }
-        return seat.map { RunLoopPointer($0.pointee.loop.unsafelyUnwrapped) }
-    }
-
-    /// Before the descriptor of a source of ours is closed: nobody watches it any more. The source stays where it is. At most one epoll_ctl
-    /// for each loop. Any thread that has a loop; calls no user code.
-    static func unwatch(_ source: SourcePointer) {
-        var number = 0
-        while let loop = loop(number, of: source) {
-            let itemHome = source.item.lock(and: loop.home)
-            if let seat = source.seat(in: loop.home), seat.pointee.watch >= 0 {
-                seat.pointee.set.unsafelyUnwrapped.pointee.portCount -= 1
-                loop.unwatch(seat)
-            }
-            ItemPointer.unlockBoth(itemHome, loop.home)
-            number += 1
+        while let some = seat {
+            let loop = some.pointee.loop.unsafelyUnwrapped
+            if last.map({ loop > $0 }) ?? true, next.map({ loop < $0 }) ?? true { next = loop }
+            seat = some.pointee.nextOfSource
         }
+        return next
     }
 }
