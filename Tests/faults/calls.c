@@ -3,6 +3,9 @@
  *     calls SCENARIO [SECONDS]    SECONDS: after which it counts as hanging */
 #include "faults.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 enum { rounds = 20 };
 
 static atomic_int waits;
@@ -223,6 +226,115 @@ static void many_timers(void)
     printf("result %d fired %d\n", result, fired);
 }
 
+/* ---- descriptor objects and sockets ---- */
+
+static atomic_int object_calls;
+static void object_called(RLFileDescriptorRef f, RLOptionFlags types, void *info)
+{
+    (void)types;
+    char byte;
+    if (read(RLFileDescriptorGetNativeDescriptor(f), &byte, 1) == 1)
+        count_up(info);
+    RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+}
+
+/* A descriptor object whose loop runs all the time: what could not be watched is watched a little later, without anybody's doing. */
+static void descriptor_object(void)
+{
+    open_pipe(&watched);
+    write_byte(&watched);
+    write_byte(&watched);
+    RLFileDescriptorContext context = {.info = &object_calls};
+    RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, watched.reader, true, object_called, &context);
+    CHECK(f != NULL);
+    RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, f, 0);
+    CHECK(source != NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    observe_waits(RLRunLoopGetCurrent());
+    RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    printf("result %d called %d spins %d\n", result, object_calls, waits > 20);
+    RLFileDescriptorInvalidate(f);
+    RLRelease(f);
+    RLRelease(source);
+}
+
+static long socket_bytes;
+static int socket_clients, socket_ends;
+static void socket_called(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+{
+    (void)s, (void)address, (void)info;
+    if (type == kRLSocketAcceptCallBack) {
+        socket_clients++;
+        CHECK(close(*(const int *)data) == 0);
+    } else if (type == kRLSocketDataCallBack) {
+        socket_bytes += RLDataGetLength(data);
+        socket_ends += RLDataGetLength(data) == 0;
+    }
+}
+
+static void add_socket(RLSocketRef s)
+{
+    RLRunLoopSourceRef source = RLSocketCreateRunLoopSource(NULL, s, 0);
+    CHECK(source != NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    RLRelease(source);
+}
+
+static void end_socket(RLSocketRef s)
+{
+    RLSocketInvalidate(s);
+    RLRelease(s);
+}
+
+/* Three clients come, and each is accepted in the end. */
+static void accept_clients(void)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    RLDataRef address = RLDataCreate(NULL, (const uint8_t *)&any, sizeof any);
+    RLSocketSignature signature = {PF_INET, SOCK_STREAM, 0, address};
+    RLSocketRef server =
+                    RLSocketCreateWithSocketSignature(NULL, &signature, kRLSocketAcceptCallBack, socket_called, NULL),
+                clients[3];
+    CHECK(server != NULL);
+    signature.address = RLSocketCopyAddress(server);
+    for (int i = 0; i < 3; i++)
+        CHECK((clients[i] = RLSocketCreateConnectedToSocketSignature(NULL, &signature, 0, NULL, NULL, 5)) != NULL);
+    add_socket(server);
+    observe_waits(RLRunLoopGetCurrent());
+    while (socket_clients < 3)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    printf("clients %d spins %d\n", socket_clients, waits > 30);
+    for (int i = 0; i < 3; i++)
+        end_socket(clients[i]);
+    end_socket(server);
+    RLRelease(signature.address);
+    RLRelease(address);
+}
+
+/* One socket sends to another of the same loop, whole. */
+static void send_and_receive(void)
+{
+    static uint8_t bytes[300]; /* so little that there is always room: who has to wait was told to by a fault */
+    int pair[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+    RLDataRef data = RLDataCreate(NULL, bytes, sizeof bytes);
+    RLSocketRef sender = RLSocketCreateWithNative(NULL, pair[0], 0, NULL, NULL);
+    RLSocketRef receiver = RLSocketCreateWithNative(NULL, pair[1], kRLSocketDataCallBack, socket_called, NULL);
+    add_socket(receiver);
+    observe_waits(RLRunLoopGetCurrent());
+    int sent = 0;
+    for (int i = 0; i < rounds; i++)
+        sent += RLSocketSendData(sender, NULL, data, 5) == kRLSocketSuccess;
+    while (socket_bytes < sent * (long)sizeof bytes)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    printf("sent %d received %ld ends %d\n", sent, socket_bytes / (long)sizeof bytes, socket_ends);
+    end_socket(sender);
+    end_socket(receiver);
+    RLRelease(data);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -236,6 +348,9 @@ static const struct {
     {"second-source", second_source},
     {"threads", threads},
     {"many-timers", many_timers},
+    {"descriptor-object", descriptor_object},
+    {"accept", accept_clients},
+    {"send", send_and_receive},
 };
 
 static void on_signal(int number) { (void)number; }

@@ -12,6 +12,9 @@ WAIT = "?epoll_wait,?epoll_pwait,?epoll_pwait2"
 IDLE = "result 3 early 0 waits 1\n"
 WAKE = "posted 20 performed 20 waited 20 read 0\n"
 WAKE_AND_READ = "posted 20 performed 20 waited 20 read 20\n"
+OBJECT = "result 4 called 2 spins 0\n"
+CLIENTS = "clients 3 spins 0\n"
+SENT = "sent 20 received 20 ends 0\n"
 TIMER = "read 20 fired 1 too-often 0 early 0\n"
 THREADS = "ended 4 sent 1600\n"
 
@@ -37,6 +40,14 @@ SURVIVED = {
     "timer-slack-is-only-read": ("timer-with-descriptors", ["prctl:error=EINVAL:when=2+"], TIMER),
     "no-huge-pages": ("many-timers", ["madvise:error=EINVAL"], "result 1 fired 30000\n"),
     "no-memory-for-huge-pages": ("many-timers", ["madvise:error=ENOMEM"], "result 1 fired 30000\n"),
+    # A descriptor object, in a loop that goes on running; the first epoll_ctl is for the descriptor that wakes the loop.
+    "object-no-memory": ("descriptor-object", ["epoll_ctl:error=ENOMEM:when=2..3"], OBJECT),
+    "object-too-many-watches": ("descriptor-object", ["epoll_ctl:error=ENOSPC:when=2..3"], OBJECT),
+    **{f"accept-{error}": ("accept", [f"accept4:error={error}:when=1..3"], CLIENTS)
+       for error in ("EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "ECONNABORTED", "EINTR", "EAGAIN", "EPROTO", "ENETDOWN")},
+    **{f"receive-{error}": ("send", [f"recvfrom:error={error}:when=1..5"], SENT) for error in ("EINTR", "EAGAIN")},
+    **{f"send-{error}": ("send", [f"sendto:error={error}:when=1+2"], SENT) for error in ("EINTR", "EAGAIN")},
+    "send-waits-interrupted": ("send", ["sendto:error=EAGAIN:when=1+2", "ppoll:error=EINTR:when=1+2"], SENT),
     # A file that epoll cannot watch is taken as always ready, like /dev/null.
     "epoll_ctl-EPERM": ("set-up", ["epoll_ctl:error=EPERM:when=2+"], "4/0 4/0 4/0 4/0 4/0 posted 1 descriptors 2\n"),
     "epoll_ctl-EPERM-second": ("second-source", ["epoll_ctl:error=EPERM:when=3+"], "4 4 4 4 4 first 1 second 1\n"),

@@ -12,9 +12,8 @@ struct FileDescriptorStorage: ObjectStorage, ~Copyable {
     let callout: Callout?
     let closesOnInvalidate: Bool
 
-    /// What all their sources have in common. nil: out of memory.
-    fileprivate nonisolated(unsafe) static let sourceDetail = SourceDetailPointer.make(
-        SourceDetail(release: { FileDescriptorPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() }))
+    /// What all their sources have in common. Guarded by `Endpoints.mutex`.
+    fileprivate nonisolated(unsafe) static var sourceDetail: SourceDetailPointer?
 }
 
 typealias FileDescriptorPointer = UnsafeMutablePointer<FileDescriptorStorage>
@@ -57,7 +56,8 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
 
     /// RLFileDescriptorCreateRunLoopSource. `home`: the calling thread's.
     func source(order: Int, _ home: HomePointer) -> SourcePointer? {
-        guard let detail = FileDescriptorStorage.sourceDetail else { return nil }
+        let common = SourceDetail(release: { FileDescriptorPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() })
+        guard let detail = Endpoints.detail(&FileDescriptorStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
             order: order, serve: { FileDescriptorPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
             detail, home)
@@ -101,14 +101,5 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
         }
         endpoint.leave()
         return .handled
-    }
-}
-
-extension UnsafeMutablePointer where Pointee == SourceDetail {
-    /// One that lives as long as the process; nil if out of memory.
-    static func make(_ detail: SourceDetail) -> SourceDetailPointer? {
-        let place = malloc(MemoryLayout<SourceDetail>.size)?.bindMemory(to: SourceDetail.self, capacity: 1)
-        place?.initialize(to: detail)
-        return place
     }
 }

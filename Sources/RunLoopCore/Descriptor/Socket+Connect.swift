@@ -134,6 +134,17 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 }
 
 extension SocketAddress {
+    /// What `body` finds out, with a reference for the caller; nil if out of memory, and `body` was not called. So what comes with the
+    /// address is not taken from the kernel before there is room for both.
+    static func data(_ body: (inout SocketAddress) -> Void) -> DataPointer? {
+        DataPointer.create(capacity: MemoryLayout<sockaddr_storage>.size) { bytes in
+            var address = SocketAddress()
+            body(&address)
+            address.withBytes { _ = memcpy(bytes, $0, $1) }
+            return address.count
+        }
+    }
+
     /// With a reference for the caller; nil if out of memory.
     var data: DataPointer? { withBytes { DataPointer.create($0, count: $1) } }
 }

@@ -146,21 +146,24 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// One chunk, or one message. The end of a stream, or an error, is a chunk of no bytes, after which the socket is invalid.
     private func readData(_ info: UnsafeMutableRawPointer?) -> Served {
-        var sender = SocketAddress()
         var result = 0
+        var data: DataPointer?
         let capacity = pointee.isStream ? Self.chunkSize : Self.largestMessage
-        let data = DataPointer.create(capacity: capacity) { bytes in
-            result = Sockets.receive(endpoint.pointee.fd, bytes, capacity, &sender)
-            return max(result, 0)
+        let address = SocketAddress.data { sender in
+            data = DataPointer.create(capacity: capacity) { bytes in
+                result = Sockets.receive(endpoint.pointee.fd, bytes, capacity, &sender)
+                return max(result, 0)
+            }
+            if result < 0 { sender.count = 0 }
+            if data == nil || result < 0 && Sockets.isTemporary(-result) { return }
+            if sender.count == 0 && pointee.isStream { Sockets.peer(of: endpoint.pointee.fd, &sender) }
         }
+        guard let address else { return .tryLater }
+        defer { address.release() }
         guard let data else { return .tryLater }
         defer { data.release() }
         if result < 0 && Sockets.isTemporary(-result) { return .unwanted }
-        if result < 0 { sender.count = 0 }
-        if sender.count == 0 && pointee.isStream { Sockets.peer(of: endpoint.pointee.fd, &sender) }
-        guard let address = sender.data else { return .tryLater }
         call(.data, address, UnsafeRawPointer(data), info)
-        address.release()
         if result <= 0 && pointee.isStream && endpoint.state.isValid { invalidate() }
         return .handled
     }
@@ -170,13 +173,14 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// One client. When the process has no descriptor left it is tried again a little later: the client waits in the kernel's queue.
     /// What does not listen is given up until it is enabled again.
     private func acceptClient(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
-        var client = SocketAddress()
-        var fd = Sockets.accept(endpoint.pointee.fd, &client)
+        var fd: Int32 = -1
+        guard let address = SocketAddress.data({ fd = Sockets.accept(endpoint.pointee.fd, &$0) }) else { return .tryLater }
+        defer { address.release() }
         if fd < 0 {
             plan.isAtEnd = Sockets.cannotAccept(-fd)
             return Sockets.isShortage(-fd) ? .tryLater : .unwanted
         }
-        guard let callout = pointee.callout, let address = client.data else {
+        guard let callout = pointee.callout else {
             // Nobody to give it to.
             EventDescriptor.close(fd)
             return .handled
@@ -185,7 +189,6 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
                 callout, handle, UInt(SocketCallBacks.accept.rawValue), address.handle, UnsafeRawPointer($0), info)
         }
-        address.release()
         return .handled
     }
 }

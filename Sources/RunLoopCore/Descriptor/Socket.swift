@@ -41,12 +41,8 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     static var leavesErrors: UInt32 { 64 }
     static var closesOnInvalidate: UInt32 { 128 }
 
-    /// What all their sources have in common. nil: out of memory.
-    fileprivate nonisolated(unsafe) static let sourceDetail = SourceDetailPointer.make(
-        SourceDetail(
-            release: { SocketPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() },
-            schedule: { info, _, _ in SocketPointer(info: info).schedule() },
-            cancel: { info, _, _ in SocketPointer(info: info).cancel() }))
+    /// What all their sources have in common. Guarded by `Endpoints.mutex`.
+    fileprivate nonisolated(unsafe) static var sourceDetail: SourceDetailPointer?
 }
 
 typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
@@ -128,7 +124,11 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// RLSocketCreateRunLoopSource. `home`: the calling thread's.
     func source(order: Int, _ home: HomePointer) -> SourcePointer? {
-        guard let detail = SocketStorage.sourceDetail else { return nil }
+        let common = SourceDetail(
+            release: { SocketPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() },
+            schedule: { info, _, _ in SocketPointer(info: info).schedule() },
+            cancel: { info, _, _ in SocketPointer(info: info).cancel() })
+        guard let detail = Endpoints.detail(&SocketStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
             order: order, serve: { SocketPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
             detail, home)

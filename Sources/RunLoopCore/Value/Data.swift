@@ -58,17 +58,14 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
         return data
     }
 
-    /// What `fill` writes into room for `capacity` bytes, as many as it says; nil with ENOMEM. The rest of the room is given
-    /// back. Two allocations. Any thread.
+    /// What `fill` writes into room for `capacity` bytes, as many as it says; nil with ENOMEM, and `fill` was not called. The rest of
+    /// the room is given back, if that is worth it. Two allocations at most. Any thread.
     static func create(capacity: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int) -> DataPointer? {
         guard let data = create(nil, count: capacity) else { return nil }
         let count = fill(data.pointee.bytes)
-        guard let smaller = realloc(data, MemoryLayout<DataStorage>.stride + count) else {
-            data.pointee.count = count
-            return data
-        }
+        data.pointee.count = count
+        guard capacity - count >= 256, let smaller = realloc(data, MemoryLayout<DataStorage>.stride + count) else { return data }
         let moved = smaller.assumingMemoryBound(to: DataStorage.self)
-        moved.pointee.count = count
         moved.pointee.bytes = (smaller + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
         return moved
     }
