@@ -34,17 +34,27 @@ extension UnsafeMutablePointer where Pointee == Home {
     /// Two plain stores and a load on the owner's thread, a membarrier elsewhere.
     @inline(__always)
     func lock() {
-        if Thread.has(UnsafeMutableRawPointer(self)) { pointee.lock.lockAsOwner() } else { pointee.lock.lockAsOther() }
+        if !isOwn || !pointee.lock.lockQuickly() { lockSlowly() }
     }
 
     /// Around fork(): see `OwnerLock`.
-    func lockForFork() { pointee.lock.lockForFork(asOwner: Thread.has(UnsafeMutableRawPointer(self))) }
+    func lockForFork() { pointee.lock.lockForFork(asOwner: isOwn) }
     /// After it, in parent and child.
-    func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: Thread.has(UnsafeMutableRawPointer(self))) }
+    func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isOwn) }
 
     /// The thread that called `lock`.
     @inline(__always)
     func unlock() {
-        if Thread.has(UnsafeMutableRawPointer(self)) { pointee.lock.unlockAsOwner() } else { pointee.lock.unlockAsOther() }
+        if !isOwn || !pointee.lock.unlockQuickly() { unlockSlowly() }
     }
+
+    /// Whether this is the calling thread's.
+    @inline(__always)
+    private var isOwn: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
+
+    @inline(never)
+    private func lockSlowly() { pointee.lock.lockSlowly(asOwner: isOwn) }
+
+    @inline(never)
+    private func unlockSlowly() { pointee.lock.unlockSlowly(asOwner: isOwn) }
 }

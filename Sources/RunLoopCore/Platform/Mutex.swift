@@ -12,7 +12,7 @@ struct Mutex: ~Copyable {
     init() { word = Atomic(0) }
 
     /// O(1). Any thread.
-    @inline(__always)
+    @inline(never)
     func lock() {
         if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged {
             lockSlowly()
@@ -20,7 +20,7 @@ struct Mutex: ~Copyable {
     }
 
     /// O(1). The thread that holds it.
-    @inline(__always)
+    @inline(never)
     func unlock() {
         if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
     }
@@ -28,7 +28,6 @@ struct Mutex: ~Copyable {
     /// For a child of fork(), in which the holder may not exist any more.
     func reset() { word.store(0, ordering: .relaxed) }
 
-    @inline(never)
     private func lockSlowly() {
         for _ in 0..<16 {
             linux_pause()
@@ -50,6 +49,7 @@ enum Futex {
 
     /// Sleeps if `word` still holds `value`, until it is woken, `deadline` has passed or a signal came
     /// (which counts as woken: callers look at the word again). One system call.
+    @inline(never)
     static func wait(_ word: borrowing Atomic<UInt32>, while value: UInt32, until deadline: Instant) -> Outcome {
         let saved = systemError
         defer { systemError = saved }
@@ -63,6 +63,7 @@ enum Futex {
     }
 
     /// Wakes up to `count` sleepers. One system call. Async-signal-safe.
+    @inline(never)
     static func wake(_ word: borrowing Atomic<UInt32>, count: Int32) {
         let saved = systemError
         linux_futex_wake(unsafeAddress(of: word), count)

@@ -40,26 +40,44 @@ struct OwnerLock: ~Copyable {
         ownerQueued = Atomic(0)
     }
 
-    /// The owner's thread. O(1).
+    /// The owner's way in, O(1). False: others are about, and `lockSlowly` has to follow.
     @inline(__always)
-    func lockAsOwner() {
+    func lockQuickly() -> Bool {
         inside.store(1, ordering: .relaxed)
         linux_compiler_barrier()
-        if contended.load(ordering: .acquiring) != 0 { queueAsOwner() }
+        return contended.load(ordering: .acquiring) == 0
     }
 
-    /// The owner's thread. O(1).
+    /// The owner's way out, O(1). False: there is more to do, and `unlockSlowly` has to follow.
     @inline(__always)
-    func unlockAsOwner() {
-        if ownerQueued.load(ordering: .relaxed) != 0 { return leaveQueueAsOwner() }
+    func unlockQuickly() -> Bool {
+        if ownerQueued.load(ordering: .relaxed) != 0 { return false }
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
-        if contended.load(ordering: .acquiring) != 0 { Futex.wake(inside, count: 1) }
+        return contended.load(ordering: .acquiring) == 0
     }
 
-    /// Any other thread. One membarrier.
+    /// The owner after `lockQuickly`, or any other thread: that costs one membarrier. Called from very many places, so
+    /// both are one function.
     @inline(never)
-    func lockAsOther() {
+    func lockSlowly(asOwner: Bool) {
+        if asOwner { queueAsOwner() } else { lockAsOther() }
+    }
+
+    /// Who came in: the owner after `unlockQuickly`, or the thread that came in by `lockSlowly` alone.
+    @inline(never)
+    func unlockSlowly(asOwner: Bool) {
+        if !asOwner {
+            unlockAsOther()
+        } else if ownerQueued.load(ordering: .relaxed) != 0 {
+            ownerQueued.store(0, ordering: .relaxed)
+            others.unlock()
+        } else {
+            Futex.wake(inside, count: 1)
+        }
+    }
+
+    private func lockAsOther() {
         others.lock()
         if !Membarrier.isAvailable { return }
         contended.store(1, ordering: .relaxed)
@@ -67,9 +85,7 @@ struct OwnerLock: ~Copyable {
         while inside.load(ordering: .acquiring) != 0 { _ = Futex.wait(inside, while: 1, until: .never) }
     }
 
-    /// The thread that came in by `lockAsOther`.
-    @inline(never)
-    func unlockAsOther() {
+    private func unlockAsOther() {
         if Membarrier.isAvailable { contended.store(0, ordering: .releasing) }
         others.unlock()
     }
@@ -85,19 +101,12 @@ struct OwnerLock: ~Copyable {
         if asOwner { others.unlock() } else { unlockAsOther() }
     }
 
-    @inline(never)
     private func queueAsOwner() {
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
         if Membarrier.isAvailable { Futex.wake(inside, count: 1) }
         others.lock()
         ownerQueued.store(1, ordering: .relaxed)
-    }
-
-    @inline(never)
-    private func leaveQueueAsOwner() {
-        ownerQueued.store(0, ordering: .relaxed)
-        others.unlock()
     }
 }
 

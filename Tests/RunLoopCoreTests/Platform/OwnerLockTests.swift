@@ -27,15 +27,15 @@ import Testing
         let pinnedWork = Pinned(Work())
 
         func addAsOwner() {
-            pinnedLock.pointer.pointee.lockAsOwner()
+            if !pinnedLock.pointer.pointee.lockQuickly() { pinnedLock.pointer.pointee.lockSlowly(asOwner: true) }
             pinnedWork.pointer.pointee.add()
-            pinnedLock.pointer.pointee.unlockAsOwner()
+            if !pinnedLock.pointer.pointee.unlockQuickly() { pinnedLock.pointer.pointee.unlockSlowly(asOwner: true) }
         }
 
         func addAsOther() {
-            pinnedLock.pointer.pointee.lockAsOther()
+            pinnedLock.pointer.pointee.lockSlowly(asOwner: false)
             pinnedWork.pointer.pointee.add()
-            pinnedLock.pointer.pointee.unlockAsOther()
+            pinnedLock.pointer.pointee.unlockSlowly(asOwner: false)
         }
 
         var sum: Int { pinnedWork.pointer.pointee.sum }
@@ -71,9 +71,9 @@ import Testing
         let order = Guarded<[String]>([])
         let ready = Guarded(false)
         func hold(asOwner: Bool, _ body: () -> Void) {
-            if asOwner { lock.pointer.pointee.lockAsOwner() } else { lock.pointer.pointee.lockAsOther() }
+            if !asOwner || !lock.pointer.pointee.lockQuickly() { lock.pointer.pointee.lockSlowly(asOwner: asOwner) }
             body()
-            if asOwner { lock.pointer.pointee.unlockAsOwner() } else { lock.pointer.pointee.unlockAsOther() }
+            if !asOwner || !lock.pointer.pointee.unlockQuickly() { lock.pointer.pointee.unlockSlowly(asOwner: asOwner) }
         }
         inParallel(2) { number in
             if number == 0 {
