@@ -25,6 +25,8 @@ OURS, LIMIT = "runloop", "limit"
 # program: the name of its column
 PEERS = {"corefoundation": "cf", "libdispatch": "dispatch", "glib": "glib", "libuv": "uv",
          "libev": "ev", "libevent": "event", "sd-event": "sdevent"}
+# Of ours only the ordinary way counts. What else there is for descriptors stands below the table.
+OUR_VARIANTS = [OURS, f"{OURS}-descriptor", f"{OURS}-socket"]
 STARTS = 10
 UNSUPPORTED = 77
 NOISY = 0.25
@@ -83,7 +85,7 @@ def discover(directory, only):
             continue
         for line in dict.fromkeys(listing.stdout.splitlines()):
             scenario, variant = line.split()
-            if program != OURS or variant == OURS:       # of ours only the ordinary way counts
+            if program != OURS or variant in OUR_VARIANTS:
                 found.setdefault(scenario, []).append((path, variant))
     return found, missing
 
@@ -144,7 +146,7 @@ class Runs:
             spread = values[(3 * (n - 1) + 2) // 4] - values[(n - 1) // 4]
             table.setdefault(library_of(variant), []).append((middle, spread > NOISY * middle,
                                                               variant))
-        return {library: sorted(found) for library, found in table.items()}
+        return {library: sorted(found, key=lambda one: (one[2] != OURS, one)) for library, found in table.items()}
 
 
 def number(x):
@@ -173,7 +175,7 @@ def table_lines(runs, cells, columns):
             shown[library] = number(middle) + ("~" if noisy else "")
             if (scenario, parameter, library) in NOT_COMPARABLE:
                 shown[library] = f"({shown[library]})"
-            if library in columns and len(found) > 1:
+            if library in [OURS, *columns] and len(found) > 1:
                 others = ", ".join(f"{v} {number(m)}" for m, _, v in found[1:])
                 notes.append(f"{text}: {variant} {number(middle)}; {others}")
         peers = [found[0] for library, found in table.items() if library in columns

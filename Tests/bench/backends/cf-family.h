@@ -6,17 +6,21 @@
  *                       the native call
  *     <name>-queue      "post" through the own task queue and a version-0 source
  *     <name>-eventfd    "wake" through an eventfd in a version-1 source
+ *     <name>-socket     "chain" and "memory" through CFSocket's read callbacks
  *
- * A file that includes it defines LIBRARY, the name, MOST_TIMERS and post_natively().
+ * A file that includes it defines LIBRARY, the name, MOST_TIMERS, MORE_VARIANTS and post_natively(), and then
+ * watched_perform() and add_descriptor().
  */
 #include <sys/eventfd.h>
 
-enum { NATIVE, QUEUE, EVENTFD };
+enum { NATIVE, QUEUE, EVENTFD, SOCKET, DESCRIPTOR };
 
 static const struct variant variants[] = {
     [NATIVE]  = { LIBRARY, TAKES, .own_thread = true, .most_timers = MOST_TIMERS },
     [QUEUE]   = { LIBRARY "-queue", POST, .own_thread = true },
     [EVENTFD] = { LIBRARY "-eventfd", WAKE, .own_thread = true },
+    [SOCKET]  = { LIBRARY "-socket", DESCRIPTORS, .own_thread = true },
+    MORE_VARIANTS
     {0}
 };
 
@@ -196,6 +200,23 @@ static uint64_t ticker_start(struct loop *l, uint64_t period_ns, enum schedule *
 static struct watched *watched;
 
 static void watched_perform(void *info);
+static void add_descriptor(struct loop *l, struct watched *info);
+
+static void socket_call(CFSocketRef s, CFSocketCallBackType type, CFDataRef address, const void *data, void *info)
+{
+    (void)s; (void)type; (void)address; (void)data;
+    on_readable(((struct watched *)info)->i);       /* nothing is read for us here, as opposed to CF's sources */
+}
+
+static void add_socket(struct loop *l, struct watched *info)
+{
+    CFSocketContext context = { .info = info };
+    CFSocketRef s = CFSocketCreateWithNative(NULL, info->fd, kCFSocketReadCallBack, socket_call, &context);
+    CFRunLoopSourceRef source = s ? CFSocketCreateRunLoopSource(NULL, s, 0) : NULL;
+    CHECK(source != NULL);
+    CFRunLoopAddSource(l->loop, source, kCFRunLoopDefaultMode);
+    CFRelease(source);
+}
 
 static void descriptors_init(struct loop *l, size_t n)
 {
@@ -208,5 +229,8 @@ static void descriptors_init(struct loop *l, size_t n)
 static void descriptor_add(struct loop *l, size_t i, int fd)
 {
     watched[i] = (struct watched){ fd, i };
-    add_watched(l, &watched[i], watched_perform);
+    if (chosen == SOCKET)
+        add_socket(l, &watched[i]);
+    else
+        add_descriptor(l, &watched[i]);
 }

@@ -11,6 +11,7 @@
 
 #define LIBRARY "cf"
 #define TAKES (ORDINARY | SIGNAL)
+#define MORE_VARIANTS
 enum { MOST_TIMERS = 200000, MESSAGE_SIZE = 8 };
 
 static void post_natively(CFRunLoopRef loop, task_function function, void *argument)
@@ -29,5 +30,7 @@ static void watched_perform(void *info)
     while (read(w->fd, &message, sizeof message) == sizeof message)
         on_message(w->i);
 }
+
+static void add_descriptor(struct loop *l, struct watched *info) { add_watched(l, info, watched_perform); }
 
 #include "../scenarios.h"

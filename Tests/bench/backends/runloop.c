@@ -1,6 +1,7 @@
 /*
  * runloop.c -- this project's library, on a thread of its own, in the same words as CoreFoundation.
- * What CoreFoundation has not: PerformFunctionAndWait ("call") and the spin interval.
+ * What CoreFoundation has not: PerformFunctionAndWait ("call"), the spin interval, and on Linux
+ *     runloop-descriptor    "chain" and "memory" through RLFileDescriptor, enabled again in each call
  */
 #include "../loop.h"
 #include <RunLoop/RunLoop.h>
@@ -26,9 +27,17 @@
 #define CFRunLoopTimerCreate RLRunLoopTimerCreate
 #define CFRunLoopTimerInvalidate RLRunLoopTimerInvalidate
 #define CFRunLoopTimerSetNextFireDate RLRunLoopTimerSetNextFireDate
+#define CFDataRef RLDataRef
+#define CFSocketRef RLSocketRef
+#define CFSocketCallBackType RLSocketCallBackType
+#define CFSocketContext RLSocketContext
+#define kCFSocketReadCallBack kRLSocketReadCallBack
+#define CFSocketCreateWithNative RLSocketCreateWithNative
+#define CFSocketCreateRunLoopSource RLSocketCreateRunLoopSource
 
 #define LIBRARY "runloop"
 #define TAKES (ORDINARY | SIGNAL | CALL | WAKE_SPINNING)
+#define MORE_VARIANTS [DESCRIPTOR] = { LIBRARY "-descriptor", DESCRIPTORS, .own_thread = true },
 enum { MOST_TIMERS = 0, MESSAGE_SIZE = 1 };
 
 static void post_natively(RLRunLoopRef loop, task_function function, void *argument)
@@ -48,5 +57,27 @@ static void call_and_wait(struct loop *l, task_function function, void *argument
 static void loop_spin(struct loop *l) { RLRunLoopSetSpinInterval(l->loop, 100e-6); }
 
 static void watched_perform(void *info) { on_readable(((struct watched *)info)->i); }
+
+static void descriptor_call(RLFileDescriptorRef f, RLOptionFlags types, void *info)
+{
+    (void)types;
+    watched_perform(info);
+    RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+}
+
+static void add_descriptor(struct loop *l, struct watched *info)
+{
+    if (chosen != DESCRIPTOR) {
+        add_watched(l, info, watched_perform);
+        return;
+    }
+    RLFileDescriptorContext context = { .info = info };
+    RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, info->fd, false, descriptor_call, &context);
+    RLRunLoopSourceRef source = f ? RLFileDescriptorCreateRunLoopSource(NULL, f, 0) : NULL;
+    CHECK(source != NULL);
+    RLRunLoopAddSource(l->loop, source, kRLRunLoopDefaultMode);
+    RLRelease(source);
+    RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+}
 
 #include "../scenarios.h"
