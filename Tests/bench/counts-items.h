@@ -134,6 +134,110 @@ static void descriptor_one(void)
     RLRunLoopRun();
 }
 
+static void file_descriptor_event(RLFileDescriptorRef f, RLOptionFlags types, void *info)
+{
+    (void)types;
+    one_event(info);
+    RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+}
+
+static void socket_event(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+{
+    (void)s; (void)type; (void)address; (void)data;
+    one_event(info);
+}
+
+static RLFileDescriptorRef watch_as_file_descriptor(struct watched *watched)
+{
+    RLFileDescriptorContext context = { .info = watched };
+    RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, watched->reader, false, file_descriptor_event, &context);
+    RLRunLoopSourceRef new = f ? RLFileDescriptorCreateRunLoopSource(NULL, f, 0) : NULL;
+    CHECK(new != NULL);
+    RLRunLoopAddSource(loop, new, kRLRunLoopDefaultMode);
+    RLRelease(new);
+    RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+    return f;
+}
+
+static RLSocketRef watch_as_socket(struct watched *watched)
+{
+    RLSocketContext context = { .info = watched };
+    RLSocketRef s = RLSocketCreateWithNative(NULL, watched->reader, kRLSocketReadCallBack, socket_event, &context);
+    RLRunLoopSourceRef new = s ? RLSocketCreateRunLoopSource(NULL, s, 0) : NULL;
+    CHECK(new != NULL);
+    RLRunLoopAddSource(loop, new, kRLRunLoopDefaultMode);
+    RLRelease(new);
+    return s;
+}
+
+static void open_pipes(int count)
+{
+    for (int i = 0; i < count; i++) {
+        int ends[2];
+        CHECK(pipe(ends) == 0);
+        pipes[i] = (struct watched){ ends[0], ends[1] };
+    }
+}
+
+static void file_descriptor_one(void)
+{
+    prepare_loop();
+    open_pipes(1);
+    watch_as_file_descriptor(&pipes[0]);
+    fill(1);
+    RLRunLoopRun();
+}
+
+static void socket_one(void)
+{
+    prepare_loop();
+    open_pipes(1);
+    watch_as_socket(&pipes[0]);
+    fill(1);
+    RLRunLoopRun();
+}
+
+/* Made, watched by a loop that waits once, and invalidated; the descriptors stay open. */
+static void file_descriptor_register(void)
+{
+    prepare_loop();
+    open_pipes(PIPES);
+    for (int round = 0; round <= ROUNDS; round++) {
+        if (round == 1)
+            begin();
+        RLFileDescriptorRef watched[PIPES];
+        for (int i = 0; i < PIPES; i++)
+            watched[i] = watch_as_file_descriptor(&pipes[i]);
+        CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false) == kRLRunLoopRunTimedOut);
+        for (int i = 0; i < PIPES; i++) {
+            RLFileDescriptorInvalidate(watched[i]);
+            RLRelease(watched[i]);
+        }
+    }
+    end(ROUNDS * PIPES, 0);
+}
+
+static void socket_register(void)
+{
+    prepare_loop();
+    open_pipes(PIPES);
+    for (int round = 0; round <= ROUNDS; round++) {
+        if (round == 1)
+            begin();
+        RLSocketRef watched[PIPES];
+        for (int i = 0; i < PIPES; i++) {
+            watched[i] = watch_as_socket(&pipes[i]);
+            RLSocketSetSocketFlags(watched[i], kRLSocketAutomaticallyReenableReadCallBack);    /* does not close */
+        }
+        CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false) == kRLRunLoopRunTimedOut);
+        for (int i = 0; i < PIPES; i++) {
+            RLSocketInvalidate(watched[i]);
+            RLRelease(watched[i]);
+        }
+    }
+    end(ROUNDS * PIPES, 0);
+}
+
 static void batch_event(void *info)
 {
     empty(info);

@@ -199,6 +199,8 @@ static const struct { const char *name; void (*run)(void); } all[] = {
     { "timer-rearm", timer_rearm },           { "timer-fire", timer_fire },
     { "run-idle", run_idle },                 { "run-poll", run_poll },
     { "descriptor-one", descriptor_one },     { "descriptor-batch", descriptor_batch },
+    { "file-descriptor-one", file_descriptor_one }, { "socket-one", socket_one },
+    { "file-descriptor-register", file_descriptor_register }, { "socket-register", socket_register },
     { "first-use", first_use },               { "first-descriptor", first_descriptor },
     { "extra-mode", extra_mode },             { "thread-exit", thread_exit },
 };
