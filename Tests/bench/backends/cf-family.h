@@ -8,7 +8,7 @@
  *     <name>-eventfd    "wake" through an eventfd in a version-1 source
  *     <name>-socket     "chain" and "memory" through CFSocket's read callbacks
  *
- * A file that includes it defines LIBRARY, the name, MOST_TIMERS, MORE_VARIANTS and post_natively(), and then
+ * A file that includes it defines LIBRARY, the name, MOST_TIMERS, OWN_THREAD, MORE_VARIANTS and post_natively(), and then
  * watched_perform() and add_descriptor().
  */
 #include <sys/eventfd.h>
@@ -16,10 +16,10 @@
 enum { NATIVE, QUEUE, EVENTFD, SOCKET, DESCRIPTOR };
 
 static const struct variant variants[] = {
-    [NATIVE]  = { LIBRARY, TAKES, .own_thread = true, .most_timers = MOST_TIMERS },
-    [QUEUE]   = { LIBRARY "-queue", POST, .own_thread = true },
-    [EVENTFD] = { LIBRARY "-eventfd", WAKE, .own_thread = true },
-    [SOCKET]  = { LIBRARY "-socket", DESCRIPTORS, .own_thread = true },
+    [NATIVE]  = { LIBRARY, TAKES, .own_thread = OWN_THREAD, .most_timers = MOST_TIMERS },
+    [QUEUE]   = { LIBRARY "-queue", POST, .own_thread = OWN_THREAD },
+    [EVENTFD] = { LIBRARY "-eventfd", WAKE, .own_thread = OWN_THREAD },
+    [SOCKET]  = { LIBRARY "-socket", DESCRIPTORS, .own_thread = OWN_THREAD },
     MORE_VARIANTS
     {0}
 };

@@ -12,7 +12,7 @@
 #define LIBRARY "cf"
 #define TAKES (ORDINARY | SIGNAL)
 #define MORE_VARIANTS
-enum { MOST_TIMERS = 200000, MESSAGE_SIZE = 8 };
+enum { MOST_TIMERS = 200000, MESSAGE_SIZE = 8, OWN_THREAD = true };
 
 static void post_natively(CFRunLoopRef loop, task_function function, void *argument)
 {

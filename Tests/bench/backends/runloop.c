@@ -1,5 +1,6 @@
 /*
- * runloop.c -- this project's library, on a thread of its own, in the same words as CoreFoundation.
+ * runloop.c -- this project's library, in the same words as CoreFoundation. On the main thread as the peers: as soon as
+ * there is a second one, glibc's read and write execute two locked instructions more each.
  * What CoreFoundation has not: PerformFunctionAndWait ("call"), the spin interval, and on Linux
  *     runloop-descriptor    "chain" and "memory" through RLFileDescriptor, enabled again in each call
  */
@@ -37,8 +38,8 @@
 
 #define LIBRARY "runloop"
 #define TAKES (ORDINARY | SIGNAL | CALL | WAKE_SPINNING)
-#define MORE_VARIANTS [DESCRIPTOR] = { LIBRARY "-descriptor", DESCRIPTORS, .own_thread = true },
-enum { MOST_TIMERS = 0, MESSAGE_SIZE = 1 };
+#define MORE_VARIANTS [DESCRIPTOR] = { LIBRARY "-descriptor", DESCRIPTORS, .own_thread = OWN_THREAD },
+enum { MOST_TIMERS = 0, MESSAGE_SIZE = 1, OWN_THREAD = false };
 
 static void post_natively(RLRunLoopRef loop, task_function function, void *argument)
 {
