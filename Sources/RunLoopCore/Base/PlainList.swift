@@ -24,12 +24,11 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// Amortised O(1); false if out of memory.
+    @inline(__always)
     mutating func reserve(_ total: Int) -> Bool {
         if total <= capacity { return true }
-        let wanted = max(total, capacity * 2, 8)
-        guard let grown = realloc(elements, wanted * MemoryLayout<Element>.stride) else { return false }
+        guard let grown = grown(elements, stride: MemoryLayout<Element>.stride, &capacity, atLeast: total) else { return false }
         elements = grown.assumingMemoryBound(to: Element.self)
-        capacity = wanted
         return true
     }
 
@@ -82,4 +81,16 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         count = 0
         capacity = 0
     }
+}
+
+/// The memory of a list with room for twice as many elements, or `total`; nil if there is none, and then nothing has changed.
+/// One function for all kinds of elements: lists grow in very many places.
+@inline(never)
+private func grown(
+    _ memory: UnsafeMutableRawPointer?, stride: Int, _ capacity: inout Int, atLeast total: Int
+) -> UnsafeMutableRawPointer? {
+    let wanted = max(total, capacity * 2, 8)
+    guard let grown = realloc(memory, wanted * stride) else { return nil }
+    capacity = wanted
+    return grown
 }
