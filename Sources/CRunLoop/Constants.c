@@ -23,6 +23,7 @@ CONSTANT_STRING(kRLRunLoopCommonModes, "kCFRunLoopCommonModes");
 CONSTANT_STRING(kRLRunLoopConnectionReplyMode, "NSConnectionReplyMode");
 CONSTANT_STRING(kRLRunLoopModalPanelMode, "NSModalPanelRunLoopMode");
 CONSTANT_STRING(kRLRunLoopEventTrackingMode, "NSEventTrackingRunLoopMode");
+CONSTANT_STRING(kRLMessagePortPrivateReplyMode, "RLMessagePortPrivateReplyMode");
 
 /* Numbers, truth values and the notification centre: struct NumberStorage and its neighbours in Value/Number.swift. */
 struct constant_number {

@@ -21,6 +21,7 @@ LIBRARY = Path(os.environ.get("RL_BUILD", REPO / "build")).resolve() / "lib"
 
 # A name is a file (hello.c) or a folder whose *.c files are one program (demo/).
 PROGRAMS = [
+    "calculator",
     "chat",
     "collections",
     "custom-source",
@@ -31,12 +32,14 @@ PROGRAMS = [
     "loop-observer",
     "loop-thread",
     "main-queue",
+    "message-ports",
     "modes",
     "notifications",
     "objects",
     "perform-on-thread",
     "pidfd",
     "port-source",
+    "ports",
     "signalfd",
     "strings",
     "timers",

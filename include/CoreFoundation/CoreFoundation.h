@@ -48,6 +48,7 @@
 #include <CoreFoundation/CFDate.h>
 #include <CoreFoundation/CFDictionary.h>
 #include <CoreFoundation/CFFileDescriptor.h>
+#include <CoreFoundation/CFMessagePort.h>
 #include <CoreFoundation/CFNotificationCenter.h>
 #include <CoreFoundation/CFNumber.h>
 #include <CoreFoundation/CFRunLoop.h>
@@ -56,7 +57,6 @@
 #include <CoreFoundation/CFString.h>
 #include <CoreFoundation/CFUnavailable.h>
 #if __has_include(<CoreFoundation/CFMessagePort.h>)
-#include <CoreFoundation/CFMessagePort.h>
 #endif
 
 #endif /* __COREFOUNDATION_COREFOUNDATION__ */

@@ -32,18 +32,22 @@
 #include <RunLoop/RLArray.h>
 #include <RunLoop/RLBase.h>
 #include <RunLoop/RLData.h>
-#include <RunLoop/RLFileDescriptor.h>
 #include <RunLoop/RLDate.h>
 #include <RunLoop/RLDictionary.h>
+#include <RunLoop/RLFileDescriptor.h>
+#include <RunLoop/RLMessagePort.h>
+#include <RunLoop/RLMessagePortRequest.h>
 #include <RunLoop/RLNotificationCenter.h>
 #include <RunLoop/RLNumber.h>
+#include <RunLoop/RLPort.h>
+#include <RunLoop/RLPortMessage.h>
 #include <RunLoop/RLRunLoop.h>
 #include <RunLoop/RLRunLoopDispatch.h>
 #include <RunLoop/RLRunLoopObserver.h>
 #include <RunLoop/RLRunLoopPerform.h>
 #include <RunLoop/RLRunLoopSource.h>
 #include <RunLoop/RLRunLoopTimer.h>
-#include <RunLoop/RLSocket.h>
 #include <RunLoop/RLSet.h>
+#include <RunLoop/RLSocket.h>
 #include <RunLoop/RLString.h>
 #endif

@@ -20,11 +20,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -181,6 +184,162 @@ static inline int linux_ppoll(struct pollfd *look, struct timespec *timeout)
 {
     return (int)syscall(SYS_ppoll, look, 1, timeout, NULL, 0);
 }
+
+/* SOCK_SEQPACKET is imported as a member of an enum; addresses are unions by cast. 0, or -1 with errno. */
+static inline int linux_socket_of_packets(void)
+{
+    return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+static inline int linux_unix_address(struct sockaddr_un *address, const char *path)
+{
+    size_t length = strlen(path);
+    if (length >= sizeof address->sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, length);
+    return 0;
+}
+static inline int linux_unix_listen(int fd, const char *path, int backlog)
+{
+    struct sockaddr_un address;
+    if (linux_unix_address(&address, path) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0)
+        return -1;
+    return listen(fd, backlog);
+}
+static inline int linux_unix_connect(int fd, const char *path)
+{
+    struct sockaddr_un address;
+    if (linux_unix_address(&address, path) != 0)
+        return -1;
+    return (int)syscall(SYS_connect, fd, &address, sizeof address);
+}
+static inline int linux_accept_packets(int fd)
+{
+    return (int)syscall(SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+static inline int linux_peer_credentials(int fd, int *pid, unsigned *uid, unsigned *gid)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        return -1;
+    *pid = peer.pid;
+    *uid = peer.uid;
+    *gid = peer.gid;
+    return 0;
+}
+static inline int linux_shutdown(int fd) { return shutdown(fd, SHUT_RDWR); }
+
+/* The macros of cmsg(3). One packet, and perhaps one descriptor with it (`passed`, -1 for none). Never waits, raises no
+   SIGPIPE. */
+static inline long linux_send_packet(int fd, const void *head, size_t headSize, const void *body, size_t bodySize,
+                                     int passed)
+{
+    struct iovec parts[2] = {{(void *)(uintptr_t)head, headSize}, {(void *)(uintptr_t)body, bodySize}};
+    union {
+        char space[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = bodySize > 0 ? 2 : 1};
+    if (passed >= 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control.space;
+        struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+        item->cmsg_level = SOL_SOCKET;
+        item->cmsg_type = SCM_RIGHTS;
+        item->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(item), &passed, sizeof passed);
+    }
+    return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+/* One packet. `*passed`: the descriptor that came with it, -1 for none, -2 for several, which are closed. The result is the
+   true size, also of a packet that was cut. */
+static inline long linux_receive_packet(int fd, void *head, size_t headSize, void *body, size_t bodySize, int *passed)
+{
+    struct iovec parts[2] = {{head, headSize}, {body, bodySize}};
+    union {
+        char space[CMSG_SPACE(8 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {
+        .msg_iov = parts, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control.space};
+    *passed = -1;
+    long size = syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    if (size < 0)
+        return size;
+    int count = message.msg_flags & MSG_CTRUNC ? 2 : 0, first = -1;
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(&message); item != NULL; item = CMSG_NXTHDR(&message, item)) {
+        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t offset = 0; CMSG_LEN(offset) + sizeof(int) <= item->cmsg_len; offset += sizeof(int)) {
+            int one;
+            memcpy(&one, CMSG_DATA(item) + offset, sizeof one);
+            if (first < 0)
+                first = one;
+            else
+                syscall(SYS_close, one);
+            count++;
+        }
+    }
+    if (count == 1) {
+        *passed = first;
+    } else if (count > 1) {
+        if (first >= 0)
+            syscall(SYS_close, first);
+        *passed = -2;
+    }
+    return size;
+}
+/* memfd_create came with glibc 2.27; the constants are macros. A file that cannot shrink under its reader. */
+static inline int linux_memory_file(void) { return memfd_create("runloop", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
+static inline int linux_seal_size(int fd) { return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL); }
+static inline int linux_is_sealed(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+static inline long linux_pread(int fd, void *buffer, size_t size, off_t offset)
+{
+    return syscall(SYS_pread64, fd, buffer, size, offset);
+}
+
+/* open(2) is variadic, its flags are of several types. A directory that is the user's own and nobody else's. */
+static inline int linux_open_directory(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+static inline int linux_open_lock(int directory, const char *name)
+{
+    return openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+static inline int linux_lock_file(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
+static inline int linux_is_private(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+}
+/* Whether `name` still stands for the file that is open. */
+static inline int linux_is_same_file(int fd, int directory, const char *name)
+{
+    struct stat open, named;
+    return fstat(fd, &open) == 0 && fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+/* How many bytes a file really has: sparse ones have less than they say. */
+static inline int64_t linux_file_bytes(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return -1;
+    return (int64_t)status.st_blocks * 512 < status.st_size ? (int64_t)status.st_blocks * 512 : status.st_size;
+}
+static inline int linux_unlink(int directory, const char *name) { return unlinkat(directory, name, 0); }
+/* secure_getenv: a program with another user's rights does not believe its environment. */
+static inline const char *linux_environment(const char *name) { return secure_getenv(name); }
 
 /* Each is variadic. */
 static inline int linux_set_timer_slack(unsigned long nanoseconds) { return prctl(PR_SET_TIMERSLACK, nanoseconds); }

@@ -69,9 +69,9 @@ struct TextBuffer: ~Copyable {
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result { body(bytes, count) }
 
     /// The bytes so far with a 0 behind them.
-    func withCString(_ body: (UnsafePointer<CChar>) -> Void) {
+    func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         bytes[count] = 0
-        body(UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self))
+        return body(UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self))
     }
 
 }

@@ -27,6 +27,10 @@ func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
     case .observer: describe(Handle.storage(object) as ObserverPointer, &text)
     case .fileDescriptor: describe((Handle.storage(object) as FileDescriptorPointer).endpoint, .fileDescriptor, &text)
     case .socket: describe((Handle.storage(object) as SocketPointer).endpoint, .socket, &text)
+    case .port: describe(Handle.storage(object) as PortPointer, &text)
+    case .portMessage: describe(Handle.storage(object) as PortMessagePointer, &text)
+    case .messagePort: describe(Handle.storage(object) as MessagePortPointer, &text)
+    case .messagePortRequest: describe(Handle.storage(object) as RequestPointer, &text)
     case nil: text.append("<not an object>")
     }
 }
@@ -128,8 +132,12 @@ private func describe(_ endpoint: EndpointPointer, _ kind: Kind, _ text: inout T
 }
 
 private func describe(valid item: ItemPointer, _ text: inout TextBuffer) {
+    describe(valid: item.pointee.has(ItemHeader.valid), &text)
+}
+
+private func describe(valid: Bool, _ text: inout TextBuffer) {
     text.append(" valid=")
-    text.append(decimal: item.pointee.has(ItemHeader.valid) ? 1 : 0)
+    text.append(decimal: valid ? 1 : 0)
 }
 
 private func describe(_ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ text: inout TextBuffer) {
@@ -142,5 +150,50 @@ private func describe(_ context: ClientContext, _ info: UnsafeMutableRawPointer?
     } else {
         text.append(address: info)
     }
+    text.append(">")
+}
+
+private func describe(_ port: PortPointer, _ text: inout TextBuffer) {
+    let context = port.context
+    begin(.port, port, &text)
+    describe(valid: port.isValid, &text)
+    text.append(" waiting=")
+    text.append(decimal: Int(port.queue.count))
+    text.append(" capacity=")
+    text.append(decimal: Int(port.queue.capacity))
+    describe(context, context.info, &text)
+}
+
+private func describe(_ message: PortMessagePointer, _ text: inout TextBuffer) {
+    begin(.portMessage, message, &text)
+    text.append(" id=")
+    text.append(decimal: Int(message.pointee.id))
+    text.append(" components=")
+    text.append(decimal: message.pointee.components?.pointee.count ?? 0)
+    text.append(">")
+}
+
+private func describe(_ port: MessagePortPointer, _ text: inout TextBuffer) {
+    begin(.messagePort, port, &text)
+    let (name, isValid, context) = port.locked { () -> (StringPointer?, Bool, ClientContext) in
+        port.pointee.name?.retain()
+        return (port.pointee.name, port.pointee.isValid, port.pointee.context)
+    }
+    describe(valid: isValid, &text)
+    text.append(port.pointee.isRemote ? " remote" : " local")
+    if let name {
+        text.append(" name=")
+        text.append(name.pointee.bytes, name.count)
+        name.release()
+    }
+    describe(context, context.info, &text)
+}
+
+private func describe(_ request: RequestPointer, _ text: inout TextBuffer) {
+    begin(.messagePortRequest, request, &text)
+    text.append(" message=")
+    text.append(decimal: Int(request.pointee.message))
+    text.append(" length=")
+    text.append(decimal: request.pointee.data.pointee.count)
     text.append(">")
 }

@@ -23,9 +23,7 @@ public func RLRelease(_ object: UnsafeRawPointer?) {
     case .date: (Handle.storage(object) as DatePointer).release()
     case .boolean, .notificationCenter: break
     case .runLoop:
-        if !(Handle.storage(object) as RunLoopPointer).release() {
-            Misuse.report("RLRelease", "object", "released more often than retained")
-        }
+        if !(Handle.storage(object) as RunLoopPointer).release() { reportOverRelease() }
     case .timer:
         let timer: TimerPointer = Handle.storage(object)
         if wasLast(timer.item) { timer.destroy() }
@@ -37,6 +35,10 @@ public func RLRelease(_ object: UnsafeRawPointer?) {
         if wasLast(observer.item) { observer.destroy() }
     case .fileDescriptor: (Handle.storage(object) as FileDescriptorPointer).release()
     case .socket: (Handle.storage(object) as SocketPointer).release()
+    case .port: if !(Handle.storage(object) as PortPointer).release() { reportOverRelease() }
+    case .portMessage: if !(Handle.storage(object) as PortMessagePointer).release() { reportOverRelease() }
+    case .messagePort: if !(Handle.storage(object) as MessagePortPointer).release() { reportOverRelease() }
+    case .messagePortRequest: if !(Handle.storage(object) as RequestPointer).release() { reportOverRelease() }
     }
 }
 
@@ -46,10 +48,12 @@ private func wasLast(_ item: ItemPointer) -> Bool {
     case .alive: return false
     case .dead: return true
     case .overReleased:
-        Misuse.report("RLRelease", "object", "released more often than retained")
+        reportOverRelease()
         return false
     }
 }
+
+private func reportOverRelease() { Misuse.report("RLRelease", "object", "released more often than retained") }
 
 /// The kind of any object; nil and a diagnostic for what is none.
 @inline(__always)
@@ -93,7 +97,9 @@ public func RLEqual(_ object1: UnsafeRawPointer?, _ object2: UnsafeRawPointer?) 
     case .number: return (Handle.storage(object1) as NumberPointer).compare(Handle.storage(object2)) == 0 ? 1 : 0
     case .date: return (Handle.storage(object1) as DatePointer).equals(Handle.storage(object2)) ? 1 : 0
     case .source: return (Handle.storage(object1) as SourcePointer).equals(Handle.storage(object2)) ? 1 : 0
-    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter: return 0
+    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter, .port, .portMessage, .messagePort,
+        .messagePortRequest:
+        return 0
     }
 }
 
@@ -110,7 +116,9 @@ public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
     case .number: return (Handle.storage(object) as NumberPointer).hash
     case .date: return (Handle.storage(object) as DatePointer).hash
     case .source: return (Handle.storage(object) as SourcePointer).hash
-    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter: return Bytes.mix(UInt(bitPattern: object))
+    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter, .port, .portMessage, .messagePort,
+        .messagePortRequest:
+        return Bytes.mix(UInt(bitPattern: object))
     }
 }
 

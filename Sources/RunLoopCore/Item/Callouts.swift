@@ -51,6 +51,43 @@ func RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
 }
 
 @inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(
+    _ callout: @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
+    _ message: OpaquePointer, _ info: UnsafeMutableRawPointer?
+) {
+    callout(port, message, info)
+    linux_callout_barrier(11)
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(
+    _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
+    _ info: UnsafeMutableRawPointer?
+) {
+    callout(port, info)
+    linux_callout_barrier(12)
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
+    _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?,
+    _ port: OpaquePointer, _ message: Int32, _ data: OpaquePointer, _ info: UnsafeMutableRawPointer?
+) -> OpaquePointer? {
+    let reply = callout(port, message, data, info)
+    linux_callout_barrier(13)
+    return reply
+}
+
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
+    _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
+    _ result: Int32, _ data: OpaquePointer?, _ info: UnsafeMutableRawPointer?
+) {
+    callout(port, result, data, info)
+    linux_callout_barrier(14)
+}
+
+@inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(
     _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ info: UnsafeMutableRawPointer?
 ) {

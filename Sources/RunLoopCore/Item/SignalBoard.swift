@@ -85,6 +85,12 @@ struct SignalBoard: ~Copyable {
     @inline(__always)
     var isMarked: Bool { near.load(ordering: .relaxed) != 0 }
 
+    /// Whether anything but this near place is marked; true for a far one. One load.
+    @inline(__always)
+    func isMarked(besides place: UInt32) -> Bool {
+        place >= UInt32(Self.nearPlaces) || near.load(ordering: .relaxed) & ~(1 << UInt64(place)) != 0
+    }
+
     /// Takes all marks and gives `body` their places. The loop's thread. O(1) + O(marks) (+ 64 if there are far ones).
     @inline(__always)
     func take(_ body: (Int) -> Void) {

@@ -197,6 +197,19 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
             (events.contains(.readable) ? ItemHeader.waitsToRead : 0) | (events.contains(.writable) ? ItemHeader.waitsToWrite : 0))
     }
 
+    /// The source's seat if it is in exactly one loop. Stable under that loop's lock.
+    var soleSeat: SeatPointer? { SeatPointer(bitPattern: pointee.soleSeat.load(ordering: .sequentiallyConsistent)) }
+
+    /// One more reference, unless nobody has the source any more and it is about to be destroyed. Any thread that knows that
+    /// the memory is still this source's.
+    func retainIfAlive() -> Bool {
+        let home = item.lock()
+        defer { home.unlock() }
+        if pointee.item.holds == 0 && pointee.item.object.references.load(ordering: .acquiring) == 0 { return false }
+        pointee.item.object.retain()
+        return true
+    }
+
     /// The source's seat in a loop. O(number of loops it is in). Under its lock.
     @inline(__always)
     func seat(in loop: HomePointer) -> SeatPointer? {

@@ -145,6 +145,7 @@ enum Registry {
         SourceStorage.slab.resetAfterFork()
         Seat.slab.resetAfterFork()
         ObserverStorage.slab.resetAfterFork()
+        Home.messageSlab.resetAfterFork()
         afterFork()
     }
 }

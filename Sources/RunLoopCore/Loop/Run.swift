@@ -21,6 +21,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let deadline = Instant.now(after: seconds)
 
         let outer = enter(mode)
+        pointee.deadline = deadline
+        pointee.returnsAfterSource = returnAfterSourceHandled
         notify(mode, .entry)
         let result = iterate(mode, until: deadline, onlyOne: returnAfterSourceHandled)
         notify(mode, .exit)
@@ -71,12 +73,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var mode: ModePointer?
         var stop: UInt32
         var tookWake: Bool
+        var deadline: Instant
+        var returnsAfterSource: Bool
     }
 
     /// A new activation becomes the innermost. A stop that came before belongs to the outer one, or to nobody.
     private func enter(_ mode: ModePointer) -> OuterActivation {
         let outer = OuterActivation(
-            mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake)
+            mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake,
+            deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource)
         pointee.tookWake = false
         pointee.depth += 1
         pointee.reports.drop()
@@ -102,6 +107,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             restoreTimerSlack()
         }
         pointee.tookWake = outer.tookWake
+        pointee.deadline = outer.deadline
+        pointee.returnsAfterSource = outer.returnsAfterSource
         setCurrentMode(outer.mode)
     }
 

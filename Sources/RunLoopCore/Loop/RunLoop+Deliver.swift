@@ -119,10 +119,29 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Performs a source that has a turn, if it is still signalled and valid. Under the lock, which it gives back meanwhile.
     @inline(__always)
     private func perform(_ turn: Turn) -> Bool {
-        let isDue = turn.source.takeSignal() && turn.source.pointee.item.has(ItemHeader.valid)
-        if isDue { callPerform(turn.source) }
+        var isDue = turn.source.takeSignal() && turn.source.pointee.item.has(ItemHeader.valid)
+        if isDue {
+            callPerform(turn.source)
+            if pointee.performedNothing { isDue = takePerformedNothing() }
+        }
         letGo(turn)
         return isDue
+    }
+
+    /// Whether a signalled source that performs and has more to tell may tell it at once, because nobody could say whether it
+    /// came back in the next pass: nothing else is waiting in this mode, nobody watches passes begin, and the run goes on.
+    /// One clock read if the run or a timer has a deadline. The loop's thread.
+    func mayGoOn(_ source: SourcePointer) -> Bool {
+        lock()
+        defer { unlock() }
+        guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
+            pointee.turns.count > 0, pointee.turns[pointee.turns.count - 1].source == source,
+            let seat = source.soleSeat, seat.pointee.loop == home, !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
+            inbox.isEmpty, pointee.held.count == 0, pointee.stop.load(ordering: .relaxed) == 0,
+            SharedSignals.seen == pointee.sharedSignalsSeen, portCount(mode) == 0
+        else { return false }
+        let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.deadline ?? .max)
+        return limit == .max || Clock.now.nanoseconds < limit
     }
 
     /// Under the lock, which it gives back meanwhile.
@@ -133,6 +152,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(perform, source.pointee.info)
         }
         lock()
+    }
+
+    /// Whether the source that has just performed counts as handled after all: it does not.
+    @inline(never)
+    private func takePerformedNothing() -> Bool {
+        pointee.performedNothing = false
+        return false
     }
 
     /// Under the lock.

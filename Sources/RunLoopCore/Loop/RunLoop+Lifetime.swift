@@ -167,5 +167,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         SourceStorage.slab.trim(&pointee.home.sources)
         Seat.slab.trim(&pointee.home.seats)
         ObserverStorage.slab.trim(&pointee.home.observers)
+        Home.messageSlab.trim(&pointee.home.messages)
+        pointee.home.freeScratch()
     }
 }

@@ -69,8 +69,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func count(_ seat: SeatPointer, in set: ModeSetPointer, _ change: Int) {
-        set.pointee.sourceCount += change
+        if !seat.pointee.source.pointee.item.has(ItemHeader.background) { set.pointee.sourceCount += change }
         if seat.pointee.watch >= 0 { set.pointee.portCount += change }
+    }
+
+    /// Whether one of our own sources keeps its modes in this loop, the only one it may be in, from being empty. Any thread.
+    func setBackground(_ source: SourcePointer, _ isBackground: Bool) {
+        let itemHome = source.item.lock(and: home)
+        if source.pointee.item.has(ItemHeader.background) != isBackground {
+            if let seat = source.seat(in: home), let set = seat.pointee.set { set.pointee.sourceCount += isBackground ? -1 : 1 }
+            if isBackground { source.pointee.item.set(ItemHeader.background) } else { source.pointee.item.clear(ItemHeader.background) }
+        }
+        ItemPointer.unlockBoth(itemHome, home)
     }
 
     private func move(_ seat: SeatPointer, from old: ModeSetPointer, to new: ModeSetPointer) {

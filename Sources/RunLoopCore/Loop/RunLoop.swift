@@ -58,6 +58,11 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var reports = Reports()
     var currentMode: ModePointer?
     var depth = 0
+    /// How the innermost activation ends: for sources that would like to go on at once (`mayGoOn`).
+    var deadline = Instant.distantPast
+    var returnsAfterSource = false
+    /// Set by the perform function of a source of our own that found nothing to do: it does not count as handled.
+    var performedNothing = false
     /// A wake-up was taken by the innermost activation.
     var tookWake = false
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was

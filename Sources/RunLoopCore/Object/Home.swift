@@ -1,3 +1,4 @@
+import CLinux
 import Synchronization
 
 /// What a thread that uses the library owns: the lock biased to it, and its caches of memory.
@@ -17,10 +18,37 @@ struct Home: ~Copyable {
     var sources = Slab.Cache()
     var seats = Slab.Cache()
     var observers = Slab.Cache()
+    var messages = Slab.Cache()
+    /// Memory for what is looked at for a moment.
+    private var scratch: UnsafeMutableRawPointer?
+    private var scratchSize = 0
+
+    /// What `messages` is a cache of. Here, because the room of ports lies above that of loops, which trim caches.
+    static let messageSlab = Slab(size: 64)
 
     init() {
         header = ObjectHeader(.runLoop)
         lock = OwnerLock()
+    }
+}
+
+extension Home {
+    /// At least `size` bytes that are good until the next call; nil if out of memory. The owner's thread. O(1), one malloc now
+    /// and then.
+    mutating func scratch(_ size: Int) -> UnsafeMutableRawPointer? {
+        if size > scratchSize {
+            free(scratch)
+            scratch = malloc(size)
+            scratchSize = scratch == nil ? 0 : size
+        }
+        return scratch
+    }
+
+    /// The owner's thread ends.
+    mutating func freeScratch() {
+        free(scratch)
+        scratch = nil
+        scratchSize = 0
     }
 }
 

@@ -32,6 +32,8 @@ struct ItemHeader: ~Copyable {
     static var waitsToWrite: UInt16 { 32 }
     /// Sources: its function is one of ours, which wants to know what has happened.
     static var isOurs: UInt16 { 64 }
+    /// For sources of our own: it does not keep a mode from being empty.
+    static var background: UInt16 { 128 }
 
     init(_ kind: Kind, home: HomePointer, flags: UInt16) {
         object = ObjectHeader(kind)

@@ -57,6 +57,23 @@ enum Misuse {
         }
     }
 
+    /// `runloop: SUBJECT: process 123 PROBLEM` for what another process does wrong: nothing that this one could help, so it is
+    /// told to the handler and aborts nothing.
+    @inline(never)
+    static func warn(_ subject: Name, _ parameter: Name, _ number: Int, _ problem: Name) {
+        TextBuffer.build { text in
+            text.append("runloop: ")
+            text.append(subject)
+            text.append(": ")
+            text.append(parameter)
+            text.append(" ")
+            text.append(decimal: number)
+            text.append(" ")
+            text.append(problem)
+            preservingSystemError { tell(&text) }
+        }
+    }
+
     private static func begin(_ text: inout TextBuffer, _ function: Name, _ parameter: Name) {
         text.append("runloop: ")
         text.append(function)
@@ -67,6 +84,12 @@ enum Misuse {
 
     /// errno is EINVAL afterwards: for callers that have no other failure value.
     private static func deliver(_ text: inout TextBuffer) {
+        tell(&text)
+        if let wish = getenv("RUNLOOP_MISUSE"), strcmp(wish, "abort") == 0 { abort() }
+        systemError = EINVAL
+    }
+
+    private static func tell(_ text: inout TextBuffer) {
         handlerMutex.lock()
         let current = handler
         let info = handlerInfo
@@ -77,7 +100,5 @@ enum Misuse {
             text.append("\n")
             text.withBytes { StandardError.write($0, $1) }
         }
-        if let wish = getenv("RUNLOOP_MISUSE"), strcmp(wish, "abort") == 0 { abort() }
-        systemError = EINVAL
     }
 }

@@ -18,6 +18,10 @@ enum Kind: UInt32, CaseIterable {
     case boolean = 0x524C_000D
     case date = 0x524C_000E
     case notificationCenter = 0x524C_000F
+    case port = 0x524C_0010
+    case portMessage = 0x524C_0011
+    case messagePort = 0x524C_0012
+    case messagePortRequest = 0x524C_0013
 
     /// What RLGetTypeID answers.
     var typeID: UInt { UInt(rawValue & 0xFF) }
@@ -40,6 +44,10 @@ enum Kind: UInt32, CaseIterable {
         case .boolean: "RLBoolean"
         case .date: "RLDate"
         case .notificationCenter: "RLNotificationCenter"
+        case .port: "RLPort"
+        case .portMessage: "RLPortMessage"
+        case .messagePort: "RLMessagePort"
+        case .messagePortRequest: "RLMessagePortRequest"
         }
     }
 }

@@ -1,0 +1,177 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLMessagePort.h
+
+@inline(__always)
+private func borrow(_ port: OpaquePointer?, _ function: Name, _ parameter: Name = "port") -> MessagePortPointer? {
+    Handle.borrow(port, function, parameter)
+}
+
+/// A name that can be one: nil with errno and a diagnostic if not.
+private func borrowName(_ name: OpaquePointer?, _ function: Name) -> StringPointer? {
+    guard let name: StringPointer = Handle.borrow(name, function, "name") else { return nil }
+    if name.count == 0 {
+        Misuse.report(function, "name", "empty")
+        return nil
+    }
+    if strlen(UnsafeRawPointer(name.pointee.bytes).assumingMemoryBound(to: CChar.self)) != name.count {
+        Misuse.report(function, "name", "has a 0 byte in it")
+        return nil
+    }
+    if name.count > Frame.nameLimit {
+        systemError = ENAMETOOLONG
+        return nil
+    }
+    return name
+}
+
+@implementation @_cdecl("RLMessagePortGetTypeID")
+public func RLMessagePortGetTypeID() -> UInt { Kind.messagePort.typeID }
+
+@implementation @_cdecl("RLMessagePortCreateLocal")
+public func RLMessagePortCreateLocal(
+    _ allocator: OpaquePointer?, _ name: OpaquePointer?, _ callout: RLMessagePortCallBack?,
+    _ context: UnsafeMutablePointer<RLMessagePortContext>?, _ shouldFreeInfo: UnsafeMutablePointer<UInt8>?
+) -> OpaquePointer? {
+    // Whatever is not a new port does not take the info.
+    shouldFreeInfo?.pointee = 1
+    guard let callout else {
+        Misuse.report("RLMessagePortCreateLocal", "callout", expected: "a function", got: nil)
+        return nil
+    }
+    if let context, context.pointee.version != 0 {
+        Misuse.report("RLMessagePortCreateLocal", "context", "version must be 0")
+        return nil
+    }
+    var wanted: StringPointer?
+    if name != nil {
+        wanted = borrowName(name, "RLMessagePortCreateLocal")
+        if wanted == nil { return nil }
+    }
+    guard Registry.current != nil else { return nil }
+    if let wanted, let known = MessagePortRegistry.withNames({ MessagePortRegistry.find(wanted, isRemote: false) }) {
+        return known.handle
+    }
+    var client = ClientContext.empty
+    if let own = context?.pointee {
+        client = ClientContext(info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+    }
+    // Retained before the lock of the names is taken; given back if there is no new port.
+    client.info = client.retained()
+    var isNew = false
+    let port = MessagePortRegistry.withNames { () -> MessagePortPointer? in
+        if let wanted, let known = MessagePortRegistry.find(wanted, isRemote: false) { return known }
+        let new = MessagePortPointer.createLocal(wanted, callout, client)
+        isNew = new != nil
+        return new
+    }
+    if isNew { shouldFreeInfo?.pointee = 0 } else { preservingSystemError { client.released(client.info) } }
+    return port?.handle
+}
+
+@implementation @_cdecl("RLMessagePortCreateRemote")
+public func RLMessagePortCreateRemote(_ allocator: OpaquePointer?, _ name: OpaquePointer?) -> OpaquePointer? {
+    guard let name = borrowName(name, "RLMessagePortCreateRemote"), Registry.current != nil else { return nil }
+    var local: MessagePortPointer?
+    let port = MessagePortRegistry.withNames {
+        MessagePortRegistry.find(name, isRemote: true) ?? MessagePortPointer.createRemote(name, &local)
+    }
+    if let local { preservingSystemError { _ = local.release() } }
+    return port?.handle
+}
+
+@implementation @_cdecl("RLMessagePortGetNameOwner")
+public func RLMessagePortGetNameOwner(_ name: OpaquePointer?) -> Int32 {
+    guard let name = borrowName(name, "RLMessagePortGetNameOwner") else { return 0 }
+    let fd = NameServer.connect(name)
+    if fd < 0 { return 0 }
+    let owner = PacketSocket.credentials(fd)?.process ?? 0
+    PacketSocket.close(fd)
+    return owner
+}
+
+@implementation @_cdecl("RLMessagePortIsRemote")
+public func RLMessagePortIsRemote(_ port: OpaquePointer?) -> UInt8 {
+    borrow(port, "RLMessagePortIsRemote")?.pointee.isRemote == true ? 1 : 0
+}
+
+@implementation @_cdecl("RLMessagePortGetName")
+public func RLMessagePortGetName(_ port: OpaquePointer?) -> OpaquePointer? {
+    guard let port = borrow(port, "RLMessagePortGetName") else { return nil }
+    return port.locked { port.pointee.name }?.handle
+}
+
+@implementation @_cdecl("RLMessagePortSetName")
+public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?) -> UInt8 {
+    guard let port = borrow(port, "RLMessagePortSetName"), let name = borrowName(name, "RLMessagePortSetName"),
+        Registry.current != nil
+    else { return 0 }
+    if port.pointee.isRemote {
+        systemError = EINVAL
+        return 0
+    }
+    var known: MessagePortPointer?
+    let isDone = MessagePortRegistry.withNames { () -> Bool in
+        if !port.isValid {
+            systemError = EPIPE
+            return false
+        }
+        known = MessagePortRegistry.find(name, isRemote: false)
+        if known == port { return true }
+        if known == nil { return port.claimName(name) }
+        systemError = EADDRINUSE
+        return false
+    }
+    if let known { preservingSystemError { _ = known.release() } }
+    return isDone ? 1 : 0
+}
+
+@implementation @_cdecl("RLMessagePortGetContext")
+public func RLMessagePortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLMessagePortContext>?) {
+    guard let port = borrow(port, "RLMessagePortGetContext") else { return }
+    guard let context else { return Misuse.report("RLMessagePortGetContext", "context", expected: "a context", got: nil) }
+    guard context.pointee.version == 0 else { return Misuse.report("RLMessagePortGetContext", "context", "version must be 0") }
+    let own = port.context
+    context.pointee = RLMessagePortContext(
+        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+}
+
+@implementation @_cdecl("RLMessagePortInvalidate")
+public func RLMessagePortInvalidate(_ port: OpaquePointer?) {
+    guard let port = borrow(port, "RLMessagePortInvalidate"), Registry.current != nil else { return }
+    port.pointee.header.retain()
+    port.invalidate()
+    _ = port.release()
+}
+
+@implementation @_cdecl("RLMessagePortIsValid")
+public func RLMessagePortIsValid(_ port: OpaquePointer?) -> UInt8 { borrow(port, "RLMessagePortIsValid")?.isValid == true ? 1 : 0 }
+
+@implementation @_cdecl("RLMessagePortGetInvalidationCallBack")
+public func RLMessagePortGetInvalidationCallBack(_ port: OpaquePointer?) -> RLMessagePortInvalidationCallBack? {
+    borrow(port, "RLMessagePortGetInvalidationCallBack")?.invalidation
+}
+
+@implementation @_cdecl("RLMessagePortSetInvalidationCallBack")
+public func RLMessagePortSetInvalidationCallBack(_ port: OpaquePointer?, _ callout: RLMessagePortInvalidationCallBack?) {
+    borrow(port, "RLMessagePortSetInvalidationCallBack")?.setInvalidation(callout)
+}
+
+@implementation @_cdecl("RLMessagePortCreateRunLoopSource")
+public func RLMessagePortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: OpaquePointer?, _ order: Int) -> OpaquePointer? {
+    guard let port = borrow(port, "RLMessagePortCreateRunLoopSource"), let loop = Registry.current else { return nil }
+    return port.source(order: order, loop.home)?.handle
+}
+
+@implementation @_cdecl("RLMessagePortGetCapacity")
+public func RLMessagePortGetCapacity(_ port: OpaquePointer?) -> Int {
+    Int(borrow(port, "RLMessagePortGetCapacity")?.queue.capacity ?? 0)
+}
+
+@implementation @_cdecl("RLMessagePortSetCapacity")
+public func RLMessagePortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
+    guard let port = borrow(port, "RLMessagePortSetCapacity") else { return }
+    guard capacity > 0 else { return Misuse.report("RLMessagePortSetCapacity", "capacity", "not positive") }
+    port.queue.setCapacity(UInt32(min(capacity, Int(Int32.max))))
+}

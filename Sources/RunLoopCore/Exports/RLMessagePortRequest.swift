@@ -1,0 +1,144 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLMessagePortRequest.h
+
+/// More than ten days is no limit, less than a millisecond is none at all: as in CF.
+private func sendDeadline(_ seconds: Double) -> Instant {
+    if seconds >= 864_000 { return .never }
+    return seconds < 0.001 ? .distantPast : Instant.now(after: seconds)
+}
+
+/// What the arguments of both functions that send stand for; nil with a diagnostic if one is wrong.
+private struct Call {
+    let port: MessagePortPointer
+    let data: DataPointer?
+    let loop: RunLoopPointer
+
+    init?(
+        _ remote: OpaquePointer?, _ data: OpaquePointer?, _ sendTimeout: Double, _ rcvTimeout: Double, _ function: Name
+    ) {
+        guard let port: MessagePortPointer = Handle.borrow(remote, function, "remote") else { return nil }
+        var content: DataPointer?
+        if data != nil {
+            content = Handle.borrow(data, function, "data")
+            if content == nil { return nil }
+        }
+        if sendTimeout.isNaN || rcvTimeout.isNaN {
+            Misuse.report(function, sendTimeout.isNaN ? "sendTimeout" : "rcvTimeout", "NaN")
+            return nil
+        }
+        if !port.pointee.isRemote {
+            Misuse.report(function, "remote", "is a local port")
+            return nil
+        }
+        guard let loop = Registry.current else { return nil }
+        self.port = port
+        self.data = content
+        self.loop = loop
+    }
+}
+
+/// A mode in which replies can come; nil with a diagnostic.
+private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: Name) -> StringPointer? {
+    guard let mode: StringPointer = Handle.borrow(mode, function, parameter) else { return nil }
+    if !mode.isCommonModes { return mode }
+    Misuse.report(function, parameter, "the common modes are not a mode")
+    return nil
+}
+
+@implementation @_cdecl("RLMessagePortSendRequest")
+public func RLMessagePortSendRequest(
+    _ remote: OpaquePointer?, _ msgid: Int32, _ data: OpaquePointer?, _ sendTimeout: Double, _ rcvTimeout: Double,
+    _ replyMode: OpaquePointer?, _ returnData: UnsafeMutablePointer<OpaquePointer?>?
+) -> Int32 {
+    guard let call = Call(remote, data, sendTimeout, rcvTimeout, "RLMessagePortSendRequest") else {
+        return RequestResult.transportError.rawValue
+    }
+    let limit = sendDeadline(sendTimeout)
+    if replyMode == nil { return call.port.send(msgid, call.data, until: limit).rawValue }
+    guard let mode = borrowMode(replyMode, "RLMessagePortSendRequest", "replyMode") else {
+        return RequestResult.transportError.rawValue
+    }
+    var reply: DataPointer?
+    let result = call.port.ask(msgid, call.data, until: limit, within: rcvTimeout, in: mode, call.loop, &reply)
+    if result == .success, let returnData { returnData.pointee = reply?.handle } else { reply?.release() }
+    return result.rawValue
+}
+
+@implementation @_cdecl("RLMessagePortSendRequestAsync")
+public func RLMessagePortSendRequestAsync(
+    _ remote: OpaquePointer?, _ msgid: Int32, _ data: OpaquePointer?, _ sendTimeout: Double, _ rcvTimeout: Double,
+    _ replyMode: OpaquePointer?, _ callout: RLMessagePortReplyCallBack?, _ info: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let call = Call(remote, data, sendTimeout, rcvTimeout, "RLMessagePortSendRequestAsync"),
+        let mode = borrowMode(replyMode, "RLMessagePortSendRequestAsync", "replyMode")
+    else { return RequestResult.transportError.rawValue }
+    guard let callout else {
+        Misuse.report("RLMessagePortSendRequestAsync", "callout", expected: "a function", got: nil)
+        return RequestResult.transportError.rawValue
+    }
+    let limit = sendDeadline(sendTimeout)
+    return call.port.askLater(msgid, call.data, until: limit, within: rcvTimeout, in: mode, call.loop, callout, info).rawValue
+}
+
+@inline(__always)
+private func borrow(_ request: OpaquePointer?, _ function: Name) -> RequestPointer? {
+    Handle.borrow(request, function, "request")
+}
+
+/// The request that the calling thread's callback of a local port is about; nil with a diagnostic outside.
+private func current(_ local: OpaquePointer?, _ function: Name) -> RequestPointer? {
+    guard let port: MessagePortPointer = Handle.borrow(local, function, "local") else { return nil }
+    if let request = port.currentRequest { return request }
+    Misuse.report(function, "local", "not in its callback")
+    return nil
+}
+
+@implementation @_cdecl("RLMessagePortRequestGetTypeID")
+public func RLMessagePortRequestGetTypeID() -> UInt { Kind.messagePortRequest.typeID }
+
+@implementation @_cdecl("RLMessagePortCopyRequest")
+public func RLMessagePortCopyRequest(_ local: OpaquePointer?) -> OpaquePointer? {
+    guard let request = current(local, "RLMessagePortCopyRequest") else { return nil }
+    request.pointee.isTaken = true
+    request.retain()
+    return request.handle
+}
+
+@implementation @_cdecl("RLMessagePortReply")
+public func RLMessagePortReply(_ request: OpaquePointer?, _ data: OpaquePointer?) -> UInt8 {
+    guard let request = borrow(request, "RLMessagePortReply") else { return 0 }
+    var reply: DataPointer?
+    if data != nil {
+        reply = Handle.borrow(data, "RLMessagePortReply", "data")
+        if reply == nil { return 0 }
+    }
+    guard Registry.current != nil else { return 0 }
+    if request.answer(reply) { return 1 }
+    Misuse.report("RLMessagePortReply", "request", "has been answered")
+    return 0
+}
+
+@implementation @_cdecl("RLMessagePortRequestGetRemainingTime")
+public func RLMessagePortRequestGetRemainingTime(_ request: OpaquePointer?) -> Double {
+    borrow(request, "RLMessagePortRequestGetRemainingTime")?.remainingSeconds ?? 0
+}
+
+@implementation @_cdecl("RLMessagePortGetRemainingTime")
+public func RLMessagePortGetRemainingTime(_ local: OpaquePointer?) -> Double {
+    current(local, "RLMessagePortGetRemainingTime")?.remainingSeconds ?? 0
+}
+
+@implementation @_cdecl("RLMessagePortGetPeerCredentials")
+public func RLMessagePortGetPeerCredentials(
+    _ local: OpaquePointer?, _ pid: UnsafeMutablePointer<Int32>?, _ uid: UnsafeMutablePointer<UInt32>?,
+    _ gid: UnsafeMutablePointer<UInt32>?
+) -> UInt8 {
+    guard let request = current(local, "RLMessagePortGetPeerCredentials") else { return 0 }
+    let peer = request.credentials
+    pid?.pointee = peer.process
+    uid?.pointee = peer.user
+    gid?.pointee = peer.group
+    return 1
+}

@@ -1,0 +1,83 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLPort.h
+
+@inline(__always)
+private func borrow(_ port: OpaquePointer?, _ function: Name) -> PortPointer? { Handle.borrow(port, function, "port") }
+
+@implementation @_cdecl("RLPortGetTypeID")
+public func RLPortGetTypeID() -> UInt { Kind.port.typeID }
+
+@implementation @_cdecl("RLPortCreate")
+public func RLPortCreate(
+    _ allocator: OpaquePointer?, _ callout: RLPortCallBack?, _ context: UnsafeMutablePointer<RLPortContext>?,
+    _ shouldFreeInfo: UnsafeMutablePointer<UInt8>?
+) -> OpaquePointer? {
+    shouldFreeInfo?.pointee = 0
+    guard let callout else {
+        Misuse.report("RLPortCreate", "callout", expected: "a function", got: nil)
+        return nil
+    }
+    if let context, context.pointee.version != 0 {
+        Misuse.report("RLPortCreate", "context", "version must be 0")
+        return nil
+    }
+    var client = ClientContext.empty
+    if let own = context?.pointee {
+        client = ClientContext(info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+    }
+    client.info = client.retained()
+    guard let port = PortPointer.create(callout, client) else {
+        preservingSystemError { client.released(client.info) }
+        return nil
+    }
+    return port.handle
+}
+
+@implementation @_cdecl("RLPortCreateRunLoopSource")
+public func RLPortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: OpaquePointer?, _ order: Int) -> OpaquePointer? {
+    guard let port = borrow(port, "RLPortCreateRunLoopSource"), let loop = Registry.current else { return nil }
+    return port.source(order: order, loop.home)?.handle
+}
+
+@implementation @_cdecl("RLPortGetContext")
+public func RLPortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLPortContext>?) {
+    guard let port = borrow(port, "RLPortGetContext") else { return }
+    guard let context else { return Misuse.report("RLPortGetContext", "context", expected: "a context", got: nil) }
+    guard context.pointee.version == 0 else { return Misuse.report("RLPortGetContext", "context", "version must be 0") }
+    let own = port.context
+    context.pointee = RLPortContext(
+        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+}
+
+@implementation @_cdecl("RLPortInvalidate")
+public func RLPortInvalidate(_ port: OpaquePointer?) {
+    guard let port = borrow(port, "RLPortInvalidate"), Registry.current != nil else { return }
+    port.retain()
+    port.invalidate()
+    _ = port.release()
+}
+
+@implementation @_cdecl("RLPortIsValid")
+public func RLPortIsValid(_ port: OpaquePointer?) -> UInt8 { borrow(port, "RLPortIsValid")?.isValid == true ? 1 : 0 }
+
+@implementation @_cdecl("RLPortGetInvalidationCallBack")
+public func RLPortGetInvalidationCallBack(_ port: OpaquePointer?) -> RLPortInvalidationCallBack? {
+    borrow(port, "RLPortGetInvalidationCallBack")?.invalidation
+}
+
+@implementation @_cdecl("RLPortSetInvalidationCallBack")
+public func RLPortSetInvalidationCallBack(_ port: OpaquePointer?, _ callout: RLPortInvalidationCallBack?) {
+    borrow(port, "RLPortSetInvalidationCallBack")?.setInvalidation(callout)
+}
+
+@implementation @_cdecl("RLPortGetCapacity")
+public func RLPortGetCapacity(_ port: OpaquePointer?) -> Int { Int(borrow(port, "RLPortGetCapacity")?.queue.capacity ?? 0) }
+
+@implementation @_cdecl("RLPortSetCapacity")
+public func RLPortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
+    guard let port = borrow(port, "RLPortSetCapacity") else { return }
+    guard capacity > 0 else { return Misuse.report("RLPortSetCapacity", "capacity", "not positive") }
+    port.queue.setCapacity(UInt32(min(capacity, Int(Int32.max))))
+}

@@ -1,0 +1,89 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLPortMessage.h
+
+@inline(__always)
+private func borrow(_ message: OpaquePointer?, _ function: Name) -> PortMessagePointer? {
+    Handle.borrow(message, function, "message")
+}
+
+@implementation @_cdecl("RLPortMessageGetTypeID")
+public func RLPortMessageGetTypeID() -> UInt { Kind.portMessage.typeID }
+
+@implementation @_cdecl("RLPortMessageCreate")
+public func RLPortMessageCreate(
+    _ allocator: OpaquePointer?, _ sendPort: OpaquePointer?, _ receivePort: OpaquePointer?, _ components: OpaquePointer?
+) -> OpaquePointer? {
+    guard let sendPort: PortPointer = Handle.borrow(sendPort, "RLPortMessageCreate", "sendPort") else { return nil }
+    var replyPort: PortPointer?
+    if receivePort != nil {
+        replyPort = Handle.borrow(receivePort, "RLPortMessageCreate", "receivePort")
+        if replyPort == nil { return nil }
+    }
+    var parts: ArrayPointer?
+    if components != nil {
+        parts = Handle.borrow(components, "RLPortMessageCreate", "components")
+        guard let parts, areComponents(parts) else { return nil }
+    }
+    guard let loop = Registry.current else { return nil }
+    return PortMessagePointer.create(
+        loop.home, id: 0, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
+}
+
+/// Whether an array has nothing in it but data and ports; a diagnostic if not.
+private func areComponents(_ components: ArrayPointer) -> Bool {
+    for index in 0..<components.pointee.count {
+        let kind = Handle.kind(of: components[value: index])
+        if kind == .data || kind == .port { continue }
+        Misuse.report("RLPortMessageCreate", "components", expected: "RLData or RLPort", got: components[value: index])
+        return false
+    }
+    return true
+}
+
+@implementation @_cdecl("RLPortMessageGetMessageID")
+public func RLPortMessageGetMessageID(_ message: OpaquePointer?) -> UInt32 {
+    borrow(message, "RLPortMessageGetMessageID")?.pointee.id ?? 0
+}
+
+@implementation @_cdecl("RLPortMessageSetMessageID")
+public func RLPortMessageSetMessageID(_ message: OpaquePointer?, _ messageID: UInt32) {
+    borrow(message, "RLPortMessageSetMessageID")?.pointee.id = messageID
+}
+
+@implementation @_cdecl("RLPortMessageGetSendPort")
+public func RLPortMessageGetSendPort(_ message: OpaquePointer?) -> OpaquePointer? {
+    borrow(message, "RLPortMessageGetSendPort")?.pointee.sendPort?.handle
+}
+
+@implementation @_cdecl("RLPortMessageGetReceivePort")
+public func RLPortMessageGetReceivePort(_ message: OpaquePointer?) -> OpaquePointer? {
+    borrow(message, "RLPortMessageGetReceivePort")?.pointee.receivePort?.handle
+}
+
+@implementation @_cdecl("RLPortMessageGetComponents")
+public func RLPortMessageGetComponents(_ message: OpaquePointer?) -> OpaquePointer? {
+    borrow(message, "RLPortMessageGetComponents")?.pointee.components?.handle
+}
+
+@implementation @_cdecl("RLPortMessageSendBeforeDate")
+public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Double) -> UInt8 {
+    guard let message = borrow(message, "RLPortMessageSendBeforeDate") else { return 0 }
+    guard let port = message.pointee.sendPort else {
+        Misuse.report("RLPortMessageSendBeforeDate", "message", "has no port to be sent to")
+        return 0
+    }
+    if limit.isNaN {
+        Misuse.report("RLPortMessageSendBeforeDate", "limit", "NaN")
+        return 0
+    }
+    guard let loop = Registry.current,
+        let arriving = PortMessagePointer.create(
+            loop.home, id: message.pointee.id, sendPort: message.pointee.receivePort, receivePort: nil, ownsReceivePort: false,
+            message.pointee.components)
+    else { return 0 }
+    if port.send(arriving, until: limit) { return 1 }
+    preservingSystemError { _ = arriving.release() }
+    return 0
+}

@@ -1,0 +1,157 @@
+import CLinux
+
+/// AF_UNIX sockets that keep packets apart (SOCK_SEQPACKET). All are close-on-exec and never wait.
+enum PacketSocket {
+    /// Who is at the other end, as the kernel knows it.
+    struct Credentials: BitwiseCopyable {
+        var process: Int32
+        var user: UInt32
+        var group: UInt32
+    }
+
+    /// What became of a packet.
+    enum Sent { case done, full, gone, failed }
+
+    /// A socket that listens at `path`; -1 with errno. Three system calls.
+    static func listen(_ path: UnsafePointer<CChar>) -> Int32 {
+        let fd = linux_socket_of_packets()
+        if fd < 0 || linux_unix_listen(fd, path, 128) == 0 { return fd }
+        preservingSystemError { _ = linux_close(fd) }
+        return -1
+    }
+
+    /// A socket that is connected to who listens at `path`; -1 with errno, EAGAIN if too many wait there.
+    static func connect(_ path: UnsafePointer<CChar>) -> Int32 {
+        let fd = linux_socket_of_packets()
+        if fd < 0 || linux_unix_connect(fd, path) == 0 { return fd }
+        preservingSystemError { _ = linux_close(fd) }
+        return -1
+    }
+
+    /// The next who wants to talk; -1 with errno. One system call.
+    static func accept(_ fd: Int32) -> Int32 { linux_accept_packets(fd) }
+
+    /// Whether the last failure on this thread was for want of descriptors or memory.
+    static var isOutOfResources: Bool {
+        let error = systemError
+        return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM
+    }
+
+    /// nil with errno. One system call.
+    static func credentials(_ fd: Int32) -> Credentials? {
+        var peer = Credentials(process: 0, user: 0, group: 0)
+        return linux_peer_credentials(fd, &peer.process, &peer.user, &peer.group) == 0 ? peer : nil
+    }
+
+    /// This process, as others see it.
+    static var own: Credentials { Credentials(process: getpid(), user: geteuid(), group: getegid()) }
+
+    /// Sends one packet of two parts, with a descriptor unless that is -1. One system call; leaves errno as it was but for `failed`.
+    static func send(
+        _ fd: Int32, _ head: UnsafeRawPointer, _ headSize: Int, _ body: UnsafeRawPointer?, _ bodySize: Int, passing: Int32
+    ) -> Sent {
+        let saved = systemError
+        while linux_send_packet(fd, head, headSize, body, bodySize, passing) < 0 {
+            let error = systemError
+            if error == EINTR { continue }
+            // Too many descriptors on their way count as a full queue, too.
+            if error == EAGAIN || error == ENOBUFS || error == ETOOMANYREFS {
+                systemError = saved
+                return .full
+            }
+            if error == EPIPE || error == ECONNRESET || error == ENOTCONN || error == ECONNREFUSED {
+                systemError = saved
+                return .gone
+            }
+            return .failed
+        }
+        systemError = saved
+        return .done
+    }
+
+    /// A packet as it came.
+    struct Received: BitwiseCopyable {
+        /// Its true size; 0 at the end, -1 if there is none now, -2 for an error.
+        var size: Int
+        /// -1 for none, -2 for more than one.
+        var passed: Int32
+    }
+
+    /// Takes the next packet. What does not fit into the two parts is lost. One system call; leaves errno as it was.
+    static func receive(
+        _ fd: Int32, _ head: UnsafeMutableRawPointer, _ headSize: Int, _ body: UnsafeMutableRawPointer, _ bodySize: Int
+    ) -> Received {
+        let saved = systemError
+        defer { systemError = saved }
+        var passed: Int32 = -1
+        while true {
+            let size = linux_receive_packet(fd, head, headSize, body, bodySize, &passed)
+            if size >= 0 { return Received(size: size, passed: passed) }
+            if systemError != EINTR { return Received(size: systemError == EAGAIN ? -1 : -2, passed: -1) }
+        }
+    }
+
+    /// Waits until a packet can be sent, or the other end is gone. False once `deadline` has passed. Leaves errno as it was.
+    static func awaitRoom(_ fd: Int32, until deadline: Instant) -> Bool {
+        let saved = systemError
+        defer { systemError = saved }
+        while true {
+            let now = Clock.now
+            var time = Instant.timespec(now < deadline ? deadline.nanoseconds - now.nanoseconds : 0)
+            var look = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
+            let count = deadline == .never ? linux_ppoll(&look, nil) : linux_ppoll(&look, &time)
+            if count > 0 { return true }
+            if count == 0 || systemError != EINTR { return false }
+        }
+    }
+
+    /// The other end hears that this one is gone; the number stays taken. Leaves errno as it was.
+    static func end(_ fd: Int32) { preservingSystemError { _ = linux_shutdown(fd) } }
+
+    /// Leaves errno as it was.
+    static func close(_ fd: Int32) { preservingSystemError { _ = linux_close(fd) } }
+}
+
+/// A file in memory that can be passed to another process: what is too large for a packet.
+enum MemoryFile {
+    /// A file with these bytes that cannot be made smaller; -1 with errno. Some system calls; copies.
+    static func make(_ bytes: UnsafeRawPointer, _ count: Int) -> Int32 {
+        let fd = linux_memory_file()
+        if fd < 0 { return -1 }
+        var done = 0
+        while done < count {
+            let some = linux_write(fd, bytes + done, count - done)
+            if some < 0 && systemError == EINTR { continue }
+            if some <= 0 {
+                PacketSocket.close(fd)
+                return -1
+            }
+            done += some
+        }
+        if linux_seal_size(fd) == 0 { return fd }
+        PacketSocket.close(fd)
+        return -1
+    }
+
+    /// Whether a descriptor that a stranger passed is such a file with at least so many bytes, which are really there: nothing
+    /// else is ever read from, because reading might wait.
+    static func isSane(_ fd: Int32, _ count: Int) -> Bool {
+        let saved = systemError
+        defer { systemError = saved }
+        return linux_is_sealed(fd) != 0 && linux_file_bytes(fd) >= count
+    }
+
+    /// Copies the first bytes of a file out. False if they are not there.
+    static func read(_ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Bool {
+        let saved = systemError
+        defer { systemError = saved }
+        var done = 0
+        while done < count {
+            let some = linux_pread(fd, buffer + done, count - done, done)
+            if some < 0 && systemError == EINTR { continue }
+            if some <= 0 { return false }
+            done += some
+        }
+        return true
+    }
+}

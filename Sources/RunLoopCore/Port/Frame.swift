@@ -1,0 +1,84 @@
+/// What is said on a connection: a packet that begins with 32 bytes, followed by the data unless that is in a file.
+///
+/// Both ends are on one machine and of one user, but nothing that comes is believed: `parse` is the only way in, and what it
+/// lets through is safe to use. Numbers are in the machine's own order. Pure; any thread.
+struct Frame: BitwiseCopyable {
+    /// What it is for.
+    enum Kind: UInt8 {
+        /// The first of a client; the data is the name it wants.
+        case hello = 1
+        case request = 2
+        case reply = 3
+        /// The server will not answer a request.
+        case dropped = 4
+    }
+
+    /// Where the data of a frame is.
+    enum Place: UInt8 {
+        /// There is none (a NULL reply).
+        case nowhere = 0
+        /// Behind the head.
+        case inside = 1
+        /// In a memory file that was passed with the packet.
+        case file = 2
+    }
+
+    var kind: Kind
+    var place: Place
+    /// Of the request, chosen by the client; 0 if it wants no reply.
+    var id: UInt32
+    /// The client's message id.
+    var message: Int32
+    /// Of the data.
+    var length: Int
+    /// Until when the client waits for the reply.
+    var deadline: Instant
+
+    static var magic: UInt32 { 0x314D_4C52 }
+    static var headSize: Int { 32 }
+    /// CF's own limit.
+    static var lengthLimit: Int { 0x6000_0000 }
+    /// What goes into a packet; the rest goes into files.
+    static var insideLimit: Int { 32 * 1024 }
+    static var nameLimit: Int { 255 }
+
+    /// The 32 bytes.
+    typealias Head = (UInt32, UInt8, UInt8, UInt16, UInt32, Int32, UInt64, UInt64)
+
+    /// O(1).
+    var head: Head { (Self.magic, kind.rawValue, place.rawValue, 0, id, message, UInt64(length), deadline.nanoseconds) }
+
+    /// What may follow what.
+    enum Side {
+        /// A server that has not been told a name yet, one that has, a client.
+        case newServer, server, client
+    }
+
+    /// The frame of a packet of `size` bytes, with or without a passed file; nil if it is not what `side` may be told. O(1).
+    static func parse(_ head: Head, size: Int, hasFile: Bool, side: Side) -> Frame? {
+        guard size >= headSize, head.0 == magic, head.3 == 0, let kind = Kind(rawValue: head.1),
+            let place = Place(rawValue: head.2), head.6 <= UInt64(lengthLimit)
+        else { return nil }
+        let frame = Frame(
+            kind: kind, place: place, id: head.4, message: head.5, length: Int(head.6), deadline: Instant(nanoseconds: head.7))
+        return frame.isSane(size, hasFile) && frame.isFor(side) ? frame : nil
+    }
+
+    private func isSane(_ size: Int, _ hasFile: Bool) -> Bool {
+        switch place {
+        case .nowhere: length == 0 && size == Self.headSize && !hasFile
+        case .inside: length <= Self.insideLimit && size == Self.headSize + length && !hasFile
+        case .file: length > Self.insideLimit && size == Self.headSize && hasFile
+        }
+    }
+
+    private func isFor(_ side: Side) -> Bool {
+        switch (side, kind) {
+        case (.newServer, .hello): place == .inside && length > 0 && length <= Self.nameLimit && id == 0
+        case (.server, .request): place != .nowhere
+        case (.client, .reply): id != 0
+        case (.client, .dropped): id != 0 && place == .nowhere
+        default: false
+        }
+    }
+}

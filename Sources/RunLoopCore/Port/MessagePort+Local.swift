@@ -1,0 +1,277 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+/// What a local port and its run loop source know of each other: the info of the source. Freed with the source.
+struct MessagePortLink: ~Copyable {
+    /// A loop and a mode in which the source is.
+    struct Place: BitwiseCopyable {
+        var loop: RunLoopPointer
+        /// Retained.
+        var mode: StringPointer
+    }
+
+    /// Retained, as by a client.
+    let port: MessagePortPointer
+    // Under the senders' lock of the port's queue.
+    var source: SourcePointer?
+    var places = PlainList<Place>()
+}
+
+typealias MessagePortLinkPointer = UnsafeMutablePointer<MessagePortLink>
+
+// A local port: requests come in, from this process through the queue, from others on wires.
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// RLMessagePortCreateLocal with a name that no other port of this process has. `context.info` is retained already.
+    /// nil with errno. Under the registry's names.
+    static func createLocal(_ name: StringPointer?, _ callout: @escaping MessagePortStorage.Callout, _ context: ClientContext)
+        -> MessagePortPointer?
+    {
+        guard let port = make(isRemote: false, nil, callout, context) else { return nil }
+        if let name, !port.claimName(name) {
+            port.pointee.context = .empty
+            port.pointee.isValid = false
+            port.unhold()
+            return nil
+        }
+        MessagePortRegistry.insert(port)
+        return port
+    }
+
+    /// Gives the port a name, instead of the one it may have. False with errno. Under the registry's names.
+    func claimName(_ name: StringPointer) -> Bool {
+        guard let claim = NameServer.claim(name) else { return false }
+        guard let wire = WirePointer.make(.listener, claim.listener, self) else {
+            NameServer.giveUp(name, NameServer.Claim(listener: -1, lock: claim.lock))
+            systemError = ENOMEM
+            return false
+        }
+        let old = pointee.claim
+        let oldName = pointee.name
+        oldName?.retain()
+        MessagePortRegistry.setName(self, name, claim)
+        if let oldName {
+            NameServer.giveUp(oldName, old)
+            locked { pointee.listener(of: old) }?.close()
+            oldName.release()
+        }
+        serve(wire)
+        return true
+    }
+
+    /// Whether data is the port's name.
+    func isNamed(_ data: DataPointer?) -> Bool {
+        guard let data else { return false }
+        return locked {
+            guard let name = pointee.name else { return false }
+            return name.count == data.pointee.count && memcmp(name.pointee.bytes, data.bytes, name.count) == 0
+        }
+    }
+
+    // MARK: wires
+
+    /// Under the mutex.
+    func insert(_ wire: WirePointer) {
+        wire.pointee.following = pointee.wires
+        pointee.wires?.pointee.previous = wire
+        pointee.wires = wire
+    }
+
+    /// False if it was not in the list. Under the mutex.
+    func remove(_ wire: WirePointer) -> Bool {
+        if pointee.wires != wire && wire.pointee.previous == nil { return false }
+        if let previous = wire.pointee.previous {
+            previous.pointee.following = wire.pointee.following
+        } else {
+            pointee.wires = wire.pointee.following
+        }
+        wire.pointee.following?.pointee.previous = wire.pointee.previous
+        wire.pointee.previous = nil
+        wire.pointee.following = nil
+        return true
+    }
+
+    /// Watches a new wire wherever the port is served.
+    func serve(_ wire: WirePointer) {
+        guard let source = wire.sharedSource else { return }
+        defer { source.giveBack() }
+        // From the end: what leaves the list meanwhile makes this one look twice at a place, not past it; what joins it looks
+        // for wires itself.
+        var index = placeCount
+        while index > 0 {
+            index -= 1
+            guard let place = place(index) else { continue }
+            _ = place.loop.add(source, in: place.mode)
+            // The place may have gone meanwhile, without this source being there to be taken away.
+            if !isServed(place) { place.loop.remove(source, from: place.mode) }
+            place.mode.release()
+        }
+    }
+
+    private var placeCount: Int {
+        queue.lockSenders()
+        defer { queue.unlockSenders() }
+        return pointee.link?.pointee.places.count ?? 0
+    }
+
+    /// The mode is retained for the caller.
+    private func place(_ index: Int) -> MessagePortLink.Place? {
+        queue.lockSenders()
+        defer { queue.unlockSenders() }
+        guard let link = pointee.link, index < link.pointee.places.count else { return nil }
+        link.pointee.places[index].mode.retain()
+        return link.pointee.places[index]
+    }
+
+    private func isServed(_ place: MessagePortLink.Place) -> Bool {
+        queue.lockSenders()
+        defer { queue.unlockSenders() }
+        guard let link = pointee.link else { return false }
+        return link.pointee.index(of: place) != nil
+    }
+
+    /// The port's source came to a place, or left it: so do the wires'.
+    func eachWireSource(_ body: (SourcePointer) -> Void) {
+        var sources = PlainList<SourcePointer>()
+        locked {
+            var next = pointee.wires
+            while let wire = next {
+                if let source = wire.sharedSource, !sources.append(source) { source.giveBack() }
+                next = wire.pointee.following
+            }
+        }
+        for index in 0..<sources.count {
+            body(sources[index])
+            sources[index].giveBack()
+        }
+    }
+
+    // MARK: requests
+
+    /// Puts a request of this process into the queue. The outcome is as for a port.
+    func put(_ request: RequestPointer) -> PortQueue.Outcome {
+        queue.lockSenders()
+        let outcome = queue.putLocked(UnsafeMutableRawPointer(request))
+        if outcome == .queuedUnannounced, let link = pointee.link, let source = link.pointee.source {
+            source.signal()
+            for index in 0..<link.pointee.places.count { link.pointee.places[index].loop.wakeUp() }
+        }
+        queue.unlockSenders()
+        return outcome
+    }
+
+    /// The perform function of the port's source: handles what is in the queue, as `PortPointer.deliver`.
+    func deliver(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
+        var count = 0
+        while let request = take(link, after: count) {
+            count += 1
+            handle(request)
+            guard let source = link.pointee.source, loop.mayGoOn(source) else { break }
+        }
+        if count == 0 { loop.pointee.performedNothing = true }
+    }
+
+    private func take(_ link: MessagePortLinkPointer, after count: Int) -> RequestPointer? {
+        queue.lockReceivers()
+        let request = queue.takeLocked(inStream: count > 1) { _ = pointee.link?.pointee.source?.takeSignal() }
+        if request != nil, let source = link.pointee.source, !source.isSignalled { source.signal() }
+        queue.unlockReceivers()
+        queue.wakeSenders()
+        return request.map { RequestPointer(queued: $0) }
+    }
+
+    /// Calls the port's function with a request, answers it with what that returns, and gives the request back.
+    func handle(_ request: RequestPointer) {
+        guard let context = begin(), let callout = pointee.callout else {
+            _ = request.release()
+            return
+        }
+        locked {
+            request.pointee.home = HomePointer.current
+            request.pointee.outer = pointee.current
+            pointee.current = request
+        }
+        let info = context.retain == nil ? context.info : context.retained()
+        let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
+            callout, handle, request.pointee.message, request.pointee.data.handle, info)
+        if context.retain != nil { context.released(info) }
+        locked { forget(request) }
+        var reply: DataPointer?
+        if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }
+        if !request.pointee.isTaken { _ = request.answer(reply) }
+        reply?.release()
+        _ = request.release()
+        finish()
+    }
+
+    /// The request that the calling thread's function is about; nil outside. Any thread.
+    var currentRequest: RequestPointer? {
+        locked {
+            var next = pointee.current
+            while let request = next, request.pointee.home != HomePointer.current { next = request.pointee.outer }
+            return next
+        }
+    }
+
+    /// Under the mutex.
+    private func forget(_ request: RequestPointer) {
+        if pointee.current == request {
+            pointee.current = request.pointee.outer
+            return
+        }
+        var next = pointee.current
+        while let other = next {
+            if other.pointee.outer == request { other.pointee.outer = request.pointee.outer }
+            next = other.pointee.outer
+        }
+    }
+
+    // MARK: the end
+
+    /// Requests that were not handled are dropped, remote ports that are joined to this one end.
+    func endLocal() {
+        var rest = PlainList<UnsafeMutableRawPointer>()
+        var further = PlainList<UnsafeMutableRawPointer>()
+        queue.lockForFork()
+        queue.closeLocked(&rest, &further)
+        var source = pointee.link?.pointee.source
+        if let some = source, !some.retainIfAlive() { source = nil }
+        queue.unlockAfterFork()
+        // First they hear that the port has ended, then that nobody answers.
+        while let remote = locked({ takeJoined() }) {
+            remote.invalidate()
+            remote.unhold()
+        }
+        for index in 0..<rest.count { _ = RequestPointer(queued: rest[index]).release() }
+        for index in 0..<further.count { _ = RequestPointer(queued: further[index]).release() }
+        if let source {
+            RunLoopPointer.invalidate(source)
+            source.giveBack()
+        }
+    }
+
+    private func takeJoined() -> MessagePortPointer? {
+        guard let remote = pointee.joined else { return nil }
+        pointee.joined = remote.pointee.nextJoined
+        remote.pointee.nextJoined = nil
+        return remote
+    }
+}
+
+extension MessagePortStorage {
+    /// The wire that listens on a claim's socket. Under the mutex.
+    fileprivate func listener(of claim: NameServer.Claim) -> WirePointer? {
+        var next = wires
+        while let wire = next, wire.pointee.fd != claim.listener { next = wire.pointee.following }
+        return next
+    }
+}
+
+extension MessagePortLink {
+    /// Under the senders' lock.
+    func index(of place: Place) -> Int? {
+        for index in 0..<places.count where places[index].loop == place.loop && places[index].mode.equals(place.mode) { return index }
+        return nil
+    }
+}

@@ -1,0 +1,236 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// A remote port: requests go out, replies come in, and somebody waits for them.
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// RLMessagePortCreateRemote for a name to which this process has no remote port yet. nil with errno: ECONNREFUSED if
+    /// nobody serves it. `local`: the port of this process that has the name, with a reference that the caller gives back
+    /// later. Under the registry's names.
+    static func createRemote(_ name: StringPointer, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
+        local = MessagePortRegistry.find(name, isRemote: false)
+        let fd = local == nil ? NameServer.connect(name) : -1
+        if local == nil && fd < 0 { return nil }
+        guard let port = make(isRemote: true, name, nil, .empty) else {
+            if fd >= 0 { PacketSocket.close(fd) }
+            return nil
+        }
+        if local.map({ port.join($0) }) ?? port.connect(fd, name) {
+            MessagePortRegistry.insert(port)
+            return port
+        }
+        port.locked { port.pointee.isValid = false }
+        port.unhold()
+        systemError = ECONNREFUSED
+        return nil
+    }
+
+    /// Joins a local port of this process. False if it has ended.
+    private func join(_ local: MessagePortPointer) -> Bool {
+        local.locked {
+            if !local.pointee.isValid { return false }
+            local.hold()
+            pointee.local = local
+            hold()
+            pointee.nextJoined = local.pointee.joined
+            local.pointee.joined = self
+            return true
+        }
+    }
+
+    /// Says whom it wants, on a new wire.
+    private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
+        guard let wire = WirePointer.make(.client, fd, self) else { return false }
+        wire.retain()
+        pointee.wire = wire
+        var head = Frame(kind: .hello, place: .inside, id: 0, message: 0, length: name.count, deadline: .never).head
+        let sent = PacketSocket.send(fd, &head, Frame.headSize, name.pointee.bytes, name.count, passing: -1)
+        if sent == .done { return true }
+        dropWire()
+        return false
+    }
+
+    /// The wire is cut, if there is one. Any thread.
+    @inline(never)
+    func dropWire() {
+        let wire = locked { () -> WirePointer? in
+            defer { pointee.wire = nil }
+            return pointee.wire
+        }
+        wire?.close()
+        wire?.release()
+    }
+
+    // MARK: requests
+
+    /// RLMessagePortSendRequest without a reply. Any thread.
+    func send(_ message: Int32, _ data: DataPointer?, until sendDeadline: Instant) -> RequestResult {
+        if !isValid { return .isInvalid }
+        let frame = Frame(kind: .request, place: .inside, id: 0, message: message, length: 0, deadline: .never)
+        return transmit(frame, data, until: sendDeadline)
+    }
+
+    /// RLMessagePortSendRequest with a reply: runs this thread's loop in a mode until it has come. The reply's reference is
+    /// the caller's. Calls user code.
+    func ask(
+        _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, within seconds: Double, in mode: StringPointer,
+        _ loop: RunLoopPointer, _ reply: inout DataPointer?
+    ) -> RequestResult {
+        if !isValid { return .isInvalid }
+        guard let outlet = beginWait(loop, mode) else { return .transportError }
+        hold()
+        defer { unhold() }
+        return withUnsafeTemporaryAllocation(of: Pending.self, capacity: 1) { memory in
+            let pending = memory.baseAddress.unsafelyUnwrapped
+            pending.initialize(to: Pending(id: newID(), outlet: outlet, nil, nil))
+            guard enqueue(pending) else {
+                outlet.endWait()
+                return .isInvalid
+            }
+            let wasEnded = wait(pending, message, data, sendDeadline, seconds, loop)
+            let isOver = locked { () -> Bool in
+                if !pending.pointee.isOver { unlink(pending) }
+                return pending.pointee.isOver
+            }
+            outlet.endWait(satisfied: isOver)
+            let result = pending.pointee.result
+            reply = pending.pointee.reply
+            if wasEnded && loop.pointee.depth > 0 { loop.requestStop() }
+            return result
+        }
+    }
+
+    /// Sends and runs the loop. True if somebody stopped it meanwhile: that was meant for the run outside.
+    @inline(never)
+    private func wait(
+        _ pending: PendingPointer, _ message: Int32, _ data: DataPointer?, _ sendDeadline: Instant, _ seconds: Double,
+        _ loop: RunLoopPointer
+    ) -> Bool {
+        let deadline = Instant.now(after: Swift.max(seconds, 0))
+        let frame = Frame(
+            kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
+        let sent = transmit(frame, data, until: sendDeadline)
+        if sent != .success {
+            locked { if !pending.pointee.isOver { pending.pointee.result = sent } }
+            return false
+        }
+        var wasStopped = false
+        while !locked({ pending.pointee.isOver }) {
+            let now = Clock.now
+            let isLast = now >= deadline
+            let remaining = deadline == .never ? 1e10 : isLast ? 0 : Double(deadline.nanoseconds - now.nanoseconds) * 1e-9
+            let result = loop.run(in: pending.pointee.outlet.pointee.mode, seconds: remaining, returnAfterSourceHandled: true)
+            if result == .stopped { wasStopped = true }
+            if isLast { break }
+            // The mode cannot be run: the system is out of descriptors.
+            if result == .finished && !locked({ pending.pointee.isOver }) {
+                locked { pending.pointee.result = .transportError }
+                break
+            }
+        }
+        return wasStopped
+    }
+
+    /// RLMessagePortSendRequestAsync: the function will be called by this thread's loop in a mode. Any thread.
+    func askLater(
+        _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, within seconds: Double, in mode: StringPointer,
+        _ loop: RunLoopPointer, _ callout: @escaping Pending.Callout, _ info: UnsafeMutableRawPointer?
+    ) -> RequestResult {
+        if !isValid { return .isInvalid }
+        guard let outlet = beginWait(loop, mode) else { return .transportError }
+        guard let memory = malloc(MemoryLayout<Pending>.size) else {
+            outlet.endWait()
+            return .transportError
+        }
+        let pending = memory.bindMemory(to: Pending.self, capacity: 1)
+        pending.initialize(to: Pending(id: newID(), outlet: outlet, callout, info))
+        let deadline = Instant.now(after: Swift.max(seconds, 0))
+        let context = ClientContext(info: memory, retain: nil, release: nil, copyDescription: nil)
+        if deadline != .never {
+            pending.pointee.timer = TimerPointer.create(
+                loop.home, date: Clock.currentDate + Swift.max(seconds, 0), interval: 0, order: 0,
+                { _, info in pendingOf(info).timeOut() }, context)
+        }
+        hold()
+        let isReady = deadline == .never || pending.pointee.timer != nil
+        guard isReady, enqueue(pending) else {
+            hold()
+            discard(pending)
+            outlet.endWait()
+            unhold()
+            return isReady ? .isInvalid : .transportError
+        }
+        if let timer = pending.pointee.timer { loop.add(timer, in: mode) }
+        let frame = Frame(kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
+        let sent = transmit(frame, data, until: sendDeadline)
+        if sent == .success { return .success }
+        // Whoever takes it out of the list disposes of it: the loop, if the port has ended meanwhile.
+        let isMine = locked { () -> Bool in
+            if pending.pointee.isOver { return false }
+            unlink(pending)
+            return true
+        }
+        if !isMine { return .success }
+        hold()
+        discard(pending)
+        outlet.endWait()
+        unhold()
+        return sent
+    }
+
+    @inline(never)
+    private func newID() -> UInt32 {
+        locked {
+            pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
+            return pointee.lastID
+        }
+    }
+
+    /// Hands a request to whom this port stands for.
+    @inline(never)
+    private func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
+        if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
+        // NULL arrives as data without bytes.
+        data?.pointee.header.retain()
+        guard let data = data ?? DataPointer.create(nil, count: 0) else { return .transportError }
+        defer { data.release() }
+        if let local = pointee.local { return put(frame, data, to: local, until: deadline) }
+        guard let wire = pointee.wire, let parcel = wire.pack(frame, data) else { return .transportError }
+        defer { parcel.discard() }
+        while true {
+            let sent = wire.locked { wire.pointee.isOpen ? wire.sendLocked(parcel) : .gone }
+            switch sent {
+            case .done: return .success
+            case .failed: return .transportError
+            case .gone:
+                invalidate()
+                return .isInvalid
+            case .full: if !PacketSocket.awaitRoom(wire.pointee.fd, until: deadline) { return .sendTimeout }
+            }
+        }
+    }
+
+    /// Within the process: the data itself goes, not a copy.
+    private func put(_ frame: Frame, _ data: DataPointer, to local: MessagePortPointer, until deadline: Instant) -> RequestResult {
+        data.pointee.header.retain()
+        guard let request = RequestPointer.make(frame, data, wire: nil, remote: self) else {
+            data.release()
+            return .transportError
+        }
+        while true {
+            let outcome = local.put(request)
+            switch outcome {
+            case .queued, .queuedUnannounced: return .success
+            case .full: if local.queue.waitForRoom(until: deadline) { continue }
+            case .closed, .outOfMemory: break
+            }
+            request.withdraw()
+            return outcome == .full ? .sendTimeout : outcome == .closed ? .isInvalid : .transportError
+        }
+    }
+}
+
+private func pendingOf(_ info: UnsafeMutableRawPointer?) -> PendingPointer {
+    info.unsafelyUnwrapped.assumingMemoryBound(to: Pending.self)
+}

@@ -1,0 +1,163 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// What becomes of a request of a remote port: a reply, no reply in time, or the end of the port.
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// A request is over. Retains the reply. True if the calling thread waits for it. Any thread.
+    @discardableResult
+    func complete(_ id: UInt32, _ result: RequestResult, _ reply: DataPointer?) -> Bool {
+        locked {
+            var next = pointee.firstPending
+            while let pending = next, pending.pointee.id != id { next = pending.pointee.following }
+            // A reply that comes too late.
+            guard let pending = next else { return false }
+            reply?.pointee.header.retain()
+            pending.pointee.reply = reply
+            return end(pending, result)
+        }
+    }
+
+    /// Under the mutex.
+    @inline(never)
+    private func end(_ pending: PendingPointer, _ result: RequestResult) -> Bool {
+        unlink(pending)
+        pending.pointee.isOver = true
+        pending.pointee.result = result
+        let outlet = pending.pointee.outlet
+        if pending.pointee.callout == nil {
+            outlet.pointee.satisfied += 1
+        } else {
+            outlet.pointee.lastOver?.pointee.following = pending
+            if outlet.pointee.over == nil { outlet.pointee.over = pending }
+            outlet.pointee.lastOver = pending
+        }
+        outlet.signalLocked()
+        return pending.pointee.callout == nil && outlet.pointee.loop.isCurrent
+    }
+
+    /// False if the port has ended.
+    @inline(never)
+    func enqueue(_ pending: PendingPointer) -> Bool {
+        locked {
+            if !pointee.isValid { return false }
+            pending.pointee.previous = pointee.lastPending
+            pointee.lastPending?.pointee.following = pending
+            pointee.lastPending = pending
+            if pointee.firstPending == nil { pointee.firstPending = pending }
+            return true
+        }
+    }
+
+    /// Under the mutex.
+    @inline(never)
+    func unlink(_ pending: PendingPointer) {
+        if let previous = pending.pointee.previous {
+            previous.pointee.following = pending.pointee.following
+        } else {
+            pointee.firstPending = pending.pointee.following
+        }
+        if let following = pending.pointee.following {
+            following.pointee.previous = pending.pointee.previous
+        } else {
+            pointee.lastPending = pending.pointee.previous
+        }
+        pending.pointee.previous = nil
+        pending.pointee.following = nil
+    }
+
+    /// Calls the function of a request that nobody waited for, and disposes of it. The loop's thread.
+    func tell(_ pending: PendingPointer) {
+        let outlet = pending.pointee.outlet
+        endTimer(pending)
+        if let callout = pending.pointee.callout {
+            RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
+                callout, handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info)
+        }
+        hold()
+        discard(pending)
+        outlet.endWait()
+        unhold()
+    }
+
+    /// Nobody waits for it to fire any more. The loop's thread.
+    func endTimer(_ pending: PendingPointer) {
+        guard let timer = pending.pointee.timer else { return }
+        pending.pointee.timer = nil
+        timer.invalidate()
+        timer.giveBack()
+    }
+
+    /// Frees a request that nobody waited for. Its hold of the port goes with it.
+    @inline(never)
+    func discard(_ pending: PendingPointer) {
+        endTimer(pending)
+        pending.pointee.reply?.release()
+        pending.deinitialize(count: 1)
+        free(pending)
+        unhold()
+    }
+
+    /// An outlet goes: what waits there is taken out; that which nobody waits for goes into `dropped`. Under the mutex.
+    func abandon(_ outlet: OutletPointer, _ dropped: inout PlainList<PendingPointer>) {
+        var next = pointee.firstPending
+        while let pending = next {
+            next = pending.pointee.following
+            if pending.pointee.outlet != outlet { continue }
+            unlink(pending)
+            pending.pointee.isOver = true
+            if pending.pointee.callout != nil { _ = dropped.append(pending) }
+        }
+        while let pending = outlet.pointee.over {
+            outlet.pointee.over = pending.pointee.following
+            _ = dropped.append(pending)
+        }
+        outlet.pointee.lastOver = nil
+    }
+
+    /// The port ends: everybody who waits hears of it at once.
+    func endRemote() {
+        locked { while let pending = pointee.firstPending { _ = end(pending, .becameInvalid) } }
+        let local = locked { () -> MessagePortPointer? in
+            defer { pointee.local = nil }
+            return pointee.local
+        }
+        if let local {
+            leave(local)
+            local.unhold()
+        }
+        dropWire()
+        tidyOutlets()
+    }
+
+    private func leave(_ local: MessagePortPointer) {
+        let wasThere = local.locked { () -> Bool in
+            if local.pointee.joined == self {
+                local.pointee.joined = pointee.nextJoined
+                return true
+            }
+            var next = local.pointee.joined
+            while let other = next, other.pointee.nextJoined != self { next = other.pointee.nextJoined }
+            guard let before = next else { return false }
+            before.pointee.nextJoined = pointee.nextJoined
+            return true
+        }
+        if wasThere { unhold() }
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == Pending {
+    /// The timer of a request that nobody waits for. The loop's thread.
+    func timeOut() {
+        let port = pointee.outlet.pointee.port
+        let isMine = port.locked { () -> Bool in
+            if pointee.isOver { return false }
+            port.unlink(self)
+            pointee.isOver = true
+            pointee.result = .receiveTimeout
+            return true
+        }
+        if isMine { port.tell(self) }
+    }
+}

@@ -1,0 +1,264 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+/// RLMessagePort, of either kind: a local one has a name and answers requests, a remote one stands for somebody's name and
+/// sends them. A remote port whose name is served in this process is joined to the local one directly; otherwise
+/// there is a wire between them.
+///
+/// Two counts. Clients' references are in the header: when the last goes, the port is invalidated. What the library itself
+/// has of a port (its wires, requests, outlets) are holds; all references together are one of them. Sources in loops are
+/// among the clients for the source that the client asked for, and among the library for the rest.
+///
+/// Guarded by `mutex` unless it says otherwise. No user code is called, and no lock of a loop taken, under it.
+struct MessagePortStorage: ObjectStorage, ~Copyable {
+    static var kind: Kind { .messagePort }
+    typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
+
+    var header: ObjectHeader
+    let holds = Atomic<UInt32>(1)
+    let isRemote: Bool
+    let callout: Callout?
+    let mutex = Mutex()
+    /// Retained. Changed by one thread at a time; nil for a local port without a name.
+    var name: StringPointer?
+    var isValid = true
+    /// Empty once the port is invalid and its last function is over.
+    var context: ClientContext
+    var invalidation: PortStorage.InvalidationCallout?
+    /// How many of the client's functions are running.
+    var running: UInt32 = 0
+    /// All wires, retained: those of a local port to its clients, and the one on which it listens; that of a remote port.
+    var wires: WirePointer?
+
+    // Local ports.
+    /// Requests from this process.
+    var queue = PortQueue(capacity: PortStorage.defaultCapacity)
+    var claim = NameServer.Claim.none
+    /// The source that the client asked for, and where it is. Under the senders' lock of the queue.
+    var link: MessagePortLinkPointer?
+    /// Remote ports of this process that are joined to this one, held.
+    var joined: MessagePortPointer?
+    /// Requests that are being handled, the latest first.
+    var current: RequestPointer?
+
+    // Remote ports.
+    /// The local port of this process that this one is joined to, held.
+    var local: MessagePortPointer?
+    /// In the list of that one, under its mutex.
+    var nextJoined: MessagePortPointer?
+    /// The wire, as long as there is one.
+    var wire: WirePointer?
+    /// Where replies are delivered.
+    var outlets: OutletPointer?
+    /// Requests that wait for their replies, oldest first.
+    var firstPending: PendingPointer?
+    var lastPending: PendingPointer?
+    var lastID: UInt32 = 0
+
+    /// In the list of all ports. Under the registry's mutex.
+    var previous: MessagePortPointer?
+    var following: MessagePortPointer?
+
+    init(isRemote: Bool, name: StringPointer?, _ callout: Callout?, _ context: ClientContext) {
+        header = ObjectHeader(.messagePort)
+        self.isRemote = isRemote
+        self.name = name
+        self.callout = callout
+        self.context = context
+    }
+}
+
+typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// See `PortPointer.queue`.
+    @inline(__always)
+    var queue: UnsafeMutablePointer<PortQueue> {
+        let place: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
+        return UnsafeMutablePointer<PortQueue>(mutating: place)
+    }
+
+    // Not inlined, as several small things below: a system call is never far, and code has its price, too.
+
+    /// Any thread.
+    @inline(never)
+    func lock() { pointee.mutex.lock() }
+    /// The thread that called `lock`.
+    @inline(never)
+    func unlock() { pointee.mutex.unlock() }
+
+    /// Runs `body` under the mutex.
+    @inline(__always)
+    func locked<Result>(_ body: () -> Result) -> Result {
+        lock()
+        let result = body()
+        unlock()
+        return result
+    }
+
+    /// A port in no list with one reference, which is the one hold; nil with ENOMEM. Retains the name.
+    static func make(isRemote: Bool, _ name: StringPointer?, _ callout: MessagePortStorage.Callout?, _ context: ClientContext)
+        -> MessagePortPointer?
+    {
+        guard MessagePortRegistry.isPrepared,
+            let memory = aligned_alloc(64, (MemoryLayout<MessagePortStorage>.size + 63) & ~63)
+        else {
+            systemError = ENOMEM
+            return nil
+        }
+        name?.retain()
+        let port = memory.bindMemory(to: MessagePortStorage.self, capacity: 1)
+        port.initialize(to: MessagePortStorage(isRemote: isRemote, name: name, callout, context))
+        return port
+    }
+
+    // MARK: references
+
+    /// One more reference for somebody who has found the port in a list; false if the last one is gone.
+    @inline(never)
+    func retainIfAlive() -> Bool {
+        var seen = pointee.header.references.load(ordering: .acquiring)
+        while seen > 0 {
+            let (done, now) = pointee.header.references.weakCompareExchange(
+                expected: seen, desired: seen + 1, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
+            if done { return true }
+            seen = now
+        }
+        return false
+    }
+
+    /// One reference less; the last invalidates the port. Any thread; may call the client's functions. False if there was none.
+    @inline(never)
+    func release() -> Bool {
+        if pointee.header.releaseUnlessLast() { return true }
+        if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
+        invalidate()
+        if pointee.header.release() { unhold() }
+        return true
+    }
+
+    /// One more reason of the library to keep the port. Whoever has one already may take another.
+    @inline(never)
+    func hold() { _ = pointee.holds.wrappingAdd(1, ordering: .relaxed) }
+
+    /// One reason less. Any thread.
+    @inline(never)
+    func unhold() {
+        if pointee.holds.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { destroy() }
+    }
+
+    private func destroy() {
+        MessagePortRegistry.remove(self)
+        pointee.header.tag = 0
+        pointee.name?.release()
+        deinitialize(count: 1)
+        free(self)
+    }
+
+    // MARK: the end
+
+    /// RLMessagePortInvalidate: the name is free, wires are cut, who waits hears of it. Any thread; calls the client's functions.
+    @inline(never)
+    func invalidate() {
+        lock()
+        let wasValid = pointee.isValid
+        pointee.isValid = false
+        if wasValid { pointee.running += 1 }
+        let invalidation = pointee.invalidation
+        unlock()
+        if !wasValid { return }
+        hold()
+        MessagePortRegistry.forget(self)
+        if pointee.isRemote { endRemote() } else { endLocal() }
+        while let wire = anyWire { wire.close() }
+        if let invalidation {
+            RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, locked { pointee.context.info })
+        }
+        finish()
+        unhold()
+    }
+
+    /// Some wire, without a reference: only who closes them takes them out.
+    private var anyWire: WirePointer? { locked { pointee.wires } }
+
+    /// A client's function is about to be called: what to hand to it. nil if the port has ended. Call `finish` afterwards.
+    @inline(never)
+    func begin() -> ClientContext? {
+        lock()
+        defer { unlock() }
+        if !pointee.isValid { return nil }
+        pointee.running += 1
+        return pointee.context
+    }
+
+    /// A client's function is over. The last one after invalidation releases the info.
+    @inline(never)
+    func finish() {
+        lock()
+        pointee.running -= 1
+        let isOver = pointee.running == 0 && !pointee.isValid
+        let context = pointee.context
+        if isOver { pointee.context = .empty }
+        unlock()
+        if isOver { context.released(context.info) }
+    }
+
+    /// Any thread.
+    var isValid: Bool { locked { pointee.isValid } }
+
+    /// Any thread.
+    var context: ClientContext { locked { pointee.context } }
+
+    /// Any thread.
+    var invalidation: PortStorage.InvalidationCallout? { locked { pointee.invalidation } }
+
+    /// Calls the function at once if the port is invalid already. Any thread.
+    func setInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
+        lock()
+        let isValid = pointee.isValid
+        pointee.invalidation = invalidation
+        let info = pointee.context.info
+        unlock()
+        if let invalidation, !isValid { RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, info) }
+    }
+}
+
+// fork(): see `MessagePortRegistry`.
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// Keeps everybody out of the port's wires. Under the port's mutex.
+    func lockWires() {
+        var next = pointee.wires
+        while let wire = next {
+            wire.pointee.mutex.lock()
+            next = wire.pointee.following
+        }
+    }
+
+    /// After it.
+    func unlockWires() {
+        var next = pointee.wires
+        while let wire = next {
+            wire.pointee.mutex.unlock()
+            next = wire.pointee.following
+        }
+    }
+
+    /// The descriptors are the parent's too: they are closed here without the other ends hearing anything. The client's
+    /// functions are not called.
+    func endInChild() {
+        var next = pointee.wires
+        while let wire = next {
+            wire.pointee.isOpen = false
+            PacketSocket.close(wire.pointee.fd)
+            wire.pointee.fd = -1
+            next = wire.pointee.following
+        }
+        NameServer.forget(pointee.claim)
+        pointee.claim = .none
+        pointee.invalidation = nil
+        pointee.context.release = nil
+        invalidate()
+    }
+}

@@ -1,0 +1,111 @@
+import CLinux
+import Synchronization
+
+/// Frames that wait for room in a socket, of a server whose client does not read: a server never waits for a client. While
+/// there are any, the wire waits to write and reads no further requests of that client, so they are as few as it has asked for.
+struct Outbox: ~Copyable {
+    /// A frame on its way. The data is retained, the file is ours.
+    struct Parcel: BitwiseCopyable {
+        var frame: Frame
+        var data: DataPointer?
+        var file: Int32
+
+        /// It was sent, or never will be.
+        func discard() {
+            data?.release()
+            if file >= 0 { PacketSocket.close(file) }
+        }
+    }
+
+    fileprivate var parcels = PlainList<Parcel>()
+
+    init() {}
+
+    /// Under the wire's mutex.
+    @inline(__always)
+    var isEmpty: Bool { parcels.count == 0 }
+
+    /// Nothing will be sent any more.
+    mutating func discard() {
+        for index in 0..<parcels.count { parcels[index].discard() }
+        parcels.truncate(to: 0)
+    }
+
+    /// The first ones have been sent.
+    fileprivate mutating func removeFirst(_ count: Int) {
+        for index in count..<parcels.count { parcels[index - count] = parcels[index] }
+        parcels.truncate(to: parcels.count - count)
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == Wire {
+    /// Sends a frame, with the data if there is any, now or as soon as there is room. A wire that is cut sends nothing; one
+    /// for which there is no memory is cut. Any thread.
+    func send(_ frame: Frame, _ data: DataPointer?) {
+        guard let parcel = pack(frame, data) else { return close() }
+        let outcome = locked { () -> PacketSocket.Sent in
+            if !pointee.isOpen { return .gone }
+            if pointee.outbox.isEmpty {
+                let outcome = sendLocked(parcel)
+                if outcome != .full { return outcome }
+            }
+            if !pointee.outbox.parcels.append(parcel) { return .failed }
+            pointee.isFull.store(1, ordering: .releasing)
+            return .full
+        }
+        if outcome == .full { return updateInterest() }
+        parcel.discard()
+        // That the other end is gone is what the loop will find out.
+        if outcome == .failed { close() }
+    }
+
+    /// Says where the data is, and puts it there. The parcel retains it. nil with errno.
+    func pack(_ frame: Frame, _ data: DataPointer?) -> Outbox.Parcel? {
+        var parcel = Outbox.Parcel(frame: frame, data: nil, file: -1)
+        guard let data else { return parcel }
+        parcel.frame.length = data.pointee.count
+        if data.pointee.count <= Frame.insideLimit {
+            parcel.frame.place = .inside
+            data.pointee.header.retain()
+            parcel.data = data
+            return parcel
+        }
+        parcel.frame.place = .file
+        parcel.file = MemoryFile.make(data.bytes, data.pointee.count)
+        return parcel.file >= 0 ? parcel : nil
+    }
+
+    /// One system call. Under the mutex.
+    func sendLocked(_ parcel: Outbox.Parcel) -> PacketSocket.Sent {
+        var head = parcel.frame.head
+        return PacketSocket.send(
+            pointee.fd, &head, Frame.headSize, parcel.data?.bytes, parcel.data?.pointee.count ?? 0, passing: parcel.file)
+    }
+
+    /// There is room: sends what waits.
+    func drain() {
+        var outcome = PacketSocket.Sent.done
+        locked {
+            var sent = 0
+            while pointee.isOpen, outcome == .done, sent < pointee.outbox.parcels.count {
+                outcome = sendLocked(pointee.outbox.parcels[sent])
+                if outcome == .done {
+                    pointee.outbox.parcels[sent].discard()
+                    sent += 1
+                }
+            }
+            pointee.outbox.removeFirst(sent)
+            pointee.isFull.store(pointee.outbox.isEmpty ? 0 : 1, ordering: .releasing)
+        }
+        if outcome == .gone || outcome == .failed { return close() }
+        updateInterest()
+    }
+
+    /// The loops watch for room, or for requests.
+    private func updateInterest() {
+        guard let source = sharedSource else { return }
+        // Not under the wire's mutex: that of a loop is held here.
+        RunLoopPointer.setInterest(of: source) { pointee.isFull.load(ordering: .acquiring) == 0 ? .readable : .writable }
+        source.giveBack()
+    }
+}

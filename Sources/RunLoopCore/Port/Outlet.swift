@@ -1,0 +1,223 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+/// How a request ended, with the values of the public header.
+enum RequestResult: Int32 {
+    case success = 0
+    case sendTimeout = -1
+    case receiveTimeout = -2
+    case isInvalid = -3
+    case transportError = -4
+    case becameInvalid = -5
+}
+
+/// A request that waits for its reply: on the stack of a thread that runs its loop meanwhile, or on its own.
+///
+/// Guarded by the remote port's mutex.
+struct Pending: ~Copyable {
+    typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
+
+    let id: UInt32
+    let outlet: OutletPointer
+    var isOver = false
+    var result = RequestResult.receiveTimeout
+    /// Retained.
+    var reply: DataPointer?
+    /// nil for one that a thread waits for.
+    var callout: Callout?
+    var info: UnsafeMutableRawPointer?
+    /// Fires when the reply has not come in time; retained.
+    var timer: TimerPointer?
+    var previous: PendingPointer?
+    var following: PendingPointer?
+
+    init(id: UInt32, outlet: OutletPointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
+        self.id = id
+        self.outlet = outlet
+        self.callout = callout
+        self.info = info
+    }
+}
+
+typealias PendingPointer = UnsafeMutablePointer<Pending>
+
+/// A loop and a mode in which replies of a remote port are delivered: CF's reply source. Made at the first request from there and
+/// kept, so that a request adds and removes nothing; in the background, unless somebody waits for a reply.
+///
+/// Freed with its source. Guarded by the remote port's mutex.
+struct Outlet: ~Copyable {
+    /// Held.
+    let port: MessagePortPointer
+    let loop: RunLoopPointer
+    /// Retained.
+    let mode: StringPointer
+    /// Signalled when a reply has come, or will not. Retained until the outlet is no longer in the port's list.
+    var source: SourcePointer?
+    /// How many requests wait here. Written by the loop's thread.
+    var waiting: UInt32 = 0
+    /// How many threads' requests are over without the thread having seen it, one run in another.
+    var satisfied: UInt32 = 0
+    /// Requests that nobody waits for, over and to be told of.
+    var over: PendingPointer?
+    var lastOver: PendingPointer?
+    var previous: OutletPointer?
+    var following: OutletPointer?
+}
+
+typealias OutletPointer = UnsafeMutablePointer<Outlet>
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// The outlet of this thread's loop in a mode, made if there is none, for a request that begins to wait there: the mode is
+    /// not empty until `endWait`. nil if out of memory or if the loop cannot watch.
+    @inline(never)
+    func beginWait(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
+        var known = locked { knownOutlet(loop, mode) }
+        if known == nil, makeOutlet(loop, mode) { known = locked { knownOutlet(loop, mode) } }
+        if let known, known.pointee.waiting == 1, let source = known.pointee.source { loop.setBackground(source, false) }
+        return known
+    }
+
+    /// Under the mutex.
+    private func knownOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
+        var next = pointee.outlets
+        while let outlet = next {
+            if outlet.pointee.loop == loop && outlet.pointee.mode.equals(mode) {
+                outlet.pointee.waiting += 1
+                return outlet
+            }
+            next = outlet.pointee.following
+        }
+        return nil
+    }
+
+    private func makeOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> Bool {
+        guard let memory = malloc(MemoryLayout<Outlet>.size) else { return false }
+        let outlet = memory.bindMemory(to: Outlet.self, capacity: 1)
+        outlet.initialize(to: Outlet(port: self, loop: loop, mode: mode))
+        let detail = SourceDetail(release: { outletOf($0).free() }, cancel: { info, _, _ in outletOf(info).leave() })
+        hold()
+        mode.retain()
+        guard
+            let source = SourcePointer.create(
+                loop.home, order: -100, info: memory, perform: { outletOf($0).perform() }, getPort: nil, detail)
+        else {
+            outlet.free()
+            return false
+        }
+        source.pointee.item.set(ItemHeader.background)
+        outlet.pointee.source = source
+        locked {
+            outlet.pointee.following = pointee.outlets
+            pointee.outlets?.pointee.previous = outlet
+            pointee.outlets = outlet
+        }
+        let wireSource = locked { pointee.wire?.sharedSource }
+        let isWatched = loop.add(source, in: mode) && (wireSource == nil || loop.add(wireSource.unsafelyUnwrapped, in: mode))
+        wireSource?.giveBack()
+        if !isWatched { dismiss(outlet) }
+        return isWatched
+    }
+
+    /// The outlet is not wanted any more.
+    @inline(never)
+    func dismiss(_ outlet: OutletPointer) {
+        let source = locked { () -> SourcePointer? in
+            outlet.pointee.source?.pointee.item.object.retain()
+            return outlet.pointee.source
+        }
+        guard let source else { return }
+        // Its cancel function takes it out of the list, if a loop has it.
+        RunLoopPointer.invalidate(source)
+        outlet.leave()
+        source.giveBack()
+    }
+
+    /// A port that has ended keeps only the outlets that somebody waits at.
+    @inline(never)
+    func tidyOutlets() {
+        while let outlet = locked({ idleOutlet }) { dismiss(outlet) }
+    }
+
+    /// Under the mutex.
+    private var idleOutlet: OutletPointer? {
+        if pointee.isValid { return nil }
+        var next = pointee.outlets
+        while let outlet = next, outlet.pointee.waiting > 0 || outlet.pointee.over != nil { next = outlet.pointee.following }
+        return next
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == Outlet {
+    /// A request that waited here is over; `satisfied` if a thread waited for it, and it was over before the thread saw it.
+    /// The loop's thread. The outlet may be gone afterwards.
+    @inline(never)
+    func endWait(satisfied: Bool = false) {
+        let port = pointee.port
+        if pointee.waiting == 1, let source = pointee.source { pointee.loop.setBackground(source, true) }
+        let isValid = port.locked { () -> Bool in
+            if pointee.waiting > 0 { pointee.waiting -= 1 }
+            if satisfied && pointee.satisfied > 0 { pointee.satisfied -= 1 }
+            // A run outside this one waits for what came while this one took the signals.
+            if pointee.satisfied > 0 || pointee.over != nil { signalLocked() } else { _ = pointee.source?.takeSignal() }
+            return port.pointee.isValid
+        }
+        if !isValid { port.tidyOutlets() }
+    }
+
+    /// The loop's attention: something is over here. Under the port's mutex, which keeps the source alive.
+    @inline(never)
+    func signalLocked() {
+        pointee.source?.signal()
+        if !pointee.loop.isCurrent { pointee.loop.wakeUp() }
+    }
+
+    /// The loop's thread: tells of what is over. What a thread waits for it sees itself, when this ends its run.
+    fileprivate func perform() {
+        let port = pointee.port
+        while let pending = port.locked({ takeOver() }) { port.tell(pending) }
+    }
+
+    /// Under the mutex.
+    private func takeOver() -> PendingPointer? {
+        guard let pending = pointee.over else { return nil }
+        pointee.over = pending.pointee.following
+        if pointee.over == nil { pointee.lastOver = nil }
+        return pending
+    }
+
+    /// Out of the port's list: the loop has ended, or nobody needs it. What waits here will never be told of. A second call
+    /// has no effect.
+    @inline(never)
+    fileprivate func leave() {
+        let port = pointee.port
+        var dropped = PlainList<PendingPointer>()
+        let source = port.locked { () -> SourcePointer? in
+            guard let source = pointee.source else { return nil }
+            pointee.source = nil
+            if let previous = pointee.previous {
+                previous.pointee.following = pointee.following
+            } else {
+                port.pointee.outlets = pointee.following
+            }
+            pointee.following?.pointee.previous = pointee.previous
+            port.abandon(self, &dropped)
+            return source
+        }
+        for index in 0..<dropped.count { port.discard(dropped[index]) }
+        source?.giveBack()
+    }
+
+    /// The source is gone.
+    fileprivate func free() {
+        let port = pointee.port
+        pointee.mode.release()
+        deinitialize(count: 1)
+        CLinux.free(self)
+        port.unhold()
+    }
+}
+
+private func outletOf(_ info: UnsafeRawPointer?) -> OutletPointer {
+    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Outlet.self)
+}

@@ -1,0 +1,217 @@
+import CLinux
+import Synchronization
+
+/// The messages on their way to a port, whatever they are: any number of senders, any number of receivers, in the order in which they came.
+///
+/// Two lists, each with its lock, so that senders and receivers meet only when the receivers' list is empty and they
+/// take the senders' in exchange: a steady flow allocates nothing. How many were taken is told by an atomic, which senders
+/// look at only when the queue seems full. Who finds it full counts itself, looks again, and sleeps on the doorbell;
+/// who makes room counts the room first and then looks for sleepers: sequentially consistent, so one sees the other.
+/// They are woken when there is room for some hundred messages, since waking costs as much as dozens of them; and, lest a
+/// receiver that stops before that keeps them, they look for themselves now and then.
+///
+/// "Announced" means that somebody will look: the port's source is signalled. Who puts a message into a queue that is not
+/// announced has to signal; who takes one signals too, before its function runs, in which a nested run must hear of the
+/// next. It is withdrawn under both locks, when a receiver finds nothing.
+///
+/// Locks: receivers' before senders'. Calls no user code.
+struct PortQueue: ~Copyable {
+    // Guarded by `senders`.
+    fileprivate let senders = Mutex()
+    fileprivate var incoming = PlainList<UnsafeMutableRawPointer>()
+    /// How many were ever put in, modulo 2³².
+    fileprivate var sent: UInt32 = 0
+    /// `taken` as last looked at.
+    fileprivate var takenSeen: UInt32 = 0
+    fileprivate var capacity: UInt32
+    fileprivate var isOpen = true
+    fileprivate var isAnnounced = false
+    private let apart = CacheLine()
+
+    // Guarded by `receivers`.
+    fileprivate let receivers = Mutex()
+    fileprivate var outgoing = PlainList<UnsafeMutableRawPointer>()
+    fileprivate var next = 0
+
+    /// How many were ever taken out, modulo 2³². Any thread.
+    fileprivate let taken = Atomic<UInt32>(0)
+    /// How many senders sleep, or are about to. Any thread.
+    fileprivate let sleepers = Atomic<UInt32>(0)
+    /// Worth waking them for: `taken` has come so far. Any thread.
+    fileprivate let wakeAt = Atomic<UInt32>(0)
+    /// What they sleep on: changes whenever there may be room. Any thread.
+    fileprivate let doorbell = Atomic<UInt32>(0)
+    private let apartFromRest = CacheLine()
+
+    /// About a quarter of a microsecond.
+    fileprivate static var streamPauses: Int { 8 }
+    /// For how much room senders are woken, if the capacity is not less than twice that.
+    fileprivate static var worthWaking: UInt32 { 512 }
+    /// Nanoseconds until a sender looks for itself.
+    fileprivate static var longestNap: UInt64 { 1_000_000 }
+
+    /// What became of a message that was put in.
+    enum Outcome { case queued, queuedUnannounced, full, closed, outOfMemory }
+
+    init(capacity: UInt32) { self.capacity = capacity }
+}
+
+/// Through a pointer: many threads are in here at once, each touching a field only as far as the locks allow.
+extension UnsafeMutablePointer where Pointee == PortQueue {
+    /// Puts a message in; `queuedUnannounced` if the caller has to signal, which it does before `unlockSenders`. Under the
+    /// senders' lock.
+    @inline(__always)
+    func putLocked(_ message: UnsafeMutableRawPointer) -> PortQueue.Outcome {
+        guard pointee.isOpen else { return .closed }
+        if pointee.sent &- pointee.takenSeen >= pointee.capacity {
+            pointee.takenSeen = pointee.taken.load(ordering: .acquiring)
+            if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
+        }
+        guard pointee.incoming.append(message) else { return .outOfMemory }
+        pointee.sent &+= 1
+        if pointee.isAnnounced { return .queued }
+        pointee.isAnnounced = true
+        return .queuedUnannounced
+    }
+
+    /// Senders' side. O(1).
+    @inline(__always)
+    func lockSenders() { pointee.senders.lock() }
+    /// The thread that called `lockSenders`.
+    @inline(__always)
+    func unlockSenders() { pointee.senders.unlock() }
+
+    /// Whether messages wait that nobody may have been told of. Under the senders' lock.
+    var isAnnounced: Bool { pointee.isAnnounced }
+
+    /// Sleeps while the queue is full. False once `deadline` has passed. Any thread, without locks.
+    func waitForRoom(until deadline: Instant) -> Bool {
+        _ = pointee.sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        defer { _ = pointee.sleepers.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
+        let seen = pointee.doorbell.load(ordering: .sequentiallyConsistent)
+        lockSenders()
+        let isFull =
+            pointee.isOpen && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
+        let enough = Swift.max(1, Swift.min(pointee.capacity / 2, PortQueue.worthWaking))
+        pointee.wakeAt.store(pointee.sent &- pointee.capacity &+ enough, ordering: .sequentiallyConsistent)
+        unlockSenders()
+        if !isFull { return true }
+        let now = Clock.now
+        if now >= deadline { return false }
+        _ = Futex.wait(pointee.doorbell, while: seen, until: Swift.min(deadline, now.advanced(by: PortQueue.longestNap)))
+        return true
+    }
+
+    /// Receivers' side. O(1).
+    @inline(__always)
+    func lockReceivers() { pointee.receivers.lock() }
+    /// The thread that called `lockReceivers`.
+    @inline(__always)
+    func unlockReceivers() { pointee.receivers.unlock() }
+
+    /// Takes the next message out, nil if there is none: then nobody is left who will look, and `withdraw`, under both
+    /// locks, takes the signal back, which is for nothing now. `inStream`: messages follow one another, and to wait an
+    /// instant for some more is cheaper than to take the senders' lock for each. Under the receivers' lock; `wakeSenders`
+    /// follows after it is given back.
+    @inline(__always)
+    func takeLocked(inStream: Bool, withdraw: () -> Void) -> UnsafeMutableRawPointer? {
+        if pointee.next == pointee.outgoing.count { exchange(inStream, withdraw) }
+        guard pointee.next < pointee.outgoing.count else { return nil }
+        let message = pointee.outgoing[pointee.next]
+        pointee.next &+= 1
+        if pointee.next &+ 3 < pointee.outgoing.count { linux_prefetch(pointee.outgoing[pointee.next &+ 3]) }
+        _ = pointee.taken.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        return message
+    }
+
+    @inline(never)
+    private func exchange(_ inStream: Bool, _ withdraw: () -> Void) {
+        pointee.outgoing.truncate(to: 0)
+        pointee.next = 0
+        if inStream && Thread.maySpin { for _ in 0..<PortQueue.streamPauses { pauseProcessor() } }
+        lockSenders()
+        if pointee.incoming.count == 0 {
+            pointee.isAnnounced = false
+            withdraw()
+        } else {
+            swap(&pointee.incoming, &pointee.outgoing)
+        }
+        unlockSenders()
+    }
+
+    /// After every message taken. One load; one system call if a sender sleeps and there is room enough.
+    @inline(__always)
+    func wakeSenders() {
+        if pointee.sleepers.load(ordering: .sequentiallyConsistent) != 0 { wakeSendersIfWorthIt() }
+    }
+
+    @inline(never)
+    private func wakeSendersIfWorthIt() {
+        let taken = pointee.taken.load(ordering: .relaxed)
+        if Int32(bitPattern: taken &- pointee.wakeAt.load(ordering: .sequentiallyConsistent)) >= 0 { ringDoorbell() }
+    }
+
+    private func ringDoorbell() {
+        _ = pointee.doorbell.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        Futex.wake(pointee.doorbell, count: .max)
+    }
+
+    /// Nobody can send any more: what waits is moved into `rest`, senders that sleep are woken. Under both locks.
+    func closeLocked(_ rest: inout PlainList<UnsafeMutableRawPointer>, _ further: inout PlainList<UnsafeMutableRawPointer>) {
+        pointee.isOpen = false
+        pointee.isAnnounced = false
+        for index in 0..<(pointee.outgoing.count - pointee.next) {
+            pointee.outgoing[index] = pointee.outgoing[pointee.next + index]
+        }
+        pointee.outgoing.truncate(to: pointee.outgoing.count - pointee.next)
+        pointee.next = 0
+        swap(&pointee.outgoing, &rest)
+        swap(&pointee.incoming, &further)
+        _ = pointee.taken.wrappingAdd(UInt32(truncatingIfNeeded: rest.count + further.count), ordering: .sequentiallyConsistent)
+        ringDoorbell()
+    }
+
+    /// Whether anybody may send. Under the senders' lock.
+    var isOpenLocked: Bool { pointee.isOpen }
+
+    /// Any thread.
+    var isOpen: Bool {
+        lockSenders()
+        defer { unlockSenders() }
+        return pointee.isOpen
+    }
+
+    /// How many messages wait. Any thread.
+    var count: UInt32 {
+        lockSenders()
+        defer { unlockSenders() }
+        return pointee.sent &- pointee.taken.load(ordering: .relaxed)
+    }
+
+    /// Any thread.
+    var capacity: UInt32 {
+        lockSenders()
+        defer { unlockSenders() }
+        return pointee.capacity
+    }
+
+    /// Any thread. Senders that sleep look again.
+    func setCapacity(_ capacity: UInt32) {
+        lockSenders()
+        pointee.capacity = capacity
+        unlockSenders()
+        ringDoorbell()
+    }
+
+    /// Around fork(): keeps everybody out.
+    func lockForFork() {
+        lockReceivers()
+        lockSenders()
+    }
+
+    /// After it, in parent and child.
+    func unlockAfterFork() {
+        unlockSenders()
+        unlockReceivers()
+    }
+}

@@ -1,0 +1,60 @@
+import CLinux
+import Synchronization
+
+/// All ports there are, so that fork() finds none of them half changed.
+///
+/// A port's locks are taken before those of loops: the handlers here are registered after `Registry`'s, which makes them
+/// the first before a fork and the last after it.
+enum PortRegistry {
+    private static let mutex = Mutex()
+    /// Guarded by `mutex`.
+    private nonisolated(unsafe) static var first: PortPointer?
+
+    /// Whether fork() is taken care of; asked for once. False if out of memory.
+    static let isPrepared: Bool = {
+        guard Registry.current != nil else { return false }
+        Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterFork() })
+        return true
+    }()
+
+    /// Any thread.
+    static func insert(_ port: PortPointer) {
+        mutex.lock()
+        port.pointee.following = first
+        first?.pointee.previous = port
+        first = port
+        mutex.unlock()
+    }
+
+    /// Any thread.
+    static func remove(_ port: PortPointer) {
+        mutex.lock()
+        if let previous = port.pointee.previous {
+            previous.pointee.following = port.pointee.following
+        } else {
+            first = port.pointee.following
+        }
+        port.pointee.following?.pointee.previous = port.pointee.previous
+        mutex.unlock()
+    }
+
+    /// Before fork(): everybody out of every port. Nobody waits for one port's lock while holding another's, so the order among them does not matter.
+    private static func beforeFork() {
+        mutex.lock()
+        var next = first
+        while let port = next {
+            port.queue.lockForFork()
+            next = port.pointee.following
+        }
+    }
+
+    /// After it, in parent and child: ports are memory, which the child has a copy of.
+    private static func afterFork() {
+        var next = first
+        while let port = next {
+            port.queue.unlockAfterFork()
+            next = port.pointee.following
+        }
+        mutex.unlock()
+    }
+}

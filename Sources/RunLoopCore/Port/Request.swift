@@ -1,0 +1,119 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+/// RLMessagePortRequest: a request that a local port has received, until it is answered.
+///
+/// It is answered once: by what the port's function returns, by RLMessagePortReply if the client took it over, or, when the
+/// last reference goes, by telling the sender that there will be no answer. Nobody but its owner writes; `answered`
+/// decides between threads.
+struct RequestStorage: ObjectStorage, ~Copyable {
+    static var kind: Kind { .messagePortRequest }
+
+    var header: ObjectHeader
+    /// Of the sender; 0 if it wants no reply.
+    let id: UInt32
+    let message: Int32
+    /// Until when the sender waits.
+    let deadline: Instant
+    /// Retained.
+    let data: DataPointer
+    /// Where it came from, one of the two: retained, or held.
+    let wire: WirePointer?
+    let remote: MessagePortPointer?
+    /// 1 once somebody has answered. Any thread.
+    let answered = Atomic<UInt32>(0)
+    /// The client has it: what the port's function returns does not count. The thread of that function.
+    var isTaken = false
+    /// The thread whose function handles it, and what that thread, or another, handles besides. Under the port's mutex.
+    var home: HomePointer?
+    var outer: RequestPointer?
+}
+
+typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
+
+extension UnsafeMutablePointer where Pointee == RequestStorage {
+    /// A request with one reference, which takes over the caller's reference to the data; nil with ENOMEM, and then it does not.
+    @inline(never)
+    static func make(_ frame: Frame, _ data: DataPointer, wire: WirePointer?, remote: MessagePortPointer?) -> RequestPointer? {
+        guard let memory = malloc(MemoryLayout<RequestStorage>.size) else {
+            systemError = ENOMEM
+            return nil
+        }
+        wire?.retain()
+        remote?.hold()
+        let request = memory.bindMemory(to: RequestStorage.self, capacity: 1)
+        request.initialize(
+            to: RequestStorage(
+                header: ObjectHeader(.messagePortRequest), id: frame.id, message: frame.message, deadline: frame.deadline,
+                data: data, wire: wire, remote: remote))
+        return request
+    }
+
+    /// What a queue has in it.
+    init(queued request: UnsafeMutableRawPointer) { self = request.assumingMemoryBound(to: RequestStorage.self) }
+
+    /// Answers, unless somebody has: then false. Retains the data for as long as it needs it. Any thread.
+    @inline(never)
+    func answer(_ data: DataPointer?) -> Bool {
+        guard claimAnswer() else { return false }
+        if pointee.id == 0 { return true }
+        if let wire = pointee.wire {
+            wire.send(
+                Frame(
+                    kind: .reply, place: .nowhere, id: pointee.id, message: pointee.message, length: 0, deadline: .never),
+                data)
+        } else {
+            pointee.remote.unsafelyUnwrapped.complete(pointee.id, .success, data)
+        }
+        return true
+    }
+
+    /// Nobody is going to answer.
+    private func drop() {
+        guard claimAnswer(), pointee.id != 0 else { return }
+        if let wire = pointee.wire {
+            wire.send(
+                Frame(kind: .dropped, place: .nowhere, id: pointee.id, message: 0, length: 0, deadline: .never), nil)
+        } else {
+            pointee.remote.unsafelyUnwrapped.complete(pointee.id, .transportError, nil)
+        }
+    }
+
+    /// It was never sent: the sender knows.
+    func withdraw() {
+        _ = claimAnswer()
+        _ = release()
+    }
+
+    private func claimAnswer() -> Bool { pointee.answered.exchange(1, ordering: .acquiringAndReleasing) == 0 }
+
+    /// One more reference. Any thread, lock-free.
+    @inline(__always)
+    func retain() { pointee.header.retain() }
+
+    /// One reference less; without an answer the last tells the sender. Any thread. False if there was none.
+    @inline(never)
+    func release() -> Bool {
+        if pointee.header.releaseUnlessLast() { return true }
+        if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
+        drop()
+        if !pointee.header.release() { return true }
+        pointee.data.release()
+        pointee.wire?.release()
+        pointee.remote?.unhold()
+        pointee.header.tag = 0
+        free(self)
+        return true
+    }
+
+    /// For how long the sender waits still, in seconds; 0 if it does not any more. One clock read. Any thread.
+    var remainingSeconds: Double {
+        if pointee.deadline == .never { return .infinity }
+        let now = Clock.now
+        return now < pointee.deadline ? Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9 : 0
+    }
+
+    /// Who sent it. Any thread.
+    var credentials: PacketSocket.Credentials { pointee.wire?.pointee.credentials ?? PacketSocket.own }
+}

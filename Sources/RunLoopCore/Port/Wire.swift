@@ -1,0 +1,246 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+/// One descriptor of a message port: the socket on which a local port listens, one of its clients', or that of a remote port.
+/// Watched by a source of our own (in the background) in every loop and mode where the port is served.
+///
+/// The descriptor is closed when the last reference goes, so its number never is another file's while somebody may use it;
+/// what ends a wire at once is a shutdown.
+struct Wire: ~Copyable {
+    /// Whose descriptor it is.
+    enum Role { case listener, server, client }
+
+    let references = Atomic<UInt32>(1)
+    let role: Role
+    /// Held.
+    let port: MessagePortPointer
+    /// Of the other end.
+    let credentials: PacketSocket.Credentials
+    let mutex = Mutex()
+    // Guarded by `mutex`.
+    /// -1 in a child of fork().
+    var fd: Int32
+    var isOpen = true
+    /// The client has said whom it wants.
+    var hasGreeted = false
+    /// Retained; nil once the wire is cut.
+    var source: SourcePointer?
+    /// Replies that did not fit into the socket: while there are any, nothing is read.
+    var outbox = Outbox()
+    /// 1 while there are. Written under `mutex`, read by the loop that asks what the source waits for.
+    let isFull = Atomic<UInt32>(0)
+    // In the list of the port, under its mutex.
+    var previous: WirePointer?
+    var following: WirePointer?
+
+    fileprivate nonisolated(unsafe) static let sourceDetail = SourceDetailPointer.make(SourceDetail(release: { wire($0).release() }))
+}
+
+typealias WirePointer = UnsafeMutablePointer<Wire>
+
+extension UnsafeMutablePointer where Pointee == Wire {
+    /// A wire in the list of its port, with one reference: the list's. Takes the descriptor over, and closes it if it fails.
+    static func make(_ role: Wire.Role, _ fd: Int32, _ port: MessagePortPointer) -> WirePointer? {
+        let peer = role == .listener ? PacketSocket.own : PacketSocket.credentials(fd)
+        guard let peer, NameServer.isTrusted(peer), let memory = malloc(MemoryLayout<Wire>.size) else {
+            PacketSocket.close(fd)
+            return nil
+        }
+        let wire = memory.bindMemory(to: Wire.self, capacity: 1)
+        wire.initialize(to: Wire(role: role, port: port, credentials: peer, fd: fd))
+        port.hold()
+        guard let source = wire.makeSource() else {
+            wire.release()
+            return nil
+        }
+        wire.pointee.source = source
+        let isValid = port.locked { () -> Bool in
+            if port.pointee.isValid { port.insert(wire) }
+            return port.pointee.isValid
+        }
+        if isValid { return wire }
+        wire.end()
+        wire.release()
+        return nil
+    }
+
+    /// One more reference. Any thread, lock-free.
+    @inline(__always)
+    func retain() { _ = pointee.references.wrappingAdd(1, ordering: .relaxed) }
+
+    /// One reference less. Any thread.
+    @inline(never)
+    func release() {
+        if pointee.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
+        let port = pointee.port
+        if pointee.fd >= 0 { PacketSocket.close(pointee.fd) }
+        pointee.outbox.discard()
+        deinitialize(count: 1)
+        free(self)
+        port.unhold()
+    }
+
+    /// Runs `body` under the mutex.
+    @inline(__always)
+    func locked<Result>(_ body: () -> Result) -> Result {
+        lock()
+        let result = body()
+        unlock()
+        return result
+    }
+
+    @inline(never)
+    private func lock() { pointee.mutex.lock() }
+    @inline(never)
+    private func unlock() { pointee.mutex.unlock() }
+
+    /// The source for the descriptor, in no loop. It retains the wire.
+    private func makeSource() -> SourcePointer? {
+        guard let loop = Registry.current, let detail = Wire.sourceDetail,
+            let source = SourcePointer.create(
+                loop.home, order: 0, info: UnsafeMutableRawPointer(self), serve: { info, ready, _ in wire(info).serve(ready).rawValue },
+                getPort: { wire($0).pointee.fd }, detail)
+        else { return nil }
+        retain()
+        source.pointee.item.set(ItemHeader.background)
+        source.setInterest(.readable)
+        return source
+    }
+
+    /// Out of the port's list and of all loops; the other end hears of it. Any thread. A second call has no effect.
+    @inline(never)
+    func close() {
+        if !pointee.port.locked({ pointee.port.remove(self) }) { return }
+        end()
+        release()
+    }
+
+    private func end() {
+        let source = locked { () -> SourcePointer? in
+            if pointee.isOpen && pointee.fd >= 0 { PacketSocket.end(pointee.fd) }
+            pointee.isOpen = false
+            defer { pointee.source = nil }
+            return pointee.source
+        }
+        guard let source else { return }
+        RunLoopPointer.invalidate(source)
+        source.giveBack()
+    }
+
+    /// The source with a reference for the caller; nil once the wire is cut. Any thread.
+    var sharedSource: SourcePointer? {
+        locked {
+            pointee.source?.pointee.item.object.retain()
+            return pointee.source
+        }
+    }
+
+    /// The loop has found the descriptor ready.
+    private func serve(_ ready: UInt16) -> Served {
+        guard let home = HomePointer.current else { return .unwanted }
+        let loop = RunLoopPointer(home)
+        if Events(rawValue: ready).contains(.writable) { drain() }
+        if !Events(rawValue: ready).contains(.readable) { return .unwanted }
+        return switch pointee.role {
+        case .listener: accept()
+        case .server: receiveRequest(on: loop) ? .handled : .unwanted
+        case .client: receiveReply(on: loop) ? .handled : .unwanted
+        }
+    }
+
+    /// Somebody wants to talk.
+    private func accept() -> Served {
+        let (fd, isStuck) = locked { () -> (Int32, Bool) in
+            if !pointee.isOpen { return (-1, false) }
+            let fd = PacketSocket.accept(pointee.fd)
+            return (fd, fd < 0 && PacketSocket.isOutOfResources)
+        }
+        if fd >= 0, let wire = WirePointer.make(.server, fd, pointee.port) { pointee.port.serve(wire) }
+        return isStuck ? .tryLater : .unwanted
+    }
+
+    /// The client says something. Calls the port's function.
+    private func receiveRequest(on loop: RunLoopPointer) -> Bool {
+        guard let packet = receive(loop.home) else { return false }
+        if packet.frame.kind == .hello {
+            let isMine = pointee.port.isNamed(packet.data)
+            packet.data?.release()
+            if !isMine { close() }
+            return false
+        }
+        guard let data = packet.data ?? DataPointer.create(nil, count: 0) else { return false }
+        guard let request = RequestPointer.make(packet.frame, data, wire: self, remote: nil) else {
+            data.release()
+            return false
+        }
+        pointee.port.handle(request)
+        return true
+    }
+
+    /// The server answers.
+    private func receiveReply(on loop: RunLoopPointer) -> Bool {
+        guard let packet = receive(loop.home) else { return false }
+        let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
+        let isForThisLoop = pointee.port.complete(packet.frame.id, result, packet.data)
+        packet.data?.release()
+        return isForThisLoop
+    }
+
+    /// What a packet said.
+    private struct Packet {
+        var frame: Frame
+        /// The caller's reference.
+        var data: DataPointer?
+    }
+
+    /// The next packet; nil if there is none, or none that makes sense: then the wire is cut.
+    private func receive(_ home: HomePointer) -> Packet? {
+        guard let scratch = home.pointee.scratch(Frame.insideLimit) else { return nil }
+        var head: Frame.Head = (0, 0, 0, 0, 0, 0, 0, 0)
+        var frame: Frame?
+        let received = locked { () -> PacketSocket.Received in
+            if !pointee.isOpen { return PacketSocket.Received(size: -1, passed: -1) }
+            let received = PacketSocket.receive(pointee.fd, &head, Frame.headSize, scratch, Frame.insideLimit)
+            let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
+            frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
+            if frame?.kind == .hello { pointee.hasGreeted = true }
+            return received
+        }
+        if received.size == -1 { return nil }
+        if received.size == 0 || received.size == -2 {
+            hangUp()
+            return nil
+        }
+        defer { if received.passed >= 0 { PacketSocket.close(received.passed) } }
+        guard received.passed != -2, let frame else { return complain("sent something that makes no sense") }
+        switch frame.place {
+        case .nowhere: return Packet(frame: frame, data: nil)
+        case .inside:
+            guard let data = DataPointer.create(scratch.assumingMemoryBound(to: UInt8.self), count: frame.length) else { return nil }
+            return Packet(frame: frame, data: data)
+        case .file:
+            guard MemoryFile.isSane(received.passed, frame.length) else { return complain("passed a file that is none of ours") }
+            guard let data = DataPointer.create(nil, count: frame.length) else { return nil }
+            guard MemoryFile.read(received.passed, UnsafeMutableRawPointer(mutating: data.bytes), frame.length) else {
+                data.release()
+                return complain("took back what it had passed")
+            }
+            return Packet(frame: frame, data: data)
+        }
+    }
+
+    /// The other end is gone.
+    private func hangUp() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
+
+    /// One line, and the wire is cut. Nobody else is disturbed.
+    private func complain(_ what: Name) -> Packet? {
+        Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), what)
+        hangUp()
+        return nil
+    }
+}
+
+private func wire(_ info: UnsafeRawPointer?) -> WirePointer {
+    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Wire.self)
+}

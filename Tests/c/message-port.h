@@ -1,0 +1,134 @@
+/* What the tests of message ports share: a private directory for names, a server, data in one line. */
+#ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_H
+#define RUNLOOP_TESTS_C_MESSAGE_PORT_H
+#include "harness.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#define NAME RLSTR("com.example.test")
+#define MODE kRLRunLoopDefaultMode
+
+/* Names of this test are nobody else's. */
+static char name_directory[64];
+
+static UNUSED void use_own_directory(void)
+{
+    strcpy(name_directory, "/tmp/runloop-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(name_directory));
+    setenv("RUNLOOP_PORT_DIR", name_directory, 1);
+}
+
+/* How many files are in the directory. */
+static UNUSED int name_files(void)
+{
+    int count = 0;
+    DIR *directory = opendir(name_directory);
+    ck_assert_ptr_nonnull(directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+static UNUSED void remove_own_directory(void)
+{
+    char path[512];
+    DIR *directory = opendir(name_directory);
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", name_directory, entry->d_name);
+        unlink(path);
+    }
+    closedir(directory);
+    rmdir(name_directory);
+}
+
+static UNUSED RLDataRef text_data(const char *text)
+{
+    return RLDataCreate(NULL, (const uint8_t *)text, (RLIndex)strlen(text));
+}
+
+static UNUSED bool is_text(RLDataRef data, const char *text)
+{
+    return data != NULL && RLDataGetLength(data) == (RLIndex)strlen(text) &&
+           memcmp(RLDataGetBytePtr(data), text, strlen(text)) == 0;
+}
+
+/* A local port with its source in the default mode of this thread's loop. */
+struct server {
+    RLMessagePortRef port;
+    RLRunLoopSourceRef source;
+};
+
+static UNUSED void serve(struct server *server, RLStringRef name, RLMessagePortCallBack callout, void *info)
+{
+    RLMessagePortContext context = {.info = info};
+    RLBoolean must_free = 9;
+    server->port = RLMessagePortCreateLocal(NULL, name, callout, &context, &must_free);
+    require(server->port != NULL && must_free == 0);
+    server->source = RLMessagePortCreateRunLoopSource(NULL, server->port, 0);
+    require(server->source != NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), server->source, MODE);
+}
+
+static UNUSED void end_server(struct server *server)
+{
+    RLMessagePortInvalidate(server->port);
+    RLRelease(server->source);
+    RLRelease(server->port);
+}
+
+/* Asks with a text and gives back the result; the reply, if wanted, goes to *reply. */
+static UNUSED int32_t ask(RLMessagePortRef remote, int32_t id, const char *text, RLTimeInterval limit,
+                          RLRunLoopMode mode, RLDataRef *reply)
+{
+    RLDataRef data = text ? text_data(text) : NULL;
+    int32_t result = RLMessagePortSendRequest(remote, id, data, 1, limit, mode, reply);
+    if (data)
+        RLRelease(data);
+    return result;
+}
+
+/* A server in a process of its own: ready when this returns. */
+static UNUSED pid_t start_server_process(void (*body)(int ready), int *ready)
+{
+    int ends[2];
+    require(pipe(ends) == 0);
+    pid_t child = fork();
+    require(child >= 0);
+    if (child == 0) {
+        close(ends[0]);
+        body(ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    char byte;
+    require(read(ends[0], &byte, 1) == 1);
+    *ready = ends[0];
+    return child;
+}
+
+/* For server processes: says that the name is claimed. */
+static UNUSED void say_ready(int fd) { require(write(fd, "r", 1) == 1); }
+
+static UNUSED void end_process(pid_t child, int signal)
+{
+    int status;
+    if (signal)
+        kill(child, signal);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    if (signal)
+        ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == signal);
+    else
+        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+#endif

@@ -1,0 +1,185 @@
+/* Names and requests when processes die at any moment: no name is stale, nobody waits for the dead, nothing is left. */
+#include "message-port.h"
+
+static RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    return RLRetain(data);
+}
+
+static void wait_some(unsigned *seed, unsigned limit_microseconds)
+{
+    struct timespec now, end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += (long)((unsigned)rand_r(seed) % (limit_microseconds * 1000));
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec);
+}
+
+static void serve_forever(void)
+{
+    for (;;) { /* claims, serves a moment, gives up, and claims again: it dies in any of these */
+        struct server server = {0};
+        RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, echo, NULL, NULL);
+        if (port == NULL)
+            continue;
+        server.port = port;
+        server.source = RLMessagePortCreateRunLoopSource(NULL, port, 0);
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
+        RLRunLoopRunInMode(MODE, 0.0005, false);
+        end_server(&server);
+    }
+}
+
+START_TEST(killed_at_random_moments)
+{
+    unsigned seed = 7;
+    int asked = 0, connected = 0;
+    for (int round = 0; round < SCALED(1000); round++) {
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            serve_forever();
+            _exit(1);
+        }
+        wait_some(&seed, 1500);
+        if (round % 2) { /* somebody asks meanwhile: it gets an answer or hears that there is none */
+            RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+            if (remote == NULL)
+                ck_assert_int_eq(errno, ECONNREFUSED);
+            if (remote != NULL) {
+                connected++;
+                RLMessagePortSendRequest(remote, 1, NULL, 0, 0, NULL, NULL);
+                kill(child, SIGKILL);
+                int32_t result = ask(remote, 1, "x", 30, MODE, NULL);
+                ck_assert(result == kRLMessagePortSuccess || result == kRLMessagePortIsInvalid ||
+                          result == kRLMessagePortBecameInvalidError);
+                asked += result == kRLMessagePortSuccess;
+                RLRelease(remote);
+            }
+        }
+        kill(child, SIGKILL);
+        ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
+        ck_assert_int_eq(errno, ECONNREFUSED);
+        RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, echo, NULL, NULL);
+        ck_assert_msg(port != NULL, "round %d: %s", round, strerror(errno));
+        RLRelease(port);
+        ck_assert_int_eq(name_files(), 0);
+    }
+    ck_assert_int_gt(connected, 0);
+    (void)asked;
+}
+END_TEST
+
+/* Two processes that want the same name all the time, and are killed: never do both have it. */
+static void contend(int fd)
+{
+    for (;;) {
+        RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, echo, NULL, NULL);
+        if (port == NULL) {
+            child_assert(errno == EADDRINUSE);
+            continue;
+        }
+        /* An open file lock of another kind says whether somebody else is in here. */
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        child_assert(fcntl(fd, F_SETLK, &lock) == 0);
+        lock.l_type = F_UNLCK;
+        child_assert(fcntl(fd, F_SETLK, &lock) == 0);
+        RLRelease(port);
+    }
+}
+
+START_TEST(a_name_has_one_owner)
+{
+    unsigned seed = 11;
+    char path[128];
+    snprintf(path, sizeof path, "%s/witness", name_directory);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    for (int round = 0; round < SCALED(200); round++) {
+        pid_t children[3];
+        for (int index = 0; index < 3; index++) {
+            children[index] = fork();
+            if (children[index] == 0) {
+                contend(fd);
+                _exit(1);
+            }
+        }
+        wait_some(&seed, 3000);
+        for (int index = 0; index < 3; index++) {
+            kill(children[index], SIGKILL);
+            end_process(children[index], SIGKILL);
+        }
+    }
+    close(fd);
+    unlink(path);
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, echo, NULL, NULL);
+    ck_assert_ptr_nonnull(port);
+    RLRelease(port);
+}
+END_TEST
+
+/* Two processes that ask each other, and answer while they wait. */
+static RLMessagePortRef other;
+
+static RLDataRef ask_back(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    char text[16];
+    if (id > 0)
+        require(ask(other, id - 1, "", 30, MODE, NULL) == kRLMessagePortSuccess);
+    snprintf(text, sizeof text, "%d", id);
+    return text_data(text);
+}
+
+static RLMessagePortRef connect_to(RLStringRef name)
+{
+    RLMessagePortRef port = NULL;
+    while (port == NULL)
+        port = RLMessagePortCreateRemote(NULL, name);
+    return port;
+}
+
+static void mutual(RLStringRef own, RLStringRef theirs, int rounds)
+{
+    struct server server;
+    serve(&server, own, ask_back, NULL);
+    other = connect_to(theirs);
+    for (int round = 0; round < rounds; round++)
+        require(ask(other, round % 5, "", 30, MODE, NULL) == kRLMessagePortSuccess);
+    /* The other may not be ready yet: it is served until it is gone. */
+    while (RLMessagePortIsValid(other) && ask(other, 0, "", 30, MODE, NULL) == kRLMessagePortSuccess) {
+        RLDataRef done = NULL;
+        int32_t result = ask(other, -1, "", 30, MODE, &done);
+        if (done)
+            RLRelease(done);
+        if (result != kRLMessagePortSuccess || --rounds < -50)
+            break;
+    }
+    RLRelease(other);
+    end_server(&server);
+}
+
+START_TEST(mutual_requests_do_not_block_each_other)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        mutual(RLSTR("left"), RLSTR("right"), 200);
+        _exit(0);
+    }
+    mutual(RLSTR("right"), RLSTR("left"), 200);
+    end_process(child, 0);
+    ck_assert_int_eq(name_files(), 0);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-crash");
+    TCase *tcase = add_case(suite, "crash", 120);
+    tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
+    tcase_add_test(tcase, killed_at_random_moments);
+    tcase_add_test(tcase, a_name_has_one_owner);
+    tcase_add_test(tcase, mutual_requests_do_not_block_each_other);
+    return suite;
+}

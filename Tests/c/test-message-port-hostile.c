@@ -1,0 +1,395 @@
+/* Whatever a peer sends: that connection is cut with one diagnostic, the server and its other clients go on. */
+#include "message-port.h"
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+struct head {
+    uint32_t magic;
+    uint8_t kind, place;
+    uint16_t reserved;
+    uint32_t id;
+    int32_t message;
+    uint64_t length, deadline;
+};
+enum { MAGIC = 0x314D4C52, HELLO = 1, REQUEST, REPLY, DROPPED, NOWHERE = 0, INSIDE, IN_FILE };
+
+static atomic_int calls;
+
+static RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    atomic_fetch_add(&calls, 1);
+    return RLRetain(data);
+}
+
+/* ---- the server is this process; the hostile peer is a plain socket ---- */
+
+static struct server server;
+
+static void begin(void)
+{
+    use_own_directory();
+    serve(&server, NAME, echo, NULL);
+}
+
+static void finish(void)
+{
+    end_server(&server);
+    remove_own_directory();
+}
+
+static int hostile_socket(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    DIR *directory = opendir(name_directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strstr(entry->d_name, ".port"))
+            snprintf(address.sun_path, sizeof address.sun_path, "%.40s/%.60s", name_directory, entry->d_name);
+    closedir(directory);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void turn(void) { RLRunLoopRunInMode(MODE, 0.002, false); }
+
+/* Sends bytes and perhaps descriptors. */
+static void throw_packet(int fd, const void *bytes, size_t size, const int *passed, int count)
+{
+    struct iovec part = {(void *)(uintptr_t)bytes, size};
+    char control[CMSG_SPACE(4 * sizeof(int))] = {0};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (count > 0) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
+        struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+        item->cmsg_level = SOL_SOCKET;
+        item->cmsg_type = SCM_RIGHTS;
+        item->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
+        memcpy(CMSG_DATA(item), passed, (size_t)count * sizeof(int));
+    }
+    (void)!sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static void greet(int fd)
+{
+    char packet[64];
+    const char *name = RLStringGetCStringPtr(NAME, kRLStringEncodingUTF8);
+    struct head hello = {.magic = MAGIC, .kind = HELLO, .place = INSIDE, .length = strlen(name), .deadline = ~0ull};
+    memcpy(packet, &hello, sizeof hello);
+    memcpy(packet + sizeof hello, name, strlen(name));
+    throw_packet(fd, packet, sizeof hello + strlen(name), NULL, 0);
+    turn();
+    ck_assert_int_eq(take_diagnostics(), 0);
+}
+
+/* The peer has been cut off, with one diagnostic. */
+static void expect_cut(int fd)
+{
+    char byte;
+    turn();
+    turn();
+    ck_assert_int_eq(take_diagnostics(), 1);
+    ck_assert_int_eq(recv(fd, &byte, 1, MSG_DONTWAIT), 0);
+    close(fd);
+}
+
+/* A client in another process is still served. */
+static void ask_as_child(UNUSED void *info)
+{
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    child_assert(remote != NULL);
+    RLDataRef reply = NULL;
+    child_assert(ask(remote, 1, "honest", 20, MODE, &reply) == kRLMessagePortSuccess);
+    child_assert(is_text(reply, "honest"));
+    RLRelease(reply);
+    RLRelease(remote);
+}
+
+static void expect_service(void)
+{
+    int before = calls;
+    pid_t child = fork();
+    if (child == 0) {
+        ask_as_child(NULL);
+        _exit(0);
+    }
+    while (calls == before)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    end_process(child, 0);
+    ck_assert_int_eq(take_diagnostics(), 0);
+}
+
+static void throw_request(struct head head, size_t extra, const int *passed, int count)
+{
+    char packet[70000] = {0};
+    int fd = hostile_socket();
+    greet(fd);
+    memcpy(packet, &head, sizeof head);
+    throw_packet(fd, packet, sizeof head + extra, passed, count);
+    expect_cut(fd);
+}
+
+static struct head request(uint64_t length, uint8_t place)
+{
+    return (struct head){
+        .magic = MAGIC, .kind = REQUEST, .place = place, .id = 1, .message = 1, .length = length, .deadline = ~0ull};
+}
+
+START_TEST(frames_that_make_no_sense)
+{
+    int before = open_descriptors(), calls_before = calls;
+    struct head head = request(4, INSIDE);
+    throw_request(head, 3, NULL, 0);
+    throw_request(head, 5, NULL, 0);
+    head.magic ^= 1;
+    throw_request(head, 4, NULL, 0);
+    head = request(4, INSIDE);
+    head.reserved = 1;
+    throw_request(head, 4, NULL, 0);
+    for (int kind = 0; kind < 256; kind++) {
+        if (kind == REQUEST)
+            continue;
+        head = request(4, INSIDE);
+        head.kind = (uint8_t)kind;
+        throw_request(head, 4, NULL, 0);
+    }
+    throw_request(request(0, NOWHERE), 0, NULL, 0);
+    throw_request(request(4, 3), 4, NULL, 0);
+    throw_request(request(~0ull, INSIDE), 4, NULL, 0);
+    throw_request(request(1ull << 63, INSIDE), 4, NULL, 0);
+    throw_request(request(0x60000001, IN_FILE), 0, NULL, 0);
+    throw_request(request(60000, INSIDE), 60000, NULL, 0);
+    for (size_t size = 1; size < sizeof head; size++) {
+        int fd = hostile_socket();
+        greet(fd);
+        throw_packet(fd, &head, size, NULL, 0);
+        expect_cut(fd);
+    }
+    ck_assert_int_eq(calls, calls_before);
+    ck_assert_int_eq(open_descriptors(), before);
+    expect_service();
+}
+END_TEST
+
+START_TEST(no_greeting_or_a_wrong_one)
+{
+    struct head head = request(4, INSIDE);
+    char packet[sizeof head + 300] = {0};
+    int fd = hostile_socket();
+    memcpy(packet, &head, sizeof head);
+    throw_packet(fd, packet, sizeof head + 4, NULL, 0);
+    expect_cut(fd);
+    head.kind = HELLO;
+    head.id = 0;
+    head.length = 256;
+    memcpy(packet, &head, sizeof head);
+    fd = hostile_socket();
+    throw_packet(fd, packet, sizeof head + 256, NULL, 0);
+    expect_cut(fd);
+    /* Another name is no crime, but there is nobody here of that name. */
+    char byte;
+    head.length = 5;
+    memcpy(packet, &head, sizeof head);
+    memcpy(packet + sizeof head, "other", 5);
+    fd = hostile_socket();
+    throw_packet(fd, packet, sizeof head + 5, NULL, 0);
+    turn();
+    ck_assert_int_eq(take_diagnostics(), 0);
+    ck_assert_int_eq(recv(fd, &byte, 1, MSG_DONTWAIT), 0);
+    close(fd);
+    expect_service();
+}
+END_TEST
+
+START_TEST(descriptors_that_should_not_be_passed)
+{
+    int before = open_descriptors(), ends[2];
+    make_pipe(ends);
+    int some[4] = {ends[0], ends[1], ends[0], ends[1]};
+    throw_request(request(4, INSIDE), 4, some, 1);
+    throw_request(request(4, INSIDE), 4, some, 4);
+    throw_request(request(100000, IN_FILE), 0, some, 1);
+    throw_request(request(100000, IN_FILE), 0, some, 2);
+    throw_request(request(100000, IN_FILE), 0, NULL, 0);
+    close_pipe(ends);
+    /* A memory file that is too small, not sealed, or has holes where data should be. */
+    int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    char *bytes = calloc(1, 100000);
+    ck_assert_int_eq(write(file, bytes, 100000), 100000);
+    throw_request(request(100000, IN_FILE), 0, &file, 1);
+    ck_assert_int_eq(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    throw_request(request(200000, IN_FILE), 0, &file, 1);
+    ck_assert_int_eq(ftruncate(file, 1 << 30), 0);
+    throw_request(request(1 << 29, IN_FILE), 0, &file, 1);
+    free(bytes);
+    close(file);
+    ck_assert_int_eq(open_descriptors(), before);
+    expect_service();
+}
+END_TEST
+
+START_TEST(random_packets)
+{
+    unsigned seed = 20;
+    char packet[256];
+    for (int round = 0; round < SCALED(1000); round++) {
+        int fd = hostile_socket();
+        if (round & 1)
+            greet(fd);
+        size_t size = 1 + (size_t)rand_r(&seed) % sizeof packet;
+        for (size_t index = 0; index < size; index++)
+            packet[index] = (char)rand_r(&seed);
+        if (round & 2 && size > 8)
+            memcpy(packet, "RLM1\2\1\0\0", 8);
+        throw_packet(fd, packet, size, NULL, 0);
+        for (int pass = 0; pass < 4; pass++)
+            RLRunLoopRunInMode(MODE, 0, false);
+        close(fd);
+        ck_assert_int_le(take_diagnostics(), 1);
+    }
+    expect_service();
+}
+END_TEST
+
+START_TEST(a_thousand_that_say_nothing)
+{
+    enum { MANY = 1000 };
+    static int silent[MANY];
+    for (int index = 0; index < MANY; index++) {
+        silent[index] = hostile_socket();
+        RLRunLoopRunInMode(MODE, 0, false);
+    }
+    expect_service();
+    for (int index = 0; index < MANY; index++)
+        close(silent[index]);
+    expect_service();
+}
+END_TEST
+
+/* More peers than the server has descriptors for: it does not spin, and goes on when there are some again. */
+static void crowd_process(int ready)
+{
+    int fds[50];
+    for (int index = 0; index < 50; index++)
+        fds[index] = hostile_socket();
+    say_ready(ready);
+    char byte;
+    (void)!read(fds[0], &byte, 1);
+    pause();
+}
+
+START_TEST(out_of_descriptors)
+{
+    atomic_int passes = 0;
+    int ready;
+    struct rlimit limit;
+    expect_service();
+    pid_t child = start_server_process(crowd_process, &ready);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = (rlim_t)open_descriptors() + 20;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    RLRunLoopObserverRef observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_activity, &passes);
+    RLRunLoopAddObserver(RLRunLoopGetCurrent(), observer, MODE);
+    RLRunLoopRunInMode(MODE, 0.5, false);
+    ck_assert_int_lt(passes, 300);
+    end_process(child, SIGKILL);
+    expect_service();
+    drop_observer(observer);
+}
+END_TEST
+
+/* A client that asks and never reads: what it asked for waits, and when that is enough, nothing more is read of it. */
+START_TEST(a_client_that_does_not_read)
+{
+    static char packet[sizeof(struct head) + 20000];
+    struct head head = request(20000, INSIDE);
+    int fd = hostile_socket();
+    greet(fd);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    memcpy(packet, &head, sizeof head);
+    int sent = 0;
+    for (int quiet = 0; quiet < 20;) {
+        if (send(fd, packet, sizeof packet, MSG_NOSIGNAL) > 0) {
+            sent++;
+            quiet = 0;
+        } else {
+            quiet++;
+        }
+        RLRunLoopRunInMode(MODE, 0.001, false);
+        ck_assert_int_lt(sent, 500);
+    }
+    expect_service();
+    /* Now it reads: all answers are there, and it is served again. */
+    int received = 0;
+    while (received < sent) {
+        char reply[sizeof packet];
+        if (recv(fd, reply, sizeof reply, 0) > 0)
+            received++;
+        RLRunLoopRunInMode(MODE, 0.001, false);
+    }
+    ck_assert_int_gt(send(fd, packet, sizeof packet, MSG_NOSIGNAL), 0);
+    turn();
+    ck_assert_int_gt(recv(fd, packet, sizeof packet, 0), 0);
+    close(fd);
+    turn();
+}
+END_TEST
+
+/* ---- the server is hostile ---- */
+
+static void nonsense_process(int ready)
+{
+    char path[512] = "", packet[4096];
+    struct server victim;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    serve(&victim, RLSTR("com.example.victim"), echo, NULL);
+    DIR *directory = opendir(name_directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strstr(entry->d_name, "victim") && strstr(entry->d_name, ".port"))
+            snprintf(path, sizeof path, "%.60s/%.255s", name_directory, entry->d_name);
+    closedir(directory);
+    unlink(path);
+    snprintf(address.sun_path, sizeof address.sun_path, "%.107s", path);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 8))
+        _exit(1);
+    say_ready(ready);
+    int fd = accept(listener, NULL, NULL);
+    for (int count = 0; count < 2; count++)
+        if (recv(fd, packet, sizeof packet, 0) <= 0)
+            _exit(2);
+    struct head head = {.magic = MAGIC, .kind = REPLY, .place = INSIDE, .id = 1, .length = 1ull << 40};
+    if (send(fd, &head, sizeof head, 0) < 0 || recv(fd, packet, sizeof packet, 0) != 0)
+        _exit(3);
+    unlink(path);
+}
+
+START_TEST(a_server_that_answers_nonsense)
+{
+    int ready;
+    pid_t child = start_server_process(nonsense_process, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, RLSTR("com.example.victim"));
+    ck_assert_ptr_nonnull(remote);
+    ck_assert_int_eq(ask(remote, 1, "x", 20, MODE, NULL), kRLMessagePortBecameInvalidError);
+    ck_assert_int_eq(take_diagnostics(), 1);
+    ck_assert(!RLMessagePortIsValid(remote));
+    RLRelease(remote);
+    end_process(child, 0);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-hostile");
+    TCase *tcase = add_case(suite, "hostile", 60);
+    tcase_add_checked_fixture(tcase, begin, finish);
+    tcase_add_test(tcase, frames_that_make_no_sense);
+    tcase_add_test(tcase, no_greeting_or_a_wrong_one);
+    tcase_add_test(tcase, descriptors_that_should_not_be_passed);
+    tcase_add_test(tcase, random_packets);
+    tcase_add_test(tcase, a_thousand_that_say_nothing);
+    tcase_add_test(tcase, out_of_descriptors);
+    tcase_add_test(tcase, a_client_that_does_not_read);
+    tcase_add_test(tcase, a_server_that_answers_nonsense);
+    return suite;
+}

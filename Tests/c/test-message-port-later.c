@@ -1,0 +1,285 @@
+/* What CFMessagePort's users wish for: asking without waiting, answering later, from any thread. */
+#include "message-port.h"
+
+/* ---- a server that answers later ---- */
+
+static RLMessagePortRequestRef kept[64];
+static int kept_count;
+
+static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    if (id == 0)
+        return RLRetain(data);
+    RLMessagePortRequestRef request = RLMessagePortCopyRequest(local);
+    require(RLGetTypeID(request) == RLMessagePortRequestGetTypeID());
+    if (id == 1) { /* answered by the next request of id 2 */
+        kept[kept_count++] = request;
+        return text_data("not this one");
+    }
+    if (id == 2) {
+        for (int index = kept_count - 1; index >= 0; index--) {
+            char text[16];
+            snprintf(text, sizeof text, "later %d", index);
+            RLDataRef reply = text_data(text);
+            require(RLMessagePortReply(kept[index], reply));
+            RLRelease(reply);
+            RLRelease(kept[index]);
+        }
+        kept_count = 0;
+        require(RLMessagePortReply(request, NULL));
+    }
+    /* Any other is dropped without an answer. */
+    RLRelease(request);
+    return NULL;
+}
+
+static void server_process(int ready)
+{
+    struct server server;
+    serve(&server, NAME, keep, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+static struct server local_server;
+static pid_t child;
+static RLMessagePortRef remote;
+static bool in_process;
+
+static void begin_process(void)
+{
+    int ready;
+    use_own_directory();
+    child = start_server_process(server_process, &ready);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+}
+
+static void end_server_process(void)
+{
+    RLRelease(remote);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    remove_own_directory();
+}
+
+static void begin_local(void)
+{
+    in_process = true;
+    use_own_directory();
+    serve(&local_server, NAME, keep, NULL);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+}
+
+static void end_local(void)
+{
+    RLRelease(remote);
+    end_server(&local_server);
+    remove_own_directory();
+}
+
+/* ---- a client that does not wait ---- */
+
+struct later {
+    int calls;
+    int32_t result;
+    char text[32];
+    bool had_reply;
+    bool ends_run;
+};
+
+static void note_reply(RLMessagePortRef port, int32_t result, RLDataRef reply, void *info)
+{
+    struct later *later = info;
+    require(port == remote);
+    later->calls++;
+    later->result = result;
+    later->had_reply = reply != NULL;
+    if (reply)
+        snprintf(later->text, sizeof later->text, "%.*s", (int)RLDataGetLength(reply),
+                 (const char *)RLDataGetBytePtr(reply));
+    if (later->ends_run)
+        RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+static int32_t ask_later(int32_t id, const char *text, RLTimeInterval limit, RLRunLoopMode mode, struct later *later)
+{
+    RLDataRef data = text_data(text);
+    int32_t result = RLMessagePortSendRequestAsync(remote, id, data, 1, limit, mode, note_reply, later);
+    RLRelease(data);
+    return result;
+}
+
+START_TEST(callback_gets_the_reply)
+{
+    struct later later = {.ends_run = true};
+    ck_assert_int_eq(ask_later(0, "abc", 20, MODE, &later), kRLMessagePortSuccess);
+    ck_assert_int_eq(later.calls, 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 20, false), kRLRunLoopRunStopped);
+    ck_assert_int_eq(later.calls, 1);
+    ck_assert_int_eq(later.result, kRLMessagePortSuccess);
+    ck_assert_str_eq(later.text, "abc");
+}
+END_TEST
+
+START_TEST(the_mode_is_not_empty_until_then)
+{
+    struct later later = {0};
+    RLRunLoopMode mode = RLSTR("later");
+    if (in_process)
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), local_server.source, mode);
+    ck_assert_int_eq(ask_later(0, "abc", 20, mode, &later), kRLMessagePortSuccess);
+    while (later.calls == 0)
+        ck_assert_int_ne(RLRunLoopRunInMode(mode, 20, true), kRLRunLoopRunFinished);
+    if (in_process)
+        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), local_server.source, mode);
+    ck_assert_int_eq(RLRunLoopRunInMode(mode, 0.01, true), kRLRunLoopRunFinished);
+    ck_assert_int_eq(later.calls, 1);
+}
+END_TEST
+
+START_TEST(no_reply_in_time)
+{
+    struct later later = {.ends_run = true};
+    ck_assert_int_eq(ask_later(1, "abc", 0.05, MODE, &later), kRLMessagePortSuccess);
+    RLRunLoopRunInMode(MODE, 20, false);
+    ck_assert_int_eq(later.calls, 1);
+    ck_assert_int_eq(later.result, kRLMessagePortReceiveTimeout);
+    ck_assert(!later.had_reply);
+    /* The late reply is nobody's. */
+    ck_assert_int_eq(ask(remote, 2, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    ck_assert_int_eq(later.calls, 1);
+}
+END_TEST
+
+START_TEST(a_dropped_request_is_told)
+{
+    ck_assert_int_eq(ask(remote, 3, "x", 1e9, MODE, NULL), kRLMessagePortTransportError);
+    struct later later = {.ends_run = true};
+    ck_assert_int_eq(ask_later(3, "x", 1e9, MODE, &later), kRLMessagePortSuccess);
+    RLRunLoopRunInMode(MODE, 20, false);
+    ck_assert_int_eq(later.result, kRLMessagePortTransportError);
+}
+END_TEST
+
+START_TEST(many_are_answered_in_another_order)
+{
+    struct later later[20] = {{0}};
+    for (int index = 0; index < 20; index++)
+        ck_assert_int_eq(ask_later(1, "x", 20, MODE, &later[index]), kRLMessagePortSuccess);
+    ck_assert_int_eq(ask(remote, 2, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
+    while (later[0].calls == 0)
+        RLRunLoopRunInMode(MODE, 1, true);
+    for (int index = 0; index < 20; index++) {
+        char text[16];
+        snprintf(text, sizeof text, "later %d", index);
+        ck_assert_int_eq(later[index].calls, 1);
+        ck_assert_str_eq(later[index].text, text);
+    }
+}
+END_TEST
+
+START_TEST(end_of_the_port_is_told)
+{
+    struct later later = {0};
+    ck_assert_int_eq(ask_later(1, "x", 1e9, MODE, &later), kRLMessagePortSuccess);
+    if (in_process)
+        RLMessagePortInvalidate(local_server.port);
+    else
+        kill(child, SIGKILL);
+    while (later.calls == 0)
+        RLRunLoopRunInMode(MODE, 1, true);
+    ck_assert_int_eq(later.result, kRLMessagePortBecameInvalidError);
+    ck_assert(!RLMessagePortIsValid(remote));
+    for (int index = 0; index < kept_count; index++) /* answering nobody is no mistake */
+        RLRelease(kept[index]);
+}
+END_TEST
+
+START_TEST(released_port_lives_until_the_reply)
+{
+    struct later later = {.ends_run = true};
+    ck_assert_int_eq(ask_later(0, "abc", 20, MODE, &later), kRLMessagePortSuccess);
+    RLRetain(remote);
+    RLRelease(remote);
+    RLRunLoopRunInMode(MODE, 20, false);
+    ck_assert_str_eq(later.text, "abc");
+}
+END_TEST
+
+/* ---- from another thread ---- */
+
+static void *answer_kept(UNUSED void *info)
+{
+    RLDataRef reply = text_data("from a thread");
+    require(RLMessagePortRequestGetRemainingTime(kept[0]) > 1);
+    require(RLMessagePortReply(kept[0], reply));
+    RLRelease(reply);
+    RLRelease(kept[0]);
+    return NULL;
+}
+
+static void start_answering(UNUSED RLRunLoopTimerRef timer, void *info)
+{
+    if (kept_count > 0)
+        *(pthread_t *)info = start_thread(answer_kept, NULL);
+}
+
+START_TEST(answered_by_a_thread)
+{
+    pthread_t thread;
+    RLDataRef reply = NULL;
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.02, 0, start_answering, &thread);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE);
+    ck_assert_int_eq(ask(remote, 1, "x", 20, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "from a thread"));
+    RLRelease(reply);
+    join_thread(thread);
+    drop_timer(timer);
+}
+END_TEST
+
+static void *answer_twice(UNUSED void *info)
+{
+    RLMessagePortReply(kept[0], NULL);
+    require(!RLMessagePortReply(kept[0], NULL));
+    return NULL;
+}
+
+START_TEST(only_one_answer_counts)
+{
+    struct later later = {.ends_run = true};
+    ck_assert_int_eq(ask_later(1, "x", 20, MODE, &later), kRLMessagePortSuccess);
+    while (kept_count == 0)
+        RLRunLoopRunInMode(MODE, 1, true);
+    answer_twice(NULL);
+    assert_misuse("RLMessagePortReply", "request", "has been answered");
+    RLRelease(kept[0]);
+    while (later.calls == 0)
+        RLRunLoopRunInMode(MODE, 1, true);
+    ck_assert_int_eq(later.result, kRLMessagePortSuccess);
+    ck_assert(!later.had_reply);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-later");
+    TCase *process = add_case(suite, "process", 30), *local = add_case(suite, "local", 30);
+    tcase_add_checked_fixture(process, begin_process, end_server_process);
+    tcase_add_checked_fixture(local, begin_local, end_local);
+    TCase *both[] = {process, local};
+    for (int index = 0; index < 2; index++) {
+        tcase_add_test(both[index], callback_gets_the_reply);
+        tcase_add_test(both[index], the_mode_is_not_empty_until_then);
+        tcase_add_test(both[index], no_reply_in_time);
+        tcase_add_test(both[index], a_dropped_request_is_told);
+        tcase_add_test(both[index], many_are_answered_in_another_order);
+        tcase_add_test(both[index], end_of_the_port_is_told);
+        tcase_add_test(both[index], released_port_lives_until_the_reply);
+    }
+    tcase_add_test(local, answered_by_a_thread);
+    tcase_add_test(local, only_one_answer_counts);
+    return suite;
+}

@@ -1,0 +1,423 @@
+/* Message ports of which both ends are in this process: CF's semantics. */
+#include "message-port.h"
+
+static int32_t last_id;
+static int calls;
+
+static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
+{
+    ck_assert(RLMessagePortIsValid(local));
+    calls++;
+    last_id = id;
+    if (info)
+        note(info);
+    if (id == 0)
+        return NULL;
+    char text[256];
+    snprintf(text, sizeof text, "%d:%.*s", id, (int)RLDataGetLength(data), (const char *)RLDataGetBytePtr(data));
+    return text_data(text);
+}
+
+START_TEST(request_and_reply_in_one_thread)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+    ck_assert(RLMessagePortIsRemote(remote));
+    ck_assert(!RLMessagePortIsRemote(server.port));
+    ck_assert(RLEqual(RLMessagePortGetName(remote), NAME));
+    ck_assert_uint_eq(RLGetTypeID(remote), RLMessagePortGetTypeID());
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(ask(remote, 7, "abc", 5, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "7:abc"));
+    RLRelease(reply);
+    /* NULL from the callback is success with NULL; NULL data is data without bytes. */
+    reply = (RLDataRef)&reply;
+    ck_assert_int_eq(ask(remote, 0, NULL, 5, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert_ptr_null(reply);
+    ck_assert_int_eq(ask(remote, 3, NULL, 5, MODE, NULL), kRLMessagePortSuccess);
+    ck_assert_int_eq(calls, 3);
+    RLRelease(remote);
+    end_server(&server);
+    ck_assert_int_eq(name_files(), 0);
+}
+END_TEST
+
+START_TEST(without_reply_mode_it_returns_at_once)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLDataRef reply = (RLDataRef)&calls;
+    ck_assert_int_eq(ask(remote, 1, "x", 0, NULL, &reply), kRLMessagePortSuccess);
+    ck_assert_ptr_eq(reply, &calls);
+    ck_assert_int_eq(calls, 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1, true), kRLRunLoopRunHandledSource);
+    ck_assert_int_eq(calls, 1);
+    RLRelease(remote);
+    end_server(&server);
+}
+END_TEST
+
+START_TEST(ports_are_one_object_per_name)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    struct lifetime life = {0};
+    RLMessagePortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLBoolean must_free = 0;
+    RLMessagePortRef again = RLMessagePortCreateLocal(NULL, NAME, answer, &context, &must_free);
+    ck_assert_ptr_eq(again, server.port);
+    ck_assert_uint_eq(must_free, 1);
+    ck_assert_int_eq(life.retains, 0);
+    RLRelease(again);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLMessagePortRef same = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_eq(remote, same);
+    ck_assert_int_eq(RLMessagePortGetNameOwner(NAME), getpid());
+    RLRunLoopSourceRef source = RLMessagePortCreateRunLoopSource(NULL, server.port, 3);
+    ck_assert_ptr_eq(source, server.source);
+    RLRelease(source);
+    ck_assert_ptr_null(RLMessagePortCreateRunLoopSource(NULL, remote, 0));
+    RLRelease(same);
+    RLRelease(remote);
+    RLMessagePortInvalidate(server.port);
+    ck_assert_ptr_null(RLMessagePortCreateRunLoopSource(NULL, server.port, 0));
+    end_server(&server);
+}
+END_TEST
+
+START_TEST(nobody_serves_the_name)
+{
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
+    ck_assert_int_eq(errno, ECONNREFUSED);
+    ck_assert_int_eq(RLMessagePortGetNameOwner(NAME), 0);
+    ck_assert_int_eq(errno, ECONNREFUSED);
+}
+END_TEST
+
+START_TEST(names_have_limits)
+{
+    char text[300];
+    memset(text, 'n', sizeof text);
+    text[256] = 0;
+    RLStringRef name = RLStringCreateWithCString(NULL, text, kRLStringEncodingUTF8);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL));
+    ck_assert_int_eq(errno, ENAMETOOLONG);
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, name));
+    ck_assert_int_eq(errno, ENAMETOOLONG);
+    RLRelease(name);
+    text[255] = 0;
+    text[3] = '/';
+    name = RLStringCreateWithCString(NULL, text, kRLStringEncodingUTF8);
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL);
+    ck_assert_ptr_nonnull(port);
+    ck_assert(RLEqual(RLMessagePortGetName(port), name));
+    RLRelease(port);
+    RLRelease(name);
+    name = RLStringCreateWithBytes(NULL, (const uint8_t *)"a\0b", 3, kRLStringEncodingUTF8, 0);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL));
+    assert_misuse("RLMessagePortCreateLocal", "name", "has a 0 byte in it");
+    RLRelease(name);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, RLSTR(""), answer, NULL, NULL));
+    assert_misuse("RLMessagePortCreateLocal", "name", "empty");
+    ck_assert_int_eq(name_files(), 0);
+}
+END_TEST
+
+START_TEST(name_is_given_later)
+{
+    struct server server, other;
+    serve(&server, NULL, answer, NULL);
+    ck_assert_ptr_null(RLMessagePortGetName(server.port));
+    ck_assert(RLMessagePortSetName(server.port, NAME));
+    ck_assert(RLMessagePortSetName(server.port, NAME));
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+    ck_assert_int_eq(ask(remote, 7, "abc", 5, MODE, NULL), kRLMessagePortSuccess);
+    ck_assert(!RLMessagePortSetName(remote, RLSTR("other")));
+    serve(&other, RLSTR("other"), answer, NULL);
+    ck_assert(!RLMessagePortSetName(server.port, RLSTR("other")));
+    ck_assert_int_eq(errno, EADDRINUSE);
+    ck_assert(RLMessagePortSetName(server.port, RLSTR("third")));
+    ck_assert(RLEqual(RLMessagePortGetName(server.port), RLSTR("third")));
+    ck_assert_int_eq(name_files(), 4);
+    RLMessagePortRef next = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL); /* the name is free again */
+    ck_assert_ptr_nonnull(next);
+    ck_assert_ptr_ne(next, server.port);
+    RLRelease(next);
+    RLRelease(remote);
+    end_server(&server);
+    end_server(&other);
+}
+END_TEST
+
+static void count_invalidation(UNUSED RLMessagePortRef port, void *info)
+{
+    note(info ? info : "remote");
+    ck_assert(!RLMessagePortIsValid(port));
+}
+
+START_TEST(invalidation_ends_both_ends)
+{
+    struct server server;
+    serve(&server, NAME, answer, "local");
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLMessagePortSetInvalidationCallBack(server.port, count_invalidation);
+    RLMessagePortSetInvalidationCallBack(remote, count_invalidation);
+    ck_assert_ptr_eq((void *)RLMessagePortGetInvalidationCallBack(remote), (void *)count_invalidation);
+    RLMessagePortInvalidate(server.port);
+    RLMessagePortInvalidate(server.port);
+    assert_notes("remote local");
+    ck_assert(!RLMessagePortIsValid(remote));
+    ck_assert(!RLRunLoopSourceIsValid(server.source));
+    ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortIsInvalid);
+    ck_assert_int_eq(ask(remote, 1, "x", 1, NULL, NULL), kRLMessagePortIsInvalid);
+    RLMessagePortSetInvalidationCallBack(remote, count_invalidation);
+    assert_notes("remote");
+    RLRelease(remote);
+    RLRelease(server.source);
+    RLRelease(server.port);
+    ck_assert_int_eq(name_files(), 0);
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
+}
+END_TEST
+
+static RLDataRef end_it(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    RLMessagePortInvalidate(local);
+    return text_data("last words");
+}
+
+START_TEST(invalidated_in_its_own_callback)
+{
+    struct server server;
+    struct lifetime life = {0};
+    RLMessagePortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    server.port = RLMessagePortCreateLocal(NULL, NAME, end_it, &context, NULL);
+    server.source = RLMessagePortCreateRunLoopSource(NULL, server.port, 0);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortBecameInvalidError);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLRelease(remote);
+    RLRelease(server.source);
+    RLRelease(server.port);
+}
+END_TEST
+
+static void note_timer(UNUSED RLRunLoopTimerRef timer, void *info) { note(info); }
+
+START_TEST(reply_mode_is_served_and_others_are_not)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLRunLoopTimerRef timer = make_timer(0, 0, note_timer, "T");
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE);
+    ck_assert_int_eq(ask(remote, 1, "x", 0.01, kRLMessagePortPrivateReplyMode, NULL), kRLMessagePortReceiveTimeout);
+    assert_notes("");
+    ck_assert_int_eq(ask(remote, 1, "x", 0.01, MODE, NULL), kRLMessagePortReceiveTimeout);
+    assert_notes("T");
+    /* A late reply goes nowhere. */
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    ck_assert_int_eq(calls, 2);
+    drop_timer(timer);
+    RLRelease(remote);
+    end_server(&server);
+}
+END_TEST
+
+START_TEST(waiting_leaves_the_mode_as_it_was)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0, false), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0.01, true), kRLRunLoopRunTimedOut);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0, false), kRLRunLoopRunFinished);
+    RLRelease(remote);
+    end_server(&server);
+}
+END_TEST
+
+START_TEST(queue_has_a_limit)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLMessagePortSetCapacity(server.port, 2);
+    ck_assert_int_eq(RLMessagePortGetCapacity(server.port), 2);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, NULL, 0, 0, NULL, NULL), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 2, NULL, 0, 0, NULL, NULL), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 3, NULL, 0, 0, NULL, NULL), kRLMessagePortSendTimeout);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 3, NULL, 0.02, 1, MODE, NULL), kRLMessagePortSendTimeout);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    ck_assert_int_eq(calls, 2);
+    ck_assert_int_eq(last_id, 2);
+    RLRelease(remote);
+    end_server(&server);
+}
+END_TEST
+
+/* A callback that asks its own port again, three deep. */
+static RLMessagePortRef inner;
+
+static RLDataRef ask_again(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    char text[32];
+    if (id == 0)
+        return text_data("0");
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(ask(inner, id - 1, "", 5, MODE, &reply), kRLMessagePortSuccess);
+    snprintf(text, sizeof text, "%d%.*s", id, (int)RLDataGetLength(reply), (const char *)RLDataGetBytePtr(reply));
+    RLRelease(reply);
+    return text_data(text);
+}
+
+START_TEST(requests_nest)
+{
+    struct server server;
+    serve(&server, NAME, ask_again, NULL);
+    inner = RLMessagePortCreateRemote(NULL, NAME);
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(ask(inner, 3, "", 5, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "3210"));
+    RLRelease(reply);
+    RLRelease(inner);
+    end_server(&server);
+}
+END_TEST
+
+static void stop_soon(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { RLRunLoopStop(RLRunLoopGetCurrent()); }
+
+static void ask_in_perform(void *info)
+{
+    ck_assert_int_eq(ask(info, 1, "x", 0.05, kRLMessagePortPrivateReplyMode, NULL), kRLMessagePortReceiveTimeout);
+    note("asked");
+}
+
+START_TEST(stop_reaches_the_run_outside)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.01, 0, stop_soon, NULL);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLMessagePortPrivateReplyMode);
+    RLRunLoopSourceRef source = make_source(0, ask_in_perform, remote);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, MODE);
+    RLRunLoopSourceSignal(source);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e9, false), kRLRunLoopRunStopped);
+    assert_notes("asked");
+    drop_source(source);
+    drop_timer(timer);
+    RLRelease(remote);
+    end_server(&server);
+}
+END_TEST
+
+START_TEST(mistakes_are_reported)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_int_eq(ask(server.port, 1, "x", 0, NULL, NULL), kRLMessagePortTransportError);
+    assert_misuse("RLMessagePortSendRequest", "remote", "is a local port");
+    ck_assert_int_eq(ask(remote, 1, "x", 0, kRLRunLoopCommonModes, NULL), kRLMessagePortTransportError);
+    assert_misuse("RLMessagePortSendRequest", "replyMode", "the common modes are not a mode");
+    ck_assert_int_eq(ask(remote, 1, "x", NAN, MODE, NULL), kRLMessagePortTransportError);
+    assert_misuse("RLMessagePortSendRequest", "rcvTimeout", "NaN");
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, NULL, NULL, NULL));
+    assert_misuse("RLMessagePortCreateLocal", "callout", "expected a function, got NULL");
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NULL));
+    assert_misuse("RLMessagePortCreateRemote", "name", "expected RLString, got NULL");
+    ck_assert_ptr_null(RLMessagePortCopyRequest(server.port));
+    assert_misuse("RLMessagePortCopyRequest", "local", "not in its callback");
+    ck_assert(RLMessagePortGetRemainingTime(server.port) == 0);
+    assert_misuse("RLMessagePortGetRemainingTime", "local", "not in its callback");
+    ck_assert(!RLMessagePortGetPeerCredentials(server.port, NULL, NULL, NULL));
+    assert_misuse("RLMessagePortGetPeerCredentials", "local", "not in its callback");
+    RLMessagePortSetCapacity(server.port, 0);
+    assert_misuse("RLMessagePortSetCapacity", "capacity", "not positive");
+    RLMessagePortContext context = {.version = 2};
+    RLMessagePortGetContext(server.port, &context);
+    assert_misuse("RLMessagePortGetContext", "context", "version must be 0");
+    RLRelease(remote);
+    end_server(&server);
+}
+END_TEST
+
+START_TEST(directory_must_be_private)
+{
+    char path[128], target[128];
+    ck_assert_int_eq(chmod(name_directory, 0770), 0);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert_int_eq(chmod(name_directory, 0700), 0);
+    snprintf(target, sizeof target, "%s/real", name_directory);
+    snprintf(path, sizeof path, "%s/link", name_directory);
+    ck_assert_int_eq(mkdir(target, 0700), 0);
+    ck_assert_int_eq(symlink(target, path), 0);
+    setenv("RUNLOOP_PORT_DIR", path, 1);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
+    ck_assert_int_eq(errno, EACCES);
+    setenv("RUNLOOP_PORT_DIR", target, 1);
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+    ck_assert_ptr_nonnull(port);
+    RLRelease(port);
+    rmdir(target);
+}
+END_TEST
+
+START_TEST(nothing_is_left_behind)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ask(remote, 1, "x", 1, MODE, NULL);
+    RLRelease(remote);
+    end_server(&server);
+    int before = open_descriptors();
+    for (int round = 0; round < 200; round++) {
+        serve(&server, NAME, answer, NULL);
+        remote = RLMessagePortCreateRemote(NULL, NAME);
+        ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortSuccess);
+        RLRelease(remote);
+        end_server(&server);
+    }
+    ck_assert_int_eq(open_descriptors(), before);
+    ck_assert_int_eq(name_files(), 0);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-local");
+    TCase *tcase = add_case(suite, "local", 20);
+    tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
+    tcase_add_test(tcase, request_and_reply_in_one_thread);
+    tcase_add_test(tcase, without_reply_mode_it_returns_at_once);
+    tcase_add_test(tcase, ports_are_one_object_per_name);
+    tcase_add_test(tcase, nobody_serves_the_name);
+    tcase_add_test(tcase, names_have_limits);
+    tcase_add_test(tcase, name_is_given_later);
+    tcase_add_test(tcase, invalidation_ends_both_ends);
+    tcase_add_test(tcase, invalidated_in_its_own_callback);
+    tcase_add_test(tcase, reply_mode_is_served_and_others_are_not);
+    tcase_add_test(tcase, waiting_leaves_the_mode_as_it_was);
+    tcase_add_test(tcase, queue_has_a_limit);
+    tcase_add_test(tcase, requests_nest);
+    tcase_add_test(tcase, stop_reaches_the_run_outside);
+    tcase_add_test(tcase, mistakes_are_reported);
+    tcase_add_test(tcase, directory_must_be_private);
+    tcase_add_test(tcase, nothing_is_left_behind);
+    return suite;
+}

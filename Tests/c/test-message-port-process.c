@@ -1,0 +1,302 @@
+/* Message ports between processes: requests, replies, results, deaths. */
+#include "message-port.h"
+
+static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    if (id == 0)
+        return NULL;
+    if (id == 2) { /* a reply as large as asked for */
+        char text[32] = {0};
+        memcpy(text, RLDataGetBytePtr(data), (size_t)RLDataGetLength(data));
+        size_t size = (size_t)atol(text);
+        uint8_t *bytes = malloc(size);
+        for (size_t index = 0; index < size; index++)
+            bytes[index] = (uint8_t)(index * 31 >> 4);
+        RLDataRef reply = RLDataCreate(NULL, bytes, (RLIndex)size);
+        free(bytes);
+        return reply;
+    }
+    if (id == 3) { /* who asks, and how long it waits */
+        char text[128];
+        int pid;
+        unsigned uid, gid;
+        require(RLMessagePortGetPeerCredentials(local, &pid, &uid, &gid));
+        RLTimeInterval left = RLMessagePortGetRemainingTime(local);
+        snprintf(text, sizeof text, "%d %d %d %d", (int)pid, (int)uid, (int)gid, left > 1 && left <= 20);
+        return text_data(text);
+    }
+    if (id == 4) /* no answer in time */
+        usleep(100000);
+    if (id == 5)
+        kill(getpid(), SIGKILL);
+    if (id == 6) {
+        RLRunLoopStop(RLRunLoopGetCurrent());
+        return NULL;
+    }
+    if (id == 7) { /* the sum of the bytes, to see that all have come */
+        unsigned long sum = 0;
+        for (RLIndex index = 0; index < RLDataGetLength(data); index++)
+            sum += RLDataGetBytePtr(data)[index];
+        char text[64];
+        snprintf(text, sizeof text, "%ld %lu", (long)RLDataGetLength(data), sum);
+        return text_data(text);
+    }
+    return RLRetain(data);
+}
+
+static void server_process(int ready)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+    end_server(&server);
+}
+
+static pid_t child;
+static int ready;
+static RLMessagePortRef remote;
+
+static void begin(void)
+{
+    use_own_directory();
+    child = start_server_process(server_process, &ready);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+}
+
+static void end(void)
+{
+    if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+    if (remote)
+        RLRelease(remote);
+    remove_own_directory();
+}
+
+START_TEST(request_and_reply)
+{
+    RLDataRef reply = NULL;
+    for (int round = 0; round < 100; round++) {
+        ck_assert_int_eq(ask(remote, 1, "hello", 10, MODE, &reply), kRLMessagePortSuccess);
+        ck_assert(is_text(reply, "hello"));
+        RLRelease(reply);
+    }
+    ck_assert_int_eq(ask(remote, 0, NULL, 10, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert_ptr_null(reply);
+    ck_assert_int_eq(ask(remote, 1, NULL, 10, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLDataGetLength(reply), 0);
+    RLRelease(reply);
+    ck_assert_int_eq(RLMessagePortGetNameOwner(NAME), child);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
+    ck_assert_int_eq(errno, EADDRINUSE);
+    /* A server stops as it should, and leaves nothing. */
+    ck_assert_int_eq(ask(remote, 6, NULL, 10, MODE, NULL), kRLMessagePortSuccess);
+    end_process(child, 0);
+    child = 0;
+    ck_assert_int_eq(name_files(), 0);
+}
+END_TEST
+
+START_TEST(credentials_and_deadline_travel)
+{
+    char expected[128];
+    RLDataRef reply = NULL;
+    snprintf(expected, sizeof expected, "%d %d %d 1", (int)getpid(), (int)geteuid(), (int)getegid());
+    ck_assert_int_eq(ask(remote, 3, NULL, 20, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, expected));
+    RLRelease(reply);
+}
+END_TEST
+
+static void check_size(size_t size)
+{
+    uint8_t *bytes = malloc(size + 1);
+    unsigned long sum = 0;
+    for (size_t index = 0; index < size; index++)
+        sum += bytes[index] = (uint8_t)(index * 7 >> 3);
+    RLDataRef data = RLDataCreate(NULL, bytes, (RLIndex)size), reply = NULL;
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 7, data, 10, 30, MODE, &reply), kRLMessagePortSuccess);
+    char text[64];
+    snprintf(text, sizeof text, "%zu %lu", size, sum);
+    ck_assert(is_text(reply, text));
+    RLRelease(reply);
+    RLRelease(data);
+    snprintf(text, sizeof text, "%zu", size);
+    ck_assert_int_eq(ask(remote, 2, text, 30, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLDataGetLength(reply), size);
+    for (size_t index = 0; index < size; index++)
+        require(RLDataGetBytePtr(reply)[index] == (uint8_t)(index * 31 >> 4));
+    RLRelease(reply);
+    free(bytes);
+}
+
+START_TEST(data_of_every_size)
+{
+    static const size_t sizes[] = {1, 63, 4096, 32767, 32768, 32769, 65536, 1 << 20, 64 << 20};
+    check_size(1); /* now the loop has its own descriptors */
+    int before = open_descriptors();
+    for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)
+        check_size(sizes[index]);
+    ck_assert_int_eq(open_descriptors(), before);
+}
+END_TEST
+
+START_TEST(late_reply_is_dropped)
+{
+    RLDataRef reply = (RLDataRef)&ready;
+    ck_assert_int_eq(ask(remote, 4, "late", 0.01, MODE, &reply), kRLMessagePortReceiveTimeout);
+    ck_assert_ptr_eq(reply, &ready);
+    ck_assert_int_eq(ask(remote, 1, "next", 10, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "next"));
+    RLRelease(reply);
+}
+END_TEST
+
+static void note_end(UNUSED RLMessagePortRef port, UNUSED void *info) { note("end"); }
+
+START_TEST(server_is_killed_in_the_middle)
+{
+    RLMessagePortSetInvalidationCallBack(remote, note_end);
+    double before = monotonic_seconds();
+    ck_assert_int_eq(ask(remote, 5, "x", 1e9, MODE, NULL), kRLMessagePortBecameInvalidError);
+    ck_assert(monotonic_seconds() - before < 10);
+    assert_notes("end");
+    ck_assert(!RLMessagePortIsValid(remote));
+    ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortIsInvalid);
+    end_process(child, SIGKILL);
+    child = 0;
+    /* The name is free at once, whatever the crash left. */
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+    ck_assert_ptr_nonnull(port);
+    RLRelease(port);
+}
+END_TEST
+
+START_TEST(death_is_noticed_by_a_running_loop)
+{
+    RLMessagePortSetInvalidationCallBack(remote, note_end);
+    ck_assert_int_eq(ask(remote, 1, "x", 10, MODE, NULL), kRLMessagePortSuccess);
+    end_process(child, SIGKILL);
+    child = 0;
+    atomic_int fired = 0;
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 10, 0, count_timer, &fired);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE);
+    while (RLMessagePortIsValid(remote))
+        RLRunLoopRunInMode(MODE, 0.05, false);
+    assert_notes("end");
+    drop_timer(timer);
+}
+END_TEST
+
+/* What a stopped server does not read waits in the kernel until that is full. */
+START_TEST(full_queue_is_a_send_timeout)
+{
+    kill(child, SIGSTOP);
+    int sent = 0, result;
+    while ((result = RLMessagePortSendRequest(remote, 1, NULL, 0, 0, NULL, NULL)) == kRLMessagePortSuccess)
+        sent++;
+    ck_assert_int_eq(result, kRLMessagePortSendTimeout);
+    ck_assert_int_gt(sent, 10);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, NULL, 0.05, 1, MODE, NULL), kRLMessagePortSendTimeout);
+    kill(child, SIGCONT);
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(ask(remote, 1, "after", 10, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "after"));
+    RLRelease(reply);
+}
+END_TEST
+
+static void use_in_child(UNUSED void *info)
+{
+    child_assert(!RLMessagePortIsValid(remote));
+    child_assert(ask(remote, 1, "x", 1, MODE, NULL) == kRLMessagePortIsInvalid);
+    RLMessagePortRef own = RLMessagePortCreateRemote(NULL, NAME);
+    child_assert(own != NULL && own != remote);
+    RLDataRef reply = NULL;
+    child_assert(ask(own, 1, "child", 10, MODE, &reply) == kRLMessagePortSuccess);
+    child_assert(is_text(reply, "child"));
+    RLRelease(reply);
+    RLRelease(own);
+}
+
+START_TEST(child_of_fork_has_to_ask_anew)
+{
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(ask(remote, 1, "x", 10, MODE, NULL), kRLMessagePortSuccess);
+    for (int round = 0; round < 10; round++)
+        ck_assert_int_eq(run_in_child(use_in_child, NULL), 0);
+    ck_assert_int_eq(ask(remote, 1, "parent", 10, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "parent"));
+    RLRelease(reply);
+}
+END_TEST
+
+/* Several threads with one remote port: each gets its own replies. */
+static void *ask_in_thread(void *info)
+{
+    char text[32];
+    for (int round = 0; round < SCALED(300); round++) {
+        RLDataRef reply = NULL;
+        snprintf(text, sizeof text, "%d-%d", (int)(intptr_t)info, round);
+        require(ask(remote, 1, text, 20, round & 1 ? MODE : kRLMessagePortPrivateReplyMode, &reply) ==
+                kRLMessagePortSuccess);
+        require(is_text(reply, text));
+        RLRelease(reply);
+    }
+    return NULL;
+}
+
+START_TEST(threads_share_a_remote_port) { on_threads(4, ask_in_thread); }
+END_TEST
+
+START_TEST(connections_leak_nothing)
+{
+    ck_assert_int_eq(ask(remote, 1, "x", 10, MODE, NULL), kRLMessagePortSuccess);
+    RLRelease(remote);
+    remote = NULL;
+    int before = open_descriptors();
+    for (int round = 0; round < SCALED(2000); round++) {
+        RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
+        if (port == NULL && errno == EAGAIN) { /* the server is behind */
+            usleep(1000);
+            continue;
+        }
+        ck_assert_ptr_nonnull(port);
+        if (round % 3 == 0)
+            ck_assert_int_eq(ask(port, 1, "x", 10, MODE, NULL), kRLMessagePortSuccess);
+        RLRelease(port);
+    }
+    ck_assert_int_eq(open_descriptors(), before);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)child);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_int_eq(ask(remote, 1, "x", 10, MODE, NULL), kRLMessagePortSuccess);
+    int count = 0;
+    DIR *directory = opendir(path);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    ck_assert_int_lt(count, 20);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-process");
+    TCase *tcase = add_case(suite, "process", 60);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, request_and_reply);
+    tcase_add_test(tcase, credentials_and_deadline_travel);
+    tcase_add_test(tcase, data_of_every_size);
+    tcase_add_test(tcase, late_reply_is_dropped);
+    tcase_add_test(tcase, server_is_killed_in_the_middle);
+    tcase_add_test(tcase, death_is_noticed_by_a_running_loop);
+    tcase_add_test(tcase, full_queue_is_a_send_timeout);
+    tcase_add_test(tcase, child_of_fork_has_to_ask_anew);
+    tcase_add_test(tcase, threads_share_a_remote_port);
+    tcase_add_test(tcase, connections_leak_nothing);
+    return suite;
+}

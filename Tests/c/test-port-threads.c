@@ -1,0 +1,394 @@
+/* Ports between threads: order, nothing lost, nothing twice, back-pressure, invalidation in the middle, fork. */
+#include "harness.h"
+#include <sys/wait.h>
+
+enum { SENDERS = 4 };
+
+struct receiver {
+    RLPortRef port;
+    RLRunLoopSourceRef source;
+    uint32_t next[SENDERS]; /* the number that is to come from each sender */
+    atomic_int received;
+    int wanted;
+};
+
+/* A message id is 4 bits of sender and 28 bits of number. */
+static uint32_t message_id(int sender, uint32_t number) { return (uint32_t)sender << 28 | number; }
+
+static void receive(UNUSED RLPortRef port, RLPortMessageRef message, void *info)
+{
+    struct receiver *r = info;
+    uint32_t id = RLPortMessageGetMessageID(message);
+    require(r->next[id >> 28] == (id & 0xFFFFFFF));
+    r->next[id >> 28]++;
+    if (atomic_fetch_add(&r->received, 1) + 1 == r->wanted)
+        RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+static void make_receiver(struct receiver *r, RLPortCallBack callout, RLIndex capacity)
+{
+    RLPortContext context = {.info = r};
+    r->port = RLPortCreate(NULL, callout, &context, NULL);
+    RLPortSetCapacity(r->port, capacity);
+    r->source = RLPortCreateRunLoopSource(NULL, r->port, 0);
+}
+
+static void drop_receiver(struct receiver *r)
+{
+    RLPortInvalidate(r->port);
+    RLRelease(r->source);
+    RLRelease(r->port);
+}
+
+static bool send_number(RLPortRef port, int sender, uint32_t number)
+{
+    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, NULL);
+    RLPortMessageSetMessageID(message, message_id(sender, number));
+    bool sent = RLPortMessageSendBeforeDate(message, 1e12);
+    RLRelease(message);
+    return sent;
+}
+
+static struct receiver shared;
+static int per_sender;
+
+static void *send_all(void *info)
+{
+    for (int number = 0; number < per_sender; number++)
+        require(send_number(shared.port, (int)(intptr_t)info, (uint32_t)number));
+    return NULL;
+}
+
+static void flood(RLIndex capacity, int count)
+{
+    per_sender = SCALED(count);
+    shared = (struct receiver){.wanted = SENDERS * per_sender};
+    make_receiver(&shared, receive, capacity);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), shared.source, kRLRunLoopDefaultMode);
+    pthread_t threads[SENDERS];
+    for (intptr_t sender = 0; sender < SENDERS; sender++)
+        threads[sender] = start_thread(send_all, (void *)sender);
+    RLRunLoopRun();
+    for (int sender = 0; sender < SENDERS; sender++)
+        join_thread(threads[sender]);
+    ck_assert_int_eq(shared.received, shared.wanted);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, true), kRLRunLoopRunTimedOut);
+    drop_receiver(&shared);
+}
+
+START_TEST(every_message_arrives_in_order) { flood(1 << 20, 50000); }
+END_TEST
+
+START_TEST(senders_wait_for_room) { flood(3, 5000); }
+END_TEST
+
+START_TEST(a_queue_of_one) { flood(1, 3000); }
+END_TEST
+
+/* Two threads that answer each other: the sleep and wake-up of every message. */
+static struct receiver left, right;
+
+static void answer(UNUSED RLPortRef port, RLPortMessageRef message, void *info)
+{
+    struct receiver *r = info;
+    uint32_t number = RLPortMessageGetMessageID(message);
+    atomic_fetch_add(&r->received, 1);
+    if (number > 0) {
+        RLPortMessageRef reply = RLPortMessageCreate(NULL, RLPortMessageGetSendPort(message), r->port, NULL);
+        RLPortMessageSetMessageID(reply, number - 1);
+        require(RLPortMessageSendBeforeDate(reply, 1e12));
+        RLRelease(reply);
+    }
+    if (number <= 1)
+        RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+static void *serve_right(UNUSED void *info)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), right.source, kRLRunLoopDefaultMode);
+    RLRunLoopRun();
+    return NULL;
+}
+
+START_TEST(replies_go_to_and_fro)
+{
+    int rounds = SCALED(20000);
+    left = right = (struct receiver){0};
+    make_receiver(&left, answer, 4);
+    make_receiver(&right, answer, 4);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), left.source, kRLRunLoopDefaultMode);
+    pthread_t thread = start_thread(serve_right, NULL);
+    RLPortMessageRef first = RLPortMessageCreate(NULL, right.port, left.port, NULL);
+    RLPortMessageSetMessageID(first, (uint32_t)rounds * 2 - 1);
+    ck_assert(RLPortMessageSendBeforeDate(first, 0));
+    RLRelease(first);
+    RLRunLoopRun();
+    join_thread(thread);
+    ck_assert_int_eq(left.received, rounds);
+    ck_assert_int_eq(right.received, rounds);
+    drop_receiver(&left);
+    drop_receiver(&right);
+}
+END_TEST
+
+/* One port, its source in the loops of two threads: each message goes to one of them. */
+static atomic_uint seen_sum;
+
+static void add_up(UNUSED RLPortRef port, RLPortMessageRef message, void *info)
+{
+    struct receiver *r = info;
+    atomic_fetch_add(&seen_sum, RLPortMessageGetMessageID(message));
+    atomic_fetch_add(&r->received, 1);
+}
+
+START_TEST(two_loops_share_a_port)
+{
+    struct looper loopers[2];
+    struct receiver r = {0};
+    make_receiver(&r, add_up, 64);
+    seen_sum = 0;
+    for (int index = 0; index < 2; index++) {
+        looper_start(&loopers[index]);
+        RLRunLoopAddSource(loopers[index].loop, r.source, kRLRunLoopDefaultMode);
+    }
+    unsigned sum = 0;
+    int count = SCALED(40000);
+    for (int number = 0; number < count; number++) {
+        sum += (unsigned)number;
+        ck_assert(send_number(r.port, 0, (uint32_t)number));
+    }
+    await_count(&r.received, count);
+    ck_assert_uint_eq(seen_sum, sum);
+    for (int index = 0; index < 2; index++)
+        looper_stop(&loopers[index]);
+    ck_assert_int_eq(r.received, count);
+    drop_receiver(&r);
+}
+END_TEST
+
+/* Invalidation in the middle of a flood: what was sent is handed out once or dropped, and all is freed. */
+static atomic_int sent_count;
+
+static void *send_until_refused(void *info)
+{
+    struct lifetime *life = info;
+    (void)life;
+    uint32_t number = 0;
+    while (send_number(shared.port, 0, number++))
+        atomic_fetch_add(&sent_count, 1);
+    require(errno == EPIPE);
+    return NULL;
+}
+
+static void count_message(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, void *info)
+{
+    struct receiver *r = info;
+    require(RLPortIsValid(r->port));
+    atomic_fetch_add(&r->received, 1);
+}
+
+static void count_invalidation(UNUSED RLPortRef port, void *info)
+{
+    struct receiver *r = info;
+    require(r == &shared);
+    atomic_fetch_add((atomic_int *)&r->wanted, 1);
+}
+
+static void count_message_and_end(RLPortRef port, UNUSED RLPortMessageRef message, void *info)
+{
+    struct receiver *r = info;
+    if (atomic_fetch_add(&r->received, 1) == 99)
+        RLPortInvalidate(port);
+}
+
+START_TEST(invalidated_in_its_own_callback)
+{
+    for (int round = 0; round < SCALED(200); round++) {
+        struct looper looper;
+        shared = (struct receiver){0};
+        sent_count = 0;
+        make_receiver(&shared, count_message_and_end, 64);
+        RLPortSetInvalidationCallBack(shared.port, count_invalidation);
+        looper_start(&looper);
+        RLRunLoopAddSource(looper.loop, shared.source, kRLRunLoopDefaultMode);
+        pthread_t a = start_thread(send_until_refused, NULL), b = start_thread(send_until_refused, NULL);
+        join_thread(a);
+        join_thread(b);
+        looper_stop(&looper);
+        ck_assert_int_eq(shared.received, 100);
+        ck_assert_int_ge(sent_count, 100);
+        ck_assert_int_eq(shared.wanted, 1);
+        drop_receiver(&shared);
+    }
+}
+END_TEST
+
+START_TEST(invalidated_by_another_thread)
+{
+    for (int round = 0; round < SCALED(200); round++) {
+        struct looper looper;
+        shared = (struct receiver){0};
+        sent_count = 0;
+        make_receiver(&shared, add_up, 64);
+        looper_start(&looper);
+        RLRunLoopAddSource(looper.loop, shared.source, kRLRunLoopDefaultMode);
+        pthread_t a = start_thread(send_until_refused, NULL);
+        await_count(&shared.received, round);
+        RLPortInvalidate(shared.port);
+        join_thread(a);
+        looper_stop(&looper);
+        ck_assert_int_le(shared.received, sent_count);
+        drop_receiver(&shared);
+    }
+}
+END_TEST
+
+/* The info outlives a callback that runs while another thread invalidates. */
+static gate in_callback, may_return;
+static struct lifetime life;
+
+static void linger(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, void *info)
+{
+    gate_open(&in_callback);
+    gate_pass(&may_return);
+    require(lifetime_held(info) == 1);
+}
+
+START_TEST(info_is_released_after_the_last_callback)
+{
+    struct looper looper;
+    RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLPortRef port = RLPortCreate(NULL, linger, &context, NULL);
+    RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
+    gate_init(&in_callback);
+    gate_init(&may_return);
+    looper_start(&looper);
+    RLRunLoopAddSource(looper.loop, source, kRLRunLoopDefaultMode);
+    send_number(port, 0, 0);
+    gate_pass(&in_callback);
+    RLPortInvalidate(port);
+    ck_assert_int_eq(lifetime_held(&life), 1);
+    RLPortGetContext(port, &context);
+    ck_assert_ptr_eq(context.info, &life);
+    gate_open(&may_return);
+    looper_stop(&looper);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLPortGetContext(port, &context);
+    ck_assert_ptr_null(context.info);
+    RLRelease(source);
+    RLRelease(port);
+}
+END_TEST
+
+static atomic_int invalidations;
+static void note_invalidation(UNUSED RLPortRef port, void *info)
+{
+    ck_assert(info == NULL || info == &life);
+    atomic_fetch_add(&invalidations, 1);
+}
+
+START_TEST(invalidation_is_told_once_and_to_latecomers)
+{
+    RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLPortRef port = RLPortCreate(NULL, linger, &context, NULL);
+    ck_assert_ptr_null(RLPortGetInvalidationCallBack(port));
+    RLPortSetInvalidationCallBack(port, note_invalidation);
+    ck_assert_ptr_eq((void *)RLPortGetInvalidationCallBack(port), (void *)note_invalidation);
+    RLPortInvalidate(port);
+    RLPortInvalidate(port);
+    ck_assert_int_eq(invalidations, 1);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLPortSetInvalidationCallBack(port, note_invalidation);
+    ck_assert_int_eq(invalidations, 2);
+    ck_assert_ptr_null(RLPortCreateRunLoopSource(NULL, port, 0));
+    ck_assert(!send_number(port, 0, 0));
+    ck_assert_int_eq(errno, EPIPE);
+    RLRelease(port);
+    /* The last release of a valid port is its end, too. */
+    port = RLPortCreate(NULL, linger, &context, NULL);
+    RLPortSetInvalidationCallBack(port, note_invalidation);
+    RLRelease(port);
+    ck_assert_int_eq(invalidations, 3);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+/* A loop that ends with messages waiting: another loop gets them. */
+static void *take_one(UNUSED void *info)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), shared.source, kRLRunLoopDefaultMode);
+    require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, true) == kRLRunLoopRunHandledSource);
+    return NULL;
+}
+
+START_TEST(messages_outlive_a_loop)
+{
+    shared = (struct receiver){0};
+    make_receiver(&shared, count_message, 64);
+    for (uint32_t number = 0; number < 3; number++)
+        ck_assert(send_number(shared.port, 0, number));
+    for (int index = 1; index <= 3; index++) {
+        join_thread(start_thread(take_one, NULL));
+        ck_assert_int_eq(shared.received, index);
+    }
+    drop_receiver(&shared);
+}
+END_TEST
+
+static void use_in_child(UNUSED void *info)
+{
+    child_assert(send_number(shared.port, 0, 7));
+    child_assert(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, true) == kRLRunLoopRunHandledSource);
+    child_assert(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, true) == kRLRunLoopRunHandledSource);
+    child_assert(shared.received == 2);
+    RLPortInvalidate(shared.port);
+}
+
+static atomic_bool enough;
+
+static void *disturb(UNUSED void *info)
+{
+    while (!enough) {
+        RLPortRef port = RLPortCreate(NULL, count_message, NULL, NULL);
+        RLPortSetCapacity(port, 2);
+        send_number(port, 0, 0);
+        RLRelease(port);
+        RLPortGetCapacity(shared.port);
+    }
+    return NULL;
+}
+
+START_TEST(child_of_fork_goes_on)
+{
+    shared = (struct receiver){0};
+    make_receiver(&shared, count_message, 64);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), shared.source, kRLRunLoopDefaultMode);
+    ck_assert(send_number(shared.port, 0, 0));
+    pthread_t thread = start_thread(disturb, NULL);
+    for (int round = 0; round < 50; round++)
+        ck_assert_int_eq(run_in_child(use_in_child, NULL), 0);
+    enough = true;
+    join_thread(thread);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, true), kRLRunLoopRunHandledSource);
+    ck_assert_int_eq(shared.received, 1);
+    drop_receiver(&shared);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("port-threads");
+    TCase *tcase = add_case(suite, "threads", 60);
+    tcase_add_test(tcase, every_message_arrives_in_order);
+    tcase_add_test(tcase, senders_wait_for_room);
+    tcase_add_test(tcase, a_queue_of_one);
+    tcase_add_test(tcase, replies_go_to_and_fro);
+    tcase_add_test(tcase, two_loops_share_a_port);
+    tcase_add_test(tcase, invalidated_in_its_own_callback);
+    tcase_add_test(tcase, invalidated_by_another_thread);
+    tcase_add_test(tcase, info_is_released_after_the_last_callback);
+    tcase_add_test(tcase, invalidation_is_told_once_and_to_latecomers);
+    tcase_add_test(tcase, messages_outlive_a_loop);
+    tcase_add_test(tcase, child_of_fork_goes_on);
+    return suite;
+}

@@ -1,0 +1,34 @@
+import CLinux
+
+// libFuzzer's way into `Frame.parse`: the first byte says who listens and whether a descriptor came with the packet, the rest
+// is the packet. What gets through has to be what the header of the protocol allows, said here once more in other words.
+
+@_cdecl("LLVMFuzzerTestOneInput")
+public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
+    if count == 0 { return 0 }
+    let sides: [Frame.Side] = [.newServer, .server, .client]
+    let side = sides[Int(bytes[0] & 3) % 3]
+    let hasFile = bytes[0] & 4 != 0
+    // A packet may be larger than what was read of it.
+    let size = count - 1 + (bytes[0] & 8 != 0 ? 70_000 : 0)
+    var head: Frame.Head = (0, 0, 0, 0, 0, 0, 0, 0)
+    withUnsafeMutableBytes(of: &head) { memcpy($0.baseAddress!, bytes + 1, min(count - 1, Frame.headSize)) }
+
+    guard let frame = Frame.parse(head, size: size, hasFile: hasFile, side: side) else { return 0 }
+    precondition(size >= 32 && head.0 == 0x314D_4C52 && head.3 == 0)
+    precondition(frame.length >= 0 && frame.length <= 0x6000_0000)
+    switch frame.place {
+    case .nowhere: precondition(frame.length == 0 && size == 32 && !hasFile)
+    case .inside: precondition(size == 32 + frame.length && frame.length <= Frame.insideLimit && !hasFile)
+    case .file: precondition(size == 32 && hasFile && frame.length > Frame.insideLimit)
+    }
+    switch side {
+    case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))
+    case .server: precondition(frame.kind == .request && frame.place != .nowhere)
+    case .client: precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
+    }
+    // What was understood is written as it was read.
+    var again = frame.head
+    withUnsafeBytes(of: &again) { new in withUnsafeBytes(of: &head) { precondition(memcmp(new.baseAddress!, $0.baseAddress!, 32) == 0) } }
+    return 0
+}

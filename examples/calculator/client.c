@@ -1,0 +1,148 @@
+/* client.c - asks the calculator: with time limits, without waiting, and again after it has crashed. */
+#define _POSIX_C_SOURCE 200809L
+#include "calculator.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct Client {
+    const char *program;
+    pid_t server;
+    RLMessagePortRef port;
+    int outstanding; /* requests that were sent and not waited for */
+    long sum;        /* of their replies */
+} Client;
+
+static const char *result_name(int32_t result)
+{
+    switch (result) {
+    case kRLMessagePortReceiveTimeout:
+        return "no reply in time";
+    case kRLMessagePortIsInvalid:
+        return "the server is gone";
+    case kRLMessagePortBecameInvalidError:
+        return "the server went meanwhile";
+    default:
+        return "it could not be sent";
+    }
+}
+
+static void start_server(Client *client)
+{
+    client->server = fork();
+    if (client->server == 0) {
+        execl("/proc/self/exe", client->program, "server", (char *)NULL);
+        _exit(127);
+    }
+}
+
+/* A remote port for the server, which may just be starting. */
+static int connect_to_server(Client *client)
+{
+    for (int attempt = 0; attempt < 2000; attempt++) {
+        client->port = RLMessagePortCreateRemote(NULL, RLSTR(CALCULATOR_NAME));
+        if (client->port != NULL)
+            return 1;
+        if (errno != ECONNREFUSED) /* not "nobody serves it": no use in waiting */
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    }
+    perror("client: no calculator");
+    return 0;
+}
+
+static long number_in(RLDataRef reply)
+{
+    char digits[32] = {0};
+    RLIndex length = RLDataGetLength(reply) < 31 ? RLDataGetLength(reply) : 31;
+    memcpy(digits, RLDataGetBytePtr(reply), (size_t)length);
+    return atol(digits);
+}
+
+static int32_t ask(Client *client, int32_t msgid, const char *text, RLTimeInterval limit, long *value)
+{
+    RLDataRef data = RLDataCreate(NULL, (const uint8_t *)text, (RLIndex)strlen(text)), reply = NULL;
+    int32_t result =
+        RLMessagePortSendRequest(client->port, msgid, data, 1, limit, kRLMessagePortPrivateReplyMode, &reply);
+    RLRelease(data);
+    if (reply != NULL) {
+        *value = number_in(reply);
+        RLRelease(reply);
+    }
+    return result;
+}
+
+static void print_answer(Client *client, int32_t msgid, const char *text, RLTimeInterval limit)
+{
+    long value = 0;
+    int32_t result = ask(client, msgid, text, limit, &value);
+    if (result == kRLMessagePortSuccess)
+        printf("client: %s = %ld\n", text, value);
+    else
+        printf("client: %s: %s\n", text, result_name(result));
+}
+
+static void add_reply(RLMessagePortRef port, int32_t result, RLDataRef reply, void *info)
+{
+    Client *client = info;
+    (void)port;
+    if (result == kRLMessagePortSuccess && reply != NULL)
+        client->sum += number_in(reply);
+    if (--client->outstanding == 0)
+        RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+/* Five requests at once: the server thinks about all of them at the same time. */
+static void ask_without_waiting(Client *client)
+{
+    for (int number = 1; number <= 5; number++) {
+        char text[32];
+        int length = snprintf(text, sizeof text, "%d * 10", number);
+        RLDataRef data = RLDataCreate(NULL, (const uint8_t *)text, length);
+        if (RLMessagePortSendRequestAsync(client->port, THINK, data, 1, 20, kRLRunLoopDefaultMode, add_reply, client) ==
+            kRLMessagePortSuccess)
+            client->outstanding++;
+        RLRelease(data);
+    }
+    printf("client: %d requests are on their way\n", client->outstanding);
+    RLRunLoopRun(); /* until the last reply has come */
+    printf("client: the replies add up to %ld\n", client->sum);
+}
+
+int run_client(const char *program)
+{
+    Client client = {.program = program};
+    long value = 0;
+    start_server(&client);
+    if (!connect_to_server(&client))
+        return 1;
+    printf("client: the name is served by %s\n",
+           RLMessagePortGetNameOwner(RLSTR(CALCULATOR_NAME)) == client.server ? "the server" : "somebody else");
+    print_answer(&client, CALCULATE, "2 + 3", 20);
+    print_answer(&client, CALCULATE, "6 * 7", 20);
+    ask(&client, WHO_AM_I, "", 20, &value);
+    printf("client: the server knows me: %s\n", value == getpid() ? "yes" : "no");
+
+    print_answer(&client, THINK, "1 + 1", 0.06); /* it takes longer than that */
+    print_answer(&client, THINK, "1 + 1", 20);
+    ask_without_waiting(&client);
+
+    print_answer(&client, CRASH, "crash", 20);
+    print_answer(&client, CALCULATE, "2 + 3", 20);
+    RLRelease(client.port);
+    waitpid(client.server, NULL, 0);
+
+    printf("client: starting the server again\n");
+    start_server(&client); /* the crash has left no name behind */
+    if (!connect_to_server(&client))
+        return 1;
+    print_answer(&client, CALCULATE, "100 / 7", 20);
+    ask(&client, STOP, "", 20, &value);
+    waitpid(client.server, NULL, 0);
+    RLRelease(client.port);
+    return client.sum == 150 ? 0 : 1;
+}

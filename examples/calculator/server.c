@@ -1,0 +1,109 @@
+/* server.c - the calculator: answers at once, or later from a timer, and drops what nobody waits for. */
+#include "calculator.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A request that is answered later: the timer's info. */
+typedef struct Thought {
+    RLMessagePortRequestRef request;
+    long result;
+} Thought;
+
+static RLDataRef number(long value)
+{
+    char text[32];
+    int length = snprintf(text, sizeof text, "%ld", value);
+    return RLDataCreate(NULL, (const uint8_t *)text, length);
+}
+
+static int calculate(RLDataRef data, long *result)
+{
+    char text[64] = {0}, operation;
+    long left, right;
+    if (RLDataGetLength(data) >= (RLIndex)sizeof text)
+        return 0;
+    memcpy(text, RLDataGetBytePtr(data), (size_t)RLDataGetLength(data));
+    if (sscanf(text, "%ld %c %ld", &left, &operation, &right) != 3 || (operation == '/' && right == 0))
+        return 0;
+    *result = operation == '+'   ? left + right
+              : operation == '-' ? left - right
+              : operation == '*' ? left * right
+                                 : left / right;
+    return 1;
+}
+
+static void answer(RLRunLoopTimerRef timer, void *info)
+{
+    Thought *thought = info;
+    if (RLMessagePortRequestGetRemainingTime(thought->request) > 0) {
+        RLDataRef reply = number(thought->result);
+        RLMessagePortReply(thought->request, reply);
+        RLRelease(reply);
+    } /* else: nobody waits any more */
+    RLRelease(thought->request);
+    free(thought);
+    RLRelease(timer);
+}
+
+/* Takes the request over and answers it in a moment: other clients are served meanwhile. */
+static void think(RLMessagePortRef local, long result)
+{
+    Thought *thought = malloc(sizeof *thought);
+    if (thought == NULL)
+        return;
+    thought->request = RLMessagePortCopyRequest(local); /* an object like others: */
+    if (RLGetTypeID(thought->request) != RLMessagePortRequestGetTypeID())
+        abort();
+    thought->result = result;
+    RLRunLoopTimerContext context = {.info = thought};
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, RLAbsoluteTimeGetCurrent() + 0.1, 0, 0, 0, answer, &context);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
+}
+
+static RLDataRef handle(RLMessagePortRef local, int32_t msgid, RLDataRef data, void *info)
+{
+    long result;
+    int pid;
+    unsigned uid;
+    (void)info;
+    switch (msgid) {
+    case CALCULATE:
+        return calculate(data, &result) ? number(result) : NULL;
+    case THINK:
+        if (!calculate(data, &result))
+            return NULL;
+        if (RLMessagePortGetRemainingTime(local) < 0.05)
+            return NULL; /* it would not wait for the answer */
+        think(local, result);
+        return NULL; /* not the answer: think() has taken the request over */
+    case WHO_AM_I:
+        if (!RLMessagePortGetPeerCredentials(local, &pid, &uid, NULL) || uid != geteuid())
+            return NULL;
+        return number(pid);
+    case CRASH:
+        raise(SIGKILL);
+        break;
+    case STOP:
+        RLRunLoopStop(RLRunLoopGetCurrent());
+    }
+    return NULL;
+}
+
+int run_server(void)
+{
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, RLSTR(CALCULATOR_NAME), handle, NULL, NULL);
+    if (port == NULL) {
+        perror("calculator: the name");
+        return 1;
+    }
+    RLRunLoopSourceRef source = RLMessagePortCreateRunLoopSource(NULL, port, 0);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    RLRelease(source);
+    RLRunLoopRun();
+    RLMessagePortInvalidate(port); /* the name is free, its files are gone */
+    RLRelease(port);
+    return 0;
+}
