@@ -15,12 +15,12 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     withUnsafeMutableBytes(of: &head) { memcpy($0.baseAddress!, bytes + 1, min(count - 1, Frame.headSize)) }
 
     guard let frame = Frame.parse(head, size: size, hasFile: hasFile, side: side) else { return 0 }
-    precondition(size >= 32 && head.0 == 0x314D_4C52 && head.3 == 0)
+    precondition(size >= 32 && head.0 == 0x314D_4C52 && head.3 == frame.filesRead)
     precondition(frame.length >= 0 && frame.length <= 0x6000_0000)
     switch frame.place {
     case .nowhere: precondition(frame.length == 0 && size == 32 && !hasFile)
     case .inside: precondition(size == 32 + frame.length && frame.length <= Frame.insideLimit && !hasFile)
-    case .file: precondition(size == 32 && hasFile && frame.length > Frame.insideLimit)
+    case .file, .lentFile: precondition(size == 32 && hasFile && frame.length > Frame.insideLimit)
     }
     switch side {
     case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))

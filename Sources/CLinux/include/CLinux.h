@@ -302,6 +302,10 @@ static inline int linux_is_sealed(int fd)
     int seals = fcntl(fd, F_GET_SEALS);
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
+static inline long linux_pwrite(int fd, const void *buffer, size_t size, off_t offset)
+{
+    return syscall(SYS_pwrite64, fd, buffer, size, offset);
+}
 static inline long linux_pread(int fd, void *buffer, size_t size, off_t offset)
 {
     return syscall(SYS_pread64, fd, buffer, size, offset);

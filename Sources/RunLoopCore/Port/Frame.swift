@@ -21,6 +21,8 @@ struct Frame: BitwiseCopyable {
         case inside = 1
         /// In a memory file that was passed with the packet.
         case file = 2
+        /// The same, but the sender wants to use the file again: the receiver counts it as read.
+        case lentFile = 3
     }
 
     var kind: Kind
@@ -33,6 +35,8 @@ struct Frame: BitwiseCopyable {
     var length: Int
     /// Until when the client waits for the reply.
     var deadline: Instant
+    /// How many lent files the sender of this frame has read on this wire so far, modulo 2¹⁶.
+    var filesRead: UInt16 = 0
 
     static var magic: UInt32 { 0x314D_4C52 }
     static var headSize: Int { 32 }
@@ -46,7 +50,7 @@ struct Frame: BitwiseCopyable {
     typealias Head = (UInt32, UInt8, UInt8, UInt16, UInt32, Int32, UInt64, UInt64)
 
     /// O(1).
-    var head: Head { (Self.magic, kind.rawValue, place.rawValue, 0, id, message, UInt64(length), deadline.nanoseconds) }
+    var head: Head { (Self.magic, kind.rawValue, place.rawValue, filesRead, id, message, UInt64(length), deadline.nanoseconds) }
 
     /// What may follow what.
     enum Side {
@@ -56,11 +60,12 @@ struct Frame: BitwiseCopyable {
 
     /// The frame of a packet of `size` bytes, with or without a passed file; nil if it is not what `side` may be told. O(1).
     static func parse(_ head: Head, size: Int, hasFile: Bool, side: Side) -> Frame? {
-        guard size >= headSize, head.0 == magic, head.3 == 0, let kind = Kind(rawValue: head.1),
+        guard size >= headSize, head.0 == magic, let kind = Kind(rawValue: head.1),
             let place = Place(rawValue: head.2), head.6 <= UInt64(lengthLimit)
         else { return nil }
         let frame = Frame(
-            kind: kind, place: place, id: head.4, message: head.5, length: Int(head.6), deadline: Instant(nanoseconds: head.7))
+            kind: kind, place: place, id: head.4, message: head.5, length: Int(head.6), deadline: Instant(nanoseconds: head.7),
+            filesRead: head.3)
         return frame.isSane(size, hasFile) && frame.isFor(side) ? frame : nil
     }
 
@@ -68,7 +73,7 @@ struct Frame: BitwiseCopyable {
         switch place {
         case .nowhere: length == 0 && size == Self.headSize && !hasFile
         case .inside: length <= Self.insideLimit && size == Self.headSize + length && !hasFile
-        case .file: length > Self.insideLimit && size == Self.headSize && hasFile
+        case .file, .lentFile: length > Self.insideLimit && size == Self.headSize && hasFile
         }
     }
 

@@ -197,9 +197,10 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         defer { data.release() }
         if let local = pointee.local { return put(frame, data, to: local, until: deadline) }
         guard let wire = pointee.wire, let parcel = wire.pack(frame, data) else { return .transportError }
-        defer { parcel.discard() }
+        var sent = PacketSocket.Sent.full
+        defer { wire.discard(parcel, wasSent: sent == .done) }
         while true {
-            let sent = wire.locked { wire.pointee.isOpen ? wire.sendLocked(parcel) : .gone }
+            sent = wire.locked { wire.pointee.isOpen ? wire.sendLocked(parcel) : .gone }
             switch sent {
             case .done: return .success
             case .failed: return .transportError

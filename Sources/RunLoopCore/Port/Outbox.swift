@@ -13,7 +13,7 @@ struct Outbox: ~Copyable {
         /// It was sent, or never will be.
         func discard() {
             data?.release()
-            if file >= 0 { PacketSocket.close(file) }
+            if file >= 0 && frame.place == .file { PacketSocket.close(file) }
         }
     }
 
@@ -54,7 +54,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
             return .full
         }
         if outcome == .full { return updateInterest() }
-        parcel.discard()
+        discard(parcel, wasSent: outcome == .done)
         // That the other end is gone is what the loop will find out.
         if outcome == .failed { close() }
     }
@@ -70,14 +70,32 @@ extension UnsafeMutablePointer where Pointee == Wire {
             parcel.data = data
             return parcel
         }
+        // What is lent is written to while only this thread has it.
+        let lent = locked { pointee.loan.take(data.pointee.count) }
+        if lent >= 0 {
+            if MemoryFile.write(lent, data.bytes, data.pointee.count) {
+                parcel.frame.place = .lentFile
+                parcel.file = lent
+                return parcel
+            }
+            locked { pointee.loan.takeBack() }
+        }
         parcel.frame.place = .file
         parcel.file = MemoryFile.make(data.bytes, data.pointee.count)
         return parcel.file >= 0 ? parcel : nil
     }
 
+    /// A parcel that is not on its way any more, sent or not.
+    func discard(_ parcel: Outbox.Parcel, wasSent: Bool) {
+        if !wasSent && parcel.frame.place == .lentFile { locked { pointee.loan.takeBack() } }
+        parcel.discard()
+    }
+
     /// One system call. Under the mutex.
     func sendLocked(_ parcel: Outbox.Parcel) -> PacketSocket.Sent {
-        var head = parcel.frame.head
+        var frame = parcel.frame
+        frame.filesRead = pointee.filesRead
+        var head = frame.head
         return PacketSocket.send(
             pointee.fd, &head, Frame.headSize, parcel.data?.bytes, parcel.data?.pointee.count ?? 0, passing: parcel.file)
     }

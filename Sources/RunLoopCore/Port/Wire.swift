@@ -28,6 +28,10 @@ struct Wire: ~Copyable {
     var source: SourcePointer?
     /// Replies that did not fit into the socket: while there are any, nothing is read.
     var outbox = Outbox()
+    /// For large data, again and again.
+    var loan = Loan()
+    /// How many lent files of the other end have been read here, modulo 2¹⁶.
+    var filesRead: UInt16 = 0
     /// 1 while there are. Written under `mutex`, read by the loop that asks what the source waits for.
     let isFull = Atomic<UInt32>(0)
     // In the list of the port, under its mutex.
@@ -76,6 +80,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         let port = pointee.port
         if pointee.fd >= 0 { PacketSocket.close(pointee.fd) }
         pointee.outbox.discard()
+        pointee.loan.end()
         deinitialize(count: 1)
         free(self)
         port.unhold()
@@ -205,6 +210,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
             let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
             frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
             if frame?.kind == .hello { pointee.hasGreeted = true }
+            if let frame { pointee.loan.returned(frame.filesRead) }
             return received
         }
         if received.size == -1 { return nil }
@@ -219,13 +225,14 @@ extension UnsafeMutablePointer where Pointee == Wire {
         case .inside:
             guard let data = DataPointer.create(scratch.assumingMemoryBound(to: UInt8.self), count: frame.length) else { return nil }
             return Packet(frame: frame, data: data)
-        case .file:
+        case .file, .lentFile:
             guard MemoryFile.isSane(received.passed, frame.length) else { return complain("passed a file that is none of ours") }
             guard let data = DataPointer.create(nil, count: frame.length) else { return nil }
             guard MemoryFile.read(received.passed, UnsafeMutableRawPointer(mutating: data.bytes), frame.length) else {
                 data.release()
                 return complain("took back what it had passed")
             }
+            if frame.place == .lentFile { locked { pointee.filesRead &+= 1 } }
             return Packet(frame: frame, data: data)
         }
     }

@@ -29,6 +29,8 @@ extension Name: CustomStringConvertible {
     /// One object of every kind, on a thread with a loop.
     private func withObjects(_ body: ([Kind: OpaquePointer]) -> Void) {
         var source = RLRunLoopSourceContext()
+        let port = RLPortCreate(nil, { _, _, _ in }, nil, nil)
+        let frame = Frame(kind: .request, place: .inside, id: 0, message: 0, length: 0, deadline: .never)
         let objects: [Kind: OpaquePointer?] = [
             .string: RLStringCreateWithCString(nil, "text", UInt32(kRLStringEncodingUTF8)),
             .data: RLDataCreate(nil, [1, 2, 3], 3),
@@ -45,6 +47,10 @@ extension Name: CustomStringConvertible {
             .observer: RLRunLoopObserverCreate(nil, 1, 1, 0, { _, _, _ in }, nil),
             .fileDescriptor: RLFileDescriptorCreate(nil, 0, 0, nil, nil),
             .socket: RLSocketCreateWithNative(nil, -1, 0, nil, nil),
+            .port: port,
+            .portMessage: RLPortMessageCreate(nil, port, nil, nil),
+            .messagePort: RLMessagePortCreateLocal(nil, nil, { _, _, _, _ in nil }, nil, nil),
+            .messagePortRequest: RequestPointer.make(frame, DataPointer.create(nil, count: 0)!, wire: nil, remote: nil)?.handle,
         ]
         body(objects.compactMapValues { $0 })
         for (kind, object) in objects where kind != .runLoop { RLRelease(UnsafeRawPointer(object!)) }
@@ -67,6 +73,10 @@ extension Name: CustomStringConvertible {
         case .observer: (Handle.borrow(handle, "F", "p") as ObserverPointer?) != nil
         case .fileDescriptor: (Handle.borrow(handle, "F", "p") as FileDescriptorPointer?) != nil
         case .socket: (Handle.borrow(handle, "F", "p") as SocketPointer?) != nil
+        case .port: (Handle.borrow(handle, "F", "p") as PortPointer?) != nil
+        case .portMessage: (Handle.borrow(handle, "F", "p") as PortMessagePointer?) != nil
+        case .messagePort: (Handle.borrow(handle, "F", "p") as MessagePortPointer?) != nil
+        case .messagePortRequest: (Handle.borrow(handle, "F", "p") as RequestPointer?) != nil
         }
     }
 

@@ -1,0 +1,72 @@
+import Testing
+
+@testable import RunLoopCore
+
+/// Frames as they are written and read. What hostile ones do is in Tests/fuzz and Tests/c/test-message-port-hostile.c.
+@Suite struct FrameTests {
+    @Test func headHasTheSizeThatIsSent() {
+        #expect(MemoryLayout<Frame.Head>.size == Frame.headSize)
+        #expect(MemoryLayout<Frame.Head>.stride == Frame.headSize)
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func whatIsSaneIsReadAsItWasWritten(seed: UInt64) {
+        var random = Random(seed: seed)
+        for _ in 0..<scaled(20_000) {
+            let (frame, side) = sane(&random)
+            let isFile = frame.place == .file || frame.place == .lentFile
+            let size = Frame.headSize + (frame.place == .inside ? frame.length : 0)
+            guard let read = Frame.parse(frame.head, size: size, hasFile: isFile, side: side) else {
+                Issue.record("refused: \(frame)")
+                return
+            }
+            #expect(read.kind == frame.kind && read.place == frame.place && read.id == frame.id && read.message == frame.message)
+            #expect(read.length == frame.length && read.deadline == frame.deadline && read.filesRead == frame.filesRead)
+            // Nobody else may be told that, and nothing may be missing or too much.
+            for other in [Frame.Side.newServer, .server, .client] where other != side {
+                #expect(Frame.parse(frame.head, size: size, hasFile: isFile, side: other) == nil)
+            }
+            #expect(Frame.parse(frame.head, size: size + 1, hasFile: isFile, side: side) == nil)
+            #expect(Frame.parse(frame.head, size: size - 1, hasFile: isFile, side: side) == nil)
+            #expect(Frame.parse(frame.head, size: size, hasFile: !isFile, side: side) == nil)
+        }
+    }
+
+    private func sane(_ random: inout Random) -> (Frame, Frame.Side) {
+        let deadline = Instant(nanoseconds: UInt64(random.below(1 << 40)))
+        var frame = Frame(
+            kind: .request, place: .inside, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,
+            deadline: deadline, filesRead: UInt16(random.below(65536)))
+        let places: [Frame.Place] = [.inside, .file, .lentFile]
+        switch random.below(4) {
+        case 0:
+            frame.kind = .hello
+            frame.id = 0
+            frame.length = 1 + random.below(Frame.nameLimit)
+            return (frame, .newServer)
+        case 1:
+            frame.place = places[random.below(3)]
+            frame.length = length(frame.place, &random)
+            return (frame, .server)
+        case 2:
+            frame.kind = .reply
+            frame.id += 1
+            frame.place = random.below(4) == 0 ? .nowhere : places[random.below(3)]
+            frame.length = length(frame.place, &random)
+            return (frame, .client)
+        default:
+            frame.kind = .dropped
+            frame.id += 1
+            frame.place = .nowhere
+            return (frame, .client)
+        }
+    }
+
+    private func length(_ place: Frame.Place, _ random: inout Random) -> Int {
+        switch place {
+        case .nowhere: 0
+        case .inside: random.below(Frame.insideLimit + 1)
+        case .file, .lentFile: Frame.insideLimit + 1 + random.below(Frame.lengthLimit - Frame.insideLimit)
+        }
+    }
+}

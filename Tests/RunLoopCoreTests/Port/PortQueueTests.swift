@@ -1,0 +1,111 @@
+import Testing
+
+@testable import RunLoopCore
+
+/// The queue beside the standard array, and what it says about who has to be told.
+@Suite struct PortQueueTests {
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func agreesWithArray(seed: UInt64) {
+        let problem = onThread { compare(seed: seed, steps: scaled(50_000)) }
+        #expect(problem == nil)
+    }
+
+    /// A message is a number here: what is queued is never looked at.
+    private func message(_ number: Int) -> UnsafeMutableRawPointer { UnsafeMutableRawPointer(bitPattern: number * 8 + 8).unsafelyUnwrapped }
+
+    private func compare(seed: UInt64, steps: Int) -> String? {
+        var random = Random(seed: seed)
+        var capacity = 5
+        let queue = UnsafeMutablePointer<PortQueue>.allocate(capacity: 1)
+        queue.initialize(to: PortQueue(capacity: UInt32(capacity)))
+        defer {
+            queue.deinitialize(count: 1)
+            queue.deallocate()
+        }
+        var model: [Int] = []
+        var isAnnounced = false
+        for number in 0..<steps {
+            switch random.below(11) {
+            case 0...4:
+                queue.lockSenders()
+                let outcome = queue.putLocked(message(number))
+                queue.unlockSenders()
+                let expected: PortQueue.Outcome = model.count >= capacity ? .full : isAnnounced ? .queued : .queuedUnannounced
+                if outcome != expected { return "put: \(outcome), not \(expected), at \(number)" }
+                if expected != .full {
+                    model.append(number)
+                    isAnnounced = true
+                }
+            case 5...8:
+                var wasWithdrawn = false
+                queue.lockReceivers()
+                let taken = queue.takeLocked(inStream: random.below(2) == 0) { wasWithdrawn = true }
+                queue.unlockReceivers()
+                if taken != model.first.map(message) { return "took something else at \(number)" }
+                if wasWithdrawn != model.isEmpty { return "withdrawn: \(wasWithdrawn) at \(number)" }
+                if model.isEmpty { isAnnounced = false } else { model.removeFirst() }
+            case 9:
+                capacity = 1 + random.below(20)
+                queue.setCapacity(UInt32(capacity))
+            default:
+                if Int(queue.count) != model.count { return "count \(queue.count), not \(model.count), at \(number)" }
+                let hasRoom = queue.waitForRoom(until: .distantPast)
+                if hasRoom != (model.count < capacity) { return "room: \(hasRoom) at \(number)" }
+            }
+        }
+        var rest = PlainList<UnsafeMutableRawPointer>()
+        var further = PlainList<UnsafeMutableRawPointer>()
+        queue.lockForFork()
+        queue.closeLocked(&rest, &further)
+        queue.unlockAfterFork()
+        let left = (0..<rest.count).map { rest[$0] } + (0..<further.count).map { further[$0] }
+        if left != model.map(message) { return "what was left is something else" }
+        queue.lockSenders()
+        defer { queue.unlockSenders() }
+        return queue.putLocked(message(0)) == .closed ? nil : "a closed queue takes messages"
+    }
+
+    @Test func everySenderIsServedInOrder() {
+        let problem = onThread { flood(senders: 3, each: scaled(20_000), capacity: 7) }
+        #expect(problem == nil)
+    }
+
+    /// Several threads put numbers in and wait for room; this one takes them out.
+    private func flood(senders: Int, each: Int, capacity: UInt32) -> String? {
+        let queue = UnsafeMutablePointer<PortQueue>.allocate(capacity: 1)
+        queue.initialize(to: PortQueue(capacity: capacity))
+        let threads = (0..<senders).map { sender in
+            spawn {
+                for number in 0..<each {
+                    while true {
+                        queue.lockSenders()
+                        let outcome = queue.putLocked(message(sender << 32 | number))
+                        queue.unlockSenders()
+                        if outcome != .full { break }
+                        _ = queue.waitForRoom(until: .never)
+                    }
+                }
+            }
+        }
+        var next = [Int](repeating: 0, count: senders)
+        var count = 0
+        while count < senders * each {
+            queue.lockReceivers()
+            let taken = queue.takeLocked(inStream: count % 3 == 0) {}
+            queue.unlockReceivers()
+            queue.wakeSenders()
+            guard let taken else {
+                pauseProcessor()
+                continue
+            }
+            let number = Int(bitPattern: taken) / 8 - 1
+            if next[number >> 32] != number & 0xFFFF_FFFF { return "sender \(number >> 32) out of order" }
+            next[number >> 32] += 1
+            count += 1
+        }
+        for thread in threads { thread.join() }
+        queue.deinitialize(count: 1)
+        queue.deallocate()
+        return nil
+    }
+}
