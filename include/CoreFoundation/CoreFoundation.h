@@ -56,7 +56,5 @@
 #include <CoreFoundation/CFSocket.h>
 #include <CoreFoundation/CFString.h>
 #include <CoreFoundation/CFUnavailable.h>
-#if __has_include(<CoreFoundation/CFMessagePort.h>)
-#endif
 
 #endif /* __COREFOUNDATION_COREFOUNDATION__ */
