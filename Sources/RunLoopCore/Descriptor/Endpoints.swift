@@ -18,17 +18,6 @@ enum Endpoints {
     /// Before the first endpoint. Any thread.
     static func prepare() { _ = forkIsPrepared }
 
-    /// What all sources of a kind have in common, made by the first that gets the memory for it; nil: out of memory. Any thread.
-    static func detail(_ place: inout SourceDetailPointer?, _ detail: SourceDetail) -> SourceDetailPointer? {
-        mutex.lock()
-        defer { mutex.unlock() }
-        if place == nil {
-            place = malloc(MemoryLayout<SourceDetail>.size)?.bindMemory(to: SourceDetail.self, capacity: 1)
-            place?.initialize(to: detail)
-        }
-        return place
-    }
-
     /// The valid socket on a descriptor with a reference for the caller; nil if there is none. O(1). Any thread.
     static func socket(on fd: Int32) -> SocketPointer? {
         mutex.lock()

@@ -12,8 +12,8 @@ struct FileDescriptorStorage: ObjectStorage, ~Copyable {
     let callout: Callout?
     let closesOnInvalidate: Bool
 
-    /// What all their sources have in common. Guarded by `Endpoints.mutex`.
-    fileprivate nonisolated(unsafe) static var sourceDetail: SourceDetailPointer?
+    /// What all their sources have in common.
+    fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
 typealias FileDescriptorPointer = UnsafeMutablePointer<FileDescriptorStorage>
@@ -57,7 +57,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
     /// RLFileDescriptorCreateRunLoopSource. `home`: the calling thread's.
     func source(order: Int, _ home: HomePointer) -> SourcePointer? {
         let common = SourceDetail(release: { FileDescriptorPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() })
-        guard let detail = Endpoints.detail(&FileDescriptorStorage.sourceDetail, common) else { return nil }
+        guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
             order: order, serve: { FileDescriptorPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
             detail, home)

@@ -34,15 +34,15 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     let schedules = Atomic<Int32>(0)
     /// A connection over which bytes flow, not messages.
     let isStream: Bool
-    /// What the client was told last. Guarded by `Endpoints.mutex`.
+    /// What the client was told last.
     var lastAddress: DataPointer?
     var lastPeerAddress: DataPointer?
 
     static var leavesErrors: UInt32 { 64 }
     static var closesOnInvalidate: UInt32 { 128 }
 
-    /// What all their sources have in common. Guarded by `Endpoints.mutex`.
-    fileprivate nonisolated(unsafe) static var sourceDetail: SourceDetailPointer?
+    /// What all their sources have in common.
+    fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
 typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
@@ -128,7 +128,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             release: { SocketPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() },
             schedule: { info, _, _ in SocketPointer(info: info).schedule() },
             cancel: { info, _, _ in SocketPointer(info: info).cancel() })
-        guard let detail = Endpoints.detail(&SocketStorage.sourceDetail, common) else { return nil }
+        guard let detail = SourceDetailPointer.shared(SocketStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
             order: order, serve: { SocketPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
             detail, home)

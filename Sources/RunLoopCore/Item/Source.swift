@@ -83,6 +83,22 @@ struct SourceDetail: BitwiseCopyable {
 }
 
 typealias SourceDetailPointer = UnsafeMutablePointer<SourceDetail>
+
+extension UnsafeMutablePointer where Pointee == SourceDetail {
+    /// What all sources of one of our kinds have in common: made by the first that gets the memory for it, and kept in `place`, 0
+    /// at first; nil if out of memory. O(1). Any thread.
+    static func shared(_ place: borrowing Atomic<UInt>, _ detail: SourceDetail) -> SourceDetailPointer? {
+        if let known = SourceDetailPointer(bitPattern: place.load(ordering: .acquiring)) { return known }
+        guard let new = malloc(MemoryLayout<SourceDetail>.size)?.bindMemory(to: SourceDetail.self, capacity: 1) else { return nil }
+        new.initialize(to: detail)
+        let (isFirst, first) = place.compareExchange(
+            expected: 0, desired: UInt(bitPattern: new), ordering: .acquiringAndReleasing)
+        if isFirst { return new }
+        free(new)
+        return SourceDetailPointer(bitPattern: first)
+    }
+}
+
 typealias SourcePointer = UnsafeMutablePointer<SourceStorage>
 
 extension UnsafeMutablePointer where Pointee == SourceStorage {

@@ -38,7 +38,8 @@ struct Wire: ~Copyable {
     var previous: WirePointer?
     var following: WirePointer?
 
-    fileprivate nonisolated(unsafe) static let sourceDetail = SourceDetailPointer.make(SourceDetail(release: { wire($0).release() }))
+    /// What all their sources have in common.
+    fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
 typealias WirePointer = UnsafeMutablePointer<Wire>
@@ -102,7 +103,8 @@ extension UnsafeMutablePointer where Pointee == Wire {
 
     /// The source for the descriptor, in no loop. It retains the wire.
     private func makeSource() -> SourcePointer? {
-        guard let loop = Registry.current, let detail = Wire.sourceDetail,
+        guard let loop = Registry.current,
+            let detail = SourceDetailPointer.shared(Wire.sourceDetail, SourceDetail(release: { wire($0).release() })),
             let source = SourcePointer.create(
                 loop.home, order: 0, info: UnsafeMutableRawPointer(self), serve: { info, ready, _ in wire(info).serve(ready).rawValue },
                 getPort: { wire($0).pointee.fd }, detail)
