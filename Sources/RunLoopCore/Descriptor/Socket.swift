@@ -34,7 +34,7 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     let schedules = Atomic<Int32>(0)
     /// A connection over which bytes flow, not messages.
     let isStream: Bool
-    /// What the client was told last.
+    /// What the client was told last. Guarded by `Endpoints.mutex`.
     var lastAddress: DataPointer?
     var lastPeerAddress: DataPointer?
 

@@ -77,10 +77,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return delayed.pointee.timer
     }
 
-    /// Takes out all that `matches` says. The number. O(number of delayed functions). Any thread.
-    func cancelDelayed(_ matches: (PerformRequest.Function, UnsafeMutableRawPointer?) -> Bool) -> Int {
+    /// Takes out all that are chosen. The number. O(number of delayed functions). Any thread.
+    func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
-        while let timer = locked({ unlinkFirst(matches) }) {
+        while let timer = locked({ unlinkFirst(choice) }) {
             timer.invalidate()
             timer.giveBack()
             count += 1
@@ -89,10 +89,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Under the lock.
-    private func unlinkFirst(_ matches: (PerformRequest.Function, UnsafeMutableRawPointer?) -> Bool) -> TimerPointer? {
+    private func unlinkFirst(_ choice: PerformChoice) -> TimerPointer? {
         var next = pointee.delayed
         while let delayed = next {
-            if matches(delayed.pointee.function, delayed.pointee.info) { return unlink(delayed) }
+            if choice.includes(delayed.pointee.function, delayed.pointee.info) { return unlink(delayed) }
             next = delayed.pointee.next
         }
         return nil

@@ -176,3 +176,36 @@ extension UnsafeMutablePointer where Pointee == PerformTicket {
         if pointee.holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { free(self) }
     }
 }
+
+/// Which of the functions that wait are meant.
+struct PerformChoice: BitwiseCopyable {
+    /// Of the function; 0: any.
+    private var address: UInt = 0
+    private var info: UnsafeMutableRawPointer?
+    private var ticket: PerformTicketPointer?
+    private var isAll = false
+
+    static var all: PerformChoice {
+        var choice = PerformChoice()
+        choice.isAll = true
+        return choice
+    }
+
+    /// Those with this info, and this function if there is one.
+    static func all(of function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> PerformChoice {
+        PerformChoice(address: unsafeBitCast(function, to: UInt.self), info: info)
+    }
+
+    /// The one that somebody waits for.
+    static func one(_ ticket: PerformTicketPointer) -> PerformChoice { PerformChoice(ticket: ticket) }
+
+    /// O(1).
+    func includes(_ function: PerformRequest.Function, _ itsInfo: UnsafeMutableRawPointer?) -> Bool {
+        isAll || (ticket == nil && itsInfo == info && (address == 0 || address == unsafeBitCast(function, to: UInt.self)))
+    }
+
+    /// O(1).
+    func includes(_ request: PerformRequest) -> Bool {
+        ticket == nil ? includes(request.function, request.info) : request.ticket == ticket
+    }
+}

@@ -8,8 +8,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// loops it is in). Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
         let itemHome = source.item.lock()
+        setInterest(of: source, events(), itemHome)
+    }
+
+    /// Under the source's lock, which it gives back.
+    @inline(never)
+    private static func setInterest(of source: SourcePointer, _ now: Events, _ itemHome: HomePointer) {
         let before = source.interest
-        let now = events()
         if now != before { source.setInterest(now) }
         guard !now.isSubset(of: before), let seat = source.pointee.seats else { return itemHome.unlock() }
         if seat.pointee.nextOfSource == nil && seat.pointee.loop == itemHome {

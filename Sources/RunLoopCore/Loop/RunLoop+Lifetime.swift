@@ -26,7 +26,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             dismiss(timer)
             timer.giveBack()
         }
-        _ = cancelDelayed { _, _ in true }
+        _ = cancelDelayed(.all)
         while let observer = locked({ anyObserver }) { dismiss(observer) }
         dropRequests()
         lock()

@@ -163,7 +163,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         var state = ticket.wait(until: Instant.now(after: seconds))
         if state == .queued {
-            if withdraw({ $0.ticket == ticket }) > 0 {
+            if withdraw(.one(ticket)) > 0 {
                 ticket.letGo()
                 systemError = ETIMEDOUT
                 return false
@@ -183,21 +183,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
-        func matches(_ candidate: PerformRequest.Function, _ itsInfo: UnsafeMutableRawPointer?) -> Bool {
-            guard let function else { return itsInfo == info }
-            return itsInfo == info && unsafeBitCast(function, to: UInt.self) == unsafeBitCast(candidate, to: UInt.self)
-        }
-        return withdraw { matches($0.function, $0.info) } + cancelDelayed(matches)
+        let choice = PerformChoice.all(of: function, info)
+        return withdraw(choice) + cancelDelayed(choice)
     }
 
-    /// Takes out all requests that `matches` says: they will never run. The number. Needs no memory. Calls release functions.
-    private func withdraw(_ matches: (PerformRequest) -> Bool) -> Int {
+    /// Takes out all requests that are chosen: they will never run. The number. Needs no memory. Calls release functions.
+    private func withdraw(_ choice: PerformChoice) -> Int {
         var total = 0
         withUnsafeTemporaryAllocation(of: PerformRequest.self, capacity: 32) { taken in
             var count = 0
             repeat {
                 count = 0
-                locked { take(matches, into: taken, &count) }
+                locked { take(choice, into: taken, &count) }
                 for index in 0..<count { taken[index].finish(.cancelled) }
                 total += count
             } while count == taken.count
@@ -207,17 +204,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// As many as there is room for. Under the lock.
     private func take(
-        _ matches: (PerformRequest) -> Bool, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
+        _ choice: PerformChoice, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
         _ = take(into: &pointee.held)
         for level in 0..<pointee.batches.count {
             let batch = pointee.batches[level]
-            for index in 0..<batch.kept { take(batch.requests + index, matches, into: taken, &count) }
-            for index in batch.next..<batch.count { take(batch.requests + index, matches, into: taken, &count) }
+            for index in 0..<batch.kept { take(batch.requests + index, choice, into: taken, &count) }
+            for index in batch.next..<batch.count { take(batch.requests + index, choice, into: taken, &count) }
         }
         var kept = 0
         for index in 0..<pointee.held.count {
-            take(pointee.held.elements.unsafelyUnwrapped + index, matches, into: taken, &count)
+            take(pointee.held.elements.unsafelyUnwrapped + index, choice, into: taken, &count)
             if pointee.held[index].modes == nil { continue }
             pointee.held[kept] = pointee.held[index]
             kept += 1
@@ -226,10 +223,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func take(
-        _ place: UnsafeMutablePointer<PerformRequest>, _ matches: (PerformRequest) -> Bool,
+        _ place: UnsafeMutablePointer<PerformRequest>, _ choice: PerformChoice,
         into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
-        guard count < taken.count, place.pointee.modes != nil, matches(place.pointee) else { return }
+        guard count < taken.count, place.pointee.modes != nil, choice.includes(place.pointee) else { return }
         taken[count] = place.pointee
         count += 1
         place.pointee.markCancelled()

@@ -28,7 +28,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         ItemPointer.unlockBoth(itemHome, home)
     }
 
-    @inline(__always)
+    @inline(never)
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
         guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
         let choice = choose(name, make: true)
