@@ -244,6 +244,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     }
 
     /// Gives back a reference of our own. Any thread; may call the context's release.
+    @inline(never)
     func giveBack() {
         if item.release() == .dead { destroy() }
     }

@@ -124,6 +124,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     var isBound: Bool { pointee.item.has(ItemHeader.bound) }
 
     /// Gives back a reference of our own. Any thread; may call the context's release.
+    @inline(never)
     func giveBack() {
         if item.release() == .dead { destroy() }
     }
@@ -191,7 +192,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             farewell.context = detail.pointee.context
         }
         pointee.info = nil
-        if pointee.set != nil { farewell.isDead = leaveSet() }
+        if pointee.set != nil { farewell.isDead = leaveSetSeldom() }
         return farewell
     }
 
@@ -205,6 +206,10 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         pointee.item.clear(ItemHeader.bound)
         return item.unhold()
     }
+
+    /// The same for callers that do it seldom: compiled once.
+    @inline(never)
+    func leaveSetSeldom() -> Bool { leaveSet() }
 
     /// What is left to do when a lock has been given back: user code and memory.
     struct Farewell {
@@ -234,6 +239,10 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             farewell.say(to: self)
         }
     }
+
+    /// The same for callers that do it seldom: compiled once.
+    @inline(never)
+    func invalidateSeldom() { invalidate() }
 
     /// Without a detail there is nobody to be told. Under the lock; true if the timer is to be destroyed after unlocking.
     @inline(__always)

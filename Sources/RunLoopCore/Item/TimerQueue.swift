@@ -64,11 +64,16 @@ struct TimerQueue: ~Copyable {
     @inline(__always)
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
         if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
-            tolerant.update(timer.position, to: DeadlineKey(deadline: deadline))
-            tolerantByLatest.update(detail.position, to: DeadlineKey(deadline: detail.latest(deadline)))
+            moveTolerant(timer, detail, deadline)
         } else {
             precise.update(timer.position, to: DeadlineKey(deadline: deadline))
         }
+    }
+
+    @inline(never)
+    private mutating func moveTolerant(_ timer: TimerPointer, _ detail: TimerDetailPointer, _ deadline: UInt64) {
+        tolerant.update(timer.position, to: DeadlineKey(deadline: deadline))
+        tolerantByLatest.update(detail.position, to: DeadlineKey(deadline: detail.latest(deadline)))
     }
 
     /// The first timer to become due and its deadline. O(1).

@@ -78,7 +78,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var isDead = false
         if contains(old, choice) {
             switch set(removing: choice, from: old) {
-            case .nothing: isDead = timer.leaveSet()
+            case .nothing: isDead = timer.leaveSetSeldom()
             case .set(let new):
                 guard new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { break }
                 old.pointee.timers.remove(timer)
@@ -181,7 +181,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let retained = context.retained()
         locked { pointee.firing[pointee.firing.count - 1].retained = retained }
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
-        if !repeats { timer.invalidate() }
+        if !repeats { timer.invalidateSeldom() }
         context.released(retained)
     }
 
