@@ -31,6 +31,12 @@ struct Watcher: ~Copyable {
         return take()
     }
 
+    /// What went wrong, in words.
+    mutating func applyChanges() -> String {
+        let outcome = poller.applyChanges()
+        return (outcome.lost ? "lost" : "") + (outcome.failed ? "failed" : "")
+    }
+
     mutating func takeAlwaysReady(_ isWanted: (Int) -> Bool) -> Int? {
         reports.takeAlwaysReadyTurn() ? poller.nextAlwaysReady(isWanted) : nil
     }

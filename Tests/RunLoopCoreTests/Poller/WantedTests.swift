@@ -1,0 +1,222 @@
+import CLinux
+import Testing
+
+@testable import RunLoopCore
+
+/// What is wanted of a watch, when epoll hears of it, and the order of reports. Real pairs of sockets.
+@Suite struct WantedTests {
+    private final class Pair {
+        let near: Int32
+        let far: Int32
+
+        init() {
+            var ends: [Int32] = [-1, -1]
+            precondition(socketpair(AF_UNIX, linux_SOCK_STREAM, 0, &ends) == 0)
+            (near, far) = (ends[0], ends[1])
+        }
+
+        deinit {
+            close(near)
+            close(far)
+        }
+
+        func put() {
+            var byte: UInt8 = 1
+            precondition(write(far, &byte, 1) == 1)
+        }
+    }
+
+    private let both: Events = [.readable, .writable]
+
+    private func client(_ number: Int) -> UnsafeMutableRawPointer { UnsafeMutableRawPointer(bitPattern: number)! }
+
+    @Test func epollHearsOfMoreBeforeTheNextWaitAndOfLessWhenItReports() {
+        let pair = Pair()
+        var watcher = Watcher()
+        let index = watcher.poller.add(pair.near, wanted: [], client: client(1))!
+        #expect(watcher.poller[index].state == .silent)
+        #expect(watcher.poller.epoll == -1, "nothing is wanted: nothing is opened")
+        watcher.poller.setWanted(.writable, at: index)
+        #expect(watcher.poller.hasChanges == true)
+        #expect(watcher.applyChanges() == "")
+        #expect(watcher.poller.hasChanges == false)
+        #expect(watcher.poller[index].told == .writable)
+        #expect(watcher.look() == [index])
+        watcher.poller.setWanted([], at: index)
+        #expect(watcher.poller.hasChanges == false)
+        #expect(watcher.look() == [index], "not yet")
+        watcher.poller.setWanted(.writable, at: index)
+        #expect(watcher.poller.hasChanges == false, "it knows")
+        watcher.poller.setWanted([], at: index)
+        watcher.poller.narrow(index, to: [])
+        #expect(watcher.poller[index].state == .silent)
+        #expect(watcher.look() == [])
+        watcher.poller.setWanted(.readable, at: index)
+        watcher.poller.setWanted(both, at: index)
+        watcher.poller.setWanted(.readable, at: index)
+        #expect(watcher.applyChanges() == "")
+        #expect(watcher.poller[index].told == .readable, "merged")
+        #expect(watcher.look() == [])
+        pair.put()
+        #expect(watcher.look() == [index])
+        watcher.close()
+    }
+
+    @Test func aChangeThatIsTakenBackCostsNothing() {
+        let pair = Pair()
+        var watcher = Watcher()
+        let index = watcher.add(pair.near)
+        watcher.poller.setWanted(both, at: index)
+        #expect(watcher.poller.narrowCount == 1)
+        watcher.poller.setWanted(.readable, at: index)
+        #expect(watcher.poller.narrowCount == 0)
+        #expect(watcher.applyChanges() == "")
+        #expect(watcher.poller[index].told == .readable)
+        watcher.close()
+    }
+
+    @Test func aChangeOfARemovedWatchIsNotTheNextUsers() {
+        let first = Pair()
+        let second = Pair()
+        var watcher = Watcher()
+        let index = watcher.add(first.near)
+        watcher.poller.setWanted(both, at: index)
+        watcher.poller.remove(index)
+        #expect(watcher.add(second.near) == index)
+        #expect(watcher.applyChanges() == "")
+        #expect(watcher.poller[index].told == .readable)
+        watcher.poller.setWanted(both, at: index)
+        #expect(watcher.applyChanges() == "")
+        #expect(watcher.look() == [index])
+        watcher.close()
+    }
+
+    @Test func aClosedDescriptorIsLostOnce() {
+        var watcher = Watcher()
+        let pair = Pair()
+        let fd = dup(pair.near)
+        let index = watcher.add(fd)
+        close(fd)
+        watcher.poller.setWanted(both, at: index)
+        #expect(watcher.applyChanges() == "lost")
+        #expect(watcher.poller[index].state == .broken)
+        watcher.poller.setWanted(.writable, at: index)
+        #expect(watcher.poller.hasChanges == false)
+        // Somebody comes with another file of the same number.
+        precondition(dup2(pair.near, fd) == fd)
+        #expect(watcher.poller.listenAnew(index) == true)
+        #expect(watcher.look() == [index])
+        watcher.close()
+        close(fd)
+    }
+
+    /// epoll reports a hang-up whether asked for or not.
+    @Test func whoWantsNothingIsNotInTheSet() {
+        var watcher = Watcher()
+        let pipes = (0..<3).map { _ in Pipe() }
+        let indexes = pipes.map { watcher.add($0.readEnd) }
+        for index in indexes { watcher.poller.setWanted([], at: index) }
+        #expect(watcher.poller.listen(indexes[0]) == true)
+        watcher.poller.narrow(indexes[1], to: [])
+        watcher.poller.rebuild()
+        for pipe in pipes { pipe.closeWriteEnd() }
+        #expect(watcher.look() == [])
+        for index in indexes { #expect(watcher.poller[index].state == .silent) }
+        watcher.close()
+    }
+
+    /// The file was closed and is open again under the same number: epoll has it still, through a duplicate.
+    @Test func theSameFileUnderTheSameNumber() {
+        let pair = Pair()
+        var watcher = Watcher()
+        let fd = dup(pair.near)
+        let index = watcher.add(fd)
+        close(fd)
+        watcher.poller.narrow(index, to: [])
+        precondition(dup2(pair.near, fd) == fd)
+        pair.put()
+        #expect(watcher.poller.listen(index) == true)
+        #expect(watcher.poller[index].state == .listening)
+        #expect(watcher.look() == [index])
+        watcher.close()
+        close(fd)
+    }
+
+    /// Against a list of what is wanted, told and ready.
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func agreesWithModel(seed: UInt64) {
+        var random = Random(seed: seed)
+        let pairs = (0..<8).map { _ in Pair() }
+        var wanted = [Events](repeating: [], count: pairs.count)
+        var ready = [Events](repeating: .writable, count: pairs.count)
+        var watcher = Watcher()
+        let indexes = pairs.enumerated().map { watcher.poller.add($1.near, wanted: [], client: client($0 + 1))! }
+        let masks: [Events] = [[], .readable, .writable, both]
+        for step in 0..<scaled(2_000) {
+            let which = random.below(pairs.count)
+            switch random.below(4) {
+            case 0, 1:
+                wanted[which] = masks[random.below(4)]
+                watcher.poller.setWanted(wanted[which], at: indexes[which])
+            case 2 where !ready[which].contains(.readable):
+                pairs[which].put()
+                ready[which].insert(.readable)
+            default:
+                #expect(watcher.applyChanges() == "")
+                if watcher.poller.epoll < 0 { continue }
+                watcher.wait()
+                var seen: [Int: Events] = [:]
+                while let report = watcher.reports.take() {
+                    if let index = watcher.poller.index(ofReported: report.tag) { seen[index] = report.events }
+                }
+                for (place, index) in indexes.enumerated() {
+                    let due = wanted[place].intersection(ready[place])
+                    let got = seen[index] ?? []
+                    guard due.isSubset(of: got), got.isSubset(of: ready[place]) else {
+                        Issue.record("step \(step): \(got) of \(place) instead of \(due)")
+                        return
+                    }
+                    // As the loop does with what nobody wants.
+                    if got.intersection(wanted[place]).isEmpty { watcher.poller.narrow(index, to: wanted[place]) }
+                    guard wanted[place].isSubset(of: watcher.poller[index].told) else {
+                        Issue.record("step \(step): epoll was not told")
+                        return
+                    }
+                }
+            }
+        }
+        #expect(watcher.poller.narrowCount >= 0)
+        watcher.close()
+    }
+
+    // MARK: the order of reports
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func reportsAreSortedStably(seed: UInt64) {
+        var random = Random(seed: seed)
+        let pairs = (0..<40).map { _ in Pair() }
+        for pair in pairs { pair.put() }
+        var watcher = Watcher()
+        let indexes = pairs.map { watcher.add($0.near) }
+        var ranks: [Int: Int] = [:]
+        for index in indexes { ranks[index] = random.below(5) - 2 }
+        watcher.wait()
+        #expect(watcher.reports.isFresh == true)
+        let plain = tags(&watcher)
+        watcher.wait()
+        watcher.reports.sort { ranks[Int(UInt32(truncatingIfNeeded: $0))]! }
+        #expect(watcher.reports.isFresh == false)
+        let sorted = tags(&watcher)
+        let expected = plain.enumerated().sorted { (ranks[$0.element]!, $0.offset) < (ranks[$1.element]!, $1.offset) }.map(\.element)
+        #expect(sorted.count == indexes.count)
+        // epoll reports what stays ready in the same order again.
+        #expect(sorted == expected)
+        watcher.close()
+    }
+
+    private func tags(_ watcher: inout Watcher) -> [Int] {
+        var list: [Int] = []
+        while let report = watcher.reports.take() { list.append(Int(UInt32(truncatingIfNeeded: report.tag))) }
+        return list
+    }
+}

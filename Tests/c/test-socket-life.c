@@ -1,0 +1,265 @@
+/* RLSocket: who closes, who releases, when; calls and sends of several threads; mistakes. */
+#include "descriptor.h"
+
+#include <poll.h>
+
+static RLRunLoopRef rl;
+static RLRunLoopSourceRef keeper;
+static int ends[2];
+static struct sock sock;
+static struct lifetime life;
+static RLDataRef ten_bytes;
+
+static void set_up(void)
+{
+    static const uint8_t bytes[10] = {255, 255}; /* of no family of addresses */
+    rl = RLRunLoopGetCurrent();
+    keeper = make_source(0, do_nothing, &keeper);
+    RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
+    make_pair(ends, SOCK_STREAM);
+    ten_bytes = RLDataCreate(NULL, bytes, sizeof bytes);
+    sock = (struct sock){.name = ""};
+}
+
+static void tear_down(void)
+{
+    RLRelease(ten_bytes);
+    drop_source(keeper);
+    close_pipe(ends);
+}
+
+/* -- Ended in its own callback, and by other threads -- */
+
+static void end_sock(struct sock *ended, UNUSED RLSocketCallBackType type, UNUSED const void *data)
+{
+    sock_drop(ended);
+    require(!is_open(ends[0]));
+}
+
+START_TEST(invalidated_and_released_in_its_own_callback)
+{
+    sock.action = end_sock;
+    sock_open(&sock, ends[0], kRLSocketReadCallBack | kRLSocketWriteCallBack);
+    put(ends[1]);
+    ck_assert(poll_once());
+    assert_notes("r"); /* write was due, too */
+    ck_assert(!poll_once());
+    ends[0] = -1;
+}
+END_TEST
+
+static gate begun[2], go[2];
+static void *run_one_call(void *info)
+{
+    sock_add(&sock, RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, 0);
+    RLSocketEnableCallBacks(sock.object, kRLSocketWriteCallBack);
+    run_once();
+    if (info) { /* the first: in no call any more, but the second has ended after it */
+        gate_open(&go[1]);
+        gate_pass(&begun[0]);
+        RLSocketInvalidate(sock.object);
+        gate_open(&go[0]);
+    }
+    return NULL;
+}
+
+static void call_in_turn(struct sock *called, UNUSED RLSocketCallBackType type, UNUSED const void *data)
+{
+    static atomic_int turn;
+    int mine = turn++;
+    (void)called;
+    if (mine < 2) {
+        gate_open(&begun[mine]);
+        gate_pass(&go[mine]);
+    }
+}
+
+/* More than fits: it waits until somebody reads. */
+static void *send_much(UNUSED void *info)
+{
+    enum { size = 4 << 20 };
+    uint8_t *bytes = calloc(size, 1);
+    RLDataRef data = RLDataCreate(NULL, bytes, size);
+    require(RLSocketSendData(sock.object, NULL, data, 100) == kRLSocketSuccess);
+    RLRelease(data);
+    free(bytes);
+    return NULL;
+}
+
+START_TEST(invalidated_while_another_thread_sends_it_stays_open_until_that_is_done)
+{
+    for (int i = 0; i < 2; i++) {
+        gate_init(&begun[i]);
+        gate_init(&go[i]);
+    }
+    sock.name = NULL;
+    sock.action = call_in_turn;
+    sock_make(&sock, ends[0], kRLSocketWriteCallBack);
+    /* The calls of two loops overlap and end in the order in which they began. */
+    pthread_t first = start_thread(run_one_call, "first");
+    gate_pass(&begun[0]);
+    pthread_t second = start_thread(run_one_call, NULL);
+    gate_pass(&begun[1]);
+    gate_open(&go[0]);
+    join_thread(second);
+    pthread_t sender = start_thread(send_much, NULL);
+    struct pollfd some = {.fd = ends[1], .events = POLLIN};
+    ck_assert_int_eq(poll(&some, 1, -1), 1); /* it has begun */
+    gate_open(&begun[0]);
+    gate_pass(&go[0]);
+    ck_assert(!RLSocketIsValid(sock.object));
+    for (long got = 0; got < 4 << 20; got += drain_fd(ends[1]))
+        poll(&some, 1, -1);
+    join_thread(sender);
+    join_thread(first);
+    ck_assert(!is_open(ends[0]));
+    ends[0] = -1;
+    RLRelease(sock.object);
+}
+END_TEST
+
+/* -- Context -- */
+
+START_TEST(info_is_retained_for_each_delivery_and_until_invalidation)
+{
+    RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got = {0};
+    RLSocketRef s = RLSocketCreateWithNative(NULL, ends[0], kRLSocketReadCallBack, NULL, &context);
+    RLSocketGetContext(s, &got);
+    ck_assert_ptr_eq(got.info, &life);
+    RLSocketRef same = RLSocketCreateWithNative(NULL, ends[0], 0, NULL, &context);
+    ck_assert_ptr_eq(same, s);
+    ck_assert_int_eq(lifetime_held(&life), 1);
+    RLRelease(same);
+    RLRelease(RLCopyDescription(s));
+    RLRelease(s);
+    RLSocketRef again = RLSocketCreateWithNative(NULL, ends[0], 0, NULL, NULL);
+    ck_assert_ptr_eq(again, s); /* a socket lives until it is invalidated */
+    RLSocketInvalidate(again);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLSocketGetContext(again, &got);
+    ck_assert_ptr_null(got.info);
+    RLRelease(again);
+    ends[0] = -1;
+}
+END_TEST
+
+START_TEST(a_negative_number_gives_a_socket_that_is_not_valid)
+{
+    RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLSocketRef s = RLSocketCreateWithNative(NULL, -1, kRLSocketReadCallBack, NULL, &context);
+    ck_assert_ptr_nonnull(s);
+    ck_assert(!RLSocketIsValid(s));
+    ck_assert_int_eq(RLSocketGetNative(s), -1);
+    ck_assert_ptr_null(RLSocketCreateRunLoopSource(NULL, s, 0));
+    ck_assert_ptr_null(RLSocketCopyAddress(s));
+    ck_assert_int_eq(RLSocketSendData(s, NULL, ten_bytes, 0), kRLSocketError);
+    ck_assert_int_eq(errno, EBADF);
+    RLSocketInvalidate(s);
+    RLRelease(s);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+/* -- Mistakes -- */
+
+START_TEST(wrong_handles)
+{
+    RLTypeRef wrong[] = {NULL, RLSTR("no socket"), keeper};
+    for (int i = 0; i < 3; i++) {
+        RLSocketRef s = (RLSocketRef)(uintptr_t)wrong[i];
+        RLSocketContext context = {0};
+        ck_assert_int_eq(RLSocketSetAddress(s, ten_bytes), kRLSocketError);
+        assert_misuse("RLSocketSetAddress", "s", NULL);
+        ck_assert_int_eq(RLSocketConnectToAddress(s, ten_bytes, 0), kRLSocketError);
+        assert_misuse("RLSocketConnectToAddress", "s", NULL);
+        ck_assert_int_eq(RLSocketSendData(s, NULL, ten_bytes, 0), kRLSocketError);
+        assert_misuse("RLSocketSendData", "s", NULL);
+        ck_assert(!RLSocketIsValid(s));
+        assert_misuse("RLSocketIsValid", "s", NULL);
+        ck_assert_ptr_null(RLSocketCopyAddress(s));
+        assert_misuse("RLSocketCopyAddress", "s", NULL);
+        ck_assert_ptr_null(RLSocketCopyPeerAddress(s));
+        assert_misuse("RLSocketCopyPeerAddress", "s", NULL);
+        RLSocketGetContext(s, &context);
+        assert_misuse("RLSocketGetContext", "s", NULL);
+        ck_assert_int_eq(RLSocketGetNative(s), -1);
+        ck_assert_int_eq(take_diagnostics(), i > 0);
+        ck_assert_ptr_null(RLSocketCreateRunLoopSource(NULL, s, 0));
+        assert_misuse("RLSocketCreateRunLoopSource", "s", NULL);
+        ck_assert_uint_eq(RLSocketGetSocketFlags(s), 0);
+        assert_misuse("RLSocketGetSocketFlags", "s", NULL);
+        RLSocketSetSocketFlags(s, 0);
+        assert_misuse("RLSocketSetSocketFlags", "s", NULL);
+        RLSocketEnableCallBacks(s, 0);
+        assert_misuse("RLSocketEnableCallBacks", "s", NULL);
+        RLSocketDisableCallBacks(s, 0);
+        assert_misuse("RLSocketDisableCallBacks", "s", NULL);
+        RLSocketInvalidate(s);
+        assert_misuse("RLSocketInvalidate", "s", NULL);
+    }
+}
+END_TEST
+
+START_TEST(wrong_arguments)
+{
+    RLSocketContext context = {.version = 2};
+    RLDataRef no_data = (RLDataRef)(uintptr_t)RLSTR("no data");
+    RLSocketSignature signature = {PF_INET, SOCK_STREAM, 0, NULL};
+    ck_assert_ptr_null(RLSocketCreate(NULL, 0, 0, 0, 0, NULL, &context));
+    assert_misuse("RLSocketCreate", "context", NULL);
+    ck_assert_ptr_null(RLSocketCreateWithNative(NULL, ends[0], 0, NULL, &context));
+    assert_misuse("RLSocketCreateWithNative", "context", NULL);
+    ck_assert_ptr_null(RLSocketCreateWithSocketSignature(NULL, NULL, 0, NULL, NULL));
+    assert_misuse("RLSocketCreateWithSocketSignature", "signature", NULL);
+    ck_assert_ptr_null(RLSocketCreateWithSocketSignature(NULL, &signature, 0, NULL, NULL));
+    assert_misuse("RLSocketCreateWithSocketSignature", "signature's address", NULL);
+    ck_assert_ptr_null(RLSocketCreateConnectedToSocketSignature(NULL, NULL, 0, NULL, NULL, 0));
+    assert_misuse("RLSocketCreateConnectedToSocketSignature", "signature", NULL);
+    signature.address = ten_bytes;
+    ck_assert_ptr_null(RLSocketCreateConnectedToSocketSignature(NULL, &signature, 0, NULL, NULL, NAN));
+    assert_misuse("RLSocketCreateConnectedToSocketSignature", "timeout", NULL);
+    errno = 0;
+    ck_assert_ptr_null(RLSocketCreate(NULL, 12345, 67, 89, 0, NULL, NULL));
+    ck_assert_int_ne(errno, 0);
+    int before = open_descriptors();
+    ck_assert_ptr_null(RLSocketCreateWithSocketSignature(NULL, &signature, 0, NULL, NULL)); /* not an address */
+    ck_assert_ptr_null(RLSocketCreateConnectedToSocketSignature(NULL, &signature, 0, NULL, NULL, 1));
+    ck_assert_int_eq(open_descriptors(), before);
+    sock_make(&sock, ends[0], 0);
+    ck_assert_int_eq(RLSocketSetAddress(sock.object, no_data), kRLSocketError);
+    assert_misuse("RLSocketSetAddress", "address", NULL);
+    ck_assert_int_eq(RLSocketConnectToAddress(sock.object, NULL, 0), kRLSocketError);
+    assert_misuse("RLSocketConnectToAddress", "address", NULL);
+    ck_assert_int_eq(RLSocketConnectToAddress(sock.object, ten_bytes, NAN), kRLSocketError);
+    assert_misuse("RLSocketConnectToAddress", "timeout", NULL);
+    ck_assert_int_eq(RLSocketSendData(sock.object, no_data, ten_bytes, 0), kRLSocketError);
+    assert_misuse("RLSocketSendData", "address", NULL);
+    ck_assert_int_eq(RLSocketSendData(sock.object, NULL, NULL, 0), kRLSocketError);
+    assert_misuse("RLSocketSendData", "data", NULL);
+    ck_assert_int_eq(RLSocketSendData(sock.object, NULL, ten_bytes, NAN), kRLSocketError);
+    assert_misuse("RLSocketSendData", "timeout", NULL);
+    ck_assert_int_eq(RLSocketSendData(sock.object, NULL, ten_bytes, HUGE_VAL), kRLSocketSuccess);
+    ck_assert_int_eq(RLSocketSendData(sock.object, NULL, ten_bytes, -HUGE_VAL), kRLSocketSuccess);
+    RLSocketGetContext(sock.object, NULL);
+    assert_misuse("RLSocketGetContext", "context", NULL);
+    RLSocketGetContext(sock.object, &context);
+    assert_misuse("RLSocketGetContext", "context", NULL);
+    ck_assert_uint_eq(RLGetTypeID(sock.object), RLSocketGetTypeID());
+    sock_drop(&sock);
+    ends[0] = -1;
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("socket-life");
+    TCase *tcase = add_case(suite, "life", 20);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, invalidated_and_released_in_its_own_callback);
+    tcase_add_test(tcase, invalidated_while_another_thread_sends_it_stays_open_until_that_is_done);
+    tcase_add_test(tcase, info_is_retained_for_each_delivery_and_until_invalidation);
+    tcase_add_test(tcase, a_negative_number_gives_a_socket_that_is_not_valid);
+    tcase_add_test(tcase, wrong_handles);
+    tcase_add_test(tcase, wrong_arguments);
+    return suite;
+}
