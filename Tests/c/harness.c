@@ -214,7 +214,12 @@ const void *lifetime_retain(const void *info)
 
 void lifetime_release(const void *info) { atomic_fetch_add(&((struct lifetime *)info)->releases, 1); }
 void lifetime_end(void *info) { lifetime_release(info); }
-int lifetime_held(struct lifetime *life) { return life->retains - life->releases; }
+/* Releases first: whatever other threads retain and release meanwhile, it is not less than what was held at the beginning. */
+int lifetime_held(struct lifetime *life)
+{
+    int releases = life->releases;
+    return life->retains - releases;
+}
 
 /* -- Threads -- */
 

@@ -29,10 +29,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Whether the source's descriptor turned out to be none. Any thread.
     func isBroken(_ source: SourcePointer) -> Bool {
-        locked {
-            guard let seat = source.seat(in: home), seat.pointee.watch >= 0 else { return false }
-            return pointee.poller[Int(seat.pointee.watch)].state == .broken
-        }
+        let itemHome = source.item.lock(and: home)
+        defer { ItemPointer.unlockBoth(itemHome, home) }
+        guard let seat = source.seat(in: home), seat.pointee.watch >= 0 else { return false }
+        return pointee.poller[Int(seat.pointee.watch)].state == .broken
     }
 
     /// Behind the others on the same descriptor of the same or a lower order.
