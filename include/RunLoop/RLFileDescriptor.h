@@ -20,7 +20,9 @@
  *  descriptors. Regular files and /dev/null are always ready. An end of file and an error count as readable, an error
  *  as writable, too. The library never reads or writes the descriptor. Make it non-blocking.
  *
- *  Several objects may have the same descriptor, and a source of version 1 with them: each is called.
+ *  Several objects may have the same descriptor, and a source of version 1 with them: each is called. Several ready
+ *  descriptors are found by one look of the loop, so a callback that reads what is another object's leaves that one to
+ *  be called with nothing to read.
  *
  *  The end
  *  -------
