@@ -206,6 +206,31 @@ static void threads(void)
     printf("ended %d sent %d\n", ended, sent);
 }
 
+/* Timers of the last hour, made in any order: they fire by their dates, whenever the machine was started. */
+static double last_date;
+static int out_of_order;
+static void check_date(RLRunLoopTimerRef timer, void *info)
+{
+    (void)timer;
+    out_of_order += *(double *)info < last_date;
+    last_date = *(double *)info;
+}
+
+static void past_dates(void)
+{
+    static double dates[100];
+    RLAbsoluteTime now = RLAbsoluteTimeGetCurrent();
+    for (int i = 0; i < 100; i++) {
+        dates[i] = now - 36 * (double)(i * 37 % 100 + 1);
+        RLRunLoopTimerContext context = {.info = &dates[i]};
+        RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, dates[i], 0, 0, 0, check_date, &context);
+        RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
+        RLRelease(timer);
+    }
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    printf("last %d out of order %d\n", (int)(now - last_date + 0.5), out_of_order);
+}
+
 /* So many timers that their memory comes in huge pages. */
 static void many_timers(void)
 {
@@ -348,6 +373,7 @@ static const struct {
     {"second-source", second_source},
     {"threads", threads},
     {"many-timers", many_timers},
+    {"past-dates", past_dates},
     {"descriptor-object", descriptor_object},
     {"accept", accept_clients},
     {"send", send_and_receive},
