@@ -285,12 +285,12 @@ def test_every_cf_name_is_a_label_on_the_rl_name():
 
 
 @apple_only
-@pytest.mark.parametrize("header, prefix", [("CFRunLoop", "CFRunLoop"), ("CFSocket", "CFSocket")])
-def test_all_of_apples_header_is_there(header, prefix):
+@pytest.mark.parametrize("header", ["CFRunLoop", "CFSocket", "CFMessagePort"])
+def test_all_of_apples_header_is_there(header):
     """Everything public that Apple's header declares, and its name in RunLoop/, but for what is declined."""
     path = f"CoreFoundation/{header}.h"
     theirs = {node["name"] for node in declarations(path, apple_include())
-              if node.get("name", "").startswith((prefix, f"k{prefix}"))}
+              if node.get("name", "").startswith((header, f"k{header}"))}
     ours = [node for node in declarations(path) if node.get("name")]
     assert theirs - {node["name"] for node in ours} == set()
     declined = {node["name"] for node in ours if is_declined(node)}
@@ -300,6 +300,7 @@ def test_all_of_apples_header_is_there(header, prefix):
 
 #: Names of Apple's that the headers decline, each in an expression that uses it.
 DECLINED = {
+    "CFMessagePortSetDispatchQueue": "CFMessagePortSetDispatchQueue(0, 0)",
     "CFSocketCopyRegisteredSocketSignature": "CFSocketCopyRegisteredSocketSignature(0, 0, 0, 0, 0)",
     "CFSocketCopyRegisteredValue": "CFSocketCopyRegisteredValue(0, 0, 0, 0, 0)",
     "CFSocketGetDefaultNameRegistryPortNumber": "CFSocketGetDefaultNameRegistryPortNumber()",
@@ -318,8 +319,8 @@ DECLINED = {
 
 
 def test_declined_names_are_listed():
-    assert {node["name"] for node in declarations("CoreFoundation/CFSocket.h") if is_declined(node)
-            and node["path"].endswith("CFSocket.h")} == set(DECLINED)
+    assert {node["name"] for node in declarations(BRIDGE) if is_declined(node)
+            and not node["path"].endswith("CFUnavailable.h")} == set(DECLINED)
 
 
 @pytest.mark.parametrize("compiler", [shutil.which("gcc"), clang()], ids=["gcc", "clang"])
@@ -329,7 +330,7 @@ def test_use_of_a_declined_name_is_an_error_that_says_why(compiler, name):
     result = subprocess.run([compiler, "-x", "c", "-std=c11", f"-I{INCLUDE}", "-fsyntax-only", "-"], input=source,
                             capture_output=True, text=True)
     assert result.returncode != 0
-    assert re.search(rf"{name}\W+ is unavailable: .*name registry", result.stderr), result.stderr
+    assert re.search(rf"{name}\W+ is unavailable: .*(name registry|dispatch queues)", result.stderr), result.stderr
 
 
 #: What Apple's headers of these classes have besides, and why it is not here.

@@ -1,5 +1,5 @@
 /** @file CFMessagePort.h
- *  CFMessagePort, all but the dispatch queues.
+ *  CFMessagePort, but for dispatch queues: requests and replies by name, between processes, threads or in one thread.
  *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLMessagePort.h and
  *  RunLoop/RLMessagePortRequest.h for the documentation. */
 #ifndef __COREFOUNDATION_CFMESSAGEPORT__
@@ -56,6 +56,12 @@ CF_EXPORT SInt32 CFMessagePortSendRequest(CFMessagePortRef remote, SInt32 msgid,
                                           CFDataRef *returnData) __asm__("RLMessagePortSendRequest");
 CF_EXPORT CFRunLoopSourceRef CFMessagePortCreateRunLoopSource(
     CFAllocatorRef allocator, CFMessagePortRef local, CFIndex order) __asm__("RLMessagePortCreateRunLoopSource");
+
+/* ---- Declined: to use it is an error at compile time. ---- */
+
+CF_EXPORT void CFMessagePortSetDispatchQueue(CFMessagePortRef ms, void *queue)
+    __CF_DECLINED("message ports have no dispatch queues here: put the port's source into a run loop with "
+                  "CFMessagePortCreateRunLoopSource()");
 
 CF_EXTERN_C_END
 

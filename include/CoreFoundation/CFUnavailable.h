@@ -19,7 +19,7 @@ CF_EXTERN_C_BEGIN
 #define __CF_NO_URLS "for files and addresses use paths, open() and getaddrinfo()"
 #define __CF_NO_BUNDLES "there are no bundles on Linux; use dlopen() and files"
 #define __CF_NO_PREFERENCES "there is no preferences service on Linux; use a file"
-#define __CF_NO_MACH "there are no Mach ports on Linux; use CFMessagePort, or a version-1 source on a descriptor"
+#define __CF_NO_MACH "there are no Mach ports on Linux; use CFMessagePort, RLPort between threads, or CFFileDescriptor"
 #define __CF_NO_TEXT "strings are immutable UTF-8; build text in a buffer and use CFStringCreateWithCString()"
 #define __CF_NO_LOCALES "there are no locales, calendars and time zones; use <time.h> and <locale.h>"
 #define __CF_NO_COLLECTION "there are CFArray, CFSet and CFDictionary"
