@@ -1,5 +1,6 @@
 """librunloop-cf.so: CF's names as symbols, for callers that bind names and read no headers."""
 
+import pathlib
 import re
 import shutil
 import sys
@@ -102,11 +103,11 @@ def test_c_program_without_headers(tmp_path, compiler, link):
     run(program, expected="2 978307200 1\n")
 
 
-#: Programs of the conformance tests, here compiled with Apple's own headers and linked with our library. None has a CFSTR:
-#: what Apple's header for Linux makes of it refers to a class of Foundation for Swift.
+#: Programs of the conformance tests and of programs/, here compiled with Apple's own headers and linked with our library.
+#: None has a CFSTR: what Apple's header for Linux makes of it refers to a class of Foundation for Swift.
 WITH_APPLES_HEADERS = ["value-array-callbacks", "value-number-conversions", "run-until-stopped",
                        "run-idle-times-out", "timer-once", "source-signal-is-sticky", "port-ready-before-add",
-                       "observer-order", "thread-ping-pong"]
+                       "observer-order", "thread-ping-pong", "download"]
 
 
 @pytest.mark.skipif(not has_apples("Foundation"), reason="Apple's CoreFoundation is not installed")
@@ -114,7 +115,8 @@ WITH_APPLES_HEADERS = ["value-array-callbacks", "value-number-conversions", "run
 def test_program_compiled_with_apples_headers(tmp_path, name):
     """Names, types and layouts are all that is common to the two: a test of the binary interface."""
     from tools import apples
-    source = INCLUDE.parent / "Tests" / "conformance" / f"{name}.c"
+    folders = [INCLUDE.parent / "Tests" / "conformance", pathlib.Path(__file__).parent / "programs"]
+    source = next(folder / f"{name}.c" for folder in folders if (folder / f"{name}.c").exists())
     words = [clang(), "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-w", "-fblocks", f"-I{apple_include()}", source]
     output(*words, "-o", tmp_path / "ours", *ours(names=True))
     output(*words, "-o", tmp_path / "apples", *apples("Foundation", "BlocksRuntime", "dispatch"))
