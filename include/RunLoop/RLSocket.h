@@ -143,7 +143,7 @@ RL_EXPORT RLTypeID RLSocketGetTypeID(void);
  *  @return the socket, or NULL.
  *  Ownership: Create rule; info is retained through context.retain until invalidation.  Thread: any.
  *  Re-entrancy: allowed in callbacks; calls context.retain.
- *  Errors: NULL with the errno of socket(2), or ENOMEM; a context version other than 0 is reported and gives NULL. A socket
+ *  Errors: NULL with the errno of socket(2), or ENOMEM; a context version other than 0 is reported and gives NULL. An
  *  object whose descriptor was closed behind its back, so that the new one has its number, is reported and invalidated.
  *  Cost: one allocation, two system calls.  Since: 0.1.  Example: examples/chat.c */
 RL_EXPORT RLSocketRef RLSocketCreate(RLAllocatorRef allocator, int32_t protocolFamily, int32_t socketType,
