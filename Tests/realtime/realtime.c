@@ -97,6 +97,9 @@ static void add_sources(const char *which)
     if (strcmp(which, "two-loops") == 0) {
         RLRunLoopAddSource(other_loop, sources[0], kRLRunLoopDefaultMode);
         CHECK(RLRunLoopContainsSource(other_loop, sources[0], kRLRunLoopDefaultMode));
+        /* That woke it; awake it would take the signals that this thread is about to look at. */
+        while (!RLRunLoopIsWaiting(other_loop))
+            usleep(20);
     }
 }
 
