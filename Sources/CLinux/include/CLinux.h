@@ -39,6 +39,11 @@ static inline void linux_set_errno(int value) { errno = value; }
    8 bytes, well inside what glibc keeps free for libraries that are loaded late. */
 extern __thread void *linux_thread_slot_variable __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline __attribute__((always_inline)) void *linux_thread_slot(void) { return linux_thread_slot_variable; }
+/* Compared here: in Swift the slot is an optional, and compilers test it for nil first. */
+static inline __attribute__((always_inline)) int linux_thread_has(const void *value)
+{
+    return linux_thread_slot_variable == value;
+}
 static inline void linux_set_thread_slot(void *value) { linux_thread_slot_variable = value; }
 
 /* Inline assembly: keeps the compiler, not the processor, from moving memory accesses across. */

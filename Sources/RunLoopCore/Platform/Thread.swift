@@ -11,7 +11,7 @@ enum Thread {
 
     /// Whether `pointer` is the calling thread's.
     @inline(__always)
-    static func has(_ pointer: UnsafeMutableRawPointer) -> Bool { UInt(bitPattern: slot) == UInt(bitPattern: pointer) }
+    static func has(_ pointer: UnsafeMutableRawPointer) -> Bool { linux_thread_has(pointer) != 0 }
 
     /// Whether the calling thread is the one the process began with. Two system calls.
     static var isMain: Bool { linux_is_main_thread() != 0 }
