@@ -54,9 +54,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if isPolling { poll(mode) } else if !hasReadyDescriptor(mode) { waitForEvents(mode, until: deadline) }
 
             // 9: deliver what came: due timers, or a ready descriptor.
-            let served = deliver(mode)
-            if served && !onlyOne && deadline == .never { serveFurtherDescriptors(mode) }
-            handled = served || handled
+            handled = deliver(mode, goesOn: !onlyOne && deadline == .never) || handled
             if performFunctions(mode) { pointee.reports.drop() }
 
             if handled && onlyOne { return .handledSource }
@@ -172,16 +170,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Step 9. Timers and descriptors that are both ready take turns, so that neither starves the other.
     @inline(__always)
-    private func deliver(_ mode: ModePointer) -> Bool {
+    private func deliver(_ mode: ModePointer, goesOn: Bool) -> Bool {
         if pointee.servedTimers {
             pointee.servedTimers = false
-            if serveReadyDescriptor(mode) { return true }
+            if serveReadyDescriptor(mode, goesOn: goesOn) { return true }
         }
         if fireDueTimers(mode) {
             pointee.servedTimers = true
             return false
         }
-        return serveReadyDescriptor(mode)
+        return serveReadyDescriptor(mode, goesOn: goesOn)
     }
 
     private func waitForEvents(_ mode: ModePointer, until deadline: Instant) {

@@ -118,13 +118,28 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     // MARK: delivering
 
     /// Tells the mode's sources on the next descriptor that was reported ready; true if somebody was called. Calls user code.
-    func serveReadyDescriptor(_ mode: ModePointer) -> Bool {
+    ///
+    /// `goesOn`: the run has no deadline and goes on after a source. Then it goes on with the next reports, too, as long as nobody could
+    /// tell that from another pass.
+    func serveReadyDescriptor(_ mode: ModePointer, goesOn: Bool) -> Bool {
         if pointee.reports.isEmpty { return false }
+        var served = false
         lock()
         if pointee.orderedSeats > 0 && pointee.reports.isFresh { sortReports(mode) }
-        let served = serveReport(mode)
+        repeat {
+            if !serveReport(mode) { break }
+            served = true
+        } while goesOn && !pointee.reports.isEmpty && nothingElseWaits(mode)
         unlock()
         return served
+    }
+
+    /// Whether nothing but descriptors is waiting in this mode, and no observer watches passes begin. Under the lock.
+    @inline(__always)
+    private func nothingElseWaits(_ mode: ModePointer) -> Bool {
+        if pointee.board.isMarked || pointee.wake.isPending || !inbox.isEmpty || pointee.held.count != 0 { return false }
+        if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
+        return !observes(mode, .beforeTimers, .beforeSources) && !hasTimers(mode)
     }
 
     /// Only where some source has another order than 0: most have not.
@@ -142,47 +157,40 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func serveReport(_ mode: ModePointer) -> Bool {
         while let report = pointee.reports.take() {
             guard let index = pointee.poller.index(ofReported: report.tag) else {
-                pointee.reports.noteStray()
+                pointee.reports.noteStray(report.tag)
                 continue
             }
             if serve(watch: index, report.events, mode) { return true }
         }
-        guard pointee.reports.takeAlwaysReadyTurn(), let index = pointee.poller.nextAlwaysReady({ isWanted($0, mode) }) else {
-            return false
-        }
-        return serve(watch: index, [.readable, .writable], mode)
+        return pointee.reports.isAlwaysReadyTurn && serveAlwaysReady(mode)
     }
 
-    /// Goes on with the next report as long as nobody could tell that from another pass: nothing else is waiting in
-    /// this mode, and no observer watches passes begin. The caller has seen that the run has no deadline and goes on
-    /// after a source. The loop's thread; calls user code.
-    func serveFurtherDescriptors(_ mode: ModePointer) {
-        if observes(mode, .beforeTimers, .beforeSources) { return }
-        lock()
-        while !pointee.reports.isEmpty, !pointee.board.isMarked, !pointee.wake.isPending, inbox.isEmpty, pointee.held.count == 0,
-            pointee.stop.load(ordering: .relaxed) == 0, SharedSignals.seen == pointee.sharedSignalsSeen,
-            firstTimer(mode) == nil, serveReport(mode)
-        {}
-        unlock()
+    @inline(never)
+    private func serveAlwaysReady(_ mode: ModePointer) -> Bool {
+        pointee.reports.endAlwaysReadyTurn()
+        guard let index = pointee.poller.nextAlwaysReady({ isWanted($0, mode) }) else { return false }
+        return serve(watch: index, [.readable, .writable], mode)
     }
 
     /// Tells the sources of the mode on one descriptor that wait for what was reported. Under the lock, which it gives
     /// back meanwhile.
     @inline(__always)
     private func serve(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
-        let generation = pointee.poller[index].generation
+        let watch = pointee.poller[index]
         var outcome = Served.unwanted
-        if pointee.poller[index].isShared {
+        if watch.isShared {
             outcome = serve(sharedWatch: index, events, mode)
-        } else if let seat = pointee.poller.seats(index), contains(seat.pointee.set, .mode(mode)) {
-            let ready = events.serving(seat.pointee.source.interest)
-            if !ready.isEmpty { outcome = tell(seat.pointee.source, ready, events) }
+        } else if let seat = watch.seats, contains(seat.pointee.set, .mode(mode)) {
+            let source = seat.pointee.source
+            let ready = events.serving(source.interest)
+            if !ready.isEmpty { outcome = tell(source, ready, events) }
         }
         if outcome == .handled { return true }
-        if pointee.poller[index].generation == generation { calm(index, events, mode, outcome) }
+        if pointee.poller[index].generation == watch.generation { calm(index, events, mode, outcome) }
         return false
     }
 
+    @inline(never)
     private func serve(sharedWatch index: Int, _ reported: Events, _ mode: ModePointer) -> Served {
         pointee.serving &+= 1
         let serving = pointee.serving
@@ -216,18 +224,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock, which it gives back meanwhile.
     @inline(__always)
     private func tell(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> Served {
-        if !pointee.turns.reserve(pointee.turns.count + 1) { return .tryLater }
+        if !pointee.turns.reserve(pointee.turns.count &+ 1) { return .tryLater }
         let turn = Turn(source, keep(source))
-        _ = pointee.turns.append(turn)
+        pointee.turns.appendReserved(turn)
         var outcome = Served.handled
+        unlock()
         if source.pointee.item.has(ItemHeader.isOurs) {
-            unlock()
             outcome = Served(rawValue: source.pointee.function.serve(source.pointee.info, ready.rawValue, reported.rawValue)) ?? .unwanted
-            lock()
-        } else {
-            callPerform(source)
+        } else if let perform = source.pointee.function.perform {
+            RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(perform, source.pointee.info)
         }
-        pointee.turns.truncate(to: pointee.turns.count - 1)
+        lock()
+        pointee.turns.truncate(to: pointee.turns.count &- 1)
         letGo(turn)
         return outcome
     }
@@ -328,5 +336,11 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 extension Poller {
     /// The first seat on a watch.
     @inline(__always)
-    func seats(_ index: Int) -> SeatPointer? { self[index].client?.assumingMemoryBound(to: Seat.self) }
+    func seats(_ index: Int) -> SeatPointer? { self[index].seats }
+}
+
+extension Poller.Watch {
+    /// The first seat on it.
+    @inline(__always)
+    fileprivate var seats: SeatPointer? { client?.assumingMemoryBound(to: Seat.self) }
 }

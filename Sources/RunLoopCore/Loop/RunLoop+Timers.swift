@@ -119,6 +119,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return earliest
     }
 
+    /// Whether the mode has any timer, be it one that is firing. O(number of sets). Under the lock.
+    @inline(__always)
+    func hasTimers(_ mode: ModePointer) -> Bool {
+        var count = 0
+        for index in 0..<mode.pointee.sets.count { count |= mode.pointee.sets[index].pointee.timerCount }
+        return count != 0
+    }
+
     /// How long the mode's timers let the loop sleep. O(number of sets). Under the lock.
     func latestWake(_ mode: ModePointer) -> UInt64 {
         var latest = UInt64.max

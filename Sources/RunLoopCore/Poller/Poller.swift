@@ -302,9 +302,11 @@ struct Poller: ~Copyable {
     // MARK: reports
 
     /// The watch that a report is about, nil if it is not there any more. O(1).
+    @inline(__always)
     func index(ofReported tag: UInt64) -> Int? {
         let index = Int(UInt32(truncatingIfNeeded: tag))
-        guard index < watches.count, watches[index].state == .listening, self.tag(of: index) == tag else { return nil }
+        guard index < watches.count, watches[index].generation == UInt32(truncatingIfNeeded: tag >> 32), watches[index].state == .listening
+        else { return nil }
         return index
     }
 

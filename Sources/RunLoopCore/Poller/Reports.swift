@@ -12,7 +12,7 @@ struct Reports: ~Copyable {
     /// Nothing has been taken of this batch, and it has not been sorted.
     private(set) var isFresh = false
     /// It is the turn of watches that are always ready, which epoll does not report.
-    private var alwaysReadyTurn = false
+    private(set) var isAlwaysReadyTurn = false
     /// How many waits in a row have reported something that is not watched any more. Once may be a coincidence.
     private var strayWaits = 0
     private var sawStray = false
@@ -29,13 +29,13 @@ struct Reports: ~Copyable {
 
     /// Whether reports of the last `wait` are left.
     @inline(__always)
-    var isEmpty: Bool { taken == count && !alwaysReadyTurn }
+    var isEmpty: Bool { taken == count && !isAlwaysReadyTurn }
 
     /// Forgets the reports that are left: what they say may be old by now, and epoll will say it again.
     @inline(__always)
     mutating func drop() {
         taken = count
-        alwaysReadyTurn = false
+        isAlwaysReadyTurn = false
     }
 
     /// Begins anew with another epoll and kick descriptor, or with none.
@@ -63,7 +63,7 @@ struct Reports: ~Copyable {
     mutating func wait(_ target: Target, until deadline: Instant) {
         taken = 0
         count = 0
-        alwaysReadyTurn = target.alwaysReady
+        isAlwaysReadyTurn = target.alwaysReady
         strayWaits = sawStray ? strayWaits + 1 : 0
         sawStray = false
         guard let batch = batch ?? makeBatch() else { return }
@@ -113,26 +113,20 @@ struct Reports: ~Copyable {
         }
     }
 
-    /// The tag of the next report and what epoll said; nil when there are no more.
+    /// The tag of the next report, which may be the kick's, and what epoll said; nil when there are no more.
     @inline(__always)
     mutating func take() -> (tag: UInt64, events: Events)? {
-        while taken < count {
-            let report = batch.unsafelyUnwrapped + taken
-            taken += 1
-            let tag = linux_epoll_tag(report)
-            if tag != Poller.kickTag { return (tag, Events(epoll: report.pointee.events)) }
-        }
-        return nil
+        if taken == count { return nil }
+        let report = batch.unsafelyUnwrapped + taken
+        taken &+= 1
+        return (linux_epoll_tag(report), Events(epoll: report.pointee.events))
     }
 
-    /// Whether it is their turn, once per wait.
-    mutating func takeAlwaysReadyTurn() -> Bool {
-        defer { alwaysReadyTurn = false }
-        return alwaysReadyTurn
-    }
+    /// Once per wait.
+    mutating func endAlwaysReadyTurn() { isAlwaysReadyTurn = false }
 
-    /// A report was about something that is not watched any more.
-    mutating func noteStray() { sawStray = true }
+    /// A report was about no watch: about one that is not watched any more, unless it is the kick.
+    mutating func noteStray(_ tag: UInt64) { if tag != Poller.kickTag { sawStray = true } }
 
     /// Whether epoll keeps on reporting what is not watched any more: see `Poller.rebuild`. Once per three waits.
     mutating func isHaunted() -> Bool {

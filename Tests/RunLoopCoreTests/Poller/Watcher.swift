@@ -19,7 +19,7 @@ struct Watcher: ~Copyable {
     mutating func take() -> [Int] {
         var found: [Int] = []
         while let report = reports.take() {
-            if let index = poller.index(ofReported: report.tag) { found.append(index) } else { reports.noteStray() }
+            if let index = poller.index(ofReported: report.tag) { found.append(index) } else { reports.noteStray(report.tag) }
         }
         return found.sorted()
     }
@@ -38,7 +38,9 @@ struct Watcher: ~Copyable {
     }
 
     mutating func takeAlwaysReady(_ isWanted: (Int) -> Bool) -> Int? {
-        reports.takeAlwaysReadyTurn() ? poller.nextAlwaysReady(isWanted) : nil
+        if !reports.isAlwaysReadyTurn { return nil }
+        reports.endAlwaysReadyTurn()
+        return poller.nextAlwaysReady(isWanted)
     }
 
     mutating func close() {
