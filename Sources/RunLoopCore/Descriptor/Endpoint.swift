@@ -60,7 +60,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// Tells the source if it does not know yet. A load, unless it has to be told. Any thread that has a loop.
     @inline(__always)
     func tellSource(_ now: EndpointState) {
-        if !now.armed.isSubset(of: now.told) { bringSourceUpToDate() }
+        if now.isNews { bringSourceUpToDate() }
     }
 
     /// Tells the source exactly what the endpoint waits for, be it more or less than it knows. Any thread that has a loop.

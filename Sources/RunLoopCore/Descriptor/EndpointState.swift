@@ -7,11 +7,11 @@ struct EndpointState: BitwiseCopyable, Equatable {
 
     /// Not invalidated yet.
     static var valid: UInt32 { 1 }
-    /// What it waits for.
+    /// What it waits for. These four are epoll's bits, moved by one and by two places.
     static var armedToRead: UInt32 { 2 }
-    static var armedToWrite: UInt32 { 4 }
+    static var armedToWrite: UInt32 { 8 }
     /// What its source was told that it waits for: that may be more, but never less for long.
-    static var toldToRead: UInt32 { 8 }
+    static var toldToRead: UInt32 { 4 }
     static var toldToWrite: UInt32 { 16 }
     /// Invalidated while threads were using it: the last of them closes it.
     static var unfinished: UInt32 { 32 }
@@ -52,37 +52,27 @@ struct EndpointState: BitwiseCopyable, Equatable {
 
     /// What it waits for.
     @inline(__always)
-    var armed: Events { Self.events(bits & Self.armedToRead != 0, bits & Self.armedToWrite != 0) }
+    var armed: Events { Events(epoll: bits >> 1).intersection(.interest) }
 
     /// What its source knows of that.
     @inline(__always)
-    var told: Events { Self.events(bits & Self.toldToRead != 0, bits & Self.toldToWrite != 0) }
+    var told: Events { Events(epoll: bits >> 2).intersection(.interest) }
+
+    /// Whether it waits for something that its source does not know.
+    @inline(__always)
+    var isNews: Bool { (bits << 1) & ~bits & (Self.toldToRead | Self.toldToWrite) != 0 }
 
     /// Its source has been told `events`.
     mutating func setTold(_ events: Events) {
         clear(Self.toldToRead | Self.toldToWrite)
-        if events.contains(.readable) { set(Self.toldToRead) }
-        if events.contains(.writable) { set(Self.toldToWrite) }
+        set(events.intersection(.interest).epoll << 2)
     }
 
     /// O(1).
     @inline(__always)
-    mutating func arm(_ events: Events) {
-        if events.contains(.readable) { set(Self.armedToRead) }
-        if events.contains(.writable) { set(Self.armedToWrite) }
-    }
+    mutating func arm(_ events: Events) { set(events.intersection(.interest).epoll << 1) }
 
     /// O(1).
     @inline(__always)
-    mutating func disarm(_ events: Events) {
-        if events.contains(.readable) { clear(Self.armedToRead) }
-        if events.contains(.writable) { clear(Self.armedToWrite) }
-    }
-
-    @inline(__always)
-    private static func events(_ reads: Bool, _ writes: Bool) -> Events {
-        var events: Events = reads ? .readable : []
-        if writes { events.insert(.writable) }
-        return events
-    }
+    mutating func disarm(_ events: Events) { clear(events.intersection(.interest).epoll << 1) }
 }

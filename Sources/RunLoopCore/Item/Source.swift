@@ -192,12 +192,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 
     /// What it waits for on its descriptor. Any thread; stable under the lock.
     @inline(__always)
-    var interest: Events {
-        let flags = pointee.item.flags.load(ordering: .acquiring)
-        var events: Events = flags & ItemHeader.waitsToRead == 0 ? [] : .readable
-        if flags & ItemHeader.waitsToWrite != 0 { events.insert(.writable) }
-        return events
-    }
+    var interest: Events { Events(rawValue: pointee.item.flags.load(ordering: .acquiring) >> 4).intersection(.interest) }
 
     /// What epoll is told of that: our own functions want to know when the other side has ended, too. Any thread.
     @inline(__always)
@@ -209,8 +204,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// Under the lock.
     func setInterest(_ events: Events) {
         pointee.item.clear(ItemHeader.waitsToRead | ItemHeader.waitsToWrite)
-        pointee.item.set(
-            (events.contains(.readable) ? ItemHeader.waitsToRead : 0) | (events.contains(.writable) ? ItemHeader.waitsToWrite : 0))
+        pointee.item.set(events.intersection(.interest).rawValue << 4)
     }
 
     /// The source's seat if it is in exactly one loop. Stable under that loop's lock.

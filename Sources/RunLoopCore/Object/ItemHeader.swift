@@ -27,11 +27,12 @@ struct ItemHeader: ~Copyable {
     static var repeats: UInt16 { 4 }
     /// A loop has it in at least one mode.
     static var bound: UInt16 { 8 }
-    /// Sources on descriptors: what they wait for. The source of a descriptor object or socket changes that as it goes.
+    /// Sources on descriptors: what they wait for, epoll's bits moved by four places. The source of a descriptor object or socket
+    /// changes that as it goes.
     static var waitsToRead: UInt16 { 16 }
-    static var waitsToWrite: UInt16 { 32 }
+    static var waitsToWrite: UInt16 { 64 }
     /// Sources: its function is one of ours, which wants to know what has happened.
-    static var isOurs: UInt16 { 64 }
+    static var isOurs: UInt16 { 32 }
     /// For sources of our own: it does not keep a mode from being empty.
     static var background: UInt16 { 128 }
 

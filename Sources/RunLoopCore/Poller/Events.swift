@@ -11,6 +11,8 @@ struct Events: OptionSet, BitwiseCopyable {
     static let readable = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLIN))
     /// There is room to write, or an error.
     static let writable = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLOUT))
+    /// What a client can wait for.
+    static let interest: Events = [.readable, .writable]
     /// The other side writes no more.
     static let peerClosed = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLRDHUP))
     /// Reported whether asked for or not, as the next.

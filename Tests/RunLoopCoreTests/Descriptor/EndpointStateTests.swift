@@ -48,7 +48,7 @@ import Testing
                 told = events
             default: state.bits = random.chance(50) ? state.bits + EndpointState.user : state.bits
             }
-            guard state.armed == armed, state.told == told, state.isValid else {
+            guard state.armed == armed, state.told == told, state.isNews == !armed.isSubset(of: told), state.isValid else {
                 Issue.record("\(state) instead of \(armed), \(told)")
                 return
             }
