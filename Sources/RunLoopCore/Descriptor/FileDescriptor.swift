@@ -81,6 +81,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
     }
 
     /// What is ready of what it waits for: that is disarmed, and the client called. The loop's thread; calls user code.
+    @inline(__always)
     private func serve(_ ready: Events, reported: Events) -> Served {
         if reported.isEmpty { return endpoint.abandon() }
         var fired: Events = []

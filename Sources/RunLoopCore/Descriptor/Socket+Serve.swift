@@ -18,6 +18,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// The function of its source.
+    @inline(__always)
     func serve(_ ready: Events, reported: Events) -> Served {
         if reported.isEmpty { return endpoint.abandon() }
         var ready = ready
@@ -46,12 +47,14 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// Not connected and not connecting, of which epoll reports a hang-up all the time; or an end, if nobody waits to read.
+    @inline(__always)
     private func isUnconnected(_ reported: Events) -> Bool {
         pointee.isStream && reported.contains(.hangUp) && reported.isDisjoint(with: [.readable, .peerClosed, .error])
     }
 
     /// What is ready now of a socket that seems to be unconnected. If it is, there is nothing to wait for until `connect` arms it again;
     /// that may be at this moment, so the mark that it leaves is taken before the look.
+    @inline(never)
     private func lookAgain() -> Events {
         _ = endpoint.update { state in
             state.clear(EndpointState.connects)
@@ -70,6 +73,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// Disarms what is about to be delivered and keeps the descriptor open. False if nobody waits for any of it.
+    @inline(__always)
     private func begin(_ ready: Events, _ plan: inout Plan) -> Bool {
         var decided = plan
         let begun = endpoint.update { state in
@@ -90,9 +94,11 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         return begun != nil
     }
 
+    @inline(__always)
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
     /// Arms what goes on by itself; the last user of a socket that was invalidated meanwhile closes it.
+    @inline(__always)
     private func end(_ plan: Plan) {
         let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)
         let rewrites = plan.writes && reenables(.write) && pointee.callBacks.writes
@@ -104,6 +110,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// The callbacks of one delivery, each only if the one before has not invalidated the socket.
+    @inline(__always)
     private func call(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
         var outcome = Served.unwanted
         if plan.connects {
@@ -128,10 +135,14 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(callout, handle, UInt(type.rawValue), address?.handle, data, info)
     }
 
+    @inline(__always)
     private func read(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
         switch pointee.callBacks.reading {
         case .data: return readData(info)
-        case .accept: return acceptClient(&plan, info)
+        case .accept:
+            var isAtEnd = plan.isAtEnd
+            defer { plan.isAtEnd = isAtEnd }
+            return acceptClient(&isAtEnd, info)
         default:
             call(.read, nil, nil, info)
             return .handled
@@ -145,6 +156,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     private static var largestMessage: Int { 64 * 1024 }
 
     /// One chunk, or one message. The end of a stream, or an error, is a chunk of no bytes, after which the socket is invalid.
+    @inline(never)
     private func readData(_ info: UnsafeMutableRawPointer?) -> Served {
         var result = 0
         var data: DataPointer?
@@ -172,12 +184,13 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// One client. When the process has no descriptor left it is tried again a little later: the client waits in the kernel's queue.
     /// What does not listen is given up until it is enabled again.
-    private func acceptClient(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
+    @inline(never)
+    private func acceptClient(_ isAtEnd: inout Bool, _ info: UnsafeMutableRawPointer?) -> Served {
         var fd: Int32 = -1
         guard let address = SocketAddress.data({ fd = Sockets.accept(endpoint.pointee.fd, &$0) }) else { return .tryLater }
         defer { address.release() }
         if fd < 0 {
-            plan.isAtEnd = Sockets.cannotAccept(-fd)
+            isAtEnd = Sockets.cannotAccept(-fd)
             return Sockets.isShortage(-fd) ? .tryLater : .unwanted
         }
         guard let callout = pointee.callout else {

@@ -49,6 +49,7 @@ enum Sockets {
     }
 
     /// How many bytes wait to be read; -1 if that is not known. Leaves errno as it was.
+    @inline(never)
     static func readableBytes(_ fd: Int32) -> Int {
         let saved = systemError
         defer { systemError = saved }
