@@ -13,13 +13,16 @@ enum RunResult: Int32 {
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopRunInMode: one activation of the loop, perhaps inside others.
     func run(in name: StringPointer, seconds: Double, returnAfterSourceHandled: Bool) -> RunResult {
+        run(in: name, until: Instant.now(after: seconds), returnAfterSourceHandled: returnAfterSourceHandled)
+    }
+
+    /// The same for who knows the deadline; `.distantPast` looks once.
+    func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool) -> RunResult {
         if locked({ mode(named: name) }) == nil { makeModesOfRequests() }
         guard !name.isCommonModes, let mode = locked({ mode(named: name) }), !isEmpty(mode), canListen(mode) else {
             return .finished
         }
-        if pointee.depth == 0 { Clock.lookAtBoth() }
-        let deadline = Instant.now(after: seconds)
-
+        if pointee.depth == 0 { Clock.lookAtBothOncePerTick() }
         let outer = enter(mode)
         pointee.deadline = deadline
         pointee.returnsAfterSource = returnAfterSourceHandled
@@ -201,8 +204,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         unlock()
         defer { pointee.sleepLimit.store(0, ordering: .relaxed) }
 
+        var now = Instant.distantPast
         if limit != .never {
-            if Clock.now >= limit {
+            now = Clock.now
+            if now >= limit {
                 if !target.isNothing { pointee.reports.wait(target, until: .distantPast) }
                 takeWakeUp()
                 return .over
@@ -210,15 +215,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             // Nobody minds if a run ends 50 µs late; timers are for being on time.
             if pointee.timerSlack == 0 && timerLimit < deadline { pointee.timerSlack = TimerSlack.sharpen() }
         }
-        pointee.pace.rest(until: limit)
         let spin = pointee.spinInterval.load(ordering: .relaxed)
-        if spin > 0 && Thread.maySpin { pointee.wake.spin(until: Swift.min(limit, Clock.now.advanced(by: spin))) }
+        if pointee.pace.owesRest || spin > 0 {
+            pointee.pace.rest(until: limit)
+            if spin > 0 && Thread.maySpin { pointee.wake.spin(until: Swift.min(limit, Clock.now.advanced(by: spin))) }
+            now = Clock.now
+        }
 
         if pointee.wake.goToSleep(inEpoll: kickDescriptor) {
-            if target.isNothing { pointee.wake.sleepOnWord(until: limit) } else { pointee.reports.wait(target, until: limit) }
+            if target.isNothing { pointee.wake.sleepOnWord(until: limit) } else { pointee.reports.wait(target, until: limit, now) }
             let reason = pointee.wake.wakeFromSleep()
             if reason != .nobody && !target.isNothing { pointee.reports.countKick() }
-            if limit != .never { Clock.lookAtBoth() }
+            if limit != .never { Clock.lookAtBothOncePerTick() }
             return end(of: reason, limit)
         }
         return end(of: pointee.wake.wakeFromSleep(), limit)

@@ -236,8 +236,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 extension Instant {
     /// `seconds` from now; at once if that is not positive, never if it is more than anybody waits.
     static func now(after seconds: Double) -> Instant {
+        seconds > 0 && seconds < Clock.latestDate ? Clock.now.after(seconds) : distantPast.after(seconds)
+    }
+
+    /// The same from this instant on.
+    func after(_ seconds: Double) -> Instant {
         if seconds <= 0 { return .distantPast }
-        return seconds >= Clock.latestDate ? .never : Clock.now.advanced(by: Clock.nanoseconds(seconds))
+        return seconds >= Clock.latestDate ? .never : advanced(by: Clock.nanoseconds(seconds))
     }
 }
 

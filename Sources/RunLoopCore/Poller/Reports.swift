@@ -60,7 +60,8 @@ struct Reports: ~Copyable {
     }
 
     /// Sleeps until a descriptor is ready, a kick comes or `deadline` has passed. One system call. Out of memory: reports nothing.
-    mutating func wait(_ target: Target, until deadline: Instant) {
+    /// `now` is asked for if there is a deadline.
+    mutating func wait(_ target: Target, until deadline: Instant, _ now: @autoclosure () -> Instant = Clock.now) {
         taken = 0
         count = 0
         isAlwaysReadyTurn = target.alwaysReady
@@ -73,7 +74,7 @@ struct Reports: ~Copyable {
         } else if deadline == .never {
             timeout = nil
         } else {
-            let now = Clock.now
+            let now = now()
             timeout = now < deadline ? deadline.nanoseconds - now.nanoseconds : 0
         }
         isFresh = true
