@@ -243,6 +243,14 @@ static inline int linux_shutdown(int fd) { return shutdown(fd, SHUT_RDWR); }
 static inline long linux_send_packet(int fd, const void *head, size_t headSize, const void *body, size_t bodySize,
                                      int passed)
 {
+    /* What is small is copied together: the kernel needs longer for two parts than this. */
+    if (passed < 0 && headSize + bodySize <= 512) {
+        char packet[512];
+        memcpy(packet, head, headSize);
+        if (bodySize > 0)
+            memcpy(packet + headSize, body, bodySize);
+        return syscall(SYS_sendto, fd, packet, headSize + bodySize, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+    }
     struct iovec parts[2] = {{(void *)(uintptr_t)head, headSize}, {(void *)(uintptr_t)body, bodySize}};
     union {
         char space[CMSG_SPACE(sizeof(int))];
@@ -263,15 +271,15 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
 }
 /* One packet. `*passed`: the descriptor that came with it, -1 for none, -2 for several, which are closed. The result is the
    true size, also of a packet that was cut. */
-static inline long linux_receive_packet(int fd, void *head, size_t headSize, void *body, size_t bodySize, int *passed)
+static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed)
 {
-    struct iovec parts[2] = {{head, headSize}, {body, bodySize}};
+    struct iovec part = {buffer, bufferSize};
     union {
         char space[CMSG_SPACE(8 * sizeof(int))];
         struct cmsghdr align;
     } control;
     struct msghdr message = {
-        .msg_iov = parts, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control.space};
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
     *passed = -1;
     long size = syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
     if (size < 0)

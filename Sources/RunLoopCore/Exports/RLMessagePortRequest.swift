@@ -4,9 +4,9 @@ import CRunLoop
 // include/RunLoop/RLMessagePortRequest.h
 
 /// More than ten days is no limit, less than a millisecond is none at all: as in CF.
-private func sendDeadline(_ seconds: Double) -> Instant {
+private func sendDeadline(_ seconds: Double, from now: Instant) -> Instant {
     if seconds >= 864_000 { return .never }
-    return seconds < 0.001 ? .distantPast : Instant.now(after: seconds)
+    return seconds < 0.001 ? .distantPast : now.after(seconds)
 }
 
 /// What the arguments of both functions that send stand for; nil with a diagnostic if one is wrong.
@@ -55,13 +55,14 @@ public func RLMessagePortSendRequest(
     guard let call = Call(remote, data, sendTimeout, rcvTimeout, "RLMessagePortSendRequest") else {
         return RequestResult.transportError.rawValue
     }
-    let limit = sendDeadline(sendTimeout)
+    let now = Clock.now
+    let limit = sendDeadline(sendTimeout, from: now)
     if replyMode == nil { return call.port.send(msgid, call.data, until: limit).rawValue }
     guard let mode = borrowMode(replyMode, "RLMessagePortSendRequest", "replyMode") else {
         return RequestResult.transportError.rawValue
     }
     var reply: DataPointer?
-    let result = call.port.ask(msgid, call.data, until: limit, within: rcvTimeout, in: mode, call.loop, &reply)
+    let result = call.port.ask(msgid, call.data, until: limit, now.after(rcvTimeout), in: mode, call.loop, &reply)
     if result == .success, let returnData { returnData.pointee = reply?.handle } else { reply?.release() }
     return result.rawValue
 }
@@ -78,7 +79,7 @@ public func RLMessagePortSendRequestAsync(
         Misuse.report("RLMessagePortSendRequestAsync", "callout", expected: "a function", got: nil)
         return RequestResult.transportError.rawValue
     }
-    let limit = sendDeadline(sendTimeout)
+    let limit = sendDeadline(sendTimeout, from: Clock.now)
     return call.port.askLater(msgid, call.data, until: limit, within: rcvTimeout, in: mode, call.loop, callout, info).rawValue
 }
 

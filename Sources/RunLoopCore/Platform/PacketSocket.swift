@@ -77,15 +77,13 @@ enum PacketSocket {
         var passed: Int32
     }
 
-    /// Takes the next packet. What does not fit into the two parts is lost. One system call; leaves errno as it was.
-    static func receive(
-        _ fd: Int32, _ head: UnsafeMutableRawPointer, _ headSize: Int, _ body: UnsafeMutableRawPointer, _ bodySize: Int
-    ) -> Received {
+    /// Takes the next packet. What does not fit is lost. One system call; leaves errno as it was.
+    static func receive(_ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int) -> Received {
         let saved = systemError
         defer { systemError = saved }
         var passed: Int32 = -1
         while true {
-            let size = linux_receive_packet(fd, head, headSize, body, bodySize, &passed)
+            let size = linux_receive_packet(fd, buffer, bufferSize, &passed)
             if size >= 0 { return Received(size: size, passed: passed) }
             if systemError != EINTR { return Received(size: systemError == EAGAIN ? -1 : -2, passed: -1) }
         }

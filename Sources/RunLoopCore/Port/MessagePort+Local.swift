@@ -183,26 +183,20 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Calls the port's function with a request, answers it with what that returns, and gives the request back.
     func handle(_ request: RequestPointer) {
-        guard let context = begin(), let callout = pointee.callout else {
+        guard let callout = pointee.callout, let context = begin(request) else {
             _ = request.release()
             return
-        }
-        locked {
-            request.pointee.home = HomePointer.current
-            request.pointee.outer = pointee.current
-            pointee.current = request
         }
         let info = context.retain == nil ? context.info : context.retained()
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
             callout, handle, request.pointee.message, request.pointee.data.handle, info)
         if context.retain != nil { context.released(info) }
-        locked { forget(request) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }
         if !request.pointee.isTaken { _ = request.answer(reply) }
         reply?.release()
+        finish(request)
         _ = request.release()
-        finish()
     }
 
     /// The request that the calling thread's function is about; nil outside. Any thread.
@@ -215,7 +209,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Under the mutex.
-    private func forget(_ request: RequestPointer) {
+    func forget(_ request: RequestPointer) {
         if pointee.current == request {
             pointee.current = request.pointee.outer
             return

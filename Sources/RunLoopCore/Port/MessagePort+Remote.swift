@@ -71,29 +71,24 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return transmit(frame, data, until: sendDeadline)
     }
 
-    /// RLMessagePortSendRequest with a reply: runs this thread's loop in a mode until it has come. The reply's reference is
-    /// the caller's. Calls user code.
+    /// RLMessagePortSendRequest with a reply: runs this thread's loop in a mode until it has come, or until a deadline. The
+    /// reply's reference is the caller's. Calls user code.
     func ask(
-        _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, within seconds: Double, in mode: StringPointer,
+        _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
-        if !isValid { return .isInvalid }
         guard let outlet = beginWait(loop, mode) else { return .transportError }
         hold()
         defer { unhold() }
         return withUnsafeTemporaryAllocation(of: Pending.self, capacity: 1) { memory in
             let pending = memory.baseAddress.unsafelyUnwrapped
-            pending.initialize(to: Pending(id: newID(), outlet: outlet, nil, nil))
+            pending.initialize(to: Pending(outlet: outlet, nil, nil))
             guard enqueue(pending) else {
                 outlet.endWait()
                 return .isInvalid
             }
-            let wasEnded = wait(pending, message, data, sendDeadline, seconds, loop)
-            let isOver = locked { () -> Bool in
-                if !pending.pointee.isOver { unlink(pending) }
-                return pending.pointee.isOver
-            }
-            outlet.endWait(satisfied: isOver)
+            let wasEnded = wait(pending, message, data, sendDeadline, deadline, loop)
+            outlet.endWait(of: pending)
             let result = pending.pointee.result
             reply = pending.pointee.reply
             if wasEnded && loop.pointee.depth > 0 { loop.requestStop() }
@@ -104,10 +99,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Sends and runs the loop. True if somebody stopped it meanwhile: that was meant for the run outside.
     @inline(never)
     private func wait(
-        _ pending: PendingPointer, _ message: Int32, _ data: DataPointer?, _ sendDeadline: Instant, _ seconds: Double,
+        _ pending: PendingPointer, _ message: Int32, _ data: DataPointer?, _ sendDeadline: Instant, _ deadline: Instant,
         _ loop: RunLoopPointer
     ) -> Bool {
-        let deadline = Instant.now(after: Swift.max(seconds, 0))
         let frame = Frame(
             kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
         let sent = transmit(frame, data, until: sendDeadline)
@@ -116,18 +110,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return false
         }
         var wasStopped = false
-        while !locked({ pending.pointee.isOver }) {
-            let now = Clock.now
-            let isLast = now >= deadline
-            let remaining = deadline == .never ? 1e10 : isLast ? 0 : Double(deadline.nanoseconds - now.nanoseconds) * 1e-9
-            let result = loop.run(in: pending.pointee.outlet.pointee.mode, seconds: remaining, returnAfterSourceHandled: true)
+        var limit = deadline
+        while !pending.pointee.isOver {
+            let result = loop.run(in: pending.pointee.outlet.pointee.mode, until: limit, returnAfterSourceHandled: true)
             if result == .stopped { wasStopped = true }
-            if isLast { break }
+            if limit == .distantPast || pending.pointee.isOver { break }
             // The mode cannot be run: the system is out of descriptors.
-            if result == .finished && !locked({ pending.pointee.isOver }) {
-                locked { pending.pointee.result = .transportError }
+            if result == .finished {
+                locked { if !pending.pointee.isOver { pending.pointee.result = .transportError } }
                 break
             }
+            // What has come by then counts, even if other sources were handled first.
+            if deadline != .never && Clock.now >= deadline { limit = .distantPast }
         }
         return wasStopped
     }
@@ -144,7 +138,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return .transportError
         }
         let pending = memory.bindMemory(to: Pending.self, capacity: 1)
-        pending.initialize(to: Pending(id: newID(), outlet: outlet, callout, info))
+        pending.initialize(to: Pending(outlet: outlet, callout, info))
         let deadline = Instant.now(after: Swift.max(seconds, 0))
         let context = ClientContext(info: memory, retain: nil, release: nil, copyDescription: nil)
         if deadline != .never {
@@ -177,14 +171,6 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         outlet.endWait()
         unhold()
         return sent
-    }
-
-    @inline(never)
-    private func newID() -> UInt32 {
-        locked {
-            pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
-            return pointee.lastID
-        }
     }
 
     /// Hands a request to whom this port stands for.

@@ -23,8 +23,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     private func end(_ pending: PendingPointer, _ result: RequestResult) -> Bool {
         unlink(pending)
-        pending.pointee.isOver = true
         pending.pointee.result = result
+        pending.pointee.markOver()
         let outlet = pending.pointee.outlet
         if pending.pointee.callout == nil {
             outlet.pointee.satisfied += 1
@@ -37,11 +37,13 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return pending.pointee.callout == nil && outlet.pointee.loop.isCurrent
     }
 
-    /// False if the port has ended.
+    /// Numbers a request, and puts it where its reply will find it. False if the port has ended.
     @inline(never)
     func enqueue(_ pending: PendingPointer) -> Bool {
         locked {
             if !pointee.isValid { return false }
+            pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
+            pending.pointee.id = pointee.lastID
             pending.pointee.previous = pointee.lastPending
             pointee.lastPending?.pointee.following = pending
             pointee.lastPending = pending
@@ -106,7 +108,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             next = pending.pointee.following
             if pending.pointee.outlet != outlet { continue }
             unlink(pending)
-            pending.pointee.isOver = true
+            pending.pointee.markOver()
             if pending.pointee.callout != nil { _ = dropped.append(pending) }
         }
         while let pending = outlet.pointee.over {
@@ -154,8 +156,8 @@ extension UnsafeMutablePointer where Pointee == Pending {
         let isMine = port.locked { () -> Bool in
             if pointee.isOver { return false }
             port.unlink(self)
-            pointee.isOver = true
             pointee.result = .receiveTimeout
+            pointee.markOver()
             return true
         }
         if isMine { port.tell(self) }

@@ -182,20 +182,25 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Some wire, without a reference: only who closes them takes them out.
     private var anyWire: WirePointer? { locked { pointee.wires } }
 
-    /// A client's function is about to be called: what to hand to it. nil if the port has ended. Call `finish` afterwards.
+    /// The client's function is about to be called with a request: what to hand to it. nil if the port has ended. Call
+    /// `finish` afterwards.
     @inline(never)
-    func begin() -> ClientContext? {
+    func begin(_ request: RequestPointer) -> ClientContext? {
         lock()
         defer { unlock() }
         if !pointee.isValid { return nil }
         pointee.running += 1
+        request.pointee.home = HomePointer.current
+        request.pointee.outer = pointee.current
+        pointee.current = request
         return pointee.context
     }
 
-    /// A client's function is over. The last one after invalidation releases the info.
+    /// A client's function is over, perhaps one that handled a request. The last one after invalidation releases the info.
     @inline(never)
-    func finish() {
+    func finish(_ request: RequestPointer? = nil) {
         lock()
+        if let request { forget(request) }
         pointee.running -= 1
         let isOver = pointee.running == 0 && !pointee.isValid
         let context = pointee.context

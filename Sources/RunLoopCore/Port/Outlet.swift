@@ -18,9 +18,9 @@ enum RequestResult: Int32 {
 struct Pending: ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
-    let id: UInt32
+    var id: UInt32 = 0
     let outlet: OutletPointer
-    var isOver = false
+    private let over = Atomic<UInt32>(0)
     var result = RequestResult.receiveTimeout
     /// Retained.
     var reply: DataPointer?
@@ -32,12 +32,19 @@ struct Pending: ~Copyable {
     var previous: PendingPointer?
     var following: PendingPointer?
 
-    init(id: UInt32, outlet: OutletPointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
-        self.id = id
+    init(outlet: OutletPointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
         self.outlet = outlet
         self.callout = callout
         self.info = info
     }
+}
+
+extension Pending {
+    /// Whether there is a result. A look needs no mutex; what is in here is read under it.
+    var isOver: Bool { over.load(ordering: .acquiring) != 0 }
+
+    /// After the result, and the reply.
+    func markOver() { over.store(1, ordering: .releasing) }
 }
 
 typealias PendingPointer = UnsafeMutablePointer<Pending>
@@ -149,15 +156,19 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 }
 
 extension UnsafeMutablePointer where Pointee == Outlet {
-    /// A request that waited here is over; `satisfied` if a thread waited for it, and it was over before the thread saw it.
-    /// The loop's thread. The outlet may be gone afterwards.
+    /// A request that waited here is over, or nobody waits any longer; `pending` is that of a thread, which disposes of it
+    /// now. The loop's thread. The outlet may be gone afterwards.
     @inline(never)
-    func endWait(satisfied: Bool = false) {
+    func endWait(of pending: PendingPointer? = nil) {
         let port = pointee.port
         if pointee.waiting == 1, let source = pointee.source { pointee.loop.setBackground(source, true) }
         let isValid = port.locked { () -> Bool in
             if pointee.waiting > 0 { pointee.waiting -= 1 }
-            if satisfied && pointee.satisfied > 0 { pointee.satisfied -= 1 }
+            if let pending, !pending.pointee.isOver {
+                port.unlink(pending)
+            } else if pending != nil && pointee.satisfied > 0 {
+                pointee.satisfied -= 1
+            }
             // A run outside this one waits for what came while this one took the signals.
             if pointee.satisfied > 0 || pointee.over != nil { signalLocked() } else { _ = pointee.source?.takeSignal() }
             return port.pointee.isValid

@@ -203,12 +203,14 @@ extension UnsafeMutablePointer where Pointee == Wire {
 
     /// The next packet; nil if there is none, or none that makes sense: then the wire is cut.
     private func receive(_ home: HomePointer) -> Packet? {
-        guard let scratch = home.pointee.scratch(Frame.insideLimit) else { return nil }
-        var head: Frame.Head = (0, 0, 0, 0, 0, 0, 0, 0)
+        guard let scratch = home.pointee.scratch(Frame.headSize + Frame.insideLimit) else { return nil }
         var frame: Frame?
         let received = locked { () -> PacketSocket.Received in
             if !pointee.isOpen { return PacketSocket.Received(size: -1, passed: -1) }
-            let received = PacketSocket.receive(pointee.fd, &head, Frame.headSize, scratch, Frame.insideLimit)
+            let received = PacketSocket.receive(pointee.fd, scratch, Frame.headSize + Frame.insideLimit)
+            if received.size <= 0 { return received }
+            // Of a packet that is too short the rest is what was there before; `parse` looks at the size first.
+            let head = scratch.load(as: Frame.Head.self)
             let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
             frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
             if frame?.kind == .hello { pointee.hasGreeted = true }
@@ -225,7 +227,8 @@ extension UnsafeMutablePointer where Pointee == Wire {
         switch frame.place {
         case .nowhere: return Packet(frame: frame, data: nil)
         case .inside:
-            guard let data = DataPointer.create(scratch.assumingMemoryBound(to: UInt8.self), count: frame.length) else { return nil }
+            let inside = UnsafePointer((scratch + Frame.headSize).assumingMemoryBound(to: UInt8.self))
+            guard let data = DataPointer.create(inside, count: frame.length) else { return nil }
             return Packet(frame: frame, data: data)
         case .file, .lentFile:
             guard MemoryFile.isSane(received.passed, frame.length) else { return complain("passed a file that is none of ours") }
