@@ -11,7 +11,7 @@ struct head {
     int32_t message;
     uint64_t length, deadline;
 };
-enum { MAGIC = 0x314D4C52, HELLO = 1, REQUEST, REPLY, DROPPED, NOWHERE = 0, INSIDE, IN_FILE };
+enum { MAGIC = 0x314D4C52, HELLO = 1, REQUEST, REPLY, DROPPED, NOWHERE = 0, INSIDE, IN_FILE, LENT };
 
 static atomic_int calls;
 
@@ -226,6 +226,49 @@ START_TEST(descriptors_that_should_not_be_passed)
 }
 END_TEST
 
+/* Files that are lent again and again are mapped: each is looked at again whenever it comes. */
+START_TEST(lent_files)
+{
+    int before = open_descriptors(), calls_before = calls;
+    int files[2];
+    char *bytes = calloc(1, 100000);
+    struct head head = request(100000, LENT);
+    head.id = 0;
+    for (int index = 0; index < 2; index++) {
+        files[index] = memfd_create("lent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        ck_assert_int_eq(write(files[index], bytes, 100000), 100000);
+        throw_request(head, 0, &files[index], 1);
+        ck_assert_int_eq(fcntl(files[index], F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    }
+    throw_request(request(100000, LENT), 0, NULL, 0);
+    throw_request(request(9 << 20, LENT), 0, files, 1);
+    ck_assert_int_eq(calls, calls_before);
+    for (int change = 0; change < 2; change++) {
+        int fd = hostile_socket();
+        greet(fd);
+        for (int round = 0; round < 6; round++) {
+            throw_packet(fd, &head, sizeof head, &files[round / 2 % 2], 1);
+            turn();
+            ck_assert_int_eq(calls, ++calls_before);
+        }
+        /* It has been mapped, and now there is a hole in it, or it is said to be larger than it is. */
+        if (change == 0)
+            head.length = 200000;
+        else
+            ck_assert_int_eq(fallocate(files[0], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), 0);
+        throw_packet(fd, &head, sizeof head, files, 1);
+        expect_cut(fd);
+        head.length = 100000;
+    }
+    ck_assert_int_eq(calls, calls_before);
+    free(bytes);
+    close(files[0]);
+    close(files[1]);
+    ck_assert_int_eq(open_descriptors(), before);
+    expect_service();
+}
+END_TEST
+
 START_TEST(random_packets)
 {
     unsigned seed = 20;
@@ -384,6 +427,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, frames_that_make_no_sense);
     tcase_add_test(tcase, no_greeting_or_a_wrong_one);
     tcase_add_test(tcase, descriptors_that_should_not_be_passed);
+    tcase_add_test(tcase, lent_files);
     tcase_add_test(tcase, random_packets);
     tcase_add_test(tcase, a_thousand_that_say_nothing);
     tcase_add_test(tcase, out_of_descriptors);

@@ -20,7 +20,9 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     switch frame.place {
     case .nowhere: precondition(frame.length == 0 && size == 32 && !hasFile)
     case .inside: precondition(size == 32 + frame.length && frame.length <= Frame.insideLimit && !hasFile)
-    case .file, .lentFile: precondition(size == 32 && hasFile && frame.length > Frame.insideLimit)
+    case .file, .lentFile:
+        precondition(size == 32 && hasFile && frame.length > Frame.insideLimit)
+        precondition(frame.place == .file || frame.length <= Frame.lentLimit)
     }
     switch side {
     case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))

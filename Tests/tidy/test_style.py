@@ -19,7 +19,6 @@ SMALL = {
     "Loop/MainQueue.swift": "one source, and when it is there",
     "Poller/Events.swift": "epoll's bits, for the poller and those above it",
     "Loop/InboxPace.swift": "when to look into the inbox, apart from the inbox that all threads share",
-    "Port/Loan.swift": "one noun, one file",
     "Loop/ModeName.swift": "the constants of the header as objects",
     "Loop/ModeNames.swift": "a list that is made under the lock and used without it",
 }

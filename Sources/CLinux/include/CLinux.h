@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/magic.h>
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
@@ -347,13 +349,29 @@ static inline int linux_is_same_file(int fd, int directory, const char *name)
            open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 /* How many bytes a file really has: sparse ones have less than they say. */
-static inline int64_t linux_file_bytes(int fd)
+struct linux_file_identity {
+    uint64_t device, inode;
+};
+static inline int64_t linux_memory_file_bytes(int fd, struct linux_file_identity *identity)
 {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return -1;
+    identity->device = status.st_dev;
+    identity->inode = status.st_ino;
     return (int64_t)status.st_blocks * 512 < status.st_size ? (int64_t)status.st_blocks * 512 : status.st_size;
 }
+/* NULL unless it is an ordinary memory file (one of huge pages may lack a page that it seems to have) that cannot be made
+   smaller. */
+static inline void *linux_map_memory_file(int fd, size_t size, int writable)
+{
+    struct statfs system;
+    if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC || !linux_is_sealed(fd))
+        return NULL;
+    void *address = mmap(NULL, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+    return address == MAP_FAILED ? NULL : address;
+}
+static inline int linux_unmap(void *address, size_t size) { return munmap(address, size); }
 static inline int linux_unlink(int directory, const char *name) { return unlinkat(directory, name, 0); }
 /* secure_getenv: a program with another user's rights does not believe its environment. */
 static inline const char *linux_environment(const char *name) { return secure_getenv(name); }

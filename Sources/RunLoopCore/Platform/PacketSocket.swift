@@ -145,7 +145,8 @@ enum MemoryFile {
     static func isSane(_ fd: Int32, _ count: Int) -> Bool {
         let saved = systemError
         defer { systemError = saved }
-        return linux_is_sealed(fd) != 0 && linux_file_bytes(fd) >= count
+        var identity = linux_file_identity()
+        return linux_is_sealed(fd) != 0 && linux_memory_file_bytes(fd, &identity) >= count
     }
 
     /// Copies the first bytes of a file out. False if they are not there.

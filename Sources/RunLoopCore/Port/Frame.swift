@@ -44,6 +44,8 @@ struct Frame: BitwiseCopyable {
     static var lengthLimit: Int { 0x6000_0000 }
     /// What goes into a packet; the rest goes into files.
     static var insideLimit: Int { 32 * 1024 }
+    /// What is worth keeping a file for.
+    static var lentLimit: Int { 8 * 1024 * 1024 }
     static var nameLimit: Int { 255 }
 
     /// The 32 bytes.
@@ -73,7 +75,8 @@ struct Frame: BitwiseCopyable {
         switch place {
         case .nowhere: length == 0 && size == Self.headSize && !hasFile
         case .inside: length <= Self.insideLimit && size == Self.headSize + length && !hasFile
-        case .file, .lentFile: length > Self.insideLimit && size == Self.headSize && hasFile
+        case .file: length > Self.insideLimit && size == Self.headSize && hasFile
+        case .lentFile: length > Self.insideLimit && length <= Self.lentLimit && size == Self.headSize && hasFile
         }
     }
 

@@ -73,7 +73,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         // What is lent is written to while only this thread has it.
         let lent = locked { pointee.loan.take(data.pointee.count) }
         if lent >= 0 {
-            if MemoryFile.write(lent, data.bytes, data.pointee.count) {
+            if pointee.loan.write(data.bytes, data.pointee.count) {
                 parcel.frame.place = .lentFile
                 parcel.file = lent
                 return parcel
@@ -94,7 +94,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// One system call. Under the mutex.
     func sendLocked(_ parcel: Outbox.Parcel) -> PacketSocket.Sent {
         var frame = parcel.frame
-        frame.filesRead = pointee.filesRead
+        frame.filesRead = pointee.borrowing.count
         var head = frame.head
         return PacketSocket.send(
             pointee.fd, &head, Frame.headSize, parcel.data?.bytes, parcel.data?.pointee.count ?? 0, passing: parcel.file)

@@ -30,8 +30,8 @@ struct Wire: ~Copyable {
     var outbox = Outbox()
     /// For large data, again and again.
     var loan = Loan()
-    /// How many lent files of the other end have been read here, modulo 2¹⁶.
-    var filesRead: UInt16 = 0
+    /// What the other end lends.
+    var borrowing = Borrowing()
     /// 1 while there are. Written under `mutex`, read by the loop that asks what the source waits for.
     let isFull = Atomic<UInt32>(0)
     // In the list of the port, under its mutex.
@@ -82,6 +82,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if pointee.fd >= 0 { PacketSocket.close(pointee.fd) }
         pointee.outbox.discard()
         pointee.loan.end()
+        pointee.borrowing.end()
         deinitialize(count: 1)
         free(self)
         port.unhold()
@@ -214,7 +215,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
             let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
             frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
             if frame?.kind == .hello { pointee.hasGreeted = true }
-            if let frame { pointee.loan.returned(frame.filesRead) }
+            if let frame {
+                pointee.loan.returned(frame.filesRead)
+                pointee.borrowing.noteFrame()
+            }
             return received
         }
         if received.size == -1 { return nil }
@@ -230,14 +234,21 @@ extension UnsafeMutablePointer where Pointee == Wire {
             let inside = UnsafePointer((scratch + Frame.headSize).assumingMemoryBound(to: UInt8.self))
             guard let data = DataPointer.create(inside, count: frame.length) else { return nil }
             return Packet(frame: frame, data: data)
-        case .file, .lentFile:
+        case .lentFile:
+            guard let data = DataPointer.create(nil, count: frame.length) else { return nil }
+            var mapping = locked { pointee.borrowing.take() }
+            let isRead = Borrowing.read(&mapping, received.passed, data.pointee.bytes, frame.length)
+            locked { pointee.borrowing.giveBack(mapping) }
+            if isRead { return Packet(frame: frame, data: data) }
+            data.release()
+            return complain("lent a file that is none of ours")
+        case .file:
             guard MemoryFile.isSane(received.passed, frame.length) else { return complain("passed a file that is none of ours") }
             guard let data = DataPointer.create(nil, count: frame.length) else { return nil }
             guard MemoryFile.read(received.passed, UnsafeMutableRawPointer(mutating: data.bytes), frame.length) else {
                 data.release()
                 return complain("took back what it had passed")
             }
-            if frame.place == .lentFile { locked { pointee.filesRead &+= 1 } }
             return Packet(frame: frame, data: data)
         }
     }

@@ -66,7 +66,8 @@ import Testing
         switch place {
         case .nowhere: 0
         case .inside: random.below(Frame.insideLimit + 1)
-        case .file, .lentFile: Frame.insideLimit + 1 + random.below(Frame.lengthLimit - Frame.insideLimit)
+        case .file: Frame.insideLimit + 1 + random.below(Frame.lengthLimit - Frame.insideLimit)
+        case .lentFile: Frame.insideLimit + 1 + random.below(Frame.lentLimit - Frame.insideLimit)
         }
     }
 }
