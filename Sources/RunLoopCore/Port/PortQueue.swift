@@ -14,10 +14,10 @@ import Synchronization
 /// announced has to signal; who takes one signals too, before its function runs, in which a nested run must hear of the
 /// next. It is withdrawn under both locks, when a receiver finds nothing.
 ///
-/// Locks: receivers' before senders'. Calls no user code.
+/// Locks: receivers' before senders'. Each is taken once per message, hence `StoreMutex`. Calls no user code.
 struct PortQueue: ~Copyable {
     // Guarded by `senders`.
-    fileprivate let senders = Mutex()
+    fileprivate let senders = StoreMutex()
     fileprivate var incoming = PlainList<UnsafeMutableRawPointer>()
     /// How many were ever put in, modulo 2³².
     fileprivate var sent: UInt32 = 0
@@ -29,7 +29,7 @@ struct PortQueue: ~Copyable {
     private let apart = CacheLine()
 
     // Guarded by `receivers`.
-    fileprivate let receivers = Mutex()
+    fileprivate let receivers = StoreMutex()
     fileprivate var outgoing = PlainList<UnsafeMutableRawPointer>()
     fileprivate var next = 0
 
