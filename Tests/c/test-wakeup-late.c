@@ -10,6 +10,7 @@
 static RLRunLoopRef loop;
 static int ends[2];
 static gate ready, proceed, held_up;
+static atomic_bool is_waking;
 static int port(UNUSED void *info) { return ends[0]; }
 
 /* Sleeps in epoll, then on the word of a mode without descriptors, and ends. */
@@ -24,7 +25,10 @@ UNUSED static void *sleep_in_both_ways(UNUSED void *info)
     RLRelease(source);
     RLRelease(keeper);
     gate_open(&ready);
-    RLRunLoopRunInMode(RLSTR("ports"), 0.01, 0);
+    /* Again and again, until the waker has seen it asleep: a busy machine may miss it many times. */
+    do {
+        RLRunLoopRunInMode(RLSTR("ports"), 0.01, 0);
+    } while (!is_waking);
     gate_pass(&proceed); /* the waker is in the middle of its wake-up, or has made it */
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.002, 0);
     gate_open(&held_up);
@@ -50,9 +54,11 @@ static void step(UNUSED int number, UNUSED siginfo_t *details, void *context)
 /* False if the call was over before the waker was held up. */
 static bool wake_late_by(int steps)
 {
+    is_waking = false;
     pthread_t sleeper = start_thread(sleep_in_both_ways, NULL);
     gate_pass(&ready);
     await_waiting(loop);
+    is_waking = true;
     steps_left = steps;
     raise(SIGTRAP);
     RLRunLoopWakeUp(loop);
