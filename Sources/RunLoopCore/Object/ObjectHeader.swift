@@ -57,7 +57,7 @@ enum Kind: UInt32, CaseIterable {
 struct ObjectHeader: ~Copyable {
     /// A `Kind`, or 0 once the object is gone. Written at birth and death only.
     var tag: UInt32
-    /// The clients' references. What a loop holds is not counted here (see `Item/ItemState.swift`). Any thread.
+    /// The clients' references. What a loop holds is not counted here (see `ItemHeader`). Any thread.
     let references: Atomic<UInt32>
 
     /// From here on a count means "constant: lives as long as the process".
