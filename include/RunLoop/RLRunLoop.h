@@ -71,7 +71,11 @@
  *      run sleeps on.
  *  12. Sending on a socket never raises SIGPIPE, and sends all or fails. CF may end the process, or send a part.
  *  13. A socket's connect callback waits for the connection. CF makes it at once if the source was added before.
- *  14. A socket callback that is disabled while it runs stays disabled. CF accepts on. */
+ *  14. A socket callback that is disabled while it runs stays disabled. CF accepts on.
+ *  15. Timers that are due are called in the order of their dates. CF: those whose dates were past when they were set,
+ *      in the order in which that was done.
+ *  16. After a pass in which a source performed the loop looks again before it sleeps. CF does not if the last of the
+ *      signalled sources was not due any more, though one may have been signalled meanwhile. */
 #ifndef RUNLOOP_RLRUNLOOP_H
 #define RUNLOOP_RLRUNLOOP_H
 #include <RunLoop/RLArray.h>

@@ -33,6 +33,8 @@
  *  -------------------------------------------------------------------------------
  *  4. Tolerances work. CF on Linux ignores them and reads 0.
  *  7. No thread and no timerfd per timer or mode. CF uses one timerfd per mode and O(timers) to add one.
+ *  15. Due timers are called in the order of their dates, be these past when they are set. (A repeating timer's date
+ *      that is past counts as now.) CF calls those that were past in the order in which they were set.
  *  A NaN date or interval is reported and gives NULL. CF aborts. */
 #ifndef RUNLOOP_RLRUNLOOPTIMER_H
 #define RUNLOOP_RLRUNLOOPTIMER_H

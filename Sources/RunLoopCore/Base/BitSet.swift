@@ -22,6 +22,12 @@ struct BitSet: ~Copyable {
     /// O(1).
     func contains(_ member: Int) -> Bool { self[word: member >> 6] & 1 << UInt64(member & 63) != 0 }
 
+    /// O(n / 64).
+    func contains(allOf other: borrowing BitSet) -> Bool {
+        for index in 0..<other.wordCount where other[word: index] & ~self[word: index] != 0 { return false }
+        return true
+    }
+
     /// O(1), or O(n) when it grows; false if out of memory.
     mutating func insert(_ member: Int) -> Bool {
         if !grow(to: (member >> 6) + 1) { return false }

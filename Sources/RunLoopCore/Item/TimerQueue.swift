@@ -91,8 +91,9 @@ struct TimerQueue: ~Copyable {
         min(precise.first?.key.deadline ?? .max, tolerantByLatest.first?.key.deadline ?? .max)
     }
 
-    /// The deadline a queued timer stands under. O(1).
-    func deadline(of timer: TimerPointer) -> UInt64 {
+    /// The deadline a timer stands under; nil if it is not queued. O(1).
+    func deadline(of timer: TimerPointer) -> UInt64? {
+        if timer.position.pointee == IndexedHeap<DeadlineKey>.absent { return nil }
         if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
             return tolerant.key(at: timer.position).deadline
         }

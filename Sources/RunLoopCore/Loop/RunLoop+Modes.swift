@@ -55,6 +55,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
     }
 
+    /// Whether an item in `set` gains nothing by being added to the chosen mode. One that was added to the common modes may
+    /// have been removed from one of them.
+    @inline(__always)
+    func isComplete(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
+        guard let set, contains(set, choice) else { return false }
+        if case .common = choice { return set == pointee.commonSet || set.pointee.modes.contains(allOf: pointee.commonModes) }
+        return true
+    }
+
     // MARK: sets
 
     /// The set for an item that is in `old` and is added to the chosen mode; nil if out of memory.
@@ -196,19 +205,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return array
     }
 
-    /// RLRunLoopAddCommonMode. Any thread; calls schedule of the sources that are in the common modes.
+    /// RLRunLoopAddCommonMode. Any thread; calls schedule of the sources that come into the mode by it.
     func addCommonMode(_ name: StringPointer) {
         var joining = PlainList<SourcePointer>()
         let mode = locked { () -> ModePointer? in
-            guard pointee.isOpen, joining.reserve(pointee.seats.count), let mode = makeMode(named: name), makeCommon(mode) else {
-                return nil
-            }
+            guard pointee.isOpen, joining.reserve(pointee.seats.count), let mode = makeMode(named: name) else { return nil }
+            // Before the mode joins: afterwards nobody could tell who was in it already.
             pointee.seats.forEach { seat in
                 guard let set = seat.pointee.set, set.pointee.modes.contains(ModeSet.common),
-                    seat.pointee.source.pointee.detail?.pointee.schedule != nil, joining.append(seat.pointee.source)
+                    !set.pointee.modes.contains(mode.pointee.number), seat.pointee.source.pointee.detail?.pointee.schedule != nil
                 else { return }
-                seat.pointee.source.pointee.item.object.retain()
+                _ = joining.append(seat.pointee.source)
             }
+            guard makeCommon(mode) else { return nil }
+            for index in 0..<joining.count { joining[index].pointee.item.object.retain() }
             return mode
         }
         guard mode != nil else { return }

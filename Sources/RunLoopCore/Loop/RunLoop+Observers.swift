@@ -83,7 +83,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             observer.pointee.item.moveHome(to: home)
         }
         let choice = choose(name, make: true)
-        if contains(observer.pointee.set, choice) { return }
+        if isComplete(observer.pointee.set, choice) { return }
         guard let new = set(adding: choice, to: observer.pointee.set) else { return }
         if observer.pointee.set == nil {
             guard pointee.observers.insert(observer, at: indexBehind(observer.pointee.order)) else { return }

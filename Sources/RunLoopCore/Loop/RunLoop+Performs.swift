@@ -103,7 +103,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock, which it gives back for each call. Writes to the batch only what stays in it: the memory goes back
     /// to those who fill it, and a line that was not written here is had back sooner.
     private func perform(_ level: Int, _ mode: ModePointer) -> Bool {
-        let isCommon = pointee.commonModes.contains(mode.pointee.number)
+        var isCommon = pointee.commonModes.contains(mode.pointee.number)
         let requests = pointee.batches[level].requests
         let count = pointee.batches[level].count
         var called = false
@@ -125,6 +125,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             unlock()
             request.finish(.done)
             lock()
+            isCommon = pointee.commonModes.contains(mode.pointee.number)
         }
         return called
     }

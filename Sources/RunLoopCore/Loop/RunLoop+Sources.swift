@@ -41,7 +41,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let choice = choose(name, make: true)
         let seat = source.seat(in: home)
         let old = seat?.pointee.set
-        if contains(old, choice) { return true }
+        if isComplete(old, choice) { return true }
         guard let new = set(adding: choice, to: old), makeRoom(in: new, for: source),
             joined.collect(self, source, from: old, to: new)
         else { return false }

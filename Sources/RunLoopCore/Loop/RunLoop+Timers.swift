@@ -33,39 +33,63 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
         let choice = choose(name, make: true)
         let old = timer.pointee.set
-        if contains(old, choice) { return }
+        if isComplete(old, choice) { return }
         guard let new = set(adding: choice, to: old), new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { return }
-        if let old {
-            old.pointee.timers.remove(timer)
-            old.pointee.timerCount -= 1
-        } else {
-            timer.item.hold()
-            timer.pointee.item.set(ItemHeader.bound)
-        }
+        if let old { return move(timer, from: old, to: new) }
+        timer.item.hold()
+        timer.pointee.item.set(ItemHeader.bound)
         timer.pointee.set = new
         new.pointee.timerCount += 1
         enqueue(timer)
     }
 
+    /// For a timer of this loop that comes into other modes, with room made for it. Under the lock.
+    @inline(never)
+    private func move(_ timer: TimerPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
+        let place = place(timer)
+        old.pointee.timers.remove(timer)
+        old.pointee.timerCount -= 1
+        timer.pointee.set = new
+        new.pointee.timerCount += 1
+        if !timer.pointee.item.has(ItemHeader.firing) { queue(timer, at: place) }
+    }
+
     /// Queues a timer of this loop in its set, unless it is firing (then that does it at the end). Under the lock.
     @inline(__always)
     func enqueue(_ timer: TimerPointer) {
-        guard let set = timer.pointee.set, !timer.pointee.item.has(ItemHeader.firing) else { return }
-        let deadline = behindFloor(timer.deadline)
-        _ = set.pointee.timers.insert(timer, at: deadline)
+        if timer.pointee.set == nil || timer.pointee.item.has(ItemHeader.firing) { return }
+        queue(timer, at: place(timer))
+    }
+
+    /// Under the lock.
+    @inline(__always)
+    private func queue(_ timer: TimerPointer, at deadline: UInt64) {
+        _ = timer.pointee.set.unsafelyUnwrapped.pointee.timers.insert(timer, at: deadline)
         adjustSleep(for: deadline)
     }
 
     /// Puts a queued timer of this loop where its new deadline belongs; waking the loop is the caller's. Under the lock.
     @inline(__always)
     func move(_ timer: TimerPointer) {
-        timer.pointee.set.unsafelyUnwrapped.pointee.timers.move(timer, to: behindFloor(timer.deadline))
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.move(timer, to: place(timer))
     }
 
-    /// What is set in a timer pass waits for the next one, even if it is past; several keep the order in which they came.
+    /// The deadline for a timer to be queued under. Under the lock.
     @inline(__always)
-    private func behindFloor(_ deadline: UInt64) -> UInt64 {
-        if pointee.timerPasses == 0 || deadline >= pointee.timerFloor { return deadline }
+    private func place(_ timer: TimerPointer) -> UInt64 {
+        let deadline = timer.deadline
+        return pointee.timerPasses == 0 || deadline >= pointee.timerFloor ? deadline : placeInPass(timer, deadline)
+    }
+
+    /// A past date set in a timer pass: who has a turn in it keeps that. Everybody else waits for the next pass; several keep
+    /// the order in which they came.
+    @inline(never)
+    private func placeInPass(_ timer: TimerPointer, _ deadline: UInt64) -> UInt64 {
+        if deadline <= pointee.timersDueBy, let mode = pointee.currentMode, let set = timer.pointee.set,
+            set.pointee.modes.contains(mode.pointee.number), let turn = set.pointee.timers.deadline(of: timer), turn <= pointee.timersDueBy
+        {
+            return turn
+        }
         pointee.timerFloor &+= 1
         return pointee.timerFloor
     }
@@ -81,11 +105,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             case .nothing: isDead = timer.leaveSetSeldom()
             case .set(let new):
                 guard new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { break }
-                old.pointee.timers.remove(timer)
-                old.pointee.timerCount -= 1
-                timer.pointee.set = new
-                new.pointee.timerCount += 1
-                enqueue(timer)
+                move(timer, from: old, to: new)
             case .outOfMemory: break
             }
         }
@@ -100,11 +120,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return itemHome == home && contains(timer.pointee.set, choose(name, make: false))
     }
 
-    /// RLRunLoopGetNextTimerFireDate: 0 if the mode has no timer. O(number of sets). Any thread.
+    /// RLRunLoopGetNextTimerFireDate: 0 if the mode has no timer. A timer that fires is not queued, but counts.
+    /// O(number of sets + number of timers that are firing). Any thread.
     func nextFireDate(in name: StringPointer) -> Double {
         locked {
-            guard case .mode(let mode) = choose(name, make: false), let first = firstTimer(mode) else { return 0 }
-            return first.timer.pointee.date
+            guard case .mode(let mode) = choose(name, make: false) else { return 0 }
+            var earliest = firstTimer(mode)
+            for index in 0..<pointee.firing.count {
+                let timer = pointee.firing[index].timer
+                guard timer.pointee.item.home == home, let set = timer.pointee.set, set.pointee.modes.contains(mode.pointee.number)
+                else { continue }
+                let deadline = timer.deadline
+                if earliest == nil || deadline < earliest.unsafelyUnwrapped.deadline { earliest = (timer, deadline) }
+            }
+            return earliest?.timer.pointee.date ?? 0
         }
     }
 
@@ -149,7 +178,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         pointee.timerFloor = Swift.max(pointee.timerFloor, now &+ 1)
         pointee.timerPasses += 1
+        let outer = pointee.timersDueBy
+        pointee.timersDueBy = now
         while let first = firstTimer(mode), first.deadline <= now { fire(first.timer) }
+        pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         unlock()
         return true

@@ -68,6 +68,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
     /// set in it. Under the lock.
     var timerFloor: UInt64 = 0
+    /// The innermost timer pass fires what was due by then. Under the lock.
+    var timersDueBy: UInt64 = 0
     var pace = InboxPace()
     /// Timers were served last, so ready descriptors go first.
     var servedTimers = false

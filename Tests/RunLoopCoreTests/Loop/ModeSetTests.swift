@@ -63,10 +63,8 @@ import Testing
             switch random.below(20) {
             case 0...10:
                 add(item, mode)
-                if !members[item].modes.contains(mode) {
-                    members[item].modes.insert(mode)
-                    if mode < 0 { members[item].modes.formUnion(common) }
-                }
+                members[item].modes.insert(mode)
+                if mode < 0 { members[item].modes.formUnion(common) }
             case 11...17:
                 remove(item, mode)
                 if members[item].modes.contains(mode) {

@@ -29,7 +29,7 @@ final class ModelLoop: Stage {
     private var queue: [Function] = []
     private var batches: [[Function]] = []
     private var isStopped = false
-    private var depth = 0
+    private var current: [ScriptMode] = []
 
     init(_ script: Script, _ player: Player) {
         self.script = script
@@ -61,22 +61,26 @@ final class ModelLoop: Stage {
 
     private func add(_ item: Item, _ mode: ScriptMode) {
         let member = members[item]!
-        guard member.isValid, !member.modes.contains(mode) else { return }
+        let before = member.modes
+        guard member.isValid else { return }
         member.modes.insert(mode)
         if mode == .common { member.modes.formUnion(commonModes) }
-        requeue(item)
+        if member.modes != before { requeue(item, before) }
     }
 
     private func remove(_ item: Item, _ mode: ScriptMode) {
         let member = members[item]!
-        guard member.modes.contains(mode) else { return }
+        let before = member.modes
+        guard before.contains(mode) else { return }
         member.modes.remove(mode)
         if mode == .common { member.modes.subtract(commonModes) }
-        requeue(item)
+        requeue(item, before)
     }
 
-    private func requeue(_ item: Item) {
-        if case .timer(let index) = item, !members[item]!.isFiring, !members[item]!.modes.isEmpty { timers.enqueue(index) }
+    private func requeue(_ item: Item, _ before: Set<ScriptMode>) {
+        guard case .timer(let index) = item, !members[item]!.isFiring else { return }
+        if members[item]!.modes.isEmpty { return timers.dequeue(index) }
+        timers.enqueue(index, isHere: current.last.map { before.contains($0) } ?? false)
     }
 
     private func invalidate(_ member: Member) {
@@ -96,7 +100,7 @@ final class ModelLoop: Stage {
     private func setDate(_ index: Int, _ date: TimerDate) {
         guard members[.timer(index)]!.isValid else { return }
         timers.setDate(index, date)
-        requeue(.timer(index))
+        requeue(.timer(index), members[.timer(index)]!.modes)
     }
 
     private func cancel(_ number: Int) -> Int {
@@ -120,12 +124,12 @@ final class ModelLoop: Stage {
         if isEmpty(mode) { return 1 }
         let outerStop = isStopped
         isStopped = false
-        depth += 1
+        current.append(mode)
         notify(mode, 1)
         let result = isStopped ? 2 : iterate(mode, isLong, onlyOne)
         notify(mode, 128)
-        depth -= 1
-        isStopped = depth > 0 && outerStop
+        current.removeLast()
+        isStopped = !current.isEmpty && outerStop
         return result
     }
 
@@ -190,13 +194,14 @@ final class ModelLoop: Stage {
         while let index = first(), timers.queuedAt[index] <= now {
             let member = members[.timer(index)]!
             let setting = timers.settings[index]
+            timers.dequeue(index)
             member.isFiring = true
             player.called(.timer(index))
             member.isFiring = false
             if !member.repeats { invalidate(member) }
             // The next point of the grid lies far ahead, unless the function has set another date.
             if timers.settings[index] == setting { timers.setDate(index, .future) }
-            requeue(.timer(index))
+            requeue(.timer(index), member.modes)
         }
         timers.endPass()
     }
@@ -210,8 +215,7 @@ final class ModelLoop: Stage {
         let batch = queue
         queue = []
         batches.append(batch)
-        let isCommon = commonModes.contains(mode)
-        for function in batch where !function.isGone && matches(function, mode, isCommon) {
+        for function in batch where !function.isGone && matches(function, mode, commonModes.contains(mode)) {
             function.isGone = true
             player.called(.function(function.number))
         }

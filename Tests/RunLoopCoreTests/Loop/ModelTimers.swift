@@ -1,10 +1,12 @@
 /// When the timers of a model are due, on a clock of its own that goes on with every look. By date, but what is past and
-/// queued inside of a timer pass stands behind that pass, in the order in which it came.
+/// queued inside of a timer pass stands behind that pass, in the order in which it came; unless it has a turn in it, then it
+/// keeps that.
 struct ModelTimers {
     private let script: Script
     private var clock = 0
     private var floor = 0
-    private var passes = 0
+    /// What the passes that are under way, each inside of the one before, took for now.
+    private var passes: [Int] = []
     private var deadlines: [Int]
     private(set) var queuedAt: [Int]
     /// How often each got a date.
@@ -32,22 +34,24 @@ struct ModelTimers {
         }
     }
 
-    mutating func enqueue(_ index: Int) {
-        queuedAt[index] = deadlines[index]
-        if passes > 0 && deadlines[index] < floor {
-            floor += 1
-            queuedAt[index] = floor
-        }
+    /// `isHere`: it was in the current mode already.
+    mutating func enqueue(_ index: Int, isHere: Bool) {
+        guard let dueBy = passes.last, deadlines[index] < floor else { return queuedAt[index] = deadlines[index] }
+        if isHere && deadlines[index] <= dueBy && queuedAt[index] <= dueBy { return }
+        floor += 1
+        queuedAt[index] = floor
     }
+
+    mutating func dequeue(_ index: Int) { queuedAt[index] = .max }
 
     /// What the pass takes for now, nil if not even its first timer is due.
     mutating func beginPass(_ first: Int) -> Int? {
         let now = now()
         guard queuedAt[first] <= now else { return nil }
         floor = max(floor, now + 1)
-        passes += 1
+        passes.append(now)
         return now
     }
 
-    mutating func endPass() { passes -= 1 }
+    mutating func endPass() { passes.removeLast() }
 }

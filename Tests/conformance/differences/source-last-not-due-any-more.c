@@ -1,0 +1,29 @@
+/* Difference 16: a pass that performed a source is followed by another without sleep, also if the last of the signalled
+ * sources was not due any more (CF: then the loop sleeps, even if a source was signalled meanwhile). */
+#include "../trace.h"
+
+static CFRunLoopSourceRef first, last;
+
+static void perform_first(void *info)
+{
+    int *performed = info;
+    note("first");
+    CFRunLoopSourceInvalidate(last);
+    if (++*performed == 1)
+        CFRunLoopSourceSignal(first);
+}
+static void perform_last(void *info) { (void)info, note("last"); }
+
+static void test(void)
+{
+    int performed = 0;
+    CFRunLoopSourceContext context = {.info = &performed, .perform = perform_first};
+    CFRunLoopAddSource(HERE, first = CFRunLoopSourceCreate(NULL, 1, &context), MODE);
+    context.perform = perform_last;
+    CFRunLoopAddSource(HERE, last = CFRunLoopSourceCreate(NULL, 2, &context), MODE);
+    CFRunLoopSourceSignal(first);
+    CFRunLoopSourceSignal(last);
+    run("invalidated by the first", MODE, SOON, false);
+}
+
+int main(void) { return on_thread(test); }
