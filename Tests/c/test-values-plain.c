@@ -117,7 +117,8 @@ START_TEST(strings_have_parts)
 {
     RLStringRef string = RLSTR("12.5 na\xC3\xAFve");
     ck_assert(RLStringHasPrefix(string, RLSTR("12.")) && !RLStringHasPrefix(string, RLSTR("2.")));
-    ck_assert(RLStringHasSuffix(string, RLSTR("ve")) && RLStringHasSuffix(string, RLSTR("")));
+    ck_assert(RLStringHasSuffix(string, RLSTR("ve")) && !RLStringHasSuffix(string, RLSTR("v")));
+    ck_assert(!RLStringHasPrefix(string, RLSTR("")) && !RLStringHasSuffix(string, RLSTR("")));
     ck_assert_int_eq(RLStringGetIntValue(string), 12);
     ck_assert_int_eq(RLStringGetIntValue(RLSTR("99999999999")), INT32_MAX);
     ck_assert_double_eq(RLStringGetDoubleValue(string), 12.5);

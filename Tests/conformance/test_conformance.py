@@ -63,7 +63,7 @@ def command_and_inputs(program, variant):
     usr = toolchain()
     runtime = usr / "lib/swift/linux"
     clang = str(usr / "bin/clang")
-    inputs = [program, *HERE.glob("*.h"), Path(__file__)]
+    inputs = [program, *HERE.glob("*.h"), *program.parent.glob("*.h"), Path(__file__)]
     if variant == "cf":
         inputs.append(runtime / "libFoundation.so")
         return [clang, "-fblocks", *FLAGS, "-isystem", usr / "lib/swift", program, f"-L{runtime}", "-lFoundation",
@@ -121,7 +121,8 @@ def all_built(request):
     """Without xdist, compiles the selected programs at once on all processors. (Each worker of xdist compiles what it
     runs.) Errors are left to the test of the program."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        selected = {item.callspec.params["program"] for item in request.session.items if hasattr(item, "callspec")}
+        params = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+        selected = {each["program"] for each in params if "program" in each}
         jobs = [(program, variant) for program in sorted(selected) for variant in variants(program)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for future in [pool.submit(build, *job) for job in jobs]:

@@ -1,5 +1,5 @@
-"""Random programs: random/script-blocks.c does at random what a program may do with sources, observers, timers, blocks
-and nested runs, and prints every callback and every result. CoreFoundation and this library must print the same.
+"""Random programs: those of random/ do at random what a program may do, and print every callback and every result.
+CoreFoundation and this library must print the same.
 
     python3 -m pytest Tests/conformance/test_random.py
     RL_SEEDS=100000 python3 -m pytest Tests/conformance/test_random.py      # longer
@@ -9,26 +9,35 @@ import os
 import subprocess
 from itertools import groupby, zip_longest
 
-from test_conformance import HERE, build, require
+import pytest
+from test_conformance import HERE, build, require, variants
 
-SCRIPT = HERE / "random" / "script-blocks.c"
 SEEDS = int(os.environ.get("RL_SEEDS", 3000))
 RUN_LIMIT = 30 + SEEDS // 50  # seconds
 
+# What some script must print: otherwise the program has stopped trying.
+WORDS = {
+    "script-blocks": (" s1", " t1", " p0", " b1", " o1:", "Stopped]", "TimedOut]", "HandledSource]", "Finished]"),
+    "values": ("equal 1", "cmp -1", "pre 1", "suf 1", "é", "<+"),
+    "collections": (" arr0", " set3", " dic2", " dat5", " found", " get"),
+}
 
-def lines(variant, first, count):
+
+def lines(program, variant):
     """What the scripts print, by seed."""
-    result = subprocess.run([str(build(SCRIPT, variant)), str(first), str(count)], capture_output=True, text=True,
+    result = subprocess.run([str(build(program, variant)), "1", str(SEEDS)], capture_output=True, text=True,
                             timeout=RUN_LIMIT, env={**os.environ, "SWIFT_BACKTRACE": "enable=no"})
     require(result.returncode == 0, f"{variant} ended with {result.returncode} after\n{result.stdout[-2000:]}")
     return {int(seed): list(group) for seed, group in groupby(result.stdout.splitlines(), lambda line: line.split(".")[0])}
 
 
-def test_random_scripts():
-    expected, actual = lines("cf", 1, SEEDS), lines("rl-clang", 1, SEEDS)
+@pytest.mark.parametrize("name", WORDS)
+def test_random(name):
+    program = HERE / "random" / f"{name}.c"
+    expected, actual = lines(program, "cf"), lines(program, variants(program)[-1])
     assert len(expected) == SEEDS
     printed = " ".join(line for script in expected.values() for line in script)
-    for word in (" s1", " t1", " p0", " b1", " o1:", "Stopped]", "TimedOut]", "HandledSource]", "Finished]"):
+    for word in WORDS[name]:
         assert word in printed, f"no script shows {word!r}"
     different = [seed for seed in expected if expected[seed] != actual.get(seed)]
     if different:

@@ -8,6 +8,8 @@ int main(void)
     check("no prefix", CFStringHasPrefix(string, CFSTR("example")));
     check("suffix", CFStringHasSuffix(string, CFSTR(".port")));
     check("no suffix", CFStringHasSuffix(string, CFSTR(".ports")));
+    check("empty", CFStringHasPrefix(string, CFSTR("")) || CFStringHasSuffix(string, CFSTR("")));
+    check("empty in empty", CFStringHasPrefix(CFSTR(""), CFSTR("")));
     check("itself", CFStringHasPrefix(string, string) && CFStringHasSuffix(string, string));
     check("longer", CFStringHasPrefix(CFSTR("com"), string));
     show("ends");

@@ -224,7 +224,7 @@ RL_EXPORT RLStringEncoding RLStringGetSystemEncoding(void);
 
 /** Tells whether a string begins with the characters of another.
  *  @param string  not NULL.
- *  @param prefix  not NULL. The empty string is at either end of every string.
+ *  @param prefix  not NULL. As in CF no string begins with the empty one.
  *  @return 1 if it does, else 0.
  *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL or another kind of object is reported and gives 0.
@@ -233,7 +233,7 @@ RL_EXPORT RLBoolean RLStringHasPrefix(RLStringRef string, RLStringRef prefix);
 
 /** Tells whether a string ends with the characters of another.
  *  @param string  not NULL.
- *  @param suffix  not NULL. The empty string is at either end of every string.
+ *  @param suffix  not NULL. As in CF no string ends with the empty one.
  *  @return 1 if it does, else 0.
  *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL or another kind of object is reported and gives 0.

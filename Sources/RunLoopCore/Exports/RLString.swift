@@ -185,7 +185,7 @@ public func RLStringHasPrefix(_ string: OpaquePointer?, _ prefix: OpaquePointer?
     guard let string = borrow(string, "RLStringHasPrefix"),
         let prefix = borrow(prefix, "RLStringHasPrefix", "prefix")
     else { return 0 }
-    return prefix.count <= string.count && memcmp(string.pointee.bytes, prefix.pointee.bytes, prefix.count) == 0 ? 1 : 0
+    return contains(string, prefix, at: 0)
 }
 
 @implementation @_cdecl("RLStringHasSuffix")
@@ -193,8 +193,13 @@ public func RLStringHasSuffix(_ string: OpaquePointer?, _ suffix: OpaquePointer?
     guard let string = borrow(string, "RLStringHasSuffix"),
         let suffix = borrow(suffix, "RLStringHasSuffix", "suffix")
     else { return 0 }
-    let start = string.count - suffix.count
-    return start >= 0 && memcmp(string.pointee.bytes + start, suffix.pointee.bytes, suffix.count) == 0 ? 1 : 0
+    return contains(string, suffix, at: string.count - suffix.count)
+}
+
+/// As in CF the empty string is in none.
+private func contains(_ string: StringPointer, _ part: StringPointer, at start: Int) -> UInt8 {
+    guard part.count > 0, start >= 0, start + part.count <= string.count else { return 0 }
+    return memcmp(string.pointee.bytes + start, part.pointee.bytes, part.count) == 0 ? 1 : 0
 }
 
 @implementation @_cdecl("RLStringGetIntValue")

@@ -1,15 +1,13 @@
-/* script-blocks.c - a random life of sources, observers, blocks, timers and ports, the same for each library given its seed.
+/* script-blocks.c - a random life of sources, observers, blocks, timers and ports, the same for each library given its seed,
+ * each on a thread and so a loop of its own. Prints every callback and every result.
  *
- *     script-blocks FIRST COUNT      runs the scripts of COUNT seeds, each on a thread and so a loop of its own
- *
- * Prints every callback and every result. What the reference leaves to chance does not occur: no two items have the same
- * order, no two timers the same date, nothing sleeps (a warden stops each run that is about to), and nobody looks at what
- * the end of a thread calls. Neither do the deliberate differences. */
-#include "../trace.h"
+ * What the reference leaves to chance does not occur: no two items have the same order, no two timers the same date,
+ * nothing sleeps (a warden stops each run that is about to), and nobody looks at what the end of a thread calls. Neither
+ * do the deliberate differences. */
+#include "random.h"
 
 enum { SOURCES = 5, TIMERS = 4, OBSERVERS = 4, MODES = 3, STEPS = 40, DEEPEST = 3, MOST_CALLS = 400 };
 
-static unsigned long long state;
 static CFRunLoopSourceRef sources[SOURCES];
 static CFRunLoopTimerRef timers[TIMERS];
 static CFRunLoopObserverRef observers[OBSERVERS];
@@ -27,15 +25,6 @@ static int only_one;
 static int in_batch;
 static double interval;
 static CFAbsoluteTime base;
-
-static unsigned pick(unsigned below)
-{
-    state += 0x9e3779b97f4a7c15ull;
-    unsigned long long bits = state;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebull;
-    return (unsigned)((bits ^ (bits >> 31)) >> 33) % below;
-}
 
 static void act(void);
 
@@ -251,9 +240,8 @@ static void act(void)
 
 static void *script(void *seed)
 {
-    state = (unsigned long long)(uintptr_t)seed;
-    subject = state % 3;
-    interval = state % 2 == 0 ? 1e9 : 0;
+    subject = (uintptr_t)seed % 3;
+    interval = (uintptr_t)seed % 2 == 0 ? 1e9 : 0;
     calls = depth = dates = blocks = 0;
     base = CFAbsoluteTimeGetCurrent();
     memset(scheduled, 0, sizeof scheduled);
@@ -286,14 +274,11 @@ static void *script(void *seed)
     return NULL;
 }
 
-int main(int count, char **arguments)
+static void run_script(unsigned long seed)
 {
-    unsigned long first = count > 1 ? strtoul(arguments[1], NULL, 10) : 1;
-    unsigned long scripts = count > 2 ? strtoul(arguments[2], NULL, 10) : 1;
-    for (unsigned long seed = first; seed < first + scripts; seed++) {
-        pthread_t thread;
-        pthread_create(&thread, NULL, script, (void *)(uintptr_t)seed);
-        pthread_join(thread, NULL);
-    }
-    return 0;
+    pthread_t thread;
+    pthread_create(&thread, NULL, script, (void *)(uintptr_t)seed);
+    pthread_join(thread, NULL);
 }
+
+int main(int count, char **arguments) { return run_scripts(count, arguments, run_script); }

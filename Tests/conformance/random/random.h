@@ -1,0 +1,31 @@
+/* random.h - random choices that are the same everywhere, and the program around a script. */
+#ifndef RANDOM_H
+#define RANDOM_H
+
+#include "../trace.h"
+
+static unsigned long long state;
+
+/** A number from 0 to below - 1. */
+static inline unsigned pick(unsigned below)
+{
+    state += 0x9e3779b97f4a7c15ull;
+    unsigned long long bits = state;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebull;
+    return (unsigned)((bits ^ (bits >> 31)) >> 33) % below;
+}
+
+/** PROGRAM FIRST COUNT: runs the scripts of COUNT seeds. */
+static inline int run_scripts(int count, char **arguments, void (*script)(unsigned long seed))
+{
+    unsigned long first = count > 1 ? strtoul(arguments[1], NULL, 10) : 1;
+    unsigned long scripts = count > 2 ? strtoul(arguments[2], NULL, 10) : 1;
+    for (unsigned long seed = first; seed < first + scripts; seed++) {
+        state = seed;
+        script(seed);
+    }
+    return 0;
+}
+
+#endif
