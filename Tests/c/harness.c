@@ -304,6 +304,12 @@ static int count_entries(const char *path)
 int open_descriptors(void) { return count_entries("/proc/self/fd") - 1; /* the directory's own */ }
 int live_threads(void) { return count_entries("/proc/self/task"); }
 
+void await_threads(int wanted)
+{
+    while (live_threads() != wanted)
+        sched_yield();
+}
+
 long resident_kilobytes(void)
 {
     long size = 0, resident = 0;

@@ -138,6 +138,8 @@ void await_count(atomic_int *count, int wanted);
 /* -- The process --------------------------------------------------------------------------------------------------- */
 int open_descriptors(void);
 int live_threads(void);
+/* Returns once there are that many threads: one that was joined may still be on its way out. */
+void await_threads(int wanted);
 long resident_kilobytes(void);
 double monotonic_seconds(void);
 /* Keeps the processor busy until the date: a slow callback. */

@@ -143,7 +143,7 @@ START_TEST(the_lowest_order_comes_first)
         port_add(&ports[i], rl, kRLRunLoopDefaultMode, orders[i]);
         RLFileDescriptorEnableCallBacks(ports[i].object, READ);
     }
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0);
     assert_notes("ar br cr dr er");
     for (int i = 0; i < 5; i++) {
         port_drop(&ports[i]);
@@ -168,7 +168,7 @@ START_TEST(the_order_of_a_source_of_another_mode_does_not_count)
     port_add(&ports[2], rl, RLSTR("other"), -5);
     for (int i = 0; i < 3; i++)
         RLFileDescriptorEnableCallBacks(ports[i].object, READ);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0);
     assert_notes("ar cr");
     for (int i = 0; i < 3; i++)
         port_drop(&ports[i]);
@@ -186,7 +186,7 @@ START_TEST(only_in_the_modes_of_its_source)
     put(ends[1]);
     ck_assert(!poll_once());
     ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("first"), 1e9, 1), kRLRunLoopRunHandledSource);
-    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("second"), 0.01, 1), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("second"), 0.1, 1), kRLRunLoopRunTimedOut);
     RLFileDescriptorEnableCallBacks(port.object, READ);
     ck_assert_int_le(passes_while_idle(), 3);
     ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("second"), 1e9, 1), kRLRunLoopRunHandledSource);
@@ -221,7 +221,7 @@ START_TEST(a_nested_run_calls_others_and_itself_when_enabled_again)
     port_add(&a, rl, kRLRunLoopDefaultMode, -1);
     RLFileDescriptorEnableCallBacks(a.object, READ);
     port_open(&b, other[0], READ);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0);
     assert_notes("ar ( br ar )");
     port_drop(&a);
     port_drop(&b);
@@ -278,7 +278,7 @@ START_TEST(who_is_ended_in_the_same_batch_is_not_called)
     port_make(&victim, other[0], true);
     port_add(&victim, rl, kRLRunLoopDefaultMode, 0);
     RLFileDescriptorEnableCallBacks(victim.object, READ);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0);
     assert_notes("first r");
     ck_assert_int_le(passes_while_idle(), 3);
     if (what == replaces) {
@@ -369,7 +369,7 @@ START_TEST(closed_before_invalidation_with_a_duplicate_open_does_not_spin)
     ck_assert(!poll_once());
     close(fd); /* ends[0] stays open */
     put(ends[1]);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0);
     ck_assert_int_le(port.calls, 1); /* nobody can tell */
     ck_assert_int_le(passes_while_idle(), 8);
     RLFileDescriptorEnableCallBacks(port.object, READ);

@@ -83,7 +83,7 @@ START_TEST(enabled_again_in_its_callback_it_goes_on_while_bytes_are_left)
     for (int i = 0; i < 3; i++)
         put(ends[1]);
     port_open(&port, ends[0], READ);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0);
     assert_notes("r r r");
     ck_assert_int_le(passes_while_idle(), 3);
     port_drop(&port);

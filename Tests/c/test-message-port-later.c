@@ -133,7 +133,7 @@ START_TEST(the_mode_is_not_empty_until_then)
         ck_assert_int_ne(RLRunLoopRunInMode(mode, 20, true), kRLRunLoopRunFinished);
     if (in_process)
         RLRunLoopRemoveSource(RLRunLoopGetCurrent(), local_server.source, mode);
-    ck_assert_int_eq(RLRunLoopRunInMode(mode, 0.01, true), kRLRunLoopRunFinished);
+    ck_assert_int_eq(RLRunLoopRunInMode(mode, 0.1, true), kRLRunLoopRunFinished);
     ck_assert_int_eq(later.calls, 1);
 }
 END_TEST
@@ -148,7 +148,7 @@ START_TEST(no_reply_in_time)
     ck_assert(!later.had_reply);
     /* The late reply is nobody's. */
     ck_assert_int_eq(ask(remote, 2, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
-    RLRunLoopRunInMode(MODE, 0.01, false);
+    RLRunLoopRunInMode(MODE, 0.1, false);
     ck_assert_int_eq(later.calls, 1);
 }
 END_TEST

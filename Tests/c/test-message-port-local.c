@@ -223,7 +223,7 @@ START_TEST(reply_mode_is_served_and_others_are_not)
     assert_notes("T");
     /* A late reply goes nowhere. */
     RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
-    RLRunLoopRunInMode(MODE, 0.01, false);
+    RLRunLoopRunInMode(MODE, 0.1, false);
     ck_assert_int_eq(calls, 2);
     drop_timer(timer);
     RLRelease(remote);
@@ -238,7 +238,7 @@ START_TEST(waiting_leaves_the_mode_as_it_was)
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
     ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortSuccess);
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0, false), kRLRunLoopRunTimedOut);
-    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0.01, true), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0.1, true), kRLRunLoopRunTimedOut);
     RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0, false), kRLRunLoopRunFinished);
     RLRelease(remote);
@@ -257,7 +257,7 @@ START_TEST(queue_has_a_limit)
     ck_assert_int_eq(RLMessagePortSendRequest(remote, 2, NULL, 0, 0, NULL, NULL), kRLMessagePortSuccess);
     ck_assert_int_eq(RLMessagePortSendRequest(remote, 3, NULL, 0, 0, NULL, NULL), kRLMessagePortSendTimeout);
     ck_assert_int_eq(RLMessagePortSendRequest(remote, 3, NULL, 0.02, 1, MODE, NULL), kRLMessagePortSendTimeout);
-    RLRunLoopRunInMode(MODE, 0.01, false);
+    RLRunLoopRunInMode(MODE, 0.1, false);
     ck_assert_int_eq(calls, 2);
     ck_assert_int_eq(last_id, 2);
     RLRelease(remote);

@@ -118,7 +118,7 @@ static void check_size(size_t size)
     for (size_t index = 0; index < size; index++)
         sum += bytes[index] = (uint8_t)(index * 7 >> 3);
     RLDataRef data = RLDataCreate(NULL, bytes, (RLIndex)size), reply = NULL;
-    ck_assert_int_eq(RLMessagePortSendRequest(remote, 7, data, 10, 30, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 7, data, 100, 100, MODE, &reply), kRLMessagePortSuccess);
     char text[64];
     snprintf(text, sizeof text, "%zu %lu", size, sum);
     ck_assert(is_text(reply, text));

@@ -27,9 +27,9 @@ END_TEST
 START_TEST(a_queued_function_keeps_its_mode_from_being_empty)
 {
     queue(RLSTR("custom"), "b1");
-    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("custom"), 0.02, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("custom"), 0.1, 0), kRLRunLoopRunTimedOut);
     assert_notes("b1");
-    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("custom"), 0.02, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("custom"), 0.1, 0), kRLRunLoopRunFinished);
 }
 END_TEST
 
@@ -122,7 +122,7 @@ END_TEST
 START_TEST(functions_do_not_count_as_a_source)
 {
     queue(kRLRunLoopDefaultMode, "F");
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 1), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 1), kRLRunLoopRunTimedOut);
     assert_notes("F");
 }
 END_TEST

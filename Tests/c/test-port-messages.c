@@ -54,6 +54,9 @@ static bool send(RLPortRef to, RLPortRef reply, RLArrayRef components, uint32_t 
     return sent;
 }
 
+/* Long enough for a few messages on a slow machine. */
+static const RLTimeInterval MOMENT = 0.2;
+
 static RLRunLoopRunResult run(RLTimeInterval seconds, bool one)
 {
     return RLRunLoopRunInMode(kRLRunLoopDefaultMode, seconds, one);
@@ -130,7 +133,7 @@ START_TEST(message_can_be_sent_again)
         ck_assert_ptr_eq(RLPortMessageGetSendPort(message), a.port);
     }
     RLRelease(message);
-    run(0.01, false);
+    run(MOMENT, false);
     assert_notes("1 2 3");
     drop_end(&a);
     drop_end(&b);
@@ -160,7 +163,7 @@ START_TEST(batch_is_not_to_be_noticed)
     RLRunLoopObserverRef observer = note_activities(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode);
     send(a.port, NULL, NULL, 1, 0);
     send(a.port, NULL, NULL, 2, 0);
-    ck_assert_int_eq(run(0.01, false), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(run(MOMENT, false), kRLRunLoopRunTimedOut);
     assert_notes("En BT BS 1 BT BS 2 BT BS BW AW Ex");
     drop_observer(observer);
     drop_end(&a);
@@ -197,7 +200,7 @@ START_TEST(batch_gives_way_to_a_source)
     a.kept = (RLArrayRef)(void *)other;
     for (uint32_t id = 1; id <= 3; id++)
         send(a.port, NULL, NULL, id, 0);
-    run(0.01, false);
+    run(MOMENT, false);
     assert_notes("1 S 2 S 3 S");
     drop_source(other);
     drop_end(&a);
@@ -217,7 +220,7 @@ START_TEST(batch_gives_way_to_a_function)
     make_end(&a, 0);
     send(a.port, NULL, NULL, 1, 0);
     send(a.port, NULL, NULL, 2, 0);
-    run(0.01, false);
+    run(MOMENT, false);
     assert_notes("1 P 2 P");
     drop_end(&a);
 }
@@ -232,7 +235,7 @@ START_TEST(two_ports_take_turns_by_order)
     send(a.port, NULL, NULL, 2, 0);
     send(b.port, NULL, NULL, 11, 0);
     send(b.port, NULL, NULL, 12, 0);
-    run(0.01, false);
+    run(MOMENT, false);
     assert_notes("11 1 12 2");
     drop_end(&a);
     drop_end(&b);
@@ -253,7 +256,7 @@ START_TEST(nested_run_gets_the_next)
     make_end(&a, 0);
     for (uint32_t id = 1; id <= 4; id++)
         send(a.port, NULL, NULL, id, 0);
-    run(0.01, false);
+    run(MOMENT, false);
     assert_notes("1 ( 2 ( 3 ( ) ) ) 4 ( )");
     drop_end(&a);
 }
@@ -274,7 +277,7 @@ START_TEST(nested_run_hears_of_a_new_message)
     struct end a = {.also = send_and_run};
     make_end(&a, 0);
     send(a.port, NULL, NULL, 1, 0);
-    run(0.01, false);
+    run(MOMENT, false);
     assert_notes("1 9 back");
     drop_end(&a);
 }
@@ -351,7 +354,7 @@ START_TEST(full_queue_makes_senders_wait)
     RLPortSetCapacity(a.port, 3);
     ck_assert(send(a.port, NULL, NULL, 5, 0));
     ck_assert(!send(a.port, NULL, NULL, 6, 0));
-    run(0.01, false);
+    run(MOMENT, false);
     assert_notes("1 2 4 5");
     drop_end(&a);
 }

@@ -60,7 +60,7 @@ static void stop_the_inner(UNUSED void *info)
 START_TEST(stop_of_the_inner_run_leaves_the_outer_alone)
 {
     RLRunLoopSourceRef source = add_signalled_source(stop_the_inner, NULL);
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0), kRLRunLoopRunTimedOut);
     drop_source(source);
 }
 END_TEST
@@ -81,7 +81,7 @@ static void run_inner_stopped_twice(UNUSED void *info)
 START_TEST(two_stops_end_one_activation)
 {
     RLRunLoopSourceRef source = add_signalled_source(run_inner_stopped_twice, NULL);
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0), kRLRunLoopRunTimedOut);
     drop_source(source);
 }
 END_TEST
@@ -104,7 +104,7 @@ END_TEST
 static void stop_outer_before_inner(UNUSED void *info)
 {
     RLRunLoopStop(rl);
-    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 0.02, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 0.1, 0), kRLRunLoopRunTimedOut);
 }
 
 START_TEST(stop_of_the_outer_survives_an_inner_run)

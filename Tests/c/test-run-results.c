@@ -182,10 +182,10 @@ START_TEST(stop_before_the_run_is_lost)
 {
     RLRunLoopSourceRef source = add_source(0, do_nothing, NULL);
     RLRunLoopStop(rl);
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0), kRLRunLoopRunTimedOut);
     RLRunLoopWakeUp(rl);
     RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0), kRLRunLoopRunTimedOut);
     assert_notes("En BT BS BW AW Ex");
     drop_observer(observer);
     drop_source(source);

@@ -105,7 +105,7 @@ END_TEST
 
 START_TEST(a_repeating_timer_keeps_its_grid)
 {
-    struct record record = {.start = RLAbsoluteTimeGetCurrent() + 0.005, .interval = 0.01, .wanted = 10};
+    struct record record = {.start = RLAbsoluteTimeGetCurrent() + 0.1, .interval = 0.01, .wanted = 10};
     RLRunLoopTimerRef timer = add_record(&record);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
     for (int i = 0; i < record.calls; i++) {
@@ -120,7 +120,7 @@ END_TEST
 
 START_TEST(a_late_loop_calls_once_and_then_on_the_old_grid)
 {
-    struct record record = {.start = RLAbsoluteTimeGetCurrent() + 0.01, .interval = 0.02, .wanted = 3};
+    struct record record = {.start = RLAbsoluteTimeGetCurrent() + 0.1, .interval = 0.02, .wanted = 3};
     RLRunLoopTimerRef timer = add_record(&record);
     spin_until(record.start + 3.5 * record.interval); /* four dates are missed */
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
