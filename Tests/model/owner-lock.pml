@@ -7,6 +7,8 @@
  * owner_lock: CONTENDED?         contended.load()                                       acquire   other_unlock's contended = 0 (their data)
  * owner_lock: slow path          inside.store(0); compiler barrier; futex wake(inside)  release   the others' inside.load; futex: the kernel's barrier
  *                                mutex.lock(); ownerHoldsMutex = true                   acquire   mutex.unlock
+ *                                or it begins anew (`retract`, before a slow way that
+ *                                takes the lock for itself): attempts
  * owner_unlock: slow             ownerHoldsMutex = false; mutex.unlock()                release   mutex.lock
  * owner_unlock: fast             inside.store(0); compiler barrier                      release   other_lock's inside.load (owner's data)
  *                                contended.load(); if != 0 futex wake(inside)           relaxed   the others' membarrier; then the kernel's barrier
@@ -168,26 +170,33 @@ inline futex_wake(t) {
 /* ---- the protocol ---- */
 
 inline owner_lock() {
+    do
+    ::
 #ifdef MUTANT_OWNER_CHECKS_BEFORE_STORING
-    load(OWNER, CONTENDED, contended);
-    store(OWNER, INSIDE, 1, 0);
+        load(OWNER, CONTENDED, contended);
+        store(OWNER, INSIDE, 1, 0);
 #else
-    store(OWNER, INSIDE, 1, 0);
-    load(OWNER, CONTENDED, contended);
+        store(OWNER, INSIDE, 1, 0);
+        load(OWNER, CONTENDED, contended);
 #endif
-    if
-    :: contended ->
+        if
+        :: contended ->
 #ifndef MUTANT_SLOW_PATH_KEEPS_INSIDE
-        store(OWNER, INSIDE, 0, 1);
+            store(OWNER, INSIDE, 0, 1);
 #endif
 #ifndef MUTANT_SLOW_PATH_DOES_NOT_WAKE
-        futex_wake(OWNER);
+            futex_wake(OWNER);
 #endif
-        mutex_lock(OWNER);
-        holdsMutex = 1
-    :: else
-    fi;
-    contended = 0
+            contended = 0;
+            if
+            :: mutex_lock(OWNER);
+                holdsMutex = 1;
+                break
+            :: attempts > 0 -> attempts--
+            fi
+        :: else -> break
+        fi
+    od
 }
 
 inline owner_unlock() {
@@ -274,7 +283,7 @@ inline critical_section(t) {
 }
 
 active proctype Owner() {
-    byte k, seen, rounds;
+    byte k, seen, rounds, attempts = 1;
     bit contended, holdsMutex;
 #ifdef NO_MEMBARRIER
     memory[CONTENDED] = 1;

@@ -54,6 +54,9 @@ static inline void linux_compiler_barrier(void) { __asm__ volatile("" ::: "memor
 /* Inline assembly, with a number so that the linker does not fold functions that differ only in their names. */
 static inline void linux_callout_barrier(uint32_t which) { __asm__ volatile("" : : "r"(which) : "memory"); }
 
+/* A cast: Swift's conversion tests for what cannot be converted. `value` is well below 2^63. */
+static inline int64_t linux_integer(double value) { return (int64_t)value; }
+
 /* Inline assembly: tells the processor that this is a spin loop. */
 static inline void linux_pause(void)
 {

@@ -4,6 +4,9 @@ import CLinux
 protocol HeapKey {
     /// Whether `left` comes out first. O(1), pure.
     static func precedes(_ left: Self, _ right: Self) -> Bool
+
+    /// What precedes no key.
+    static var last: Self { get }
 }
 
 /// A 4-ary min-heap of (key, position) pairs in one array.
@@ -27,7 +30,8 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     static var absent: UInt32 { .max }
 
     /// 48 bytes behind the start of a cache line, so that the first entry lies at the end of one and each group of four
-    /// children has its own.
+    /// children has its own. Behind the elements there are always three entries with the last key: so whoever has children
+    /// has four.
     private var entries: UnsafeMutablePointer<Entry>?
     /// What was allocated for it, and how far into that it lies, in bytes.
     private var block: UnsafeMutableRawPointer?
@@ -43,6 +47,10 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     }
 
     deinit { free(block) }
+
+    /// Whether `total` elements have room, so that the next insertions cannot fail. O(1).
+    @inline(__always)
+    func hasRoom(for total: Int) -> Bool { total <= capacity }
 
     /// O(1).
     @inline(__always)
@@ -62,12 +70,15 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     mutating func reserve(_ total: Int) -> Bool {
         if total <= capacity { return true }
         let wanted = max(total, capacity * 2, 16)
-        guard wanted < Int(UInt32.max), let grown = realloc(block, wanted * MemoryLayout<Entry>.stride + 48) else { return false }
+        let size = (wanted + 3) * MemoryLayout<Entry>.stride + 48
+        guard wanted < Int(UInt32.max), let grown = realloc(block, size) else { return false }
         let newLead = Int(bitPattern: 48 &- UInt(bitPattern: grown) & 63)
         if newLead != lead { memmove(grown + newLead, grown + lead, count * MemoryLayout<Entry>.stride) }
         block = grown
         lead = newLead
-        entries = (grown + lead).assumingMemoryBound(to: Entry.self)
+        let entries = (grown + lead).assumingMemoryBound(to: Entry.self)
+        for behind in 0..<3 { entries[count + behind].key = Key.last }
+        self.entries = entries
         capacity = wanted
         return true
     }
@@ -76,9 +87,16 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     @inline(__always)
     mutating func insert(_ key: Key, _ position: Position) -> Bool {
         if count == capacity && !reserve(count + 1) { return false }
+        insertReserved(key, position)
+        return true
+    }
+
+    /// The same where there is room.
+    @inline(__always)
+    mutating func insertReserved(_ key: Key, _ position: Position) {
+        entries.unsafelyUnwrapped[count &+ 3].key = Key.last
         count &+= 1
         siftUp(Entry(key: key, position: position), from: count &- 1)
-        return true
     }
 
     /// O(log n); O(1) on average for an element at a random place.
@@ -88,7 +106,10 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         invariant(index < count)
         position.pointee = Self.absent
         count &-= 1
-        if index != count { place(entries.unsafelyUnwrapped[count], at: index) }
+        let end = entries.unsafelyUnwrapped + count
+        let moved = end.pointee
+        end.pointee.key = Key.last
+        if index != count { place(moved, at: index) }
     }
 
     /// O(log n).
@@ -129,8 +150,9 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         while true {
             let child = (hole << 2) &+ 1
             if child >= count { break }
-            Self.fetch(base + ((child << 2) &+ 1))
-            let least = child &+ 4 <= count ? Self.leastOfFour(base, child) : leastOfLast(base, child)
+            let grandchild = (child << 2) &+ 1
+            if grandchild < count { Self.fetch(base + grandchild) }
+            let least = Self.leastOfFour(base, child)
             if !Key.precedes(base[least].key, entry.key) { break }
             base[hole] = base[least]
             base[hole].position.pointee = UInt32(truncatingIfNeeded: hole)
@@ -140,7 +162,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         entry.position.pointee = UInt32(truncatingIfNeeded: hole)
     }
     /// Has the processor fetch the children of four neighbours, which lie side by side: the next step down reads one group
-    /// of them, and which is not known yet. Any address will do, even behind the end.
+    /// of them, and which is not known yet. Any address will do, so the last groups may lie behind the end.
     @inline(__always)
     private static func fetch(_ groups: UnsafeMutablePointer<Entry>) {
         linux_prefetch(groups)
@@ -149,20 +171,13 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         linux_prefetch(groups + 12)
     }
 
-    /// The first to come out of four neighbours. Which it is nobody can predict: sums of comparisons, no branches.
+    /// The first to come out of four neighbours; of equal ones the first, so never what lies behind the end. Which
+    /// it is nobody can predict: sums of comparisons, no branches.
     @inline(__always)
     private static func leastOfFour(_ base: UnsafeMutablePointer<Entry>, _ first: Int) -> Int {
         let left = first &+ (Key.precedes(base[first &+ 1].key, base[first].key) ? 1 : 0)
         let right = first &+ 2 &+ (Key.precedes(base[first &+ 3].key, base[first &+ 2].key) ? 1 : 0)
         let takesRight = Key.precedes(base[right].key, base[left].key) ? -1 : 0
         return left ^ ((left ^ right) & takesRight)
-    }
-
-    /// The same for the neighbours at the end, which are fewer.
-    @inline(__always)
-    private func leastOfLast(_ base: UnsafeMutablePointer<Entry>, _ first: Int) -> Int {
-        var least = first
-        for other in (first &+ 1)..<count where Key.precedes(base[other].key, base[least].key) { least = other }
-        return least
     }
 }

@@ -13,6 +13,13 @@ public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
 
 @implementation @_cdecl("RLRelease")
 public func RLRelease(_ object: UnsafeRawPointer?) {
+    // Timers come and go by the thousand.
+    if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).releasePlainly() { return }
+    release(object)
+}
+
+@inline(never)
+private func release(_ object: UnsafeRawPointer?) {
     guard let kind = anyKind(object, "RLRelease"), let object else { return }
     switch kind {
     case .string: (Handle.storage(object) as StringPointer).release()

@@ -15,6 +15,25 @@ public func RLRunLoopTimerCreate(
     _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
 ) -> OpaquePointer? {
+    if let callout, !fireDate.isNaN, interval <= 0, order == 0, context?.pointee.isPlain ?? true, let home = HomePointer.current,
+        let timer = TimerPointer.createPlain(home, date: Clock.clamped(fireDate), callout, context?.pointee.info)
+    {
+        return timer.handle
+    }
+    return createAny(fireDate, interval, order, callout, context)
+}
+
+extension RLRunLoopTimerContext {
+    /// Whether there is nothing in it but info.
+    fileprivate var isPlain: Bool { version == 0 && retain == nil && release == nil && copyDescription == nil }
+}
+
+@inline(never)
+private func createAny(
+    _ fireDate: Double, _ interval: Double, _ order: Int,
+    _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
+    _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
+) -> OpaquePointer? {
     guard let callout else {
         Misuse.report("RLRunLoopTimerCreate", "callout", expected: "a function", got: nil)
         return nil
@@ -35,7 +54,7 @@ public func RLRunLoopTimerCreate(
     }
     guard let loop = Registry.current else { return nil }
     client.info = client.retained()
-    let date = max(-Clock.latestDate, min(fireDate, Clock.latestDate))
+    let date = Clock.clamped(fireDate)
     let period = interval > 0 ? min(interval, Clock.latestDate) : 0
     guard let timer = TimerPointer.create(loop.home, date: date, interval: period, order: order, callout, client) else {
         client.released(client.info)
@@ -57,7 +76,7 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
 public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
     guard let timer = borrow(timer, "RLRunLoopTimerSetNextFireDate") else { return }
     if fireDate.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
-    timer.setNextFireDate(max(-Clock.latestDate, min(fireDate, Clock.latestDate)))
+    timer.setNextFireDate(Clock.clamped(fireDate))
 }
 
 @implementation @_cdecl("RLRunLoopTimerGetInterval")

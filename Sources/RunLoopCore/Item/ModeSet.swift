@@ -20,6 +20,10 @@ struct ModeSet: ~Copyable {
     var portCount = 0
 
     init(modes: consuming BitSet) { self.modes = modes }
+
+    /// Whether one more timer can be queued without asking for memory.
+    @inline(__always)
+    var hasRoomForTimer: Bool { timers.hasRoom(for: timerCount &+ 1) }
 }
 
 typealias ModeSetPointer = UnsafeMutablePointer<ModeSet>

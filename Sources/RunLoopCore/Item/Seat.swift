@@ -5,6 +5,8 @@ struct SourceKey: HeapKey {
     var order: Int
     var arrival: UInt64
 
+    static var last: SourceKey { SourceKey(order: .max, arrival: .max) }
+
     @inline(__always)
     static func precedes(_ left: SourceKey, _ right: SourceKey) -> Bool {
         left.order < right.order || (left.order == right.order && left.arrival < right.arrival)

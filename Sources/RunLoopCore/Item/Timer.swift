@@ -72,7 +72,6 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
 
     /// A timer in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
     /// `context.info` is retained already. O(1), no system call; calls no user code.
-    @inline(__always)
     static func create(
         _ home: HomePointer, date: Double, interval: Double, order: Int, _ callout: @escaping TimerStorage.Callout,
         _ context: ClientContext
@@ -91,6 +90,20 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             to: TimerStorage(
                 item: ItemHeader(.timer, home: home, flags: interval > 0 ? ItemHeader.repeats : 0), set: nil, date: date,
                 callout: callout, info: context.info, detail: detail))
+        return timer
+    }
+
+    /// The same for a timer that needs no detail. nil if no memory is at hand: that does not mean that there is none. O(1),
+    /// calls nothing.
+    @inline(__always)
+    static func createPlain(
+        _ home: HomePointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
+    ) -> TimerPointer? {
+        guard let memory = TimerStorage.slab.allocateQuickly(&home.pointee.timers) else { return nil }
+        let timer = memory.assumingMemoryBound(to: TimerStorage.self)
+        timer.initialize(
+            to: TimerStorage(
+                item: ItemHeader(.timer, home: home, flags: 0), set: nil, date: date, callout: callout, info: info, detail: nil))
         return timer
     }
 
@@ -131,7 +144,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
 
     /// No reference and no hold is left: gives the memory back. Any thread; calls the context's release if
     /// the timer was never invalidated.
-    @inline(__always)
+    @inline(never)
     func destroy() {
         if let detail = pointee.detail { destroyDetail(detail) }
         if let home = HomePointer.current {
@@ -156,7 +169,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     @inline(__always)
     var deadline: UInt64 {
         if pointee.item.has(ItemHeader.repeats), let detail = pointee.detail { return detail.pointee.gridDeadline }
-        return Clock.instant(ofDate: pointee.date).nanoseconds
+        return Clock.instant(ofTimerDate: pointee.date).nanoseconds
     }
 
     /// A new date, and with it a new grid. Under the lock; queueing it anew is the caller's.
@@ -192,12 +205,12 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             farewell.context = detail.pointee.context
         }
         pointee.info = nil
-        if pointee.set != nil { farewell.isDead = leaveSetSeldom() }
+        if pointee.set != nil { farewell.isDead = leaveSet() }
         return farewell
     }
 
     /// Takes a timer that is in a set out of it and of its loop. Under the lock; true if it is to be destroyed after unlocking.
-    @inline(__always)
+    @inline(never)
     func leaveSet() -> Bool {
         let set = pointee.set.unsafelyUnwrapped
         set.pointee.timers.remove(self)
@@ -206,10 +219,6 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         pointee.item.clear(ItemHeader.bound)
         return item.unhold()
     }
-
-    /// The same for callers that do it seldom: compiled once.
-    @inline(never)
-    func leaveSetSeldom() -> Bool { leaveSet() }
 
     /// What is left to do when a lock has been given back: user code and memory.
     struct Farewell {
@@ -225,10 +234,10 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         }
     }
 
-    /// RLRunLoopTimerInvalidate. O(log n). Any thread; calls the context's release.
-    @inline(__always)
-    func invalidate() {
-        let home = item.lock()
+    /// The same for any timer. `lockedQuickly`: the timer's home, if its lock was taken by `lockQuickly`.
+    @inline(never)
+    func invalidateAny(lockedQuickly: HomePointer? = nil) {
+        let home = lockedQuickly ?? item.lock()
         if pointee.detail == nil {
             let isDead = invalidatePlain()
             home.unlock()
@@ -239,10 +248,6 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             farewell.say(to: self)
         }
     }
-
-    /// The same for callers that do it seldom: compiled once.
-    @inline(never)
-    func invalidateSeldom() { invalidate() }
 
     /// Without a detail there is nobody to be told. Under the lock; true if the timer is to be destroyed after unlocking.
     @inline(__always)

@@ -2,6 +2,8 @@
 struct DeadlineKey: HeapKey {
     var deadline: UInt64
 
+    static var last: DeadlineKey { DeadlineKey(deadline: .max) }
+
     @inline(__always)
     static func precedes(_ left: DeadlineKey, _ right: DeadlineKey) -> Bool { left.deadline < right.deadline }
 }
@@ -26,6 +28,26 @@ struct TimerQueue: ~Copyable {
         guard precise.reserve(total) else { return false }
         guard let detail = timer.pointee.detail, detail.pointee.tolerance > 0 else { return true }
         return tolerant.reserve(total) && tolerantByLatest.reserve(total)
+    }
+
+    /// Whether `total` timers without a detail have room.
+    @inline(__always)
+    func hasRoom(for total: Int) -> Bool { precise.hasRoom(for: total) }
+
+    /// Queues a timer that has no detail, where there is room.
+    @inline(__always)
+    mutating func insertPlain(_ timer: TimerPointer, at deadline: UInt64) {
+        precise.insertReserved(DeadlineKey(deadline: deadline), timer.position)
+    }
+
+    /// Takes out a queued timer that has no detail.
+    @inline(__always)
+    mutating func removePlain(_ timer: TimerPointer) { precise.remove(timer.position) }
+
+    /// A new deadline for a queued timer that has no detail.
+    @inline(__always)
+    mutating func movePlain(_ timer: TimerPointer, to deadline: UInt64) {
+        precise.update(timer.position, to: DeadlineKey(deadline: deadline))
     }
 
     /// False if out of memory: then nothing has changed.

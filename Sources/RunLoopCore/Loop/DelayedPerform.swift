@@ -81,7 +81,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
-            timer.invalidateSeldom()
+            timer.invalidateAny()
             timer.giveBack()
             count += 1
         }

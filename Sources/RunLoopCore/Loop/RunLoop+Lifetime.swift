@@ -69,7 +69,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     private func dismiss(_ timer: TimerPointer) {
         let itemHome = timer.item.lock()
-        let isDead = itemHome == home && timer.pointee.set != nil && timer.leaveSetSeldom()
+        let isDead = itemHome == home && timer.pointee.set != nil && timer.leaveSet()
         itemHome.unlock()
         if isDead { timer.destroy() }
     }
@@ -111,7 +111,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if let retained = firing.retained { timer.pointee.detail?.pointee.context.released(retained) }
         let itemHome = timer.item.lock()
         timer.pointee.item.clear(ItemHeader.firing)
-        let isDead = (itemHome == home && timer.pointee.set != nil && timer.leaveSetSeldom()) || timer.item.unhold()
+        let isDead = (itemHome == home && timer.pointee.set != nil && timer.leaveSet()) || timer.item.unhold()
         itemHome.unlock()
         if isDead { timer.destroy() }
     }

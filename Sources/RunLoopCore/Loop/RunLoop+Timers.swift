@@ -6,6 +6,28 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopAddTimer. O(log n); reads no clock. Any thread. errno on failure.
     @inline(__always)
     func add(_ timer: TimerPointer, in name: StringPointer) {
+        guard let itemHome = timer.item.lockQuickly() else { return addSeldom(timer, in: name) }
+        let deadline = Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds
+        guard itemHome == home, timer.isPlainlyNew, let set = setOfDefaultMode(name), set.pointee.hasRoomForTimer,
+            deadline >= pointee.timerFloor
+        else {
+            itemHome.unlockQuickly()
+            return addSeldom(timer, in: name)
+        }
+        timer.enterPlainly(set, at: deadline)
+        itemHome.unlockQuickly()
+    }
+
+    /// The set of the default mode's items, if that is the name and the mode has had any. Under the lock.
+    @inline(__always)
+    private func setOfDefaultMode(_ name: StringPointer) -> ModeSetPointer? {
+        guard pointee.isOpen, let mode = pointee.modes[1], mode.pointee.name == name else { return nil }
+        return mode.pointee.soleSet
+    }
+
+    /// Any timer to any mode.
+    @inline(never)
+    private func addSeldom(_ timer: TimerPointer, in name: StringPointer) {
         if timer.pointee.item.home != home { return addForeign(timer, in: name) }
         let itemHome = timer.item.lock()
         if itemHome == home {
@@ -18,7 +40,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// A timer that another thread made or had: it moves here, if it is in no other loop.
-    @inline(never)
     private func addForeign(_ timer: TimerPointer, in name: StringPointer) {
         let itemHome = timer.item.lock(and: home)
         if itemHome != home && timer.pointee.set == nil && pointee.isOpen {
@@ -78,7 +99,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func place(_ timer: TimerPointer) -> UInt64 {
         let deadline = timer.deadline
-        return pointee.timerPasses == 0 || deadline >= pointee.timerFloor ? deadline : placeInPass(timer, deadline)
+        return deadline >= pointee.timerFloor ? deadline : placeInPass(timer, deadline)
     }
 
     /// A past date set in a timer pass: who has a turn in it keeps that. Everybody else waits for the next pass; several keep
@@ -102,7 +123,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var isDead = false
         if contains(old, choice) {
             switch set(removing: choice, from: old) {
-            case .nothing: isDead = timer.leaveSetSeldom()
+            case .nothing: isDead = timer.leaveSet()
             case .set(let new):
                 guard new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { break }
                 move(timer, from: old, to: new)
@@ -183,6 +204,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         while let first = firstTimer(mode), first.deadline <= now { fire(first.timer) }
         pointee.timersDueBy = outer
         pointee.timerPasses -= 1
+        if pointee.timerPasses == 0 { pointee.timerFloor = 0 }
         unlock()
         return true
     }
@@ -204,7 +226,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         } else {
             unlock()
             RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
-            if !repeats { timer.invalidate() }
+            if !repeats { timer.invalidateAny() }
         }
         finishFiring(timer, date, grid)
     }
@@ -221,7 +243,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let retained = context.retained()
         locked { pointee.firing[pointee.firing.count - 1].retained = retained }
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
-        if !repeats { timer.invalidateSeldom() }
+        if !repeats { timer.invalidateAny() }
         context.released(retained)
     }
 
@@ -252,16 +274,31 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// RLRunLoopTimerSetNextFireDate. O(log n). Any thread; another than the loop's wakes it for a pass, as in
     /// CFRunLoop. A one-shot timer that fires ends all the same.
+    @inline(__always)
     func setNextFireDate(_ date: Double) {
-        let home = item.lock()
-        defer { home.unlock() }
-        guard pointee.item.has(ItemHeader.valid) else { return }
-        setDate(date)
-        if pointee.set != nil && !pointee.item.has(ItemHeader.firing) {
-            let loop = RunLoopPointer(home)
-            loop.move(self)
-            if !loop.isCurrent { loop.wakeUp() }
+        guard let home = item.lockQuickly() else { return setNextFireDate(date, lockedQuickly: nil) }
+        let deadline = Clock.instant(ofTimerDate: date).nanoseconds
+        guard isPlainlyQueued, deadline >= RunLoopPointer(home).pointee.timerFloor else {
+            return setNextFireDate(date, lockedQuickly: home)
         }
+        pointee.date = date
+        pointee.set.unsafelyUnwrapped.pointee.timers.movePlain(self, to: deadline)
+        home.unlockQuickly()
+    }
+
+    /// The same for all timers. `lockedQuickly`: the timer's home, if its lock was taken by `lockQuickly`.
+    @inline(never)
+    private func setNextFireDate(_ date: Double, lockedQuickly: HomePointer?) {
+        let home = lockedQuickly ?? item.lock()
+        if pointee.item.has(ItemHeader.valid) {
+            setDate(date)
+            if pointee.set != nil && !pointee.item.has(ItemHeader.firing) {
+                let loop = RunLoopPointer(home)
+                loop.move(self)
+                if !loop.isCurrent { loop.wakeUp() }
+            }
+        }
+        home.unlock()
     }
 
     /// RLRunLoopTimerSetTolerance. O(log n). Any thread. False if out of memory.

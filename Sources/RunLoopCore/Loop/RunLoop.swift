@@ -66,7 +66,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// A wake-up was taken by the innermost activation.
     var tookWake = false
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
-    /// set in it. Under the lock.
+    /// set in it; otherwise 0. Under the lock.
     var timerFloor: UInt64 = 0
     /// The innermost timer pass fires what was due by then. Under the lock.
     var timersDueBy: UInt64 = 0

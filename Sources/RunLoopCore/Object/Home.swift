@@ -65,6 +65,19 @@ extension UnsafeMutablePointer where Pointee == Home {
         if !isOwn || !pointee.lock.lockQuickly() { lockSlowly() }
     }
 
+    /// Takes the lock if this is the calling thread's and nobody else is about. False: nothing is locked.
+    @inline(__always)
+    func lockQuickly() -> Bool {
+        if !isOwn { return false }
+        return pointee.lock.lockQuickly() || retract()
+    }
+
+    /// After `lockQuickly`.
+    @inline(__always)
+    func unlockQuickly() {
+        if !pointee.lock.unlockAfterQuickLock() { unlockSlowly() }
+    }
+
     /// Around fork(): see `OwnerLock`.
     func lockForFork() { pointee.lock.lockForFork(asOwner: isOwn) }
     /// After it, in parent and child.
@@ -82,6 +95,12 @@ extension UnsafeMutablePointer where Pointee == Home {
 
     @inline(never)
     private func lockSlowly() { pointee.lock.lockSlowly(asOwner: isOwn) }
+
+    @inline(never)
+    private func retract() -> Bool {
+        pointee.lock.retract()
+        return false
+    }
 
     @inline(never)
     private func unlockSlowly() { pointee.lock.unlockSlowly(asOwner: isOwn) }

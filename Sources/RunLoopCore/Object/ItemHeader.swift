@@ -60,6 +60,10 @@ struct ItemHeader: ~Copyable {
     @inline(__always)
     func set(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) | flag, ordering: .releasing) }
 
+    /// Whether of these flags it has exactly those `wanted`. Any thread.
+    @inline(__always)
+    func has(_ wanted: UInt16, of flags: UInt16) -> Bool { self.flags.load(ordering: .acquiring) & flags == wanted }
+
     /// Under the lock.
     @inline(__always)
     func clear(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) & ~flag, ordering: .releasing) }
@@ -77,6 +81,17 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
             if pointee.home == home { return home }
             home.unlock()
         }
+    }
+
+    /// Takes the lock that guards this item and returns whose it is, if it is the calling thread's and nobody else is
+    /// about; nil: nothing is locked. Give back with `unlockQuickly`.
+    @inline(__always)
+    func lockQuickly() -> HomePointer? {
+        let home = pointee.home
+        guard home.lockQuickly() else { return nil }
+        if pointee.home == home { return home }
+        home.unlockQuickly()
+        return nil
     }
 
     /// Takes the lock of this item and that of `loop`, which may be the same. Give back with `unlockBoth`.
@@ -99,7 +114,7 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
 
     /// One more reason of a loop to keep the item. Under the lock.
     @inline(__always)
-    func hold() { pointee.holds += 1 }
+    func hold() { pointee.holds &+= 1 }
 
     /// One reason less. Under the lock; true if nobody has the item any more: destroy it after unlocking.
     @inline(__always)
@@ -122,16 +137,23 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
         return outcome
     }
 
-    /// Who has neither a reference nor the lock cannot retain: with no hold and one reference that is the caller's, nobody
-    /// can. Otherwise somebody may, at this moment.
+    /// Takes the only reference, the caller's, from an item that no loop has: the caller destroys it. False: there is more,
+    /// and nothing has changed. Under the lock.
+    ///
+    /// Who has neither a reference nor the lock cannot retain, so in this case nobody can. Otherwise somebody may, at this
+    /// moment.
+    @inline(__always)
+    func takeLastReference() -> Bool {
+        if pointee.holds != 0 || pointee.object.references.load(ordering: .acquiring) != 1 { return false }
+        pointee.object.references.store(0, ordering: .releasing)
+        return true
+    }
+
     @inline(__always)
     private func releaseLocked() -> ReleaseOutcome {
         let seen = pointee.object.references.load(ordering: .acquiring)
         if seen == 0 { return .overReleased }
-        if seen == 1 && pointee.holds == 0 {
-            pointee.object.references.store(0, ordering: .releasing)
-            return .dead
-        }
+        if takeLastReference() { return .dead }
         let left = pointee.object.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
         return left == 0 && pointee.holds == 0 ? .dead : .alive
     }

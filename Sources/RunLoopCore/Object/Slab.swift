@@ -44,7 +44,11 @@ struct Slab: ~Copyable {
 
     /// Uninitialised memory, nil if out of memory. The cache's thread. O(1), amortised 1/1000 malloc.
     @inline(__always)
-    func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
+    func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateQuickly(&cache) ?? allocateSlowly(&cache) }
+
+    /// The same as far as the cache has some; nil if not. The cache's thread. O(1), calls nothing.
+    @inline(__always)
+    func allocateQuickly(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if cache.count > 0 {
             cache.count &-= 1
             let free = cache.free.unsafelyUnwrapped
@@ -52,15 +56,18 @@ struct Slab: ~Copyable {
             linux_prefetch(free[max(cache.count &- Self.ahead, 0)])
             return free[cache.count]
         }
-        return allocateSlowly(&cache)
+        if cache.freshCount == 0 { return nil }
+        let memory = cache.fresh.unsafelyUnwrapped
+        cache.fresh = memory + size
+        cache.freshCount &-= 1
+        return memory
     }
 
     /// The cache's thread. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         memory.storeBytes(of: 0, as: UInt32.self)
-        if cache.count == 2 * Self.magazineSize || cache.free == nil { makeRoom(&cache) }
-        guard let free = cache.free else { return }
+        guard cache.count < 2 * Self.magazineSize, let free = cache.free else { return deallocateSlowly(memory, &cache) }
         free[cache.count] = memory
         cache.count &+= 1
     }
@@ -84,30 +91,27 @@ struct Slab: ~Copyable {
 
     @inline(never)
     private func allocateSlowly(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
-        if cache.freshCount == 0 {
-            if take(&cache) {
-                cache.count -= 1
-                return cache.free.unsafelyUnwrapped[cache.count]
-            }
+        if !take(&cache) {
             let chunk = cache.chunks < Self.smallChunks ? Self.chunkSize : Memory.hugePage
             cache.fresh = Memory.allocate(chunk)
             if cache.fresh == nil { return nil }
             cache.freshCount = chunk / size
             cache.chunks += 1
         }
-        let memory = cache.fresh.unsafelyUnwrapped
-        cache.fresh = memory + size
-        cache.freshCount -= 1
-        return memory
+        return allocateQuickly(&cache)
     }
 
     /// Out of memory here loses a few objects' memory; nothing else can be done while giving back.
     @inline(never)
-    private func makeRoom(_ cache: inout Cache) {
+    private func deallocateSlowly(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         guard prepare(&cache) else { return }
-        if cache.count < 2 * Self.magazineSize { return }
-        cache.count -= Self.magazineSize
-        give(cache.free.unsafelyUnwrapped + cache.count, Self.magazineSize)
+        let free = cache.free.unsafelyUnwrapped
+        if cache.count == 2 * Self.magazineSize {
+            cache.count -= Self.magazineSize
+            give(free + cache.count, Self.magazineSize)
+        }
+        free[cache.count] = memory
+        cache.count += 1
     }
 
     private func prepare(_ cache: inout Cache) -> Bool {

@@ -47,8 +47,9 @@ extension Instant {
 /// difference is looked at whenever somebody asks for the time, and, once per tick, whenever a loop begins to run or
 /// wakes, so creating a timer reads no clock.
 enum Clock {
-    /// Wall clock minus monotonic clock, in nanoseconds since 2001. `.min`: not looked at yet. Any thread.
-    private static let difference = Atomic<Int64>(.min)
+    /// Monotonic clock minus wall clock in nanoseconds since 2001, and `jitter`: what makes a deadline of a date. 0: not
+    /// looked at yet. Any thread.
+    private static let offset = Atomic<Int64>(0)
 
     /// When `lookAtBothOncePerTick` last looked, by the coarse clock. Any thread.
     private static let lastLook = Atomic<UInt64>(0)
@@ -99,9 +100,9 @@ enum Clock {
             after = now
         }
         // Against the later look: if time went by between them, deadlines come out late, not early.
-        let new = seen &- Int64(bitPattern: after.nanoseconds)
-        let old = difference.load(ordering: .relaxed)
-        if old == .min || (new &- old).magnitude > UInt64(jitter) { difference.store(new, ordering: .relaxed) }
+        let new = Int64(bitPattern: after.nanoseconds) &- seen &+ jitter
+        let old = offset.load(ordering: .relaxed)
+        if old == 0 || (new &- old).magnitude > UInt64(jitter) { offset.store(new, ordering: .relaxed) }
         return seen
     }
 
@@ -117,31 +118,36 @@ enum Clock {
         lookAtBoth()
     }
 
-    private static var knownDifference: Int64 {
-        @inline(__always) get {
-            let known = difference.load(ordering: .relaxed)
-            if known != .min { return known }
-            lookAtBoth()
-            return difference.load(ordering: .relaxed)
-        }
+    private static var knownOffset: Int64 {
+        let known = offset.load(ordering: .relaxed)
+        if known != 0 { return known }
+        lookAtBoth()
+        return offset.load(ordering: .relaxed)
     }
 
     /// Seconds since 2001, as RLAbsoluteTimeGetCurrent answers. Any thread.
     static var currentDate: Double { Double(lookAtBoth()) * 1e-9 }
 
     /// The first instant at which it is no longer before `date`; `date` is not NaN. Reads no clock. Any thread.
-    @inline(__always)
     static func instant(ofDate date: Double) -> Instant {
-        let clamped = min(max(date, -latestDate), latestDate)
-        let wall = Int64(clamped * 1e9) &+ 1
-        let deadline = wall &- knownDifference &+ jitter
-        return Instant(nanoseconds: UInt64(max(deadline, 0)))
+        _ = knownOffset
+        return instant(ofTimerDate: clamped(date))
     }
 
-    /// The date of an instant. Reads no clock. Any thread.
-    static func date(of instant: Instant) -> Double {
-        Double(Int64(clamping: instant.nanoseconds) &+ knownDifference &- jitter) * 1e-9
+    /// The same for a date that was clamped, in a process that has looked at the clocks: it did when it made its first
+    /// loop. Ten instructions.
+    @inline(__always)
+    static func instant(ofTimerDate date: Double) -> Instant {
+        let wall = linux_integer(date * 1e9) &+ 1
+        return Instant(nanoseconds: UInt64(bitPattern: max(wall &+ offset.load(ordering: .relaxed), 0)))
     }
+
+    /// A date that is not NaN, as near as it can be to what timers have.
+    @inline(__always)
+    static func clamped(_ date: Double) -> Double { max(-latestDate, min(date, latestDate)) }
+
+    /// The date of an instant. Reads no clock. Any thread.
+    static func date(of instant: Instant) -> Double { Double(Int64(clamping: instant.nanoseconds) &- knownOffset) * 1e-9 }
 
     /// `seconds` from 0 up to the latest date, as nanoseconds; `seconds` is not NaN. O(1).
     @inline(__always)

@@ -50,11 +50,21 @@ struct OwnerLock: ~Copyable {
 
     /// The owner's way out, O(1). False: there is more to do, and `unlockSlowly` has to follow.
     @inline(__always)
-    func unlockQuickly() -> Bool {
-        if ownerQueued.load(ordering: .relaxed) != 0 { return false }
+    func unlockQuickly() -> Bool { ownerQueued.load(ordering: .relaxed) == 0 && unlockAfterQuickLock() }
+
+    /// The same for an owner who knows that `lockQuickly` let it in.
+    @inline(__always)
+    func unlockAfterQuickLock() -> Bool {
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
         return contended.load(ordering: .acquiring) == 0
+    }
+
+    /// The owner after a `lockQuickly` that failed, if it does not follow it with `lockSlowly`.
+    func retract() {
+        inside.store(0, ordering: .releasing)
+        linux_compiler_barrier()
+        if Membarrier.isAvailable { Futex.wake(inside, count: 1) }
     }
 
     /// The owner after `lockQuickly`, or any other thread: that costs one membarrier. Called from very many places, so
@@ -102,9 +112,7 @@ struct OwnerLock: ~Copyable {
     }
 
     private func queueAsOwner() {
-        inside.store(0, ordering: .releasing)
-        linux_compiler_barrier()
-        if Membarrier.isAvailable { Futex.wake(inside, count: 1) }
+        retract()
         others.lock()
         ownerQueued.store(1, ordering: .relaxed)
     }

@@ -16,6 +16,13 @@ import Testing
         #expect(problem == nil)
     }
 
+    /// What lies behind the elements has that key, too.
+    @Test(arguments: [12, 13] as [UInt64])
+    func agreesWhereNearlyAllKeysAreTheLast(seed: UInt64) {
+        let problem = HeapRace(seed: seed, elements: 300, keys: 2, from: .max - 1).run(steps: scaled(20_000))
+        #expect(problem == nil)
+    }
+
     @Test(arguments: [10, 11] as [UInt64])
     func agreesWithFewElements(seed: UInt64) {
         let problem = HeapRace(seed: seed, elements: 6, keys: 20).run(steps: scaled(20_000))
@@ -48,6 +55,7 @@ import Testing
 
 private struct Number: HeapKey {
     var value: Int
+    static var last: Number { Number(value: .max) }
     static func precedes(_ left: Number, _ right: Number) -> Bool { left.value < right.value }
 }
 
@@ -55,11 +63,13 @@ private struct HeapRace {
     private var random: Random
     private let elements: Int
     private let keys: Int
+    private let from: Int
 
-    init(seed: UInt64, elements: Int, keys: Int) {
+    init(seed: UInt64, elements: Int, keys: Int, from: Int = 0) {
         random = Random(seed: seed)
         self.elements = elements
         self.keys = keys
+        self.from = from
     }
 
     /// The first disagreement, nil if there was none.
@@ -83,7 +93,7 @@ private struct HeapRace {
 
         for step in 0..<steps {
             let element = random.below(elements)
-            let key = random.below(keys)
+            let key = from + random.below(keys)
             // Long stretches of growing and of shrinking, so that all sizes occur.
             let isGrowing = step / 2_000 % 2 == 0
             switch random.below(isGrowing ? 6 : 12) {

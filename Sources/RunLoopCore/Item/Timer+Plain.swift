@@ -1,0 +1,60 @@
+// The plain case, which nearly all calls are: a timer without a detail, on its own thread, while nobody else is about. It is
+// written out for itself, so that it does no more than it must and calls nothing; all else goes the way for any timer.
+
+extension UnsafeMutablePointer where Pointee == TimerStorage {
+    /// The flags of a timer that waits in a queue.
+    private static var queued: UInt16 { ItemHeader.valid | ItemHeader.bound }
+    /// The flags that tell where it is.
+    private static var states: UInt16 { queued | ItemHeader.firing }
+
+    /// Whether it is valid, in no loop and has no detail. Under the lock.
+    @inline(__always)
+    var isPlainlyNew: Bool { pointee.item.has(ItemHeader.valid, of: Self.states) && pointee.detail == nil }
+
+    /// Whether it is in a queue and has no detail. Under the lock.
+    @inline(__always)
+    var isPlainlyQueued: Bool { pointee.item.has(Self.queued, of: Self.states) && pointee.detail == nil }
+
+    /// Of a new one: into a set, whose queue has room. Under the lock.
+    @inline(__always)
+    func enterPlainly(_ set: ModeSetPointer, at deadline: UInt64) {
+        item.hold()
+        pointee.item.set(ItemHeader.bound)
+        pointee.set = set
+        set.pointee.timerCount &+= 1
+        set.pointee.timers.insertPlain(self, at: deadline)
+    }
+
+    /// Of a queued one: out of its set and its loop, and invalid. Under the lock; true if it is to be destroyed after unlocking.
+    @inline(__always)
+    private func leavePlainly() -> Bool {
+        let set = pointee.set.unsafelyUnwrapped
+        set.pointee.timers.removePlain(self)
+        set.pointee.timerCount &-= 1
+        pointee.set = nil
+        pointee.info = nil
+        pointee.item.clear(Self.queued)
+        return item.unhold()
+    }
+
+    /// RLRunLoopTimerInvalidate. O(log n). Any thread; calls the context's release.
+    @inline(__always)
+    func invalidate() {
+        guard let home = item.lockQuickly() else { return invalidateAny(lockedQuickly: nil) }
+        guard isPlainlyQueued else { return invalidateAny(lockedQuickly: home) }
+        let isDead = leavePlainly()
+        home.unlockQuickly()
+        if isDead { destroy() }
+    }
+
+    /// A client gives a reference back, if that is the last and no loop has the timer; false: nothing was done, see `release`
+    /// of `ItemPointer`. O(1). Any thread.
+    @inline(__always)
+    func releasePlainly() -> Bool {
+        guard let home = item.lockQuickly() else { return false }
+        let isLast = pointee.detail == nil && item.takeLastReference()
+        home.unlockQuickly()
+        if isLast { TimerStorage.slab.deallocate(self, &home.pointee.timers) }
+        return isLast
+    }
+}
