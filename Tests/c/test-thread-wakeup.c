@@ -270,6 +270,68 @@ START_TEST(the_spin_interval_is_stored_and_clamped)
 }
 END_TEST
 
+/* Of the calling thread while its loop has nothing to do for 0.1 s, and may watch for a wake-up all the time. */
+static double processor_time_of_a_spinning_run(void)
+{
+    atomic_int never;
+    RLRunLoopTimerRef keeper = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, count_timer, &never);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), keeper, kRLRunLoopDefaultMode);
+    RLRunLoopSetSpinInterval(RLRunLoopGetCurrent(), 1);
+    struct timespec before, after;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    drop_timer(keeper);
+    return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) * 1e-9;
+}
+
+static void bind_to(int processor)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(processor, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+/* The first two processors that this process may use; false if there is but one. */
+static bool find_two_processors(int found[2])
+{
+    cpu_set_t all;
+    int count = 0;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    for (int processor = 0; processor < CPU_SETSIZE && count < 2; processor++)
+        if (CPU_ISSET(processor, &all))
+            found[count++] = processor;
+    return count == 2;
+}
+
+START_TEST(a_process_bound_to_one_processor_sleeps_at_once)
+{
+    int processors[2];
+    find_two_processors(processors);
+    bind_to(processors[0]);
+    ck_assert_double_lt(processor_time_of_a_spinning_run(), 0.02);
+}
+END_TEST
+
+static void *make_loop_bound_to(void *processor)
+{
+    bind_to(*(int *)processor);
+    RLRunLoopGetCurrent();
+    return NULL;
+}
+
+START_TEST(threads_bound_to_a_processor_each_spin)
+{
+    int processors[2];
+    if (!find_two_processors(processors))
+        return;
+    bind_to(processors[0]);
+    pthread_join(start_thread(make_loop_bound_to, &processors[1]), NULL);
+    ck_assert_double_gt(processor_time_of_a_spinning_run(), 0.002);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("thread-wakeup");
@@ -286,5 +348,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, each_stop_of_a_storm_ends_at_most_one_activation);
     tcase_add_test(tcase, every_stop_of_a_running_loop_stops_it);
     tcase_add_test(tcase, the_spin_interval_is_stored_and_clamped);
+    tcase_add_test(tcase, a_process_bound_to_one_processor_sleeps_at_once);
+    tcase_add_test(tcase, threads_bound_to_a_processor_each_spin);
     return suite;
 }

@@ -241,11 +241,19 @@ RL_EXPORT void RLRunLoopStop(RLRunLoopRef rl);
 /** Lets a loop watch for wake-ups for a while before it sleeps.
  *  A wake-up in that time costs no system call on either side: answers take less than a microsecond instead of tens.
  *  The price is a busy processor. Descriptors are not watched in that time. It ends when a timer is due.
+ *  Measured with two loops on a processor each (two virtual ones), microseconds for a round trip, and of processor time
+ *  for each sleep:
+ *      interval                                    0          5          20         50
+ *      answers come at once                        12, 8      1.5, 1.6   1.6, 1.7   1.5, 1.6
+ *      answers come after 10 of work               35, 21     34, 23     22, 22     22, 23
+ *      woken a thousand times a second, one way    15, 15     15, 21     15, 36     17, 66
+ *  So an interval above the time that answers take is all gain, and below it all loss: the default is 0, since only the
+ *  program knows that time.
  *  @param rl       not NULL.
  *  @param seconds  how long at most: 0 (the default) for not at all; more than 1 is taken as 1.
  *  Ownership: none changes.  Thread: any; takes effect before the next sleep.  Re-entrancy: allowed in callbacks.
- *  Errors: NULL, another kind of object, NaN or a negative number is reported, and nothing is changed. On a machine
- *  with one processor the value is stored and ignored.
+ *  Errors: NULL, another kind of object, NaN or a negative number is reported, and nothing is changed. Where all
+ *  threads are bound to one processor (looked at when a thread makes its loop) the value is stored and ignored.
  *  Cost: O(1), no system call.  Since: 0.1.  Example: examples/perform-on-thread.c */
 RL_EXPORT void RLRunLoopSetSpinInterval(RLRunLoopRef rl, RLTimeInterval seconds);
 

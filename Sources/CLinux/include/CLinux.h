@@ -95,6 +95,18 @@ static inline int linux_membarrier_global(void) { return (int)syscall(SYS_membar
 /* gettid has no glibc wrapper before 2.30. */
 static inline int linux_is_main_thread(void) { return (int)syscall(SYS_gettid) == getpid(); }
 
+/* Macros: the only processor that a thread may run on (0: the calling one), -1 if there are several, or too many to ask. */
+static inline int linux_only_processor(int thread)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(thread, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1)
+        return -1;
+    int processor = 0;
+    while (!CPU_ISSET(processor, &set))
+        processor++;
+    return processor;
+}
+
 /* epoll_pwait2 came with Linux 5.11 and glibc 2.35: through syscall(2), so that the library loads with
    an older glibc, and answers ENOSYS on an older kernel. */
 #ifndef SYS_epoll_pwait2

@@ -24,7 +24,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// Until when the loop sleeps, in nanoseconds: a timer that is due earlier has to make it look again. 0 while it
     /// is awake. Written by the loop under the lock.
     let sleepLimit = Atomic<UInt64>(0)
-    /// Nanoseconds.
+    /// Nanoseconds. 0 unless the program says otherwise, as measured (RLRunLoop.h has the numbers): a loop that is woken more
+    /// seldom pays the whole interval for each sleep, and is woken no sooner.
     let spinInterval = Atomic<UInt64>(0)
     /// The name of the mode that runs, for other threads: a StringPointer or 0. Written by the loop.
     let currentModeName = Atomic<UInt>(0)

@@ -1,4 +1,5 @@
 import CLinux
+import Synchronization
 
 /// What the library keeps per thread: one pointer.
 enum Thread {
@@ -35,13 +36,29 @@ enum Thread {
         pthread_atfork(before, inParent, inChild)
     }
 
-    /// Whether another thread can do something while this one watches a word. Looked at once.
-    static var maySpin: Bool {
-        // Never inlined: whoever looks should not have to look whether it has been asked.
-        @inline(never) get { hasSeveralProcessors }
+    /// Where threads of this process may run, as far as it was looked at: 0 nowhere yet, `several`, or 1 and the number of the
+    /// only processor. Any thread.
+    private static let processors = Atomic<Int32>(0)
+    private static var several: Int32 { .max }
+
+    /// Whether another thread can do something while this one watches a word: not where all are bound to one processor, by
+    /// taskset or for want of another. One load. Any thread.
+    @inline(__always)
+    static var maySpin: Bool { processors.load(ordering: .relaxed) == several }
+
+    /// Looks where the calling thread may run, for `maySpin`; one that uses no loop counts as the main thread. Two system
+    /// calls at most, none once a second processor was seen. Any thread.
+    static func lookAtProcessors() {
+        if !maySpin { note(linux_only_processor(0)) }
+        if !maySpin { note(linux_only_processor(getpid())) }
     }
 
-    private static let hasSeveralProcessors = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
+    /// -1: several.
+    private static func note(_ processor: Int32) {
+        let seen = processor < 0 ? several : processor + 1
+        let (isFirst, before) = processors.compareExchange(expected: 0, desired: seen, ordering: .relaxed)
+        if !isFirst && before != seen { processors.store(several, ordering: .relaxed) }
+    }
 
     /// From here on pthread_cancel waits, for a thread that is ending anyway.
     static func forbidCancellation() { pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), nil) }
