@@ -52,7 +52,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
 
     /// One load. Any thread.
     @inline(__always)
-    var isEmpty: Bool { pointee.hasMail.load(ordering: .relaxed) == 0 }
+    var isEmpty: Bool { pointee.hasMail.load(ordering: .acquiring) == 0 }
 
     /// Moves all requests behind those in `list`, in which there is then room for so many more: by swapping buffers if that is empty. The
     /// loop's lock holder. How many of them were posts of other threads; nil if out of memory: then they stay here.
@@ -73,7 +73,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
             for index in 0..<pointee.incoming.count { _ = list.append(pointee.incoming[index]) }
             pointee.incoming.truncate(to: 0)
         }
-        pointee.hasMail.store(0, ordering: .relaxed)
+        pointee.hasMail.store(0, ordering: .releasing)
         pointee.wakeIsOwed = false
         let posts = pointee.posts
         pointee.posts = 0

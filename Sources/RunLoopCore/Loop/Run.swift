@@ -166,7 +166,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(__always)
     private func fetchReports(_ mode: ModePointer) {
-        if !pointee.reports.isEmpty { return }
+        if !hasHad(Had.descriptors) || !pointee.reports.isEmpty { return }
         let target = locked { self.target(mode) }
         if !target.isNothing { pointee.reports.wait(target, until: .distantPast) }
     }
@@ -176,13 +176,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func deliver(_ mode: ModePointer, goesOn: Bool) -> Bool {
         if pointee.servedTimers {
             pointee.servedTimers = false
-            if serveReadyDescriptor(mode, goesOn: goesOn) { return true }
+            if hasHad(Had.descriptors) && serveReadyDescriptor(mode, goesOn: goesOn) { return true }
         }
         if fireDueTimers(mode) {
             pointee.servedTimers = true
             return false
         }
-        return serveReadyDescriptor(mode, goesOn: goesOn)
+        return hasHad(Had.descriptors) && serveReadyDescriptor(mode, goesOn: goesOn)
     }
 
     private func waitForEvents(_ mode: ModePointer, until deadline: Instant) {

@@ -26,7 +26,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// and a nested run that performs it first take it away. Who is signalled later waits for the next pass.
     ///
     /// O(1) if nothing is signalled; otherwise O(log n) for each that is, however many there are that are not.
+    @inline(__always)
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
+        if !pointee.board.isMarked && !pointee.mayHaveQueued && SharedSignals.seen == pointee.sharedSignalsSeen { return false }
+        return performQueuedSources(mode, onlyOne: onlyOne)
+    }
+
+    @inline(never)
+    private func performQueuedSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         lock()
         takeSignals()
         var handled = false
@@ -43,8 +50,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             for index in first..<last { handled = perform(pointee.turns[index]) || handled }
             pointee.turns.truncate(to: first)
         }
+        pointee.mayHaveQueued = hasQueued
         unlock()
         return handled
+    }
+
+    /// Whether signalled sources are queued, be it for other modes. O(number of sets). Under the lock.
+    @inline(__always)
+    private var hasQueued: Bool {
+        var count = 0
+        for index in 0..<pointee.sets.count { count |= pointee.sets[index].pointee.signalled.count }
+        return count != 0
     }
 
     /// Moves what was marked into the queues of its modes. Under the lock.
@@ -71,6 +87,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             return
         }
         _ = set.pointee.signalled.insert(seat.key, seat.position)
+        pointee.mayHaveQueued = true
     }
 
     /// Takes the mode's first queued seat; what it was queued for may be over by now. O(log n). Under the lock.

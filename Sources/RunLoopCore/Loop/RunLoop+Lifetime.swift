@@ -46,6 +46,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.hasLostDescriptor = false
         pointee.stop.store(0, ordering: .relaxed)
         pointee.spinInterval.store(0, ordering: .relaxed)
+        pointee.had.store(0, ordering: .relaxed)
+        pointee.mayHaveQueued = false
         pointee.timerFloor = 0
         pointee.pace = InboxPace()
     }

@@ -43,10 +43,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return inbox.empty(into: &list, room: room) ?? 0
     }
 
+    /// Says so before the inbox says that it is empty: `performFunctions` sees one or the other. Under the lock.
+    private func takeIntoHeld() {
+        note(had: Had.heldFunctions)
+        _ = take(into: &pointee.held)
+    }
+
     /// Whether some request waits for this mode. Under the lock.
     func hasFunctions(for mode: ModePointer) -> Bool {
         if pointee.held.count == 0 && inbox.isEmpty { return false }
-        _ = take(into: &pointee.held)
+        takeIntoHeld()
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
         for index in 0..<pointee.held.count where pointee.held[index].matches(mode.pointee.name, isCommon: isCommon) {
             return true
@@ -58,7 +64,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func makeModesOfRequests() {
         locked {
             if pointee.held.count == 0 && inbox.isEmpty { return }
-            _ = take(into: &pointee.held)
+            takeIntoHeld()
             for index in 0..<pointee.held.count {
                 pointee.held[index].forEachMode { name in
                     if !name.isCommonModes { _ = makeMode(named: name) }
@@ -71,8 +77,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// time; a run nested in one of them does not see the rest (as in CFRunLoop). True if there was any. The loop's thread; calls user code.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
-        if !inbox.isEmpty || locked({ pointee.held.count > 0 }) { return performWaitingFunctions(mode) }
-        return false
+        let mayWait = !inbox.isEmpty || (hasHad(Had.heldFunctions) && locked { pointee.held.count > 0 })
+        return mayWait && performWaitingFunctions(mode)
     }
 
     @inline(never)
@@ -139,6 +145,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             kept += 1
         }
         requests.truncate(to: kept)
+        if kept > 0 { note(had: Had.heldFunctions) }
         if pointee.held.count > 0 {
             // `take` has made room.
             return invariant(pointee.held.prepend(requests))
@@ -207,7 +214,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func take(
         _ choice: PerformChoice, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
-        _ = take(into: &pointee.held)
+        takeIntoHeld()
         for level in 0..<pointee.batches.count {
             let batch = pointee.batches[level]
             for index in 0..<batch.kept { take(batch.requests + index, choice, into: taken, &count) }
@@ -252,7 +259,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func dropRequests() {
         var requests = PlainList<PerformRequest>()
         locked {
-            _ = take(into: &pointee.held)
+            takeIntoHeld()
             swap(&requests, &pointee.held)
             for level in 0..<pointee.batches.count { drop(pointee.batches[level], into: &requests) }
             pointee.batches.truncate(to: 0)

@@ -70,7 +70,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     private func count(_ seat: SeatPointer, in set: ModeSetPointer, _ change: Int) {
         if !seat.pointee.source.pointee.item.has(ItemHeader.background) { set.pointee.sourceCount += change }
-        if seat.pointee.watch >= 0 { set.pointee.portCount += change }
+        if seat.pointee.watch >= 0 {
+            set.pointee.portCount += change
+            note(had: Had.descriptors)
+        }
     }
 
     /// Whether one of our own sources keeps its modes in this loop, the only one it may be in, from being empty. Any thread.

@@ -52,6 +52,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
         guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
+        note(had: Had.timers)
         let choice = choose(name, make: true)
         let old = timer.pointee.set
         if isComplete(old, choice) { return }
@@ -186,7 +187,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Fires what is due, by date; true if there was anything. Timers that become due or are added meanwhile wait
     /// for the next time. The loop's thread; calls user code.
-    func fireDueTimers(_ mode: ModePointer) -> Bool {
+    @inline(__always)
+    func fireDueTimers(_ mode: ModePointer) -> Bool { hasHad(Had.timers) && fireTimersThatAreDue(mode) }
+
+    @inline(never)
+    private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
         lock()
         guard let first = firstTimer(mode) else {
             unlock()

@@ -27,6 +27,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// Nanoseconds. 0 unless the program says otherwise, as measured (RLRunLoop.h has the numbers): a loop that is woken more
     /// seldom pays the whole interval for each sleep, and is woken no sooner.
     let spinInterval = Atomic<UInt64>(0)
+    /// What the loop has had so far, `Had`: a pass does not take the lock to look for what there never was. Set under the lock
+    /// together with what it tells of; read by the loop, which looks again under the lock before it sleeps.
+    let had = Atomic<UInt32>(0)
     /// The name of the mode that runs, for other threads: a StringPointer or 0. Written by the loop.
     let currentModeName = Atomic<UInt>(0)
 
@@ -66,6 +69,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var performedNothing = false
     /// A wake-up was taken by the innermost activation.
     var tookWake = false
+    /// Some set may have signalled sources in its queue.
+    var mayHaveQueued = false
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
     /// set in it; otherwise 0. Under the lock.
     var timerFloor: UInt64 = 0
@@ -90,6 +95,14 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var firing = PlainList<Firing>()
     /// The observers that are to be told, of the activities under way, one in another; held. Under the lock.
     var audience = PlainList<ObserverPointer>()
+}
+
+/// Bits of `RunLoopStorage.had`.
+enum Had {
+    static var timers: UInt32 { 1 }
+    static var descriptors: UInt32 { 2 }
+    /// Functions in `held`.
+    static var heldFunctions: UInt32 { 4 }
 }
 
 /// A timer whose function is running.
@@ -149,6 +162,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let result = body()
         unlock()
         return result
+    }
+
+    /// Whether the loop has had any. One load.
+    @inline(__always)
+    func hasHad(_ kind: UInt32) -> Bool { pointee.had.load(ordering: .relaxed) & kind != 0 }
+
+    /// From now on it has. Under the lock.
+    @inline(__always)
+    func note(had kind: UInt32) {
+        if !hasHad(kind) { pointee.had.store(pointee.had.load(ordering: .relaxed) | kind, ordering: .relaxed) }
     }
 
     /// RLRunLoopWakeUp. One atomic exchange; one system call if the loop sleeps. Any thread, async-signal-safe.
