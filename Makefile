@@ -10,6 +10,8 @@ BUILD     ?= build
 SWIFTC    ?= swiftc
 CLANG     ?= clang
 AR        ?= ar
+# Debian's libbsd-dev. One object of it is taken: the libraries need libc alone at run time.
+LIBBSD    ?= $(shell $(CLANG) -print-file-name=libbsd.a)
 
 LIB      := $(BUILD)/lib
 OBJ      := $(BUILD)/obj
@@ -46,7 +48,12 @@ $(OBJ)/%.o: Sources/CRunLoop/%.c $(CMODULES)
 	@mkdir -p $(@D)
 	$(CLANG) $(CFLAGS) -Iinclude -c $< -o $@
 
-OBJECTS := $(OBJ)/core.o $(OBJ)/CLinux.o $(OBJ)/Constants.o $(OBJ)/Format.o
+$(OBJ)/flopen.o: $(LIBBSD)
+	@mkdir -p $(@D)
+	$(AR) p $< flopen.o > $@.new
+	mv $@.new $@
+
+OBJECTS := $(OBJ)/core.o $(OBJ)/CLinux.o $(OBJ)/Constants.o $(OBJ)/Format.o $(OBJ)/flopen.o
 
 # nodelete: threads that end after a dlclose would call into nothing.
 $(LIB)/$(SHARED): $(OBJECTS) Sources/exports.map

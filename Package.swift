@@ -17,7 +17,7 @@ let package = Package(
     name: "RunLoop",
     products: [.library(name: "RunLoopCore", targets: ["RunLoopCore"])],
     targets: [
-        .target(name: "CLinux", path: "Sources/CLinux"),
+        .target(name: "CLinux", path: "Sources/CLinux", linkerSettings: [.linkedLibrary("bsd")]),
         .target(name: "CRunLoop", path: "Sources/CRunLoop", publicHeadersPath: "include"),
         .target(name: "RunLoopCore", dependencies: ["CLinux", "CRunLoop"], swiftSettings: coreSettings),
     ]

@@ -7,6 +7,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <bsd/libutil.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -346,11 +347,11 @@ static inline int linux_open_directory(const char *path)
 {
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
-static inline int linux_open_lock(int directory, const char *name)
+/* Variadic. Does not wait for the lock, follows no link, and what it gives is the file of that name still. */
+static inline int linux_open_locked(int directory, const char *name)
 {
-    return openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    return flopenat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
-static inline int linux_lock_file(int fd) { return flock(fd, LOCK_EX | LOCK_NB); }
 static inline int linux_is_private(int fd)
 {
     struct stat status;

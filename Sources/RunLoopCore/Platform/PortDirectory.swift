@@ -42,23 +42,12 @@ struct PrivateDirectory: ~Copyable {
 
     deinit { PacketSocket.close(fd) }
 
-    /// A file that this process alone has locked, made if it is missing; -1 with errno, EADDRINUSE if another has it. It is
-    /// the file of this name afterwards, even if somebody removed it meanwhile.
+    /// A file that this process alone has locked, made if it is missing; -1 with errno, EADDRINUSE if another has it.
     func lock(_ name: UnsafePointer<CChar>) -> Int32 {
-        while true {
-            let file = linux_open_lock(fd, name)
-            if file < 0 {
-                if systemError == ELOOP { systemError = EACCES }
-                return -1
-            }
-            if linux_lock_file(file) != 0 {
-                if systemError == EWOULDBLOCK { systemError = EADDRINUSE }
-                PacketSocket.close(file)
-                return -1
-            }
-            if linux_is_same_file(file, fd, name) != 0 { return file }
-            PacketSocket.close(file)
-        }
+        let file = linux_open_locked(fd, name)
+        if file < 0 && systemError == EWOULDBLOCK { systemError = EADDRINUSE }
+        if file < 0 && systemError == ELOOP { systemError = EACCES }
+        return file
     }
 
     /// Whether the locked file still has its name.
