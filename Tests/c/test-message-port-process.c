@@ -136,6 +136,7 @@ static void check_size(size_t size)
 START_TEST(data_of_every_size)
 {
     static const size_t sizes[] = {1, 63, 4096, 32767, 32768, 32769, 65536, 1 << 20, 64 << 20};
+    check_size(1 << 20);
     check_size(1 << 20); /* now the loop has its own descriptors, and the connection the file that it keeps */
     int before = open_descriptors();
     for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)

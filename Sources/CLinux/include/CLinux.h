@@ -333,6 +333,19 @@ static inline int linux_is_sealed(int fd)
     int seals = fcntl(fd, F_GET_SEALS);
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
+/* Keeps its size and its pages: a file that cannot be written to but through a mapping that is there already (Linux 5.1)
+   cannot get holes either. */
+static inline int linux_seal_pages(int fd)
+{
+    return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+}
+static inline int linux_keeps_pages(int fd)
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0;
+}
+/* All pages at once, or an error. */
+static inline int linux_allocate(int fd, off_t size) { return (int)syscall(SYS_fallocate, fd, 0, (off_t)0, size); }
 static inline long linux_pwrite(int fd, const void *buffer, size_t size, off_t offset)
 {
     return syscall(SYS_pwrite64, fd, buffer, size, offset);
@@ -377,15 +390,24 @@ static inline int64_t linux_memory_file_bytes(int fd, struct linux_file_identity
     identity->inode = status.st_ino;
     return (int64_t)status.st_blocks * 512 < status.st_size ? (int64_t)status.st_blocks * 512 : status.st_size;
 }
-/* NULL unless it is an ordinary memory file (one of huge pages may lack a page that it seems to have) that cannot be made
-   smaller. */
-static inline void *linux_map_memory_file(int fd, size_t size, int writable)
+/* MAP_FAILED is a macro with a cast. */
+static inline void *linux_map(int fd, size_t size, int writable)
+{
+    int rights = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    void *address = mmap(NULL, size, rights, MAP_SHARED | MAP_POPULATE, fd, 0);
+    return address == MAP_FAILED ? NULL : address;
+}
+/* The whole of a file, to be read; NULL unless it is an ordinary memory file (one of huge pages may lack a page that it seems
+   to have) that is not too large, and of which all pages are there and will stay: then no access can fault. */
+static inline void *linux_map_memory_file(int fd, size_t limit, size_t *size)
 {
     struct statfs system;
-    if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC || !linux_is_sealed(fd))
+    struct stat status;
+    if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC || !linux_keeps_pages(fd) ||
+        fstat(fd, &status) != 0 || (int64_t)status.st_blocks * 512 < status.st_size || (uint64_t)status.st_size > limit)
         return NULL;
-    void *address = mmap(NULL, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
-    return address == MAP_FAILED ? NULL : address;
+    *size = (size_t)status.st_size;
+    return linux_map(fd, *size, 0);
 }
 static inline int linux_unmap(void *address, size_t size) { return munmap(address, size); }
 static inline int linux_unlink(int directory, const char *name) { return unlinkat(directory, name, 0); }

@@ -112,24 +112,16 @@ enum PacketSocket {
 
 /// A file in memory that can be passed to another process: what is too large for a packet.
 enum MemoryFile {
-    /// An empty file that cannot be made smaller; -1 with errno. Two system calls.
-    static func make() -> Int32 {
-        let fd = linux_memory_file()
-        if fd < 0 || linux_seal_size(fd) == 0 { return fd }
-        PacketSocket.close(fd)
-        return -1
-    }
-
-    /// Such a file with these bytes. Some system calls; copies.
+    /// A file with these bytes that cannot be made smaller; -1 with errno. Some system calls; copies.
     static func make(_ bytes: UnsafeRawPointer, _ count: Int) -> Int32 {
-        let fd = make()
-        if fd < 0 || write(fd, bytes, count) { return fd }
+        let fd = linux_memory_file()
+        if fd < 0 || (linux_seal_size(fd) == 0 && write(fd, bytes, count)) { return fd }
         PacketSocket.close(fd)
         return -1
     }
 
-    /// Copies bytes to the beginning of a file. False with errno.
-    static func write(_ fd: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
+    /// False with errno.
+    private static func write(_ fd: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Bool {
         var done = 0
         while done < count {
             let some = linux_pwrite(fd, bytes + done, count - done, done)

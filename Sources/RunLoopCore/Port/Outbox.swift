@@ -73,12 +73,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
         // What is lent is written to while only this thread has it.
         let lent = locked { pointee.loan.take(data.pointee.count) }
         if lent >= 0 {
-            if pointee.loan.write(data.bytes, data.pointee.count) {
-                parcel.frame.place = .lentFile
-                parcel.file = lent
-                return parcel
-            }
-            locked { pointee.loan.takeBack() }
+            pointee.loan.write(data.bytes, data.pointee.count)
+            parcel.frame.place = .lentFile
+            parcel.file = lent
+            return parcel
         }
         parcel.frame.place = .file
         parcel.file = MemoryFile.make(data.bytes, data.pointee.count)
