@@ -377,6 +377,95 @@ START_TEST(directory_must_be_private)
 }
 END_TEST
 
+static unsigned socket_rights(void)
+{
+    struct stat status;
+    unsigned rights = 0;
+    DIR *directory = opendir(name_directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strstr(entry->d_name, ".port") && fstatat(dirfd(directory), entry->d_name, &status, 0) == 0)
+            rights = status.st_mode & 0777;
+    closedir(directory);
+    return rights;
+}
+
+/* That others really are let in, or not: test-message-port-users.c. */
+START_TEST(socket_is_for_its_user_unless_others_are_allowed)
+{
+    struct server server;
+    umask(0);
+    serve(&server, NAME, answer, NULL);
+    ck_assert_uint_eq(socket_rights(), 0600);
+    ck_assert(!RLMessagePortAllowsOtherUsers(server.port));
+    ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, 1));
+    ck_assert(RLMessagePortAllowsOtherUsers(server.port));
+    ck_assert_uint_eq(socket_rights(), 0666);
+    ck_assert(RLMessagePortSetName(server.port, RLSTR("other")));
+    umask(077);
+    ck_assert(RLMessagePortSetName(server.port, NAME));
+    ck_assert_uint_eq(socket_rights(), 0666);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_eq(RLMessagePortCreateRemoteOfUser(NULL, NAME, geteuid()), remote);
+    ck_assert_ptr_null(RLMessagePortCreateRemoteOfUser(NULL, NAME, geteuid() + 1));
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert(!RLMessagePortSetAllowsOtherUsers(remote, 1));
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, 0));
+    ck_assert_uint_eq(socket_rights(), 0600);
+    ck_assert_int_eq(ask(remote, 1, "x", 5, MODE, NULL), kRLMessagePortSuccess);
+    RLRelease(remote);
+    RLRelease(remote);
+    /* Somebody has taken the files away: nobody could come. */
+    ck_assert_int_eq(name_files(), 2);
+    remove_own_directory();
+    ck_assert_int_eq(mkdir(name_directory, 0700), 0);
+    ck_assert(!RLMessagePortSetAllowsOtherUsers(server.port, 1));
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert(!RLMessagePortAllowsOtherUsers(server.port));
+    RLMessagePortInvalidate(server.port);
+    ck_assert(!RLMessagePortSetAllowsOtherUsers(server.port, 1));
+    ck_assert_int_eq(errno, EPIPE);
+    end_server(&server);
+}
+END_TEST
+
+static void serve_in(const char *directory)
+{
+    struct stat status;
+    strcpy(name_directory, directory);
+    int before = access(directory, F_OK) == 0 ? name_files() : 0;
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+    ck_assert_ptr_nonnull(port);
+    ck_assert_int_eq(name_files(), before + 2);
+    ck_assert_int_eq(stat(directory, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0700);
+    RLRelease(port);
+    ck_assert_int_eq(name_files(), before);
+}
+
+/* The first that is set; a directory that is missing is made. */
+START_TEST(directory_is_chosen)
+{
+    char own[64], chosen[64], runtime[64];
+    strcpy(own, name_directory);
+    setenv("XDG_RUNTIME_DIR", own, 1);
+    snprintf(chosen, sizeof chosen, "%.40s/chosen", own);
+    snprintf(runtime, sizeof runtime, "%.40s/runloop", own);
+    umask(0);
+    setenv("RUNLOOP_PORT_DIR", chosen, 1);
+    serve_in(chosen);
+    setenv("RUNLOOP_PORT_DIR", "", 1);
+    serve_in(runtime);
+    rmdir(chosen);
+    rmdir(runtime);
+    unsetenv("RUNLOOP_PORT_DIR");
+    unsetenv("XDG_RUNTIME_DIR");
+    snprintf(chosen, sizeof chosen, "/tmp/runloop-%u", geteuid());
+    serve_in(chosen);
+    strcpy(name_directory, own);
+}
+END_TEST
+
 START_TEST(nothing_is_left_behind)
 {
     struct server server;
@@ -418,6 +507,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, stop_reaches_the_run_outside);
     tcase_add_test(tcase, mistakes_are_reported);
     tcase_add_test(tcase, directory_must_be_private);
+    tcase_add_test(tcase, socket_is_for_its_user_unless_others_are_allowed);
+    tcase_add_test(tcase, directory_is_chosen);
     tcase_add_test(tcase, nothing_is_left_behind);
     return suite;
 }

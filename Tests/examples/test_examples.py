@@ -43,6 +43,7 @@ PROGRAMS = [
     "signalfd",
     "strings",
     "timers",
+    "users",
     "values",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
@@ -73,15 +74,17 @@ def compile_program(compiler, name, output, extra=(), libraries=()):
     return output
 
 
-def environment(name):
+def environment(name, program=None):
     values = {key: value for key, value in os.environ.items() if not key.startswith("RUNLOOP_")}
+    if program is not None:  # names of ports are this run's own: the same program may be running elsewhere
+        values["RUNLOOP_PORT_DIR"] = str(program.parent / f"{name}.ports")
     if name not in MAKES_MISTAKES:
         values["RUNLOOP_MISUSE"] = "abort"  # an example must not make mistakes
     return values
 
 
 def check_run(name, program):
-    result = subprocess.run([program], capture_output=True, text=True, timeout=TIME_LIMIT, env=environment(name),
+    result = subprocess.run([program], capture_output=True, text=True, timeout=TIME_LIMIT, env=environment(name, program),
                             stdin=subprocess.DEVNULL)
     expected = (EXAMPLES / "expected" / f"{name}.txt").read_text()
     assert result.stdout == expected, result.stderr

@@ -17,10 +17,25 @@
  *  -----
  *  A name is 1 to 255 bytes, without a 0 byte. It belongs to the first local port that takes it, until the port is
  *  invalid or its process has ended, however it ended: a crash leaves no name behind. Names are known to the processes
- *  of one user on one machine: they are files in a directory that must be the user's own and closed to all others,
- *  `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`. It is made if it is missing. A
- *  directory that others could change, or a symbolic link to one, is refused. The kernel tells who is at the other end;
- *  who is not the same user is not talked to.
+ *  of one user on one machine. They are files (locks and sockets) in a directory, `$RUNLOOP_PORT_DIR`, else
+ *  `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`, which is made with mode 0700 if it is missing. A directory in
+ *  which others could replace the user's files, or a symbolic link to one, is refused. The kernel tells who is at the
+ *  other end; who is not the same user is not talked to.
+ *
+ *  Other users
+ *  -----------
+ *  Two users meet only if both say so, and in a directory that was made for it. The server says that others may come:
+ *  RLMessagePortSetAllowsOtherUsers(). The client says which user it trusts to serve the name:
+ *  RLMessagePortCreateRemoteOfUser(). Both have the directory in RUNLOOP_PORT_DIR. It is made beforehand, as one of
+ *
+ *      install -d -o SERVICE -m 0755 /run/service    only the user SERVICE can serve names in it
+ *      install -d -o SERVICE -g GROUP -m 0750 …      the same, and only GROUP comes in
+ *      install -d -m 1777 /run/ports                 all users can; a name is whose program was first
+ *
+ *  It must belong to root, to the program's own user, or, for a client, to the user that it trusts; nobody else may
+ *  have the right to write to it, unless it is sticky (the 1 of 1777). In a sticky one the name of a server that
+ *  crashed stays its user's: others get EACCES. Who is let in can use up the server's descriptors and memory; its
+ *  callback learns who asks by RLMessagePortGetPeerCredentials().
  *
  *  Trust
  *  -----
@@ -39,7 +54,7 @@
  *  -----------------------------------------
  *  1. A name that is too long is refused with ENAMETOOLONG. CF cuts it.
  *  2. errno says why a port was not made: EADDRINUSE the name is taken (RLMessagePortGetNameOwner() tells by whom),
- *     ECONNREFUSED nobody serves it, EACCES the directory or the other end is not this user's, ENAMETOOLONG.
+ *     ECONNREFUSED nobody serves it, EACCES it is another user's or the directory is not safe, ENAMETOOLONG.
  *  3. A remote port may be used by several threads at once.
  *  4. The info of a local port is released when its last callback has returned, not while one runs.
  *  5. There are no dispatch queues, and so no CFMessagePortSetDispatchQueue. */
@@ -117,6 +132,18 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateLocal(RLAllocatorRef allocator, RL
  *  Cost: some system calls and one descriptor, unless the name is served in this process.  Since: 0.1.
  *  Example: examples/message-ports.c */
 RL_EXPORT RLMessagePortRef RLMessagePortCreateRemote(RLAllocatorRef allocator, RLStringRef name);
+
+/** Creates a remote port to a name that another user serves: RLMessagePortCreateRemote() connects to this process's own
+ *  user only. See "Other users" above. If this process has a valid remote port of that name and user, that one is
+ *  returned.
+ *  @param allocator  NULL.
+ *  @param name       the name.
+ *  @param uid        the user that is trusted to serve the name; the kernel says whether it is.
+ *  @return the port, or NULL.
+ *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: as for RLMessagePortCreateRemote(); EACCES also if another user serves the name, or does not allow others.
+ *  Cost: some system calls and one descriptor.  Since: 0.1.  Example: examples/users.c */
+RL_EXPORT RLMessagePortRef RLMessagePortCreateRemoteOfUser(RLAllocatorRef allocator, RLStringRef name, unsigned uid);
 
 /** Tells which process serves a name.
  *  @param name  the name.
@@ -207,6 +234,26 @@ RL_EXPORT void RLMessagePortSetInvalidationCallBack(RLMessagePortRef port, RLMes
  *  Cost: O(1); allocates the first time; no system call.  Since: 0.1.  Example: examples/message-ports.c */
 RL_EXPORT RLRunLoopSourceRef RLMessagePortCreateRunLoopSource(RLAllocatorRef allocator, RLMessagePortRef port,
                                                               RLIndex order);
+
+/** Tells whether processes of other users may connect to a local port.
+ *  @param port  not NULL.
+ *  @return 1 if they may, else 0.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL or another kind of object is reported and gives 0.
+ *  Cost: O(1), no allocation.  Since: 0.1.  Example: examples/users.c */
+RL_EXPORT RLBoolean RLMessagePortAllowsOtherUsers(RLMessagePortRef port);
+
+/** Says whether processes of other users, root among them, may connect to a local port; at first they may not. See
+ *  "Other users" above. When they no longer may, those that have are cut off. A port that is to have a name for
+ *  others from the first moment on is made without one, told this, and then given its name.
+ *  @param port    a local port.
+ *  @param allows  1 or 0.
+ *  @return 1 if it is so now, else 0.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: 0 with errno EINVAL for a remote port, EPIPE for an invalid one, ENOENT if the name's directory was changed
+ *  or removed, or what the system says; NULL or another kind of object is reported and gives 0.
+ *  Cost: some system calls if the port has a name.  Since: 0.1.  Example: examples/users.c */
+RL_EXPORT RLBoolean RLMessagePortSetAllowsOtherUsers(RLMessagePortRef port, RLBoolean allows);
 
 /** Tells how many requests of this process may wait in a local port before senders have to.
  *  @param port  not NULL.

@@ -355,7 +355,7 @@ static inline long linux_pread(int fd, void *buffer, size_t size, off_t offset)
     return syscall(SYS_pread64, fd, buffer, size, offset);
 }
 
-/* open(2) is variadic, its flags are of several types. A directory that is the user's own and nobody else's. */
+/* open(2) is variadic, its flags are of several types. */
 static inline int linux_open_directory(const char *path)
 {
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -365,10 +365,30 @@ static inline int linux_open_locked(int directory, const char *name)
 {
     return flopenat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
-static inline int linux_is_private(int fd)
+/* Without following a link, and without waiting: for the socket itself, not for what it leads to. */
+static inline int linux_open_path(int directory, const char *name)
+{
+    return openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+/* S_ISSOCK is a macro. */
+static inline int linux_is_socket(int fd)
 {
     struct stat status;
-    return fstat(fd, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+static inline int linux_is_mine(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_uid == geteuid();
+}
+/* A directory of the user's own, of root's, or of `trusted`, in which nobody else can take away or replace what the user has
+   put there: not writable for others, or sticky. */
+static inline int linux_is_guarded(int fd, uid_t trusted)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 &&
+           (status.st_uid == geteuid() || status.st_uid == 0 || status.st_uid == trusted) &&
+           ((status.st_mode & 022) == 0 || (status.st_mode & S_ISVTX) != 0);
 }
 /* Whether `name` still stands for the file that is open. */
 static inline int linux_is_same_file(int fd, int directory, const char *name)

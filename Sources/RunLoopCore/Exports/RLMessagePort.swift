@@ -70,15 +70,24 @@ public func RLMessagePortCreateLocal(
     return port?.handle
 }
 
-@implementation @_cdecl("RLMessagePortCreateRemote")
-public func RLMessagePortCreateRemote(_ allocator: OpaquePointer?, _ name: OpaquePointer?) -> OpaquePointer? {
-    guard let name = borrowName(name, "RLMessagePortCreateRemote"), Registry.current != nil else { return nil }
+private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -> OpaquePointer? {
+    guard let name = borrowName(name, function), Registry.current != nil else { return nil }
     var local: MessagePortPointer?
     let port = MessagePortRegistry.withNames {
-        MessagePortRegistry.find(name, isRemote: true) ?? MessagePortPointer.createRemote(name, &local)
+        MessagePortRegistry.find(name, isRemote: true, of: user) ?? MessagePortPointer.createRemote(name, of: user, &local)
     }
     if let local { preservingSystemError { _ = local.release() } }
     return port?.handle
+}
+
+@implementation @_cdecl("RLMessagePortCreateRemote")
+public func RLMessagePortCreateRemote(_ allocator: OpaquePointer?, _ name: OpaquePointer?) -> OpaquePointer? {
+    remote(name, of: PacketSocket.own.user, "RLMessagePortCreateRemote")
+}
+
+@implementation @_cdecl("RLMessagePortCreateRemoteOfUser")
+public func RLMessagePortCreateRemoteOfUser(_ allocator: OpaquePointer?, _ name: OpaquePointer?, _ uid: UInt32) -> OpaquePointer? {
+    remote(name, of: uid, "RLMessagePortCreateRemoteOfUser")
 }
 
 @implementation @_cdecl("RLMessagePortGetNameOwner")
@@ -174,4 +183,20 @@ public func RLMessagePortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
     guard let port = borrow(port, "RLMessagePortSetCapacity") else { return }
     guard capacity > 0 else { return Misuse.report("RLMessagePortSetCapacity", "capacity", "not positive") }
     port.queue.setCapacity(UInt32(min(capacity, Int(Int32.max))))
+}
+
+@implementation @_cdecl("RLMessagePortAllowsOtherUsers")
+public func RLMessagePortAllowsOtherUsers(_ port: OpaquePointer?) -> UInt8 {
+    guard let port = borrow(port, "RLMessagePortAllowsOtherUsers") else { return 0 }
+    return port.locked { port.pointee.allowsOthers } ? 1 : 0
+}
+
+@implementation @_cdecl("RLMessagePortSetAllowsOtherUsers")
+public func RLMessagePortSetAllowsOtherUsers(_ port: OpaquePointer?, _ allows: UInt8) -> UInt8 {
+    guard let port = borrow(port, "RLMessagePortSetAllowsOtherUsers"), Registry.current != nil else { return 0 }
+    if port.pointee.isRemote || !port.isValid {
+        systemError = port.pointee.isRemote ? EINVAL : EPIPE
+        return 0
+    }
+    return MessagePortRegistry.withNames { port.setAllowsOthers(allows != 0) } ? 1 : 0
 }

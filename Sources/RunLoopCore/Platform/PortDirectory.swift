@@ -1,15 +1,17 @@
 import CLinux
 
-/// The directory in which the names of this user's ports are: the user's own, closed to everybody else.
+/// The directory in which the names of ports are: this user's own and closed to everybody else, unless somebody has made
+/// another one for several users.
 ///
-/// `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`. It is made if it is missing. What is not a
-/// directory of mode 0700 or less that belongs to the effective user, or is a symbolic link, is refused. Files are
-/// reached through the open directory, so that nobody can put another one in its place after the look.
-struct PrivateDirectory: ~Copyable {
+/// `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`. It is made, with mode 0700, if it is missing.
+/// Refused is what belongs to a user who is not trusted, what others may write to unless it is sticky (as /tmp is), and a
+/// symbolic link. So nobody can take away or replace what this user has put there; in a sticky one anybody can be there first.
+/// Files are reached through the open directory, so that nobody can put another one in its place after the look.
+struct PortDirectory: ~Copyable {
     private let fd: Int32
 
-    /// nil with errno: EACCES for a directory that somebody else may change.
-    init?() {
+    /// Trusted are root, the effective user, and `user`. nil with errno: EACCES for a directory that is refused.
+    init?(trusting user: UInt32? = nil) {
         var path = Path()
         if let chosen = linux_environment("RUNLOOP_PORT_DIR"), chosen.pointee != 0 {
             path.append(chosen)
@@ -32,7 +34,7 @@ struct PrivateDirectory: ~Copyable {
             if systemError == ELOOP || systemError == ENOTDIR { systemError = EACCES }
             return nil
         }
-        if linux_is_private(fd) == 0 {
+        if linux_is_guarded(fd, user ?? geteuid()) == 0 {
             PacketSocket.close(fd)
             systemError = EACCES
             return nil
@@ -42,13 +44,42 @@ struct PrivateDirectory: ~Copyable {
 
     deinit { PacketSocket.close(fd) }
 
-    /// A file that this process alone has locked, made if it is missing; -1 with errno, EADDRINUSE if another has it.
+    /// A file of this user that this process alone has locked, made if it is missing; -1 with errno: EADDRINUSE if another has
+    /// it, EACCES if it is another user's.
     func lock(_ name: UnsafePointer<CChar>) -> Int32 {
         let file = linux_open_locked(fd, name)
-        if file < 0 && systemError == EWOULDBLOCK { systemError = EADDRINUSE }
-        if file < 0 && systemError == ELOOP { systemError = EACCES }
-        return file
+        if file < 0 {
+            if systemError == EWOULDBLOCK { systemError = EADDRINUSE }
+            if systemError == ELOOP { systemError = EACCES }
+            return -1
+        }
+        if linux_is_mine(file) != 0 { return file }
+        PacketSocket.close(file)
+        systemError = EACCES
+        return -1
     }
+
+    /// A connection to who listens at a socket in here; -1 with errno: EACCES if it is something else, a link to one too.
+    func connect(_ name: UnsafePointer<CChar>) -> Int32 {
+        let socket = linux_open_path(fd, name)
+        if socket < 0 { return -1 }
+        defer { PacketSocket.close(socket) }
+        if linux_is_socket(socket) != 0 { return Self.withPath(socket, nil) { PacketSocket.connect($0) } }
+        systemError = EACCES
+        return -1
+    }
+
+    /// A socket that listens in here, for this user or for all; -1 with errno. What has the name is removed.
+    func listen(_ name: UnsafePointer<CChar>, isForAll: Bool) -> Int32 {
+        remove(name)
+        let listener = Self.withPath(fd, name) { PacketSocket.listen($0) }
+        if listener < 0 || open(name, toAll: isForAll) { return listener }
+        PacketSocket.close(listener)
+        return -1
+    }
+
+    /// Lets everybody connect to a socket of this user, or this user alone. False with errno.
+    func open(_ name: UnsafePointer<CChar>, toAll isForAll: Bool) -> Bool { fchmodat(fd, name, isForAll ? 0o666 : 0o600, 0) == 0 }
 
     /// Whether the locked file still has its name.
     func has(_ name: UnsafePointer<CChar>, _ file: Int32) -> Bool { linux_is_same_file(file, fd, name) != 0 }
@@ -59,13 +90,17 @@ struct PrivateDirectory: ~Copyable {
     /// False with errno.
     func rename(_ old: UnsafePointer<CChar>, _ new: UnsafePointer<CChar>) -> Bool { renameat(fd, old, fd, new) == 0 }
 
-    /// Calls `body` with a path to a file in here that is short, whatever the directory's own path is.
-    func withPath<Result>(_ name: UnsafePointer<CChar>, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    /// Calls `body` with a path to an open file, or to one in an open directory, that is short whatever its own path is.
+    private static func withPath<Result>(
+        _ file: Int32, _ name: UnsafePointer<CChar>?, _ body: (UnsafePointer<CChar>) -> Result
+    ) -> Result {
         var path = Path()
         path.append("/proc/self/fd/")
-        path.append(decimal: UInt32(fd))
-        path.append("/")
-        path.append(name)
+        path.append(decimal: UInt32(file))
+        if let name {
+            path.append("/")
+            path.append(name)
+        }
         return path.withCString(body)
     }
 }

@@ -28,7 +28,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     static func createLocal(_ name: StringPointer?, _ callout: @escaping MessagePortStorage.Callout, _ context: ClientContext)
         -> MessagePortPointer?
     {
-        guard let port = make(isRemote: false, nil, callout, context) else { return nil }
+        guard let port = make(isRemote: false, nil, of: PacketSocket.own.user, callout, context) else { return nil }
         if let name, !port.claimName(name) {
             port.pointee.context = .empty
             port.pointee.isValid = false
@@ -41,7 +41,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Gives the port a name, instead of the one it may have. False with errno. Under the registry's names.
     func claimName(_ name: StringPointer) -> Bool {
-        guard let claim = NameServer.claim(name) else { return false }
+        guard let claim = NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
         guard let wire = WirePointer.make(.listener, claim.listener, self) else {
             NameServer.giveUp(name, NameServer.Claim(listener: -1, lock: claim.lock))
             systemError = ENOMEM
@@ -57,6 +57,22 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             oldName.release()
         }
         serve(wire)
+        return true
+    }
+
+    /// Other users may connect from now on, or must not: then those who have are cut off. False with errno. Under the registry's
+    /// names.
+    func setAllowsOthers(_ allows: Bool) -> Bool {
+        let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
+            pointee.allowsOthers = allows
+            return (pointee.name, pointee.claim)
+        }
+        // Who is not allowed is not talked to, whatever the file's rights are.
+        if let name, claim.lock >= 0, !NameServer.open(name, claim, toAll: allows), allows {
+            locked { pointee.allowsOthers = false }
+            return false
+        }
+        while !allows, let wire = locked({ pointee.unwelcomeWire }) { wire.close() }
         return true
     }
 
@@ -258,6 +274,13 @@ extension MessagePortStorage {
     fileprivate func listener(of claim: NameServer.Claim) -> WirePointer? {
         var next = wires
         while let wire = next, wire.pointee.fd != claim.listener { next = wire.pointee.following }
+        return next
+    }
+
+    /// A wire to another user. Under the mutex.
+    fileprivate var unwelcomeWire: WirePointer? {
+        var next = wires
+        while let wire = next, wire.pointee.credentials.user == user { next = wire.pointee.following }
         return next
     }
 }

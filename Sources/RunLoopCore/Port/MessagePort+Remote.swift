@@ -5,14 +5,14 @@ import Synchronization
 // A remote port: requests go out, replies come in, and somebody waits for them.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// RLMessagePortCreateRemote for a name to which this process has no remote port yet. nil with errno: ECONNREFUSED if
-    /// nobody serves it. `local`: the port of this process that has the name, with a reference that the caller gives back
-    /// later. Under the registry's names.
-    static func createRemote(_ name: StringPointer, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
-        local = MessagePortRegistry.find(name, isRemote: false)
-        let fd = local == nil ? NameServer.connect(name) : -1
+    /// RLMessagePortCreateRemote for a name of a user to which this process has no remote port yet. nil with errno:
+    /// ECONNREFUSED if nobody serves it. `local`: the port of this process that has the name, with a reference that the caller
+    /// gives back later. Under the registry's names.
+    static func createRemote(_ name: StringPointer, of user: UInt32, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
+        if user == PacketSocket.own.user { local = MessagePortRegistry.find(name, isRemote: false) }
+        let fd = local == nil ? NameServer.connect(name, of: user) : -1
         if local == nil && fd < 0 { return nil }
-        guard let port = make(isRemote: true, name, nil, .empty) else {
+        guard let port = make(isRemote: true, name, of: user, nil, .empty) else {
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }

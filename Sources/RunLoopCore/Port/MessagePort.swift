@@ -18,6 +18,10 @@ struct MessagePortStorage: ObjectStorage, ~Copyable {
     var header: ObjectHeader
     let holds = Atomic<UInt32>(1)
     let isRemote: Bool
+    /// Of a local port: other users may connect.
+    var allowsOthers = false
+    /// Of a remote port: whom it trusts to serve the name. Of a local one: who made it.
+    let user: UInt32
     let callout: Callout?
     let mutex = Mutex()
     /// Retained. Changed by one thread at a time; nil for a local port without a name.
@@ -60,9 +64,10 @@ struct MessagePortStorage: ObjectStorage, ~Copyable {
     var previous: MessagePortPointer?
     var following: MessagePortPointer?
 
-    init(isRemote: Bool, name: StringPointer?, _ callout: Callout?, _ context: ClientContext) {
+    init(isRemote: Bool, name: StringPointer?, of user: UInt32, _ callout: Callout?, _ context: ClientContext) {
         header = ObjectHeader(.messagePort)
         self.isRemote = isRemote
+        self.user = user
         self.name = name
         self.callout = callout
         self.context = context
@@ -98,9 +103,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// A port in no list with one reference, which is the one hold; nil with ENOMEM. Retains the name.
-    static func make(isRemote: Bool, _ name: StringPointer?, _ callout: MessagePortStorage.Callout?, _ context: ClientContext)
-        -> MessagePortPointer?
-    {
+    static func make(
+        isRemote: Bool, _ name: StringPointer?, of user: UInt32, _ callout: MessagePortStorage.Callout?, _ context: ClientContext
+    ) -> MessagePortPointer? {
         guard MessagePortRegistry.isPrepared,
             let memory = aligned_alloc(64, (MemoryLayout<MessagePortStorage>.size + 63) & ~63)
         else {
@@ -109,7 +114,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         name?.retain()
         let port = memory.bindMemory(to: MessagePortStorage.self, capacity: 1)
-        port.initialize(to: MessagePortStorage(isRemote: isRemote, name: name, callout, context))
+        port.initialize(to: MessagePortStorage(isRemote: isRemote, name: name, of: user, callout, context))
         return port
     }
 
@@ -208,6 +213,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         unlock()
         if isOver { context.released(context.info) }
     }
+
+    /// Whether this is somebody to be at the other end. Under the mutex.
+    func talksTo(_ peer: PacketSocket.Credentials) -> Bool { peer.user == pointee.user || pointee.allowsOthers }
 
     /// Any thread.
     var isValid: Bool { locked { pointee.isValid } }

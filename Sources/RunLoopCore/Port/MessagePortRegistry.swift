@@ -24,14 +24,16 @@ enum MessagePortRegistry {
         return result
     }
 
-    /// The valid port of that kind and name, with a reference for the caller; nil if there is none. O(number of ports).
-    static func find(_ name: StringPointer, isRemote: Bool) -> MessagePortPointer? {
+    /// The valid port of that kind and name, a remote one of that user, with a reference for the caller; nil if there is none.
+    /// O(number of ports).
+    static func find(_ name: StringPointer, isRemote: Bool, of user: UInt32 = 0) -> MessagePortPointer? {
         mutex.lock()
         defer { mutex.unlock() }
         var next = first
         while let port = next {
             next = port.pointee.following
-            if port.pointee.isRemote == isRemote, let other = port.pointee.name, other.equals(name), port.isValid,
+            if port.pointee.isRemote == isRemote, !isRemote || port.pointee.user == user, let other = port.pointee.name, other.equals(name),
+                port.isValid,
                 port.retainIfAlive()
             {
                 return port

@@ -1,6 +1,7 @@
 import CLinux
 
-/// Who serves which name, among the processes of one user: files in the private directory.
+/// Who serves which name: files in a directory, which the processes of one user have for themselves unless they agree on one
+/// with others.
 ///
 /// A name is claimed by locking its file (flock): the kernel gives the lock back when the owner dies, however it dies, so a
 /// name is never stale. Only who holds the lock touches the socket of that name; it is bound under another name and moved
@@ -20,28 +21,41 @@ enum NameServer {
         static let none = Claim(listener: -1, lock: -1)
     }
 
-    /// nil with errno: EADDRINUSE if somebody has the name, EACCES if the directory is not to be trusted. Some system calls.
-    static func claim(_ name: StringPointer) -> Claim? {
-        guard let directory = PrivateDirectory() else { return nil }
+    /// nil with errno: EADDRINUSE if somebody has the name, EACCES if the directory is not to be trusted, or if the name was
+    /// another user's. Some system calls.
+    static func claim(_ name: StringPointer, isForAll: Bool) -> Claim? {
+        guard let directory = PortDirectory() else { return nil }
         let lock = withFileName(name, ".lock") { directory.lock($0) }
         if lock < 0 { return nil }
         let listener = withFileName(name, ".new") { new -> Int32 in
-            directory.remove(new)
-            let listener = directory.withPath(new) { PacketSocket.listen($0) }
-            if listener < 0 { return -1 }
-            if withFileName(name, ".port", { directory.rename(new, $0) }) { return listener }
+            let listener = directory.listen(new, isForAll: isForAll)
+            if listener < 0 || withFileName(name, ".port", { directory.rename(new, $0) }) { return listener }
+            // In a sticky directory another user's file is in the way.
+            if systemError == EPERM { systemError = EACCES }
             PacketSocket.close(listener)
+            directory.remove(new)
             return -1
         }
         if listener >= 0 { return Claim(listener: listener, lock: lock) }
+        withFileName(name, ".lock") { directory.remove($0) }
         PacketSocket.close(lock)
         return nil
+    }
+
+    /// Lets all users connect to a name of this process, or this one alone. False with errno.
+    static func open(_ name: StringPointer, _ claim: Claim, toAll isForAll: Bool) -> Bool {
+        guard let directory = PortDirectory() else { return false }
+        if withFileName(name, ".lock", { directory.has($0, claim.lock) }) {
+            return withFileName(name, ".port") { directory.open($0, toAll: isForAll) }
+        }
+        systemError = ENOENT
+        return false
     }
 
     /// The name is free again. Leaves errno as it was.
     static func giveUp(_ name: StringPointer, _ claim: Claim) {
         preservingSystemError {
-            if let directory = PrivateDirectory() {
+            if let directory = PortDirectory() {
                 withFileName(name, ".lock") { lock in
                     // Not if the directory is another one now.
                     if directory.has(lock, claim.lock) {
@@ -59,25 +73,23 @@ enum NameServer {
         if claim.lock >= 0 { PacketSocket.close(claim.lock) }
     }
 
-    /// A connection to who serves the name, of this user; -1 with errno: ECONNREFUSED if nobody does, EACCES if it is
-    /// somebody else, EAGAIN if too many are waiting to be heard. Some system calls.
-    static func connect(_ name: StringPointer) -> Int32 {
-        guard let directory = PrivateDirectory() else { return -1 }
-        let fd = withFileName(name, ".port") { file in directory.withPath(file) { PacketSocket.connect($0) } }
-        if fd < 0 {
-            if systemError == ENOENT { systemError = ECONNREFUSED }
-            return -1
-        }
-        guard let peer = PacketSocket.credentials(fd), isTrusted(peer) else {
-            PacketSocket.close(fd)
-            systemError = EACCES
-            return -1
-        }
-        return fd
+    /// A connection to who serves the name; -1 with errno: ECONNREFUSED if nobody does, EACCES if it is not `user` or lets
+    /// only its own user in, EAGAIN if too many are waiting to be heard. Some system calls.
+    static func connect(_ name: StringPointer, of user: UInt32) -> Int32 {
+        let fd = connect(name, trusting: user)
+        if fd < 0 || PacketSocket.credentials(fd)?.user == user { return fd }
+        PacketSocket.close(fd)
+        systemError = EACCES
+        return -1
     }
 
-    /// Only processes of the same user talk to each other.
-    static func isTrusted(_ peer: PacketSocket.Credentials) -> Bool { peer.user == PacketSocket.own.user }
+    /// The same, whoever serves it. `user`: see `PortDirectory`.
+    static func connect(_ name: StringPointer, trusting user: UInt32? = nil) -> Int32 {
+        guard let directory = PortDirectory(trusting: user) else { return -1 }
+        let fd = withFileName(name, ".port") { directory.connect($0) }
+        if fd < 0 && systemError == ENOENT { systemError = ECONNREFUSED }
+        return fd
+    }
 
     private static func withFileName<Result>(
         _ name: StringPointer, _ suffix: Name, _ body: (UnsafePointer<CChar>) -> Result

@@ -48,7 +48,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// A wire in the list of its port, with one reference: the list's. Takes the descriptor over, and closes it if it fails.
     static func make(_ role: Wire.Role, _ fd: Int32, _ port: MessagePortPointer) -> WirePointer? {
         let peer = role == .listener ? PacketSocket.own : PacketSocket.credentials(fd)
-        guard let peer, NameServer.isTrusted(peer), let memory = malloc(MemoryLayout<Wire>.size) else {
+        guard let peer, let memory = malloc(MemoryLayout<Wire>.size) else {
             PacketSocket.close(fd)
             return nil
         }
@@ -60,11 +60,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
             return nil
         }
         wire.pointee.source = source
-        let isValid = port.locked { () -> Bool in
-            if port.pointee.isValid { port.insert(wire) }
-            return port.pointee.isValid
+        let isWelcome = port.locked { () -> Bool in
+            let isWelcome = port.pointee.isValid && port.talksTo(peer)
+            if isWelcome { port.insert(wire) }
+            return isWelcome
         }
-        if isValid { return wire }
+        if isWelcome { return wire }
         wire.end()
         wire.release()
         return nil

@@ -1,0 +1,409 @@
+/* Two users of one machine: they never meet unless the server says so, and the client says whom it trusts. Wants root. */
+#include "message-port.h"
+#include <grp.h>
+
+enum { ROOT = 0, ANN = 12345, BOB = 12346 };
+
+/* ---- processes of users ---- */
+
+static void become(uid_t user)
+{
+    child_assert(setgroups(0, NULL) == 0);
+    child_assert(setresgid(user, user, user) == 0);
+    child_assert(setresuid(user, user, user) == 0);
+}
+
+/* Runs body in a process of that user. */
+static void as_user(uid_t user, void (*body)(void))
+{
+    pid_t child = fork();
+    if (child == 0) {
+        become(user);
+        body();
+        _exit(0);
+    }
+    end_process(child, 0);
+}
+
+static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    unsigned uid, gid;
+    char text[32];
+    if (id == 1)
+        return RLRetain(data);
+    require(RLMessagePortGetPeerCredentials(local, NULL, &uid, &gid));
+    snprintf(text, sizeof text, "%u %u", uid, gid);
+    return text_data(text);
+}
+
+/* A server that takes orders from this test: A allow others, F forbid it, Q quit. */
+struct boss {
+    pid_t child;
+    int control;
+};
+static struct server server;
+static int orders;
+
+static int orders_port(UNUSED void *info) { return orders; }
+
+static void obey(UNUSED void *info)
+{
+    char order;
+    if (read(orders, &order, 1) != 1 || order == 'Q') {
+        end_server(&server);
+        _exit(0);
+    }
+    child_assert(RLMessagePortSetAllowsOtherUsers(server.port, order == 'A'));
+    child_assert(RLMessagePortAllowsOtherUsers(server.port) == (order == 'A'));
+    child_assert(write(orders, &order, 1) == 1);
+}
+
+static struct boss start_server(uid_t user)
+{
+    int ends[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        become(user);
+        serve(&server, NAME, answer, NULL);
+        orders = ends[1];
+        RLRunLoopSourceRef source = make_port_source(0, orders_port, obey, NULL);
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), source, MODE);
+        say_ready(orders);
+        RLRunLoopRun();
+        _exit(1);
+    }
+    close(ends[1]);
+    char byte;
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    return (struct boss){child, ends[0]};
+}
+
+static void order(struct boss boss, char what)
+{
+    char byte;
+    ck_assert_int_eq(write(boss.control, &what, 1), 1);
+    ck_assert_int_eq(read(boss.control, &byte, 1), 1);
+}
+
+static void quit(struct boss boss)
+{
+    ck_assert_int_eq(write(boss.control, "Q", 1), 1);
+    end_process(boss.child, 0);
+    close(boss.control);
+    ck_assert_int_eq(name_files(), 0);
+}
+
+/* ---- what the processes do ---- */
+
+static void begin(void)
+{
+    use_own_directory();
+    ck_assert_int_eq(chmod(name_directory, 01777), 0);
+}
+
+static void connect_as(unsigned server_user, int error)
+{
+    RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, server_user);
+    child_assert(port == NULL && errno == error);
+}
+
+static void ask_as(unsigned server_user)
+{
+    char expected[32];
+    RLDataRef reply = NULL;
+    RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, server_user);
+    child_assert(port != NULL);
+    snprintf(expected, sizeof expected, "%u %u", geteuid(), getegid());
+    child_assert(ask(port, 2, NULL, 20, MODE, &reply) == kRLMessagePortSuccess);
+    child_assert(is_text(reply, expected));
+    RLRelease(reply);
+    RLRelease(port);
+}
+
+static void cannot_serve(void)
+{
+    child_assert(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL) == NULL && errno == EACCES);
+}
+
+static void can_serve(void)
+{
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+    child_assert(port != NULL);
+    RLRelease(port);
+}
+
+static void ann_is_served(void)
+{
+    RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
+    child_assert(port != NULL && RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN) == port);
+    RLRelease(port);
+    RLRelease(port);
+    ask_as(ANN);
+}
+
+static void is_refused(void)
+{
+    child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EACCES);
+    child_assert(RLMessagePortGetNameOwner(NAME) == 0 && errno == EACCES);
+    connect_as(ANN, EACCES);
+    connect_as(BOB, EACCES);
+}
+
+/* The file's rights do not stop root; the server does. */
+static void root_is_cut_off(void)
+{
+    RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
+    if (port == NULL) { /* it was quick */
+        child_assert(errno == ECONNREFUSED);
+        return;
+    }
+    int32_t result = ask(port, 1, "x", 20, MODE, NULL);
+    child_assert(result == kRLMessagePortIsInvalid || result == kRLMessagePortBecameInvalidError);
+    RLRelease(port);
+}
+
+START_TEST(others_are_refused_unless_allowed)
+{
+    struct boss boss = start_server(ANN);
+    as_user(ANN, ann_is_served);
+    as_user(BOB, is_refused);
+    as_user(ROOT, root_is_cut_off);
+    order(boss, 'A');
+    order(boss, 'F');
+    as_user(ANN, ann_is_served);
+    as_user(BOB, is_refused);
+    as_user(ROOT, root_is_cut_off);
+    quit(boss);
+}
+END_TEST
+
+static void large_data(RLMessagePortRef port)
+{
+    enum { SIZE = 1 << 20 };
+    uint8_t *bytes = calloc(1, SIZE);
+    RLDataRef data = RLDataCreate(NULL, bytes, SIZE), reply = NULL;
+    for (int round = 0; round < 4; round++) { /* in files that are lent from the second time on */
+        child_assert(RLMessagePortSendRequest(port, 1, data, 10, 20, MODE, &reply) == kRLMessagePortSuccess);
+        child_assert(RLEqual(reply, data));
+        RLRelease(reply);
+    }
+    RLRelease(data);
+    free(bytes);
+}
+
+static void bob_is_served(void)
+{
+    child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EACCES);
+    connect_as(BOB, EACCES);
+    connect_as(ROOT, EACCES);
+    RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
+    child_assert(port != NULL && RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN) == port);
+    connect_as(BOB, EACCES); /* a port that trusts ANN is no answer to who trusts BOB */
+    child_assert(RLMessagePortGetNameOwner(NAME) > 1);
+    large_data(port);
+    RLRelease(port);
+    RLRelease(port);
+    ask_as(ANN);
+    cannot_serve();
+}
+
+static void ask_ann(void) { ask_as(ANN); }
+
+START_TEST(others_are_served_if_allowed)
+{
+    struct boss boss = start_server(ANN);
+    order(boss, 'A');
+    as_user(ANN, ann_is_served);
+    as_user(BOB, bob_is_served);
+    as_user(ROOT, ask_ann);
+    quit(boss);
+}
+END_TEST
+
+static void stop_run(UNUSED RLMessagePortRef port, UNUSED void *info) { RLRunLoopStop(RLRunLoopGetCurrent()); }
+
+/* Stays until it is cut off. */
+static void guest_process(int ready)
+{
+    become(BOB);
+    RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
+    child_assert(port != NULL && ask(port, 1, "x", 20, MODE, NULL) == kRLMessagePortSuccess);
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, count_timer, NULL);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE); /* the mode is not empty */
+    RLMessagePortSetInvalidationCallBack(port, stop_run);
+    say_ready(ready);
+    RLRunLoopRunInMode(MODE, 1000, false);
+    child_assert(!RLMessagePortIsValid(port));
+    connect_as(ANN, EACCES);
+    RLRelease(port);
+}
+
+START_TEST(guests_are_cut_off_when_it_is_forbidden)
+{
+    int ready;
+    struct boss boss = start_server(ANN);
+    order(boss, 'A');
+    pid_t guest = start_server_process(guest_process, &ready);
+    order(boss, 'F');
+    end_process(guest, 0);
+    close(ready);
+    as_user(ANN, ann_is_served);
+    quit(boss);
+}
+END_TEST
+
+/* Somebody else serves the name, and lets her in; but that is not whom she trusts. */
+static void ann_is_not_deceived(void)
+{
+    child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EACCES);
+    connect_as(ANN, EACCES);
+    child_assert(RLMessagePortGetNameOwner(NAME) > 1);
+}
+
+/* In a sticky directory a name that a crash left belongs to who had it. */
+START_TEST(name_stays_its_users_after_a_crash)
+{
+    struct boss boss = start_server(BOB);
+    order(boss, 'A');
+    as_user(ANN, ann_is_not_deceived);
+    as_user(ANN, cannot_serve);
+    end_process(boss.child, SIGKILL);
+    close(boss.control);
+    as_user(ANN, cannot_serve);
+    as_user(ROOT, cannot_serve);
+    as_user(BOB, can_serve);
+    ck_assert_int_eq(name_files(), 0);
+    as_user(ANN, can_serve);
+}
+END_TEST
+
+/* ---- what others put into a sticky directory ---- */
+
+static char own_name[300], other_name[300]; /* of NAME's files without the suffix, of another name's socket */
+
+static void look_up_names(void)
+{
+    RLMessagePortRef ports[2] = {RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL),
+                                 RLMessagePortCreateLocal(NULL, RLSTR("other"), answer, NULL, NULL)};
+    DIR *directory = opendir(name_directory);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (strstr(entry->d_name, ".port") == NULL)
+            continue;
+        char *name = strncmp(entry->d_name, "other", 5) == 0 ? other_name : own_name;
+        snprintf(name, 300, "%s/%.*s", name_directory, (int)strcspn(entry->d_name, "-") + 17, entry->d_name);
+    }
+    closedir(directory);
+    RLRelease(ports[0]);
+    RLRelease(ports[1]);
+}
+
+static const char *squatted; /* the suffix */
+static bool is_link;
+
+static void squat(void)
+{
+    char path[320], target[320];
+    snprintf(path, sizeof path, "%s%s", own_name, squatted);
+    snprintf(target, sizeof target, "%s.port", other_name);
+    umask(0);
+    child_assert(is_link ? symlink(target, path) == 0 : close(open(path, O_CREAT | O_EXCL, 0666)) == 0);
+}
+
+static void is_kept_out(void)
+{
+    child_assert(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL) == NULL);
+    child_assert(errno == EACCES || errno == EADDRINUSE);
+    child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL);
+    child_assert(errno == (strcmp(squatted, ".port") == 0 ? EACCES : ECONNREFUSED));
+}
+
+/* ANN serves a name to which a link of BOB's leads: nobody follows it. */
+static void is_kept_out_while_serving(void)
+{
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, RLSTR("other"), answer, NULL, NULL);
+    child_assert(port != NULL);
+    is_kept_out();
+    child_assert(RLMessagePortGetNameOwner(NAME) == 0 && errno == (strcmp(squatted, ".port") ? ECONNREFUSED : EACCES));
+    RLRelease(port);
+}
+
+START_TEST(what_others_put_there_is_not_used)
+{
+    static const char *const suffixes[] = {".lock", ".new", ".port"};
+    look_up_names();
+    ck_assert(own_name[0] && other_name[0]);
+    for (int index = 0; index < 6; index++) {
+        char path[320];
+        squatted = suffixes[index / 2];
+        is_link = index % 2;
+        as_user(BOB, squat);
+        as_user(ANN, is_kept_out_while_serving);
+        snprintf(path, sizeof path, "%s%s", own_name, squatted);
+        ck_assert_int_eq(unlink(path), 0); /* it is still there */
+        ck_assert_int_eq(name_files(), 0);
+    }
+}
+END_TEST
+
+/* ---- directories ---- */
+
+static void make_directory_of(uid_t owner, mode_t mode)
+{
+    ck_assert_int_eq(chown(name_directory, owner, owner), 0);
+    ck_assert_int_eq(chmod(name_directory, mode), 0);
+}
+
+static void trusts_root(void) { connect_as(ROOT, EACCES); }
+static void trusts_ann(void) { connect_as(ANN, EACCES); }
+static void ask_root(void) { ask_as(ROOT); }
+
+START_TEST(directory_of_a_service)
+{
+    static const uid_t owners[] = {ANN, ROOT};
+    for (int index = 0; index < 2; index++) {
+        make_directory_of(owners[index], 0755);
+        struct boss boss = start_server(owners[index]);
+        order(boss, 'A');
+        as_user(BOB, owners[index] == ANN ? ask_ann : ask_root);
+        as_user(BOB, owners[index] == ANN ? trusts_root : trusts_ann);
+        as_user(BOB, cannot_serve);
+        quit(boss);
+    }
+}
+END_TEST
+
+START_TEST(directory_that_is_not_safe)
+{
+    make_directory_of(ROOT, 0777); /* everybody can replace everything */
+    as_user(ANN, cannot_serve);
+    as_user(ANN, is_refused);
+    make_directory_of(ROOT, 0775);
+    as_user(ROOT, cannot_serve);
+    make_directory_of(BOB, 01777); /* the owner can */
+    as_user(ANN, cannot_serve);
+    as_user(BOB, can_serve);
+    make_directory_of(BOB, 0700);
+    as_user(ROOT, cannot_serve);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-users");
+    TCase *tcase = add_case(suite, "users", 30);
+    if (geteuid() != 0) {
+        printf("message-port-users: left out, because only root can become other users\n");
+        return suite;
+    }
+    tcase_add_checked_fixture(tcase, begin, remove_own_directory);
+    tcase_add_test(tcase, others_are_refused_unless_allowed);
+    tcase_add_test(tcase, others_are_served_if_allowed);
+    tcase_add_test(tcase, guests_are_cut_off_when_it_is_forbidden);
+    tcase_add_test(tcase, name_stays_its_users_after_a_crash);
+    tcase_add_test(tcase, what_others_put_there_is_not_used);
+    tcase_add_test(tcase, directory_of_a_service);
+    tcase_add_test(tcase, directory_that_is_not_safe);
+    return suite;
+}
