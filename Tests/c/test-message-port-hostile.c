@@ -1,17 +1,7 @@
 /* Whatever a peer sends: that connection is cut with one diagnostic, the server and its other clients go on. */
-#include "message-port.h"
+#include "message-port-wire.h"
 #include <sys/mman.h>
 #include <sys/resource.h>
-
-struct head {
-    uint32_t magic;
-    uint8_t kind, place;
-    uint16_t files_read;
-    uint32_t id;
-    int32_t message;
-    uint64_t length, deadline;
-};
-enum { MAGIC = 0x314D4C52, HELLO = 1, REQUEST, REPLY, DROPPED, NOWHERE = 0, INSIDE, IN_FILE, LENT };
 
 static atomic_int calls;
 
@@ -37,47 +27,11 @@ static void finish(void)
     remove_own_directory();
 }
 
-static int hostile_socket(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    DIR *directory = opendir(name_directory);
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (strstr(entry->d_name, ".port"))
-            snprintf(address.sun_path, sizeof address.sun_path, "%.40s/%.60s", name_directory, entry->d_name);
-    closedir(directory);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    return fd;
-}
-
 static void turn(void) { RLRunLoopRunInMode(MODE, 0.002, false); }
-
-/* Sends bytes and perhaps descriptors. */
-static void throw_packet(int fd, const void *bytes, size_t size, const int *passed, int count)
-{
-    struct iovec part = {(void *)(uintptr_t)bytes, size};
-    char control[CMSG_SPACE(4 * sizeof(int))] = {0};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (count > 0) {
-        message.msg_control = control;
-        message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
-        struct cmsghdr *item = CMSG_FIRSTHDR(&message);
-        item->cmsg_level = SOL_SOCKET;
-        item->cmsg_type = SCM_RIGHTS;
-        item->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
-        memcpy(CMSG_DATA(item), passed, (size_t)count * sizeof(int));
-    }
-    (void)!sendmsg(fd, &message, MSG_NOSIGNAL);
-}
 
 static void greet(int fd)
 {
-    char packet[64];
-    const char *name = RLStringGetCStringPtr(NAME, kRLStringEncodingUTF8);
-    struct head hello = {.magic = MAGIC, .kind = HELLO, .place = INSIDE, .length = strlen(name), .deadline = ~0ull};
-    memcpy(packet, &hello, sizeof hello);
-    memcpy(packet + sizeof hello, name, strlen(name));
-    throw_packet(fd, packet, sizeof hello + strlen(name), NULL, 0);
+    say_hello(fd);
     turn();
     ck_assert_int_eq(take_diagnostics(), 0);
 }
@@ -122,7 +76,7 @@ static void expect_service(void)
 static void throw_request(struct head head, size_t extra, const int *passed, int count)
 {
     char packet[70000] = {0};
-    int fd = hostile_socket();
+    int fd = plain_socket();
     greet(fd);
     memcpy(packet, &head, sizeof head);
     throw_packet(fd, packet, sizeof head + extra, passed, count);
@@ -158,7 +112,7 @@ START_TEST(frames_that_make_no_sense)
     throw_request(request(0x60000001, IN_FILE), 0, NULL, 0);
     throw_request(request(60000, INSIDE), 60000, NULL, 0);
     for (size_t size = 1; size < sizeof head; size++) {
-        int fd = hostile_socket();
+        int fd = plain_socket();
         greet(fd);
         throw_packet(fd, &head, size, NULL, 0);
         expect_cut(fd);
@@ -173,7 +127,7 @@ START_TEST(no_greeting_or_a_wrong_one)
 {
     struct head head = request(4, INSIDE);
     char packet[sizeof head + 300] = {0};
-    int fd = hostile_socket();
+    int fd = plain_socket();
     memcpy(packet, &head, sizeof head);
     throw_packet(fd, packet, sizeof head + 4, NULL, 0);
     expect_cut(fd);
@@ -181,7 +135,7 @@ START_TEST(no_greeting_or_a_wrong_one)
     head.id = 0;
     head.length = 256;
     memcpy(packet, &head, sizeof head);
-    fd = hostile_socket();
+    fd = plain_socket();
     throw_packet(fd, packet, sizeof head + 256, NULL, 0);
     expect_cut(fd);
     /* Another name is no crime, but there is nobody here of that name. */
@@ -189,7 +143,7 @@ START_TEST(no_greeting_or_a_wrong_one)
     head.length = 5;
     memcpy(packet, &head, sizeof head);
     memcpy(packet + sizeof head, "other", 5);
-    fd = hostile_socket();
+    fd = plain_socket();
     throw_packet(fd, packet, sizeof head + 5, NULL, 0);
     turn();
     ck_assert_int_eq(take_diagnostics(), 0);
@@ -278,7 +232,7 @@ START_TEST(lent_files)
     throw_request(lend(200000), 0, &file, 1);
     ck_assert_int_eq(calls, calls_before);
     ck_assert_int_eq(mapped_files(), 0);
-    int others[2] = {file, lent_file(100000, PAGES_STAY)}, fd = hostile_socket();
+    int others[2] = {file, lent_file(100000, PAGES_STAY)}, fd = plain_socket();
     greet(fd);
     for (int round = 0; round < 6; round++)
         lend_file(fd, others[round / 2 % 2], true);
@@ -301,7 +255,7 @@ END_TEST
 /* A page that is missing when it is read could be SIGBUS, where memory is short: such files are not mapped. */
 START_TEST(lent_files_that_may_lack_pages)
 {
-    int before = open_descriptors(), fd = hostile_socket();
+    int before = open_descriptors(), fd = plain_socket();
     int soft = lent_file(100000, F_SEAL_SHRINK);
     int sparse = lent_file(1 << 20, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE);
     int huge = lent_file(9 << 20, F_SEAL_SHRINK);
@@ -328,7 +282,7 @@ START_TEST(random_packets)
     unsigned seed = 20;
     char packet[256];
     for (int round = 0; round < SCALED(1000); round++) {
-        int fd = hostile_socket();
+        int fd = plain_socket();
         if (round & 1)
             greet(fd);
         size_t size = 1 + (size_t)rand_r(&seed) % sizeof packet;
@@ -351,7 +305,7 @@ START_TEST(a_thousand_that_say_nothing)
     enum { MANY = 1000 };
     static int silent[MANY];
     for (int index = 0; index < MANY; index++) {
-        silent[index] = hostile_socket();
+        silent[index] = plain_socket();
         RLRunLoopRunInMode(MODE, 0, false);
     }
     expect_service();
@@ -366,7 +320,7 @@ static void crowd_process(int ready)
 {
     int fds[50];
     for (int index = 0; index < 50; index++)
-        fds[index] = hostile_socket();
+        fds[index] = plain_socket();
     say_ready(ready);
     char byte;
     (void)!read(fds[0], &byte, 1);
@@ -398,7 +352,7 @@ START_TEST(a_client_that_does_not_read)
 {
     static char packet[sizeof(struct head) + 20000];
     struct head head = request(20000, INSIDE);
-    int fd = hostile_socket();
+    int fd = plain_socket();
     greet(fd);
     fcntl(fd, F_SETFL, O_NONBLOCK);
     memcpy(packet, &head, sizeof head);

@@ -1,0 +1,59 @@
+/* What goes over the wire of message ports, for tests that are the other end themselves: a plain socket. */
+#ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_WIRE_H
+#define RUNLOOP_TESTS_C_MESSAGE_PORT_WIRE_H
+#include "message-port.h"
+
+struct head {
+    uint32_t magic;
+    uint8_t kind, place;
+    uint16_t files_read;
+    uint32_t id;
+    int32_t message;
+    uint64_t length, deadline;
+};
+enum { MAGIC = 0x314D4C52, HELLO = 1, REQUEST, REPLY, DROPPED, NOWHERE = 0, INSIDE, IN_FILE, LENT };
+
+/* Connected to the only port of the test's directory. */
+static UNUSED int plain_socket(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    DIR *directory = opendir(name_directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strstr(entry->d_name, ".port"))
+            snprintf(address.sun_path, sizeof address.sun_path, "%.40s/%.60s", name_directory, entry->d_name);
+    closedir(directory);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* Sends bytes and perhaps descriptors. */
+static UNUSED void throw_packet(int fd, const void *bytes, size_t size, const int *passed, int count)
+{
+    struct iovec part = {(void *)(uintptr_t)bytes, size};
+    char control[CMSG_SPACE(4 * sizeof(int))] = {0};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (count > 0) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
+        struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+        item->cmsg_level = SOL_SOCKET;
+        item->cmsg_type = SCM_RIGHTS;
+        item->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
+        memcpy(CMSG_DATA(item), passed, (size_t)count * sizeof(int));
+    }
+    (void)!sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+/* The first packet: says which name is wanted. */
+static UNUSED void say_hello(int fd)
+{
+    char packet[64];
+    const char *name = RLStringGetCStringPtr(NAME, kRLStringEncodingUTF8);
+    struct head hello = {.magic = MAGIC, .kind = HELLO, .place = INSIDE, .length = strlen(name), .deadline = ~0ull};
+    memcpy(packet, &hello, sizeof hello);
+    memcpy(packet + sizeof hello, name, strlen(name));
+    throw_packet(fd, packet, sizeof hello + strlen(name), NULL, 0);
+}
+
+#endif
