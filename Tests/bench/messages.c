@@ -1,12 +1,17 @@
-/* Requests and replies between two processes: this library beside hand-written sockets, ZeroMQ and nng; and one way between
- * two threads. Each server echoes; the rounds are interleaved, and medians are printed.
+/* Requests and replies between two processes, and messages one way: this library beside hand-written sockets, ZeroMQ, nng,
+ * sd-bus and libuv's pipes. Each server echoes; one way the last message of a round says so, and the server answers on a
+ * pipe. The rounds are interleaved, and medians are printed.
  *
  *     make -C Tests/bench messages        both ends on one CPU, then one CPU each
  *
  * `hand` is what this library does without any of the rest: epoll, send, recv on a socket pair (SEQPACKET up to 128 KB, a
- * stream beyond, since a packet has to fit into the socket's buffer). It watches no time limit; all others do. */
+ * stream beyond, since a packet has to fit into the socket's buffer). It watches no time limit. sd-bus and libuv talk over
+ * socket pairs too: sd-bus without a broker, as systemd's own programs do among themselves. Neither hand nor libuv says
+ * how long a message is, who asks, or which request a reply belongs to: both ends know the size. One way ZeroMQ, nng and
+ * sd-bus collect what a reader is too slow for, and send it together. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include <RunLoop/RunLoop.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,18 +22,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#ifdef WITH_ZMQ
-#include <zmq.h>
-#endif
-#ifdef WITH_NNG
-#include <nng/nng.h>
-#include <nng/protocol/reqrep0/rep.h>
-#include <nng/protocol/reqrep0/req.h>
-#endif
 
 static size_t size;
 static char directory[] = "/tmp/messages-XXXXXX", address[64];
-static int ends[2];
+static int ends[2], bus_ends[2], uv_ends[2], acknowledgements[2];
 
 static double now(void)
 {
@@ -49,6 +46,22 @@ static void fail(const char *what)
 {
     perror(what);
     exit(1);
+}
+
+/* One way: the last message of a round begins with this. */
+enum { LAST = 1 };
+
+static void acknowledge(const void *message)
+{
+    if (*(const char *)message == LAST && write(acknowledgements[1], "", 1) != 1)
+        fail("acknowledgement");
+}
+
+static void await_acknowledgement(void)
+{
+    char byte;
+    if (read(acknowledgements[0], &byte, 1) != 1)
+        fail("acknowledgement");
 }
 
 /* ---- hand ---- */
@@ -107,6 +120,27 @@ static void hand_client(int count)
     }
 }
 
+static void hand_sink(void)
+{
+    char *bytes = malloc(size);
+    for (int epoll = watch(ends[1]);;) {
+        move_all(epoll, ends[1], bytes);
+        acknowledge(bytes);
+    }
+}
+
+static void hand_source(int count)
+{
+    static char *bytes;
+    if (bytes == NULL)
+        bytes = malloc(size);
+    for (int index = 1; index <= count; index++) {
+        bytes[0] = index == count ? LAST : 0;
+        send_all(ends[0], bytes);
+    }
+    await_acknowledgement();
+}
+
 /* ---- ours ---- */
 
 static RLDataRef echo(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
@@ -115,23 +149,39 @@ static RLDataRef echo(RLMessagePortRef local, int32_t id, RLDataRef data, void *
     return RLRetain(data);
 }
 
-static void our_server(void)
+static RLDataRef swallow(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
 {
-    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, RLSTR("echo"), echo, NULL, NULL);
+    (void)local, (void)id, (void)info;
+    acknowledge(RLDataGetBytePtr(data));
+    return NULL;
+}
+
+static void serve(RLMessagePortCallBack callout)
+{
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, RLSTR("echo"), callout, NULL, NULL);
     RLRunLoopSourceRef source = RLMessagePortCreateRunLoopSource(NULL, port, 0);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     RLRunLoopRun();
+}
+
+static void our_server(void) { serve(echo); }
+static void our_sink(void) { serve(swallow); }
+
+static RLDataRef our_data(char first)
+{
+    char *bytes = calloc(1, size);
+    bytes[0] = first;
+    RLDataRef data = RLDataCreate(NULL, (uint8_t *)bytes, (RLIndex)size);
+    free(bytes);
+    return data;
 }
 
 static void our_client(int count)
 {
     static RLMessagePortRef port;
     static RLDataRef data;
-    if (data == NULL) {
-        char *bytes = calloc(1, size);
-        data = RLDataCreate(NULL, (uint8_t *)bytes, (RLIndex)size);
-        free(bytes);
-    }
+    if (data == NULL)
+        data = our_data(0);
     while (port == NULL)
         port = RLMessagePortCreateRemote(NULL, RLSTR("echo"));
     for (int index = 0; index < count; index++) {
@@ -143,70 +193,41 @@ static void our_client(int count)
     }
 }
 
+static void our_source(int count)
+{
+    static RLMessagePortRef port;
+    static RLDataRef data, last;
+    if (data == NULL) {
+        data = our_data(0);
+        last = our_data(LAST);
+    }
+    while (port == NULL)
+        port = RLMessagePortCreateRemote(NULL, RLSTR("echo"));
+    for (int index = 1; index <= count; index++)
+        if (RLMessagePortSendRequest(port, 1, index == count ? last : data, 10, 0, NULL, NULL) != kRLMessagePortSuccess)
+            fail("ours");
+    await_acknowledgement();
+}
+
 #ifdef WITH_ZMQ
-static void zmq_server(void)
-{
-    void *socket = zmq_socket(zmq_ctx_new(), ZMQ_REP);
-    if (zmq_bind(socket, address) != 0)
-        fail("ZeroMQ");
-    for (;;) {
-        zmq_msg_t message;
-        zmq_msg_init(&message);
-        if (zmq_msg_recv(&message, socket, 0) < 0 || zmq_msg_send(&message, socket, 0) < 0)
-            exit(0);
-    }
-}
-
-static void zmq_client(int count)
-{
-    static void *socket;
-    static char *bytes;
-    if (socket == NULL) {
-        bytes = calloc(1, size);
-        socket = zmq_socket(zmq_ctx_new(), ZMQ_REQ);
-        zmq_connect(socket, address);
-    }
-    for (int index = 0; index < count; index++)
-        if (zmq_send(socket, bytes, size, 0) < 0 || zmq_recv(socket, bytes, size, 0) != (int)size)
-            fail("ZeroMQ");
-}
+#include "messages-zmq.h"
 #endif
-
 #ifdef WITH_NNG
-static void nng_server(void)
-{
-    nng_socket socket;
-    void *bytes;
-    size_t length;
-    if (nng_rep0_open(&socket) || nng_setopt_size(socket, NNG_OPT_RECVMAXSZ, 0) || nng_listen(socket, address, NULL, 0))
-        fail("nng");
-    while (nng_recv(socket, &bytes, &length, NNG_FLAG_ALLOC) == 0)
-        nng_send(socket, bytes, length, NNG_FLAG_ALLOC);
-}
-
-static void nng_client(int count)
-{
-    static nng_socket socket;
-    static char *bytes;
-    if (bytes == NULL) {
-        bytes = calloc(1, size);
-        nng_req0_open(&socket);
-        nng_setopt_size(socket, NNG_OPT_RECVMAXSZ, 0);
-        while (nng_dial(socket, address, NULL, 0) != 0) {
-        }
-    }
-    for (int index = 0; index < count; index++) {
-        size_t length = size;
-        if (nng_send(socket, bytes, size, 0) != 0 || nng_recv(socket, bytes, &length, 0) != 0 || length != size)
-            fail("nng");
-    }
-}
+#include "messages-nng.h"
+#endif
+#ifdef WITH_SD_BUS
+#include "messages-sd-bus.h"
+#endif
+#ifdef WITH_UV
+#include "messages-uv.h"
 #endif
 
-static const struct peer {
+struct peer {
     const char *name;
     void (*server)(void), (*client)(int count);
-} peers[] = {
+};
+
+static const struct peer both_ways[] = {
     {"hand", hand_server, hand_client},
     {"ours", our_server, our_client},
 #ifdef WITH_ZMQ
@@ -215,8 +236,31 @@ static const struct peer {
 #ifdef WITH_NNG
     {"nng", nng_server, nng_client},
 #endif
+#ifdef WITH_SD_BUS
+    {"sd-bus", bus_server, bus_client},
+#endif
+#ifdef WITH_UV
+    {"libuv", uv_server, uv_client},
+#endif
 };
-enum { PEERS = sizeof peers / sizeof *peers, ROUNDS = 5 };
+
+static const struct peer one_way[] = {
+    {"hand", hand_sink, hand_source},
+    {"ours", our_sink, our_source},
+#ifdef WITH_ZMQ
+    {"ZeroMQ", zmq_sink, zmq_source},
+#endif
+#ifdef WITH_NNG
+    {"nng", nng_sink, nng_source},
+#endif
+#ifdef WITH_SD_BUS
+    {"sd-bus", bus_sink, bus_source},
+#endif
+#ifdef WITH_UV
+    {"libuv", uv_sink, uv_source},
+#endif
+};
+enum { PEERS = sizeof both_ways / sizeof *both_ways, ROUNDS = 5 };
 
 static int compare(const void *left, const void *right)
 {
@@ -224,19 +268,36 @@ static int compare(const void *left, const void *right)
     return (difference > 0) - (difference < 0);
 }
 
-static void measure(size_t bytes, int count, int server_cpu)
+static void make_pair(int type, int pair[2])
+{
+    if (socketpair(AF_UNIX, type, 0, pair) != 0)
+        fail("socketpair");
+}
+
+static void close_both(const int pair[2])
+{
+    close(pair[0]);
+    close(pair[1]);
+}
+
+static void measure(const struct peer *peers, size_t bytes, int count, int server_cpu)
 {
     pid_t servers[PEERS];
     double times[PEERS][ROUNDS];
     size = bytes;
-    if (socketpair(AF_UNIX, size > 131072 ? SOCK_STREAM : SOCK_SEQPACKET, 0, ends) != 0)
-        fail("socketpair");
+    make_pair(size > 131072 ? SOCK_STREAM : SOCK_SEQPACKET, ends);
+    make_pair(SOCK_STREAM, bus_ends);
+    make_pair(SOCK_STREAM, uv_ends);
+    if (pipe(acknowledgements) != 0)
+        fail("pipe");
     for (int peer = 0; peer < PEERS; peer++) {
         snprintf(address, sizeof address, "ipc://%s/%s", directory, peers[peer].name);
         servers[peer] = fork();
         if (servers[peer] == 0) {
             pin(server_cpu);
             close(ends[0]);
+            close(bus_ends[0]);
+            close(uv_ends[0]);
             peers[peer].server();
             exit(0);
         }
@@ -246,6 +307,8 @@ static void measure(size_t bytes, int count, int server_cpu)
     if (client == 0) {
         pin(0);
         close(ends[1]);
+        close(bus_ends[1]);
+        close(uv_ends[1]);
         for (int round = -1; round < ROUNDS; round++) {
             for (int peer = 0; peer < PEERS; peer++) {
                 snprintf(address, sizeof address, "ipc://%s/%s", directory, peers[peer].name);
@@ -255,7 +318,7 @@ static void measure(size_t bytes, int count, int server_cpu)
                     times[peer][round] = (now() - begin) / count * 1e6;
             }
         }
-        printf("%8zu B, %s:", size, server_cpu == 0 ? "one CPU " : "two CPUs");
+        printf("%8zu B, %s, %s:", size, peers == one_way ? "one way " : "and back", server_cpu == 0 ? "one CPU " : "two CPUs");
         for (int peer = 0; peer < PEERS; peer++) {
             qsort(times[peer], ROUNDS, sizeof(double), compare);
             printf("   %s %.2f us (%.2f)", peers[peer].name, times[peer][ROUNDS / 2], times[peer][ROUNDS / 2] / times[0][ROUNDS / 2]);
@@ -269,8 +332,10 @@ static void measure(size_t bytes, int count, int server_cpu)
         kill(servers[peer], SIGKILL);
         waitpid(servers[peer], NULL, 0);
     }
-    close(ends[0]);
-    close(ends[1]);
+    close_both(ends);
+    close_both(bus_ends);
+    close_both(uv_ends);
+    close_both(acknowledgements);
     if (status != 0)
         exit(1);
 }
@@ -281,11 +346,13 @@ int main(void)
         fail(directory);
     setenv("RUNLOOP_PORT_DIR", directory, 1);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("a request and its reply, microseconds (ratio to hand)\n");
+    printf("microseconds (ratio to hand); the sizes are those of the data\n");
     for (int server_cpu = 0; server_cpu < 2; server_cpu++) {
-        measure(64, 5000, server_cpu);
-        measure(32768, 1000, server_cpu);
-        measure(1 << 20, 100, server_cpu);
+        measure(both_ways, 64, 5000, server_cpu);
+        measure(both_ways, 32768, 1000, server_cpu);
+        measure(both_ways, 1 << 20, 100, server_cpu);
+        measure(one_way, 64, 50000, server_cpu);
+        measure(one_way, 1 << 20, 100, server_cpu);
     }
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s", directory);
