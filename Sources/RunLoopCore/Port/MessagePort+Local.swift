@@ -200,6 +200,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Calls the port's function with a request, answers it with what that returns, and gives the request back.
     func handle(_ request: RequestPointer) {
         guard let callout = pointee.callout, let context = begin(request) else {
+            // The port has just ended: that is what its sender hears, not that there is no answer.
+            request.pointee.wire?.close()
+            request.pointee.remote?.invalidate()
             _ = request.release()
             return
         }

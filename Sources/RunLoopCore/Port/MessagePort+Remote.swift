@@ -77,7 +77,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
-        guard let outlet = beginWait(loop, mode) else { return .transportError }
+        guard let outlet = beginWait(loop, mode) else { return isValid ? .transportError : .isInvalid }
         hold()
         defer { unhold() }
         return withUnsafeTemporaryAllocation(of: Pending.self, capacity: 1) { memory in
@@ -132,7 +132,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         _ loop: RunLoopPointer, _ callout: @escaping Pending.Callout, _ info: UnsafeMutableRawPointer?
     ) -> RequestResult {
         if !isValid { return .isInvalid }
-        guard let outlet = beginWait(loop, mode) else { return .transportError }
+        guard let outlet = beginWait(loop, mode) else { return isValid ? .transportError : .isInvalid }
         guard let memory = malloc(MemoryLayout<Pending>.size) else {
             outlet.endWait()
             return .transportError
@@ -181,8 +181,19 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         data?.pointee.header.retain()
         guard let data = data ?? DataPointer.create(nil, count: 0) else { return .transportError }
         defer { data.release() }
-        if let local = pointee.local { return put(frame, data, to: local, until: deadline) }
-        guard let wire = pointee.wire, let parcel = wire.pack(frame, data) else { return .transportError }
+        // Another thread may end the port meanwhile.
+        let (local, wire) = locked { () -> (MessagePortPointer?, WirePointer?) in
+            pointee.local?.hold()
+            pointee.wire?.retain()
+            return (pointee.local, pointee.wire)
+        }
+        if let local {
+            defer { local.unhold() }
+            return put(frame, data, to: local, until: deadline)
+        }
+        guard let wire else { return .isInvalid }
+        defer { wire.release() }
+        guard let parcel = wire.pack(frame, data) else { return .transportError }
         var sent = PacketSocket.Sent.full
         defer { wire.discard(parcel, wasSent: sent == .done) }
         while true {

@@ -15,7 +15,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             guard let pending = next else { return false }
             reply?.pointee.header.retain()
             pending.pointee.reply = reply
-            return end(pending, result)
+            // Another thread is about to say so.
+            return end(pending, result == .success || pointee.isValid ? result : .becameInvalid)
         }
     }
 

@@ -76,18 +76,17 @@ typealias OutletPointer = UnsafeMutablePointer<Outlet>
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// The outlet of this thread's loop in a mode, made if there is none, for a request that begins to wait there: the mode is
-    /// not empty until `endWait`. nil if out of memory or if the loop cannot watch.
+    /// not empty until `endWait`. nil if the port has ended, if out of memory, or if the loop cannot watch.
     @inline(never)
     func beginWait(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
-        var known = locked { knownOutlet(loop, mode) }
-        if known == nil, makeOutlet(loop, mode) { known = locked { knownOutlet(loop, mode) } }
+        let known = locked { knownOutlet(loop, mode) } ?? makeOutlet(loop, mode)
         if let known, known.pointee.waiting == 1, let source = known.pointee.source { loop.setBackground(source, false) }
         return known
     }
 
-    /// Under the mutex.
+    /// Not of a port that has ended: an outlet that is idle then is anybody's to dismiss. Under the mutex.
     private func knownOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
-        var next = pointee.outlets
+        var next = pointee.isValid ? pointee.outlets : nil
         while let outlet = next {
             if outlet.pointee.loop == loop && outlet.pointee.mode.equals(mode) {
                 outlet.pointee.waiting += 1
@@ -98,10 +97,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return nil
     }
 
-    private func makeOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> Bool {
-        guard let memory = malloc(MemoryLayout<Outlet>.size) else { return false }
+    /// Somebody waits there already.
+    private func makeOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
+        guard let memory = malloc(MemoryLayout<Outlet>.size) else { return nil }
         let outlet = memory.bindMemory(to: Outlet.self, capacity: 1)
         outlet.initialize(to: Outlet(port: self, loop: loop, mode: mode))
+        outlet.pointee.waiting = 1
         let detail = SourceDetail(release: { outletOf($0).free() }, cancel: { info, _, _ in outletOf(info).leave() })
         hold()
         mode.retain()
@@ -110,48 +111,52 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
                 loop.home, order: -100, info: memory, perform: { outletOf($0).perform() }, getPort: nil, detail)
         else {
             outlet.free()
-            return false
+            return nil
         }
         source.pointee.item.set(ItemHeader.background)
         outlet.pointee.source = source
-        locked {
+        let isWanted = locked { () -> Bool in
+            if !pointee.isValid { return false }
             outlet.pointee.following = pointee.outlets
             pointee.outlets?.pointee.previous = outlet
             pointee.outlets = outlet
+            return true
+        }
+        if !isWanted {
+            source.giveBack()
+            return nil
         }
         let wireSource = locked { pointee.wire?.sharedSource }
         let isWatched = loop.add(source, in: mode) && (wireSource == nil || loop.add(wireSource.unsafelyUnwrapped, in: mode))
         wireSource?.giveBack()
-        if !isWatched { dismiss(outlet) }
-        return isWatched
+        if isWatched { return outlet }
+        source.pointee.item.object.retain()
+        dismiss(outlet, source)
+        return nil
     }
 
-    /// The outlet is not wanted any more.
-    @inline(never)
-    func dismiss(_ outlet: OutletPointer) {
-        let source = locked { () -> SourcePointer? in
-            outlet.pointee.source?.pointee.item.object.retain()
-            return outlet.pointee.source
-        }
-        guard let source else { return }
+    /// The outlet is not wanted any more. The reference to its source, which keeps it, is given back.
+    private func dismiss(_ outlet: OutletPointer, _ source: SourcePointer) {
         // Its cancel function takes it out of the list, if a loop has it.
         RunLoopPointer.invalidate(source)
         outlet.leave()
         source.giveBack()
     }
 
-    /// A port that has ended keeps only the outlets that somebody waits at.
+    /// A port that has ended keeps only the outlets that somebody waits at. Any thread.
     @inline(never)
     func tidyOutlets() {
-        while let outlet = locked({ idleOutlet }) { dismiss(outlet) }
+        while let (outlet, source) = locked({ idleOutlet }) { dismiss(outlet, source) }
     }
 
-    /// Under the mutex.
-    private var idleOutlet: OutletPointer? {
+    /// With a reference to its source for the caller. Under the mutex.
+    private var idleOutlet: (OutletPointer, SourcePointer)? {
         if pointee.isValid { return nil }
         var next = pointee.outlets
         while let outlet = next, outlet.pointee.waiting > 0 || outlet.pointee.over != nil { next = outlet.pointee.following }
-        return next
+        guard let outlet = next, let source = outlet.pointee.source else { return nil }
+        source.pointee.item.object.retain()
+        return (outlet, source)
     }
 }
 

@@ -1,0 +1,114 @@
+/* Message ports between threads of one process, while the port ends at any moment: every request has one end. */
+#include "message-port.h"
+
+enum { CLIENTS = 3 };
+
+static atomic_int handled, answered, refused;
+static atomic_bool enough;
+static RLDataRef parcel; /* sent by everybody: who keeps it is seen */
+
+static RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    atomic_fetch_add(&handled, 1);
+    return RLRetain(data);
+}
+
+static void check_result(int32_t result, RLDataRef reply, RLDataRef sent)
+{
+    require((result == kRLMessagePortSuccess) == (reply != NULL));
+    if (result == kRLMessagePortSuccess) {
+        require(reply == sent); /* nothing is copied */
+        RLRelease(reply);
+        atomic_fetch_add(&answered, 1);
+    } else {
+        require(result == kRLMessagePortIsInvalid || result == kRLMessagePortBecameInvalidError);
+        atomic_fetch_add(&refused, 1);
+    }
+}
+
+struct later {
+    int sent, heard;
+};
+
+static void hear(UNUSED RLMessagePortRef remote, int32_t result, RLDataRef reply, void *info)
+{
+    struct later *later = info;
+    later->heard++;
+    if (reply)
+        RLRetain(reply);
+    check_result(result, reply, parcel);
+}
+
+static void *client(UNUSED void *info)
+{
+    struct later later = {0};
+    while (!enough) {
+        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+        if (remote == NULL) {
+            require(errno == ECONNREFUSED);
+            continue;
+        }
+        for (int count = 0; count < 5; count++) {
+            RLDataRef reply = NULL;
+            RLRunLoopMode mode = count & 1 ? MODE : kRLMessagePortPrivateReplyMode;
+            check_result(RLMessagePortSendRequest(remote, 1, parcel, 20, 60, mode, &reply), reply, parcel);
+            RLMessagePortSendRequest(remote, 1, parcel, 20, 0, NULL, NULL);
+            if (RLMessagePortSendRequestAsync(remote, 1, parcel, 20, 60, MODE, hear, &later) == kRLMessagePortSuccess)
+                later.sent++;
+        }
+        RLRelease(remote);
+    }
+    while (later.heard < later.sent)
+        RLRunLoopRunInMode(MODE, 60, true);
+    require(later.heard == later.sent);
+    return NULL;
+}
+
+static void *end_port(void *info)
+{
+    RLMessagePortInvalidate(info);
+    return NULL;
+}
+
+/* Ends by this thread between two passes, or by another at any moment. */
+START_TEST(every_request_has_one_end)
+{
+    pthread_t clients[CLIENTS];
+    parcel = text_data("parcel");
+    for (int index = 0; index < CLIENTS; index++)
+        clients[index] = start_thread(client, NULL);
+    for (int round = 0; round < SCALED(200); round++) {
+        struct server server;
+        serve(&server, NAME, echo, NULL);
+        RLMessagePortSetCapacity(server.port, round % 4 ? 64 : 1);
+        int before = handled;
+        while (handled < before + round % 20)
+            RLRunLoopRunInMode(MODE, 0.05, round & 1);
+        if (round % 3 == 0) {
+            pthread_t other = start_thread(end_port, server.port);
+            while (RLMessagePortIsValid(server.port))
+                RLRunLoopRunInMode(MODE, 0.001, false);
+            join_thread(other);
+        }
+        end_server(&server);
+    }
+    enough = true;
+    for (int index = 0; index < CLIENTS; index++)
+        join_thread(clients[index]);
+    ck_assert_int_gt(answered, 0);
+    ck_assert_int_gt(refused, 0);
+    ck_assert_int_ge(handled, answered);
+    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    ck_assert_int_eq(name_files(), 0);
+    RLRelease(parcel);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-threads");
+    TCase *tcase = add_case(suite, "threads", 60);
+    tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
+    tcase_add_test(tcase, every_request_has_one_end);
+    return suite;
+}
