@@ -190,6 +190,34 @@ static RLDataRef end_it(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLData
     return text_data("last words");
 }
 
+static RLDataRef tell_who(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    int pid;
+    unsigned uid, gid;
+    ck_assert(RLMessagePortGetPeerCredentials(local, &pid, &uid, &gid));
+    ck_assert(pid == getpid() && uid == geteuid() && gid == getegid());
+    ck_assert(RLMessagePortGetPeerCredentials(local, NULL, NULL, NULL));
+    RLTimeInterval left = RLMessagePortGetRemainingTime(local);
+    return text_data(left > 5 && left <= 20 ? "in time" : isinf(left) ? "without limit" : "wrong");
+}
+
+START_TEST(credentials_and_deadline_are_known)
+{
+    struct server server;
+    RLDataRef reply = NULL;
+    serve(&server, NAME, tell_who, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_int_eq(ask(remote, 1, "x", 20, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "in time"));
+    RLRelease(reply);
+    ck_assert_int_eq(ask(remote, 1, "x", INFINITY, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "without limit"));
+    RLRelease(reply);
+    RLRelease(remote);
+    end_server(&server);
+}
+END_TEST
+
 START_TEST(invalidated_in_its_own_callback)
 {
     struct server server;
@@ -499,6 +527,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, names_have_limits);
     tcase_add_test(tcase, name_is_given_later);
     tcase_add_test(tcase, invalidation_ends_both_ends);
+    tcase_add_test(tcase, credentials_and_deadline_are_known);
     tcase_add_test(tcase, invalidated_in_its_own_callback);
     tcase_add_test(tcase, reply_mode_is_served_and_others_are_not);
     tcase_add_test(tcase, waiting_leaves_the_mode_as_it_was);

@@ -65,6 +65,28 @@ START_TEST(idle_connection_of_a_server_is_small)
 }
 END_TEST
 
+static void is_told_to_try_again(UNUSED void *info)
+{
+    child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EAGAIN);
+}
+
+START_TEST(too_many_wait_to_be_heard)
+{
+    enum { MANY = 129 };
+    int clients[MANY];
+    struct server server;
+    serve(&server, NAME, echo, NULL);
+    for (int index = 0; index < MANY; index++)
+        clients[index] = plain_socket();
+    ck_assert_int_eq(run_in_child(is_told_to_try_again, NULL), 0);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    close(idle_client());
+    for (int index = 0; index < MANY; index++)
+        close(clients[index]);
+    end_server(&server);
+}
+END_TEST
+
 enum { NAMES = 400 };
 
 static RLStringRef name_of(int index)
@@ -307,6 +329,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(many, begin_server, end_server_process);
     tcase_add_test(idle, idle_connection_of_a_server_is_small);
     tcase_add_test(idle, idle_connection_of_a_client_is_small);
+    tcase_add_test(idle, too_many_wait_to_be_heard);
     tcase_add_test(many, ten_thousand_connections_leak_nothing);
     tcase_add_test(many, ten_thousand_within_the_process_leak_nothing);
     tcase_add_test(many, killed_clients_leave_nothing);

@@ -41,6 +41,18 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
         snprintf(text, sizeof text, "%ld %lu", (long)RLDataGetLength(data), sum);
         return text_data(text);
     }
+    if (id == 8) {
+        RLMessagePortInvalidate(local);
+        RLRunLoopStop(RLRunLoopGetCurrent());
+        return text_data("too late");
+    }
+    if (id == 9) { /* dies when four wait for it */
+        static int waiting;
+        RLMessagePortCopyRequest(local);
+        if (++waiting == 4)
+            kill(getpid(), SIGKILL);
+        return NULL;
+    }
     return RLRetain(data);
 }
 
@@ -176,6 +188,70 @@ START_TEST(server_is_killed_in_the_middle)
 }
 END_TEST
 
+static void *wait_for_the_dead(void *info)
+{
+    RLRunLoopMode mode = (intptr_t)info & 1 ? MODE : kRLMessagePortPrivateReplyMode;
+    require(ask(remote, 9, "x", 1e9, mode, NULL) == kRLMessagePortBecameInvalidError);
+    return NULL;
+}
+
+/* Two threads share a connection, two processes have their own. */
+START_TEST(server_is_killed_and_everybody_hears)
+{
+    pid_t others[2];
+    for (intptr_t index = 0; index < 2; index++) {
+        others[index] = fork();
+        if (others[index] == 0) {
+            remote = RLMessagePortCreateRemote(NULL, NAME);
+            wait_for_the_dead((void *)index);
+            _exit(0);
+        }
+    }
+    on_threads(2, wait_for_the_dead);
+    end_process(others[0], 0);
+    end_process(others[1], 0);
+    end_process(child, SIGKILL);
+    child = 0;
+}
+END_TEST
+
+START_TEST(server_ends_in_its_callback)
+{
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(ask(remote, 8, "x", 1e9, MODE, &reply), kRLMessagePortBecameInvalidError);
+    ck_assert_ptr_null(reply);
+    end_process(child, 0);
+    child = 0;
+    ck_assert_int_eq(name_files(), 0);
+}
+END_TEST
+
+static void stop_loop(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { RLRunLoopStop(RLRunLoopGetCurrent()); }
+
+static void ask_in_vain(UNUSED void *info)
+{
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(ask(remote, 4, "slow", 20, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "slow"));
+    RLRelease(reply);
+    note("answered");
+}
+
+/* A stop that comes meanwhile is for the run outside: the request gets its reply. */
+START_TEST(loop_is_stopped_while_a_request_waits)
+{
+    RLRunLoopSourceRef source = make_source(0, ask_in_vain, NULL);
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.01, 0, stop_loop, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, MODE);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE);
+    RLRunLoopSourceSignal(source);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e9, false), kRLRunLoopRunStopped);
+    assert_notes("answered");
+    drop_timer(timer);
+    drop_source(source);
+}
+END_TEST
+
 START_TEST(death_is_noticed_by_a_running_loop)
 {
     RLMessagePortSetInvalidationCallBack(remote, note_end);
@@ -263,6 +339,9 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, data_of_every_size);
     tcase_add_test(tcase, late_reply_is_dropped);
     tcase_add_test(tcase, server_is_killed_in_the_middle);
+    tcase_add_test(tcase, server_is_killed_and_everybody_hears);
+    tcase_add_test(tcase, server_ends_in_its_callback);
+    tcase_add_test(tcase, loop_is_stopped_while_a_request_waits);
     tcase_add_test(tcase, death_is_noticed_by_a_running_loop);
     tcase_add_test(tcase, full_queue_is_a_send_timeout);
     tcase_add_test(tcase, child_of_fork_has_to_ask_anew);

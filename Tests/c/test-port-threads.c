@@ -40,9 +40,11 @@ static void drop_receiver(struct receiver *r)
     RLRelease(r->port);
 }
 
+static RLArrayRef parts; /* what messages have in them, or NULL */
+
 static bool send_number(RLPortRef port, int sender, uint32_t number)
 {
-    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, NULL);
+    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, parts);
     RLPortMessageSetMessageID(message, message_id(sender, number));
     bool sent = RLPortMessageSendBeforeDate(message, 1e12);
     RLRelease(message);
@@ -171,10 +173,8 @@ static atomic_int sent_count;
 
 static void *send_until_refused(void *info)
 {
-    struct lifetime *life = info;
-    (void)life;
     uint32_t number = 0;
-    while (send_number(shared.port, 0, number++))
+    while (send_number(shared.port, (int)(intptr_t)info, number++))
         atomic_fetch_add(&sent_count, 1);
     require(errno == EPIPE);
     return NULL;
@@ -211,7 +211,7 @@ START_TEST(invalidated_in_its_own_callback)
         RLPortSetInvalidationCallBack(shared.port, count_invalidation);
         looper_start(&looper);
         RLRunLoopAddSource(looper.loop, shared.source, kRLRunLoopDefaultMode);
-        pthread_t a = start_thread(send_until_refused, NULL), b = start_thread(send_until_refused, NULL);
+        pthread_t a = start_thread(send_until_refused, NULL), b = start_thread(send_until_refused, (void *)1);
         join_thread(a);
         join_thread(b);
         looper_stop(&looper);
@@ -223,23 +223,35 @@ START_TEST(invalidated_in_its_own_callback)
 }
 END_TEST
 
+/* What arrives is what was sent first, in order, each once (`receive` looks); what does not arrive is released. */
 START_TEST(invalidated_by_another_thread)
 {
-    for (int round = 0; round < SCALED(200); round++) {
+    RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"x", 1);
+    const void *values[] = {data};
+    parts = RLArrayCreate(NULL, values, 1, &kRLTypeArrayCallBacks);
+    for (int round = 0; round < SCALED(400); round++) {
         struct looper looper;
-        shared = (struct receiver){0};
+        shared = (struct receiver){.wanted = -1};
         sent_count = 0;
-        make_receiver(&shared, add_up, 64);
+        make_receiver(&shared, receive, round % 3 ? 64 : 2);
         looper_start(&looper);
         RLRunLoopAddSource(looper.loop, shared.source, kRLRunLoopDefaultMode);
-        pthread_t a = start_thread(send_until_refused, NULL);
-        await_count(&shared.received, round);
+        pthread_t a = start_thread(send_until_refused, NULL), b = start_thread(send_until_refused, (void *)1);
+        await_count(&shared.received, round % 150);
         RLPortInvalidate(shared.port);
+        int received = shared.received;
         join_thread(a);
+        join_thread(b);
         looper_stop(&looper);
+        ck_assert_int_le(shared.received, received + 1); /* one callback may have been running */
         ck_assert_int_le(shared.received, sent_count);
+        ck_assert_uint_eq(shared.next[0] + shared.next[1], (unsigned)shared.received);
+        ck_assert_int_eq(RLGetRetainCount(parts), 1);
         drop_receiver(&shared);
     }
+    RLRelease(parts);
+    RLRelease(data);
+    parts = NULL;
 }
 END_TEST
 
