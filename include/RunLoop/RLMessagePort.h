@@ -37,6 +37,18 @@
  *  crashed stays its user's: others get EACCES. Who is let in can use up the server's descriptors and memory; its
  *  callback learns who asks by RLMessagePortGetPeerCredentials().
  *
+ *  Errors
+ *  ------
+ *  A function that makes a port or gives it a name says in errno why it did not:
+ *
+ *      EADDRINUSE    the name is taken; RLMessagePortGetNameOwner() tells by which process
+ *      ECONNREFUSED  nobody serves the name
+ *      EACCES        not permitted: it is another user's, or the directory is not safe
+ *      ENAMETOOLONG  more than 255 bytes
+ *      EAGAIN        more than a hundred clients wait for the server to hear them: try again
+ *
+ *  How a request ended is one of six results: RLMessagePortRequest.h.
+ *
  *  Trust
  *  -----
  *  What comes from another process is looked at before it is used. Whoever sends something that makes no sense is cut
@@ -45,16 +57,15 @@
  *  The end
  *  -------
  *  Invalidating a local port frees its name and cuts its clients off; remote ports become invalid. A client that waits
- *  hears of that at once, also when the server is killed. A remote port notices it while a loop runs from which it was
- *  used, and at the next request. The last RLRelease() invalidates a port. A loop that has a local port's source keeps
- *  it. In the child of a fork() all message ports are invalid; their callbacks are not called, and the parent's are
- *  not disturbed.
+ *  hears of that at once, also when the server is killed. Otherwise a remote port notices it when it is used next, and
+ *  while a loop runs, in a mode that is not empty, from which it was used. The last RLRelease() invalidates a port. A
+ *  loop that has a local port's source keeps it. In the child of a fork() all message ports are invalid; their
+ *  callbacks are not called, and the parent's are not disturbed.
  *
  *  Deliberate differences from CFMessagePort
  *  -----------------------------------------
  *  1. A name that is too long is refused with ENAMETOOLONG. CF cuts it.
- *  2. errno says why a port was not made: EADDRINUSE the name is taken (RLMessagePortGetNameOwner() tells by whom),
- *     ECONNREFUSED nobody serves it, EACCES it is another user's or the directory is not safe, ENAMETOOLONG.
+ *  2. errno says why a port was not made: see "Errors". CF gives no reason.
  *  3. A remote port may be used by several threads at once.
  *  4. The info of a local port is released when its last callback has returned, not while one runs.
  *  5. There are no dispatch queues, and so no CFMessagePortSetDispatchQueue. */

@@ -3,7 +3,8 @@
  *
  *  A port is a queue with a callback. Whoever has the port may send to it, from any thread: make an RLPortMessage
  *  (RLPortMessage.h) and send it. The loops that have the port's run loop source hand the messages out, one after the
- *  other, to the port's callback. The port is NSPort (NSMachPort) for C.
+ *  other, to the port's callback. The port is NSPort (NSMachPort) for C. For other processes, for calls that wait for a
+ *  reply, and to be found by name, there are message ports: RLMessagePort.h.
  *
  *      main thread                                     worker thread
  *      port = RLPortCreate(handle, …)                  own = RLPortCreate(handle, …), source, AddSource

@@ -386,8 +386,7 @@ static inline int linux_is_mine(int fd)
 static inline int linux_is_guarded(int fd, uid_t trusted)
 {
     struct stat status;
-    return fstat(fd, &status) == 0 &&
-           (status.st_uid == geteuid() || status.st_uid == 0 || status.st_uid == trusted) &&
+    return fstat(fd, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0 || status.st_uid == trusted) &&
            ((status.st_mode & 022) == 0 || (status.st_mode & S_ISVTX) != 0);
 }
 /* Whether `name` still stands for the file that is open. */
