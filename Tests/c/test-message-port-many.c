@@ -52,7 +52,8 @@ START_TEST(idle_connection_of_a_server_is_small)
         clients[index] = idle_client();
     }
     long each = (allocated() - before) / MANY, page = (resident_kilobytes() - resident) * 1024 / MANY;
-    printf("message-port-many: an idle connection of a server: %ld B allocated, %ld B resident\n", each, page);
+    if (!SANITIZED)
+        printf("message-port-many: an idle connection of a server: %ld B allocated, %ld B resident\n", each, page);
     ck_assert_int_eq(answered, FIRST + MANY);
     if (!SANITIZED) {
         ck_assert_int_gt(each, 100); /* or nothing was measured */
@@ -129,7 +130,8 @@ START_TEST(idle_connection_of_a_client_is_small)
     }
     int many = NAMES - FIRST;
     long each = (allocated() - before) / many, page = (resident_kilobytes() - resident) * 1024 / many;
-    printf("message-port-many: an idle connection of a client: %ld B allocated, %ld B resident\n", each, page);
+    if (!SANITIZED)
+        printf("message-port-many: an idle connection of a client: %ld B allocated, %ld B resident\n", each, page);
     if (!SANITIZED) {
         ck_assert_int_gt(each, 100);
         ck_assert_int_le(each, IDLE_LIMIT);
@@ -220,12 +222,12 @@ static struct usage of_the_server(void)
     return usage;
 }
 
-static void expect_the_same(struct usage before, struct usage after, long bytes)
+static void expect_the_same(struct usage before, struct usage after, long bytes, long kilobytes)
 {
     ck_assert_int_eq(after.descriptors, before.descriptors);
     ck_assert_int_le(after.bytes, before.bytes + bytes);
     if (!SANITIZED)
-        ck_assert_int_le(after.kilobytes, before.kilobytes + 512);
+        ck_assert_int_le(after.kilobytes, before.kilobytes + kilobytes);
 }
 
 static void connect_often(int count)
@@ -256,8 +258,8 @@ START_TEST(ten_thousand_connections_leak_nothing)
     connect_often(500);
     struct usage here = of_this_process(), there = of_the_server();
     connect_often(SCALED(10000));
-    expect_the_same(there, of_the_server(), 8192);
-    expect_the_same(here, of_this_process(), 8192);
+    expect_the_same(there, of_the_server(), 8192, 512);
+    expect_the_same(here, of_this_process(), 8192, 512);
     ck_assert_int_eq(name_files(), 4);
 }
 END_TEST
@@ -278,7 +280,7 @@ START_TEST(ten_thousand_within_the_process_leak_nothing)
         if (round % 10 == 9 || round % 10 == -1)
             end_server(&server);
     }
-    expect_the_same(here, of_this_process(), 8192);
+    expect_the_same(here, of_this_process(), 8192, 512);
     ck_assert_int_eq(name_files(), 4);
 }
 END_TEST
@@ -316,8 +318,8 @@ START_TEST(killed_clients_leave_nothing)
     clients_die(4);
     struct usage there = of_the_server();
     clients_die(SCALED(60));
-    /* What is kept for later: not one piece of data. */
-    expect_the_same(there, of_the_server(), 65536);
+    /* What is kept for later: not one piece of data. malloc() may keep some of the memory that was freed. */
+    expect_the_same(there, of_the_server(), 65536, 8192);
 }
 END_TEST
 

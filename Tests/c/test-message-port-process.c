@@ -35,8 +35,10 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
     }
     if (id == 7) { /* the sum of the bytes, to see that all have come */
         unsigned long sum = 0;
-        for (RLIndex index = 0; index < RLDataGetLength(data); index++)
-            sum += RLDataGetBytePtr(data)[index];
+        RLIndex length = RLDataGetLength(data);
+        const uint8_t *bytes = RLDataGetBytePtr(data);
+        for (RLIndex index = 0; index < length; index++)
+            sum += bytes[index];
         char text[64];
         snprintf(text, sizeof text, "%ld %lu", (long)RLDataGetLength(data), sum);
         return text_data(text);
@@ -139,8 +141,9 @@ static void check_size(size_t size)
     snprintf(text, sizeof text, "%zu", size);
     ck_assert_int_eq(ask(remote, 2, text, 30, MODE, &reply), kRLMessagePortSuccess);
     ck_assert_int_eq(RLDataGetLength(reply), size);
+    const uint8_t *received = RLDataGetBytePtr(reply);
     for (size_t index = 0; index < size; index++)
-        require(RLDataGetBytePtr(reply)[index] == (uint8_t)(index * 31 >> 4));
+        require(received[index] == (uint8_t)(index * 31 >> 4));
     RLRelease(reply);
     free(bytes);
 }
