@@ -253,3 +253,46 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.timerSlack = 0
     }
 }
+
+// Waiting for one descriptor of our own in a mode in which nothing else can happen. All that a run of such a mode does is
+// sleep, and nobody could tell the rest of it from nothing: that is left out here.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// Sleeps, as a run of the mode would, until the descriptor is ready; true if it is, and nothing else has happened. False
+    /// if something else may happen in the mode, if something has, if somebody woke the loop, or at the deadline: to find out
+    /// which, run the mode. One system call, or none. The loop's thread; calls no user code.
+    @inline(never)
+    func sleepAlone(in mode: ModePointer, for fd: Int32, until deadline: Instant) -> Bool {
+        if !locked({ isQuiet(mode) }) { return false }
+        let outerMode = pointee.currentMode
+        let outerTookWake = pointee.tookWake
+        pointee.tookWake = false
+        pointee.reports.drop()
+        setCurrentMode(mode)
+        let sleep = sleep(mode, until: deadline)
+        setCurrentMode(outerMode)
+        // Whoever woke the loop meant the run that follows, and those outside.
+        if pointee.tookWake { wakeUp() }
+        pointee.tookWake = outerTookWake
+        let tag = pointee.reports.takeOnly()
+        pointee.reports.drop()
+        guard sleep == .over, let tag else { return false }
+        return locked {
+            guard let index = pointee.poller.index(ofReported: tag) else { return false }
+            return pointee.poller[index].fd == fd
+        }
+    }
+
+    /// Whether the mode is empty but for what is in the background, nobody watches it, and nothing waits for a pass. Under the
+    /// lock. What comes later ends the sleep, as it would that of a run.
+    private func isQuiet(_ mode: ModePointer) -> Bool {
+        for index in 0..<mode.pointee.sets.count {
+            let set = mode.pointee.sets[index]
+            if set.pointee.sourceCount > 0 || set.pointee.timerCount > 0 || set.pointee.signalled.count > 0 { return false }
+        }
+        return mode.pointee.observedActivities.load(ordering: .relaxed) == 0 && !pointee.board.isMarked
+            && !pointee.wake.isPending && inbox.isEmpty && pointee.held.count == 0
+            && SharedSignals.seen == pointee.sharedSignalsSeen && pointee.retryDeadline == .never
+            && !pointee.hasLostDescriptor && pointee.poller.narrowCount == 0
+    }
+}

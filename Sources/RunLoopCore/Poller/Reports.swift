@@ -123,6 +123,9 @@ struct Reports: ~Copyable {
         return (linux_epoll_tag(report), Events(epoll: report.pointee.events))
     }
 
+    /// The tag of the report that is left, if it is the only one.
+    mutating func takeOnly() -> UInt64? { count - taken == 1 && !isAlwaysReadyTurn ? take()?.tag : nil }
+
     /// Once per wait.
     mutating func endAlwaysReadyTurn() { isAlwaysReadyTurn = false }
 

@@ -109,6 +109,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             locked { if !pending.pointee.isOver { pending.pointee.result = sent } }
             return false
         }
+        waitAlone(pending, loop, until: deadline)
+        if pending.pointee.isOver { return false }
+        pending.pointee.outlet.needRun()
         var wasStopped = false
         var limit = deadline
         while !pending.pointee.isOver {
@@ -124,6 +127,23 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             if deadline != .never && Clock.now >= deadline { limit = .distantPast }
         }
         return wasStopped
+    }
+
+    /// Waits for the reply on the wire itself as long as a run would do nothing else. Afterwards it may be there.
+    private func waitAlone(_ pending: PendingPointer, _ loop: RunLoopPointer, until deadline: Instant) {
+        guard let mode = pending.pointee.outlet.pointee.place, let wire = sharedWire else { return }
+        while !pending.pointee.isOver, loop.sleepAlone(in: mode, for: wire.pointee.fd, until: deadline) {
+            _ = wire.receiveReply(on: loop)
+        }
+        wire.release()
+    }
+
+    /// With a reference for the caller; nil if the port has ended, or needs none. Any thread.
+    private var sharedWire: WirePointer? {
+        locked {
+            pointee.wire?.retain()
+            return pointee.wire
+        }
     }
 
     /// RLMessagePortSendRequestAsync: the function will be called by this thread's loop in a mode. Any thread.
@@ -155,6 +175,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             unhold()
             return isReady ? .isInvalid : .transportError
         }
+        outlet.needRun()
         if let timer = pending.pointee.timer { loop.add(timer, in: mode) }
         let frame = Frame(kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
         let sent = transmit(frame, data, until: sendDeadline)

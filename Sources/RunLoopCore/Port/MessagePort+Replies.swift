@@ -34,7 +34,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             if outlet.pointee.over == nil { outlet.pointee.over = pending }
             outlet.pointee.lastOver = pending
         }
-        outlet.signalLocked()
+        // A thread that waits without running its loop looks for itself.
+        if !outlet.pointee.loop.isCurrent || outlet.pointee.needsRun { outlet.signalLocked() }
         return pending.pointee.callout == nil && outlet.pointee.loop.isCurrent
     }
 

@@ -61,8 +61,12 @@ struct Outlet: ~Copyable {
     let mode: StringPointer
     /// Signalled when a reply has come, or will not. Retained until the outlet is no longer in the port's list.
     var source: SourcePointer?
+    /// The mode itself, once `source` is in it.
+    var place: ModePointer?
     /// How many requests wait here. Written by the loop's thread.
     var waiting: UInt32 = 0
+    /// They, or some of them, need the loop to run: the source is not in the background. The loop's thread only.
+    var needsRun = false
     /// How many threads' requests are over without the thread having seen it, one run in another.
     var satisfied: UInt32 = 0
     /// Requests that nobody waits for, over and to be told of.
@@ -75,13 +79,11 @@ struct Outlet: ~Copyable {
 typealias OutletPointer = UnsafeMutablePointer<Outlet>
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// The outlet of this thread's loop in a mode, made if there is none, for a request that begins to wait there: the mode is
-    /// not empty until `endWait`. nil if the port has ended, if out of memory, or if the loop cannot watch.
+    /// The outlet of this thread's loop in a mode, made if there is none, for a request that begins to wait there, until
+    /// `endWait`. nil if the port has ended, if out of memory, or if the loop cannot watch.
     @inline(never)
     func beginWait(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
-        let known = locked { knownOutlet(loop, mode) } ?? makeOutlet(loop, mode)
-        if let known, known.pointee.waiting == 1, let source = known.pointee.source { loop.setBackground(source, false) }
-        return known
+        locked { knownOutlet(loop, mode) } ?? makeOutlet(loop, mode)
     }
 
     /// Not of a port that has ended: an outlet that is idle then is anybody's to dismiss. Under the mutex.
@@ -129,7 +131,10 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let wireSource = locked { pointee.wire?.sharedSource }
         let isWatched = loop.add(source, in: mode) && (wireSource == nil || loop.add(wireSource.unsafelyUnwrapped, in: mode))
         wireSource?.giveBack()
-        if isWatched { return outlet }
+        if isWatched {
+            outlet.pointee.place = loop.locked { loop.mode(named: mode) }
+            return outlet
+        }
         source.pointee.item.object.retain()
         dismiss(outlet, source)
         return nil
@@ -161,12 +166,22 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 }
 
 extension UnsafeMutablePointer where Pointee == Outlet {
+    /// The loop is to be run for a request that waits here: the mode is not empty until `endWait`. The loop's thread.
+    func needRun() {
+        if pointee.needsRun { return }
+        pointee.needsRun = true
+        if let source = pointee.source { pointee.loop.setBackground(source, false) }
+    }
+
     /// A request that waited here is over, or nobody waits any longer; `pending` is that of a thread, which disposes of it
     /// now. The loop's thread. The outlet may be gone afterwards.
     @inline(never)
     func endWait(of pending: PendingPointer? = nil) {
         let port = pointee.port
-        if pointee.waiting == 1, let source = pointee.source { pointee.loop.setBackground(source, true) }
+        if pointee.waiting == 1 && pointee.needsRun {
+            pointee.needsRun = false
+            if let source = pointee.source { pointee.loop.setBackground(source, true) }
+        }
         let isValid = port.locked { () -> Bool in
             if pointee.waiting > 0 { pointee.waiting -= 1 }
             if let pending, !pending.pointee.isOver {

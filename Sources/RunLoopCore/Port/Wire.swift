@@ -188,7 +188,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     }
 
     /// The server answers.
-    private func receiveReply(on loop: RunLoopPointer) -> Bool {
+    func receiveReply(on loop: RunLoopPointer) -> Bool {
         guard let packet = receive(loop.home) else { return false }
         let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
         let isForThisLoop = pointee.port.complete(packet.frame.id, result, packet.data)

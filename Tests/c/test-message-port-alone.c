@@ -1,0 +1,284 @@
+/* Waiting for a reply in a mode in which there is nothing else: whatever comes to that mode meanwhile is served as in any
+ * other, and what ends a wait ends it. Each test hangs until its time limit if the wait is deaf. */
+#include "message-port.h"
+
+static RLMessagePortRequestRef kept;
+
+static RLDataRef keep_one(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    if (id == 1) { /* answered by the next request of id 2 */
+        kept = RLMessagePortCopyRequest(local);
+        return NULL;
+    }
+    if (id == 2 && kept) {
+        require(RLMessagePortReply(kept, data));
+        RLRelease(kept);
+        kept = NULL;
+    }
+    return RLRetain(data);
+}
+
+static void server_process(int ready)
+{
+    struct server server;
+    serve(&server, NAME, keep_one, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+static pid_t child;
+static RLMessagePortRef remote;
+static RLRunLoopRef main_loop;
+static RLRunLoopMode mode;
+static sem_t served;
+
+static void begin(void)
+{
+    int ready;
+    use_own_directory();
+    child = start_server_process(server_process, &ready);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+    main_loop = RLRunLoopGetCurrent();
+    sem_init(&served, 0, 0);
+    /* The first one makes what later ones wait in. */
+    ck_assert_int_eq(ask(remote, 0, "x", 20, MODE, NULL), kRLMessagePortSuccess);
+    ck_assert_int_eq(ask(remote, 0, "x", 20, kRLMessagePortPrivateReplyMode, NULL), kRLMessagePortSuccess);
+}
+
+static void end(void)
+{
+    RLRelease(remote);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    remove_own_directory();
+}
+
+static void say_served(UNUSED void *info) { sem_post(&served); }
+static void timer_serves(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { sem_post(&served); }
+static void observer_serves(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+    sem_post(&served);
+}
+
+/* ---- what another thread does while the main thread waits ---- */
+
+static void add_timer(void)
+{
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 0, timer_serves, NULL);
+    RLRunLoopAddTimer(main_loop, timer, mode);
+    RLRelease(timer);
+    sem_wait(&served);
+}
+
+static void post_function(void)
+{
+    RLRunLoopPostFunction(main_loop, mode, say_served, NULL);
+    sem_wait(&served);
+}
+
+static void signal_source(void)
+{
+    RLRunLoopSourceRef source = make_source(0, say_served, NULL);
+    RLRunLoopAddSource(main_loop, source, mode);
+    RLRunLoopSourceSignal(source);
+    RLRunLoopWakeUp(main_loop);
+    sem_wait(&served);
+    drop_source(source);
+}
+
+static void add_descriptor(void)
+{
+    int ends[2];
+    make_pipe(ends);
+    struct watch watch = {.fd = ends[0], .reads = true};
+    RLRunLoopSourceContext1 context = {.version = 1, .info = &watch, .getPort = watch_port, .perform = watch_perform};
+    watch.source = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&context);
+    RLRunLoopAddSource(main_loop, watch.source, mode);
+    require(write(ends[1], "x", 1) == 1);
+    while (atomic_load(&watch.performed) == 0)
+        usleep(100);
+    drop_source(watch.source);
+    close_pipe(ends);
+}
+
+static void add_observer(void)
+{
+    RLRunLoopObserverRef observer = make_observer(kRLRunLoopBeforeWaiting, true, 0, observer_serves, NULL);
+    RLRunLoopAddObserver(main_loop, observer, mode);
+    RLRunLoopWakeUp(main_loop);
+    sem_wait(&served);
+    drop_observer(observer);
+}
+
+static void wake_up(void)
+{
+    for (int round = 0; round < 100; round++)
+        RLRunLoopWakeUp(main_loop);
+}
+
+static void ask_as_well(void)
+{
+    RLDataRef reply = NULL;
+    for (int round = 0; round < 100; round++) {
+        require(ask(remote, 0, "mine", 20, round & 1 ? MODE : kRLMessagePortPrivateReplyMode, &reply) ==
+                kRLMessagePortSuccess);
+        require(is_text(reply, "mine"));
+        RLRelease(reply);
+    }
+}
+
+static void do_when_waiting(void (*deed)(void))
+{
+    while (!RLRunLoopIsWaiting(main_loop))
+        usleep(100);
+    RLStringRef name = RLRunLoopCopyCurrentMode(main_loop);
+    require(name && RLEqual(name, mode));
+    RLRelease(name);
+    deed();
+    require(ask(remote, 2, "done", 0, NULL, NULL) == kRLMessagePortSuccess);
+}
+
+static void *helper(void *deed)
+{
+    do_when_waiting(*(void (**)(void))deed);
+    return NULL;
+}
+
+static void wait_while(void (*deed)(void))
+{
+    pthread_t thread;
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(pthread_create(&thread, NULL, helper, &deed), 0);
+    ck_assert_int_eq(ask(remote, 1, "x", 1e9, mode, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "done"));
+    RLRelease(reply);
+    pthread_join(thread, NULL);
+    /* Nothing of it is left in the way of the next. */
+    ck_assert_int_eq(ask(remote, 0, "next", 20, mode, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "next"));
+    RLRelease(reply);
+}
+
+static RLRunLoopMode modes[2];
+static void (*const deeds[])(void) = {add_timer,    post_function, signal_source, add_descriptor,
+                                      add_observer, wake_up,       ask_as_well};
+
+START_TEST(what_comes_meanwhile_is_served)
+{
+    modes[0] = MODE;
+    modes[1] = kRLMessagePortPrivateReplyMode;
+    mode = modes[_i & 1];
+    for (int round = 0; round < SCALED(20); round++)
+        wait_while(deeds[_i / 2]);
+}
+END_TEST
+
+/* ---- what ends it, or what is outside ---- */
+
+static void stop_main(void) { RLRunLoopStop(main_loop); }
+
+static void ask_in_perform(UNUSED void *info)
+{
+    wait_while(stop_main);
+    note("asked");
+}
+
+static void never(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("timer"); }
+
+START_TEST(stop_is_passed_on_to_the_run_outside)
+{
+    mode = _i ? RLSTR("other") : kRLMessagePortPrivateReplyMode;
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
+    RLRunLoopAddTimer(main_loop, timer, MODE);
+    RLRunLoopPerformFunction(main_loop, MODE, ask_in_perform, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e6, false), kRLRunLoopRunStopped);
+    assert_notes("asked");
+    drop_timer(timer);
+}
+END_TEST
+
+static void post_to_run_outside(void) { RLRunLoopPostFunction(main_loop, MODE, stop_current, NULL); }
+
+static void ask_while_posted(UNUSED void *info)
+{
+    wait_while(post_to_run_outside);
+    note("asked");
+}
+
+START_TEST(work_for_the_run_outside_waits_for_it)
+{
+    mode = kRLMessagePortPrivateReplyMode;
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
+    RLRunLoopAddTimer(main_loop, timer, MODE);
+    RLRunLoopPerformFunction(main_loop, MODE, ask_while_posted, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e6, false), kRLRunLoopRunStopped);
+    assert_notes("asked");
+    drop_timer(timer);
+}
+END_TEST
+
+static void *invalidate_when_waiting(UNUSED void *info)
+{
+    while (!RLRunLoopIsWaiting(main_loop))
+        usleep(100);
+    RLMessagePortInvalidate(remote);
+    return NULL;
+}
+
+START_TEST(invalidation_ends_the_wait)
+{
+    pthread_t thread;
+    mode = _i ? MODE : kRLMessagePortPrivateReplyMode;
+    ck_assert_int_eq(pthread_create(&thread, NULL, invalidate_when_waiting, NULL), 0);
+    ck_assert_int_eq(ask(remote, 1, "x", 1e9, mode, NULL), kRLMessagePortBecameInvalidError);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
+static void *kill_when_waiting(UNUSED void *info)
+{
+    while (!RLRunLoopIsWaiting(main_loop))
+        usleep(100);
+    kill(child, SIGKILL);
+    return NULL;
+}
+
+START_TEST(death_of_the_server_ends_the_wait)
+{
+    pthread_t thread;
+    mode = _i ? MODE : kRLMessagePortPrivateReplyMode;
+    ck_assert_int_eq(pthread_create(&thread, NULL, kill_when_waiting, NULL), 0);
+    ck_assert_int_eq(ask(remote, 1, "x", 1e9, mode, NULL), kRLMessagePortBecameInvalidError);
+    pthread_join(thread, NULL);
+    ck_assert(!RLMessagePortIsValid(remote));
+}
+END_TEST
+
+START_TEST(deadline_ends_the_wait)
+{
+    RLDataRef reply = NULL;
+    mode = _i ? MODE : kRLMessagePortPrivateReplyMode;
+    double before = monotonic_seconds();
+    ck_assert_int_eq(ask(remote, 1, "x", 0.02, mode, NULL), kRLMessagePortReceiveTimeout);
+    ck_assert(monotonic_seconds() - before >= 0.02);
+    /* The reply to that one comes now, and is nobody's. */
+    ck_assert_int_eq(ask(remote, 2, "y", 20, mode, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "y"));
+    RLRelease(reply);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-alone");
+    TCase *tcase = add_case(suite, "alone", 60);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_loop_test(tcase, what_comes_meanwhile_is_served, 0, 2 * (int)(sizeof deeds / sizeof *deeds));
+    tcase_add_loop_test(tcase, stop_is_passed_on_to_the_run_outside, 0, 2);
+    tcase_add_test(tcase, work_for_the_run_outside_waits_for_it);
+    tcase_add_loop_test(tcase, invalidation_ends_the_wait, 0, 2);
+    tcase_add_loop_test(tcase, death_of_the_server_ends_the_wait, 0, 2);
+    tcase_add_loop_test(tcase, deadline_ends_the_wait, 0, 2);
+    return suite;
+}
