@@ -6,7 +6,8 @@ import Synchronization
 /// Two lists, each with its lock, so that senders and receivers meet only when the receivers' list is empty and they
 /// take the senders' in exchange: a steady flow allocates nothing. How many were taken is told by an atomic, which senders
 /// look at only when the queue seems full. Who finds it full counts itself, looks again, and sleeps on the doorbell;
-/// who makes room counts the room first and then looks for sleepers: sequentially consistent, so one sees the other.
+/// who makes room counts the room first and then looks for sleepers. One sees the other, for who sleeps executes a fence
+/// between its two steps, and a receiver does when it takes the last message of its list: before, it looks again soon.
 /// They are woken when there is room for some hundred messages, since waking costs as much as dozens of them; and, lest a
 /// receiver that stops before that keeps them, they look for themselves now and then.
 ///
@@ -120,7 +121,8 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         let message = pointee.outgoing[pointee.next]
         pointee.next &+= 1
         if pointee.next &+ 3 < pointee.outgoing.count { linux_prefetch(pointee.outgoing[pointee.next &+ 3]) }
-        _ = pointee.taken.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        pointee.taken.store(pointee.taken.load(ordering: .relaxed) &+ 1, ordering: .releasing)
+        if pointee.next == pointee.outgoing.count { atomicMemoryFence(ordering: .sequentiallyConsistent) }
         return message
     }
 
@@ -142,13 +144,19 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     /// After every message taken. One load; one system call if a sender sleeps and there is room enough.
     @inline(__always)
     func wakeSenders() {
-        if pointee.sleepers.load(ordering: .sequentiallyConsistent) != 0 { wakeSendersIfWorthIt() }
+        if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeSendersIfWorthIt() }
     }
 
     @inline(never)
     private func wakeSendersIfWorthIt() {
         let taken = pointee.taken.load(ordering: .relaxed)
-        if Int32(bitPattern: taken &- pointee.wakeAt.load(ordering: .sequentiallyConsistent)) >= 0 { ringDoorbell() }
+        let wakeAt = pointee.wakeAt.load(ordering: .sequentiallyConsistent)
+        // Once: it takes them a while to be awake.
+        if Int32(bitPattern: taken &- wakeAt) >= 0
+            && pointee.wakeAt.compareExchange(expected: wakeAt, desired: taken &+ 1 << 30, ordering: .sequentiallyConsistent).exchanged
+        {
+            ringDoorbell()
+        }
     }
 
     private func ringDoorbell() {
