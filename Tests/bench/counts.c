@@ -190,6 +190,7 @@ static void stop_loop_thread(void)
 
 #include "counts-waking.h"
 #include "counts-items.h"
+#include "counts-ports.h"
 
 static const struct { const char *name; void (*run)(void); } all[] = {
     { "pass-nothing", pass_nothing },         { "pass-descriptor", pass_descriptor },
@@ -203,6 +204,8 @@ static const struct { const char *name; void (*run)(void); } all[] = {
     { "file-descriptor-register", file_descriptor_register }, { "socket-register", socket_register },
     { "first-use", first_use },               { "first-descriptor", first_descriptor },
     { "extra-mode", extra_mode },             { "thread-exit", thread_exit },
+    { "port-message", port_message },         { "message-ask", message_ask },
+    { "message-ask-large", message_ask_large }, { "message-serve", message_serve },
 };
 
 int main(int argc, char **argv)

@@ -148,6 +148,8 @@ enum Registry {
         Seat.slab.resetAfterFork()
         ObserverStorage.slab.resetAfterFork()
         Home.messageSlab.resetAfterFork()
+        Home.requestSlab.resetAfterFork()
+        Home.smallDataSlab.resetAfterFork()
         afterFork()
     }
 }

@@ -170,6 +170,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         Seat.slab.trim(&pointee.home.seats)
         ObserverStorage.slab.trim(&pointee.home.observers)
         Home.messageSlab.trim(&pointee.home.messages)
+        Home.requestSlab.trim(&pointee.home.requests)
+        Home.smallDataSlab.trim(&pointee.home.smallData)
         pointee.home.freeScratch()
     }
 }

@@ -19,12 +19,18 @@ struct Home: ~Copyable {
     var seats = Slab.Cache()
     var observers = Slab.Cache()
     var messages = Slab.Cache()
+    var requests = Slab.Cache()
+    var smallData = Slab.Cache()
     /// Memory for what is looked at for a moment.
     private var scratch: UnsafeMutableRawPointer?
     private var scratchSize = 0
 
     /// What `messages` is a cache of. Here, because the room of ports lies above that of loops, which trim caches.
     static let messageSlab = Slab(size: 64)
+    /// The same of `requests`.
+    static let requestSlab = Slab(size: 128)
+    /// The same of `smallData`.
+    static let smallDataSlab = Slab(size: 128)
 
     init() {
         header = ObjectHeader(.runLoop)

@@ -36,7 +36,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     /// A request with one reference, which takes over the caller's reference to the data; nil with ENOMEM, and then it does not.
     @inline(never)
     static func make(_ frame: Frame, _ data: DataPointer, wire: WirePointer?, remote: MessagePortPointer?) -> RequestPointer? {
-        guard let memory = malloc(MemoryLayout<RequestStorage>.size) else {
+        guard let home = HomePointer.current, let memory = Home.requestSlab.allocate(&home.pointee.requests) else {
             systemError = ENOMEM
             return nil
         }
@@ -102,8 +102,11 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
         pointee.data.release()
         pointee.wire?.release()
         pointee.remote?.unhold()
-        pointee.header.tag = 0
-        free(self)
+        if let home = HomePointer.current {
+            Home.requestSlab.deallocate(self, &home.pointee.requests)
+        } else {
+            Home.requestSlab.deallocateWithoutCache(self)
+        }
         return true
     }
 

@@ -233,7 +233,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         case .nowhere: return Packet(frame: frame, data: nil)
         case .inside:
             let inside = UnsafePointer((scratch + Frame.headSize).assumingMemoryBound(to: UInt8.self))
-            guard let data = DataPointer.create(inside, count: frame.length) else { return nil }
+            guard let data = DataPointer.createPooled(inside, count: frame.length, home) else { return nil }
             return Packet(frame: frame, data: data)
         case .lentFile:
             guard let data = DataPointer.create(nil, count: frame.length) else { return nil }

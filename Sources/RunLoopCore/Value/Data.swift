@@ -6,7 +6,11 @@ struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
     /// Where the bytes are, and who frees them.
-    enum Place: UInt8 { case behind, given, lent, growing }
+    enum Place: UInt8 {
+        case behind, given, lent, growing
+        /// Behind it, in a piece of `Home.smallDataSlab`.
+        case pooled
+    }
 
     var header: ObjectHeader
     let place: Place
@@ -29,6 +33,17 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
         let bytes = (memory + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
         if let source { memcpy(bytes, source, count) }
         return create(in: memory, .behind, bytes, count: count, capacity: count)
+    }
+
+    /// The same for data that comes by the million: what is small costs no allocation. The thread whose Home it is.
+    @inline(never)
+    static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ home: HomePointer) -> DataPointer? {
+        guard count <= 128 - MemoryLayout<DataStorage>.stride, let memory = Home.smallDataSlab.allocate(&home.pointee.smallData) else {
+            return create(source, count: count)
+        }
+        let bytes = (memory + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
+        memcpy(bytes, source, count)
+        return create(in: memory, .pooled, bytes, count: count, capacity: count)
     }
 
     /// Data around a block of the client's; nil with ENOMEM. One allocation. Any thread.
@@ -74,8 +89,20 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     func release() {
         guard pointee.header.release() else { return }
         pointee.header.tag = 0
-        if pointee.place == .given || pointee.place == .growing { free(pointee.bytes) }
+        switch pointee.place {
+        case .pooled: return giveBack()
+        case .given, .growing: free(pointee.bytes)
+        case .behind, .lent: break
+        }
         free(self)
+    }
+
+    private func giveBack() {
+        if let home = HomePointer.current {
+            Home.smallDataSlab.deallocate(self, &home.pointee.smallData)
+        } else {
+            Home.smallDataSlab.deallocateWithoutCache(self)
+        }
     }
 
     /// Valid as long as the object and, if it is mutable, until it changes. O(1).

@@ -9,6 +9,12 @@ import Testing
         #expect(MemoryLayout<Frame.Head>.stride == Frame.headSize)
     }
 
+    /// `Home` makes their slabs, and does not know them.
+    @Test func whatIsPooledFitsIntoItsPlace() {
+        #expect(MemoryLayout<RequestStorage>.size <= 128)
+        #expect(MemoryLayout<PortMessageStorage>.size <= 64)
+    }
+
     @Test(arguments: [1, 2, 3] as [UInt64])
     func whatIsSaneIsReadAsItWasWritten(seed: UInt64) {
         var random = Random(seed: seed)

@@ -1,0 +1,130 @@
+/*
+ * counts-ports.h -- operations for counts.c: messages within the process, and requests between two. The other process is
+ * not counted.
+ */
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum { REQUESTS = 500 };
+static RLPortRef port;
+static RLPortMessageRef message;
+static long handled;
+
+/* ---- ports ------------------------------------------------------------------------------------------- */
+
+static void send_message(void) { CHECK(RLPortMessageSendBeforeDate(message, 1e12)); }
+
+static void answer_oneself(RLPortRef receiver, RLPortMessageRef received, void *info)
+{
+    (void)receiver, (void)received, (void)info;
+    handled++;
+    if (handled == WARM)
+        begin();
+    if (handled == WARM + PASSES) {
+        end(PASSES, 0);
+        RLRunLoopStop(loop);
+        return;
+    }
+    send_message();
+}
+
+/* One message in flight, in one thread. */
+static void port_message(void)
+{
+    prepare_loop();
+    port = RLPortCreate(NULL, answer_oneself, NULL, NULL);
+    RLRunLoopSourceRef port_source = RLPortCreateRunLoopSource(NULL, port, 0);
+    RLRunLoopAddSource(loop, port_source, kRLRunLoopDefaultMode);
+    message = RLPortMessageCreate(NULL, port, NULL, NULL);
+    send_message();
+    RLRunLoopRun();
+    CHECK(handled == WARM + PASSES);
+}
+
+/* ---- message ports ----------------------------------------------------------------------------------- */
+
+static char directory[] = "/tmp/counts-XXXXXX";
+static pid_t partner;
+static size_t request_size;
+
+static RLDataRef echo(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
+{
+    (void)local, (void)id, (void)info;
+    if (partner != 0) { /* this is the process that is counted */
+        handled++;
+        if (handled == REQUESTS)
+            begin();
+        if (handled == 2 * REQUESTS) {
+            end(REQUESTS, 0);
+            RLRunLoopStop(loop);
+        }
+    }
+    return RLRetain(data);
+}
+
+static void serve_requests(void)
+{
+    loop = RLRunLoopGetCurrent();
+    RLMessagePortRef local = RLMessagePortCreateLocal(NULL, RLSTR("counts"), echo, NULL, NULL);
+    CHECK(local != NULL);
+    RLRunLoopAddSource(loop, RLMessagePortCreateRunLoopSource(NULL, local, 0), kRLRunLoopDefaultMode);
+    RLRunLoopRun();
+}
+
+static void send_requests(void)
+{
+    RLMessagePortRef remote = NULL;
+    while (remote == NULL)
+        remote = RLMessagePortCreateRemote(NULL, RLSTR("counts"));
+    uint8_t *bytes = calloc(1, request_size);
+    RLDataRef data = RLDataCreate(NULL, bytes, (RLIndex)request_size);
+    for (int round = 0; round < 2 * REQUESTS; round++) {
+        RLDataRef reply = NULL;
+        if (round == REQUESTS && partner != 0)
+            begin();
+        CHECK(RLMessagePortSendRequest(remote, 1, data, 10, 10, kRLMessagePortPrivateReplyMode, &reply) == 0);
+        CHECK(RLDataGetLength(reply) == (RLIndex)request_size);
+        RLRelease(reply);
+    }
+    if (partner != 0)
+        end(REQUESTS, 0);
+}
+
+static void between_processes(void (*ours)(void), void (*theirs)(void))
+{
+    CHECK(mkdtemp(directory) != NULL);
+    setenv("RUNLOOP_PORT_DIR", directory, 1);
+    partner = fork();
+    CHECK(partner >= 0);
+    if (partner == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        theirs();
+        _exit(0);
+    }
+    mark("thread loop");
+    ours();
+    kill(partner, SIGKILL);
+    waitpid(partner, NULL, 0);
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    CHECK(system(command) == 0);
+}
+
+static void message_ask(void)
+{
+    request_size = 64;
+    between_processes(send_requests, serve_requests);
+}
+
+static void message_ask_large(void)
+{
+    request_size = 1 << 20;
+    between_processes(send_requests, serve_requests);
+}
+
+static void message_serve(void)
+{
+    request_size = 64;
+    between_processes(serve_requests, send_requests);
+}
