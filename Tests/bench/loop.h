@@ -24,6 +24,8 @@ enum {                                  /* scenarios a variant takes part in    
     LATENESS      = 1 << 7,
     DESCRIPTORS   = 1 << 8,
     STARTUP       = 1 << 9,
+    ASK           = 1 << 10,            /* needs #define HAS_ASK                           */
+    DELIVER       = 1 << 11,            /* needs #define HAS_DELIVER                       */
     ORDINARY      = PASS | POST | WAKE | TIMERS | LATENESS | DESCRIPTORS | STARTUP,
 };
 
@@ -77,6 +79,11 @@ struct task { task_function function; void *argument; };
  * HAS_SOURCES: static void sources_init(struct loop *, size_t n);
  *              static void source_signal(struct loop *, size_t i);      calls on_signalled(i)
  * HAS_CALL:    static void call_and_wait(struct loop *, task_function, void *);  other thread
+ * HAS_ASK:     static void ask_prepare(size_t size);       before the server's process is made
+ *              static void ask_serve(size_t size);         in it: answers each request with itself
+ *              static size_t ask_once(size_t size);        the bytes of the reply
+ * HAS_DELIVER: static void deliver_init(struct loop *);
+ *              static void deliver_one(struct loop *);     other thread; calls on_delivery()
  * WAKE_SPINNING: static void loop_spin(struct loop *);   wait actively, two CPUs are free for it
  */
 
@@ -87,6 +94,7 @@ static void (*on_wake)(struct loop *loop);
 static bool on_again(void);
 static void on_timer(size_t i);
 static void on_tick(void);
+static MAYBE_UNUSED void on_delivery(void);
 static void on_readable(size_t i);              /* reads one message itself ...              */
 static void on_message(size_t i);               /* ... or the library has read it already    */
 static size_t message_size = 1;                 /* bytes per message in "chain"              */

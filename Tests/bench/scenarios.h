@@ -16,6 +16,7 @@ static bool scenario_is(const char *name) { return strcmp(result.scenario, name)
 #include "scenarios-wake.h"
 #include "scenarios-timers.h"
 #include "scenarios-descriptors.h"
+#include "scenarios-messages.h"
 
 /* A whole process: one loop, one call, exit. launch.c measures it from outside. */
 static void startup(const char *parameter)
@@ -54,6 +55,12 @@ static const struct scenario {
     { "memory",   "timer",      TIMERS,        timer_memory      },
     { "memory",   "descriptor", DESCRIPTORS,   descriptor_memory },
     { "startup",  NULL,         STARTUP,       startup           },
+#ifdef HAS_ASK
+    { "ask",      NULL,         ASK,           ask               },
+#endif
+#ifdef HAS_DELIVER
+    { "deliver",  NULL,         DELIVER,       deliver           },
+#endif
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 

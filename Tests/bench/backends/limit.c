@@ -1,7 +1,8 @@
 /*
  * limit.c -- what the machine can do: hand-written loops straight on the kernel, each good for one
  * scenario only.
- *     limit          epoll, an edge-triggered eventfd that is never read, a timing wheel, a timerfd
+ *     limit          epoll, an edge-triggered eventfd that is never read, a timing wheel, a timerfd; send and recv on a
+ *                    socket pair, of packets up to 128 KB (ask: it watches no time limit)
  *     limit-futex    a futex word instead of epoll (wake, call)
  *     limit-spin     two threads that spin on a word (wake spinning)
  *     limit-ring     a lock-free ring and the eventfd (post)
@@ -12,14 +13,14 @@
 #include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 
 enum { EPOLL, FUTEX, SPIN, RING, NO_POLL, SLACK };
 
 static const struct variant variants[] = {
-    [EPOLL]   = { "limit",        .takes = ORDINARY },
+    [EPOLL]   = { "limit",        .takes = ORDINARY | ASK },
     [FUTEX]   = { "limit-futex",  .takes = WAKE | CALL },
     [SPIN]    = { "limit-spin",   .takes = WAKE_SPINNING },
     [RING]    = { "limit-ring",   .takes = POST },
@@ -129,6 +130,69 @@ static void call_and_wait(struct loop *l, task_function function, void *argument
     atomic_store(&l->function, function);
     wake_word(&l->word);
     sleep_on(&l[1].word);
+}
+
+/* ---- requests and replies --------------------------------------------------------------------------- */
+
+#define HAS_ASK
+static int ask_ends[2];
+
+static void ask_prepare(size_t size)
+{
+    CHECK(socketpair(AF_UNIX, size > 131072 ? SOCK_STREAM : SOCK_SEQPACKET, 0, ask_ends) == 0);
+}
+
+static int ask_watch(int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0);
+    return epoll;
+}
+
+static size_t ask_receive(int epoll, int fd, char *bytes, size_t size)
+{
+    struct epoll_event event;
+    size_t done = 0;
+    while (done < size) {
+        epoll_wait(epoll, &event, 1, -1);
+        for (ssize_t some; done < size && (some = recv(fd, bytes + done, size - done, MSG_DONTWAIT)) != -1;) {
+            CHECK(some > 0);
+            done += (size_t)some;
+        }
+    }
+    return done;
+}
+
+static void ask_send(int fd, const char *bytes, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t some = send(fd, bytes + done, size - done, MSG_NOSIGNAL);
+        CHECK(some > 0);
+        done += (size_t)some;
+    }
+}
+
+static void ask_serve(size_t size)
+{
+    char *bytes = allocate(1, size);
+    int epoll = ask_watch(ask_ends[1]);
+    for (;;) {
+        ask_receive(epoll, ask_ends[1], bytes, size);
+        ask_send(ask_ends[1], bytes, size);
+    }
+}
+
+static size_t ask_once(size_t size)
+{
+    static char *bytes;
+    static int epoll;
+    if (!bytes) {
+        bytes = allocate(1, size);
+        epoll = ask_watch(ask_ends[0]);
+    }
+    ask_send(ask_ends[0], bytes, size);
+    return ask_receive(epoll, ask_ends[0], bytes, size);
 }
 
 /* ---- the loop and its descriptors ------------------------------------------------------------------- */

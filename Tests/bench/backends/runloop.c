@@ -1,7 +1,8 @@
 /*
  * runloop.c -- this project's library, in the same words as CoreFoundation. On the main thread as the peers: as soon as
  * there is a second one, glibc's read and write execute two locked instructions more each.
- * What CoreFoundation has not: PerformFunctionAndWait ("call"), the spin interval, and on Linux
+ * What CoreFoundation has not: PerformFunctionAndWait ("call"), the spin interval, RLPort ("deliver"), and on Linux
+ * CFMessagePort ("ask") and
  *     runloop-descriptor    "chain" and "memory" through RLFileDescriptor, enabled again in each call
  */
 #include "../loop.h"
@@ -37,7 +38,7 @@
 #define CFSocketCreateRunLoopSource RLSocketCreateRunLoopSource
 
 #define LIBRARY "runloop"
-#define TAKES (ORDINARY | SIGNAL | CALL | WAKE_SPINNING)
+#define TAKES (ORDINARY | SIGNAL | CALL | WAKE_SPINNING | ASK | DELIVER)
 #define MORE_VARIANTS [DESCRIPTOR] = { LIBRARY "-descriptor", DESCRIPTORS, .own_thread = OWN_THREAD },
 enum { MOST_TIMERS = 0, MESSAGE_SIZE = 1, OWN_THREAD = false };
 
@@ -56,6 +57,62 @@ static void call_and_wait(struct loop *l, task_function function, void *argument
 
 #define HAS_SPINNING
 static void loop_spin(struct loop *l) { RLRunLoopSetSpinInterval(l->loop, 100e-6); }
+
+#define HAS_ASK
+static void ask_prepare(size_t size) { (void)size; }
+
+static RLDataRef ask_echo(RLMessagePortRef port, int32_t id, RLDataRef data, void *info)
+{
+    (void)port, (void)id, (void)info;
+    return RLRetain(data);
+}
+
+static void ask_serve(size_t size)
+{
+    (void)size;
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, RLSTR("ask"), ask_echo, NULL, NULL);
+    CHECK(port != NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), RLMessagePortCreateRunLoopSource(NULL, port, 0), kRLRunLoopDefaultMode);
+    RLRunLoopRun();
+}
+
+static size_t ask_once(size_t size)
+{
+    static RLMessagePortRef port;
+    static RLDataRef data;
+    if (!data)
+        data = RLDataCreate(NULL, allocate(1, size), (RLIndex)size);
+    while (!port)
+        port = RLMessagePortCreateRemote(NULL, RLSTR("ask"));
+    RLDataRef reply = NULL;
+    CHECK(RLMessagePortSendRequest(port, 1, data, 10, 10, kRLRunLoopDefaultMode, &reply) == kRLMessagePortSuccess);
+    size_t length = (size_t)RLDataGetLength(reply);
+    RLRelease(reply);
+    return length;
+}
+
+#define HAS_DELIVER
+static RLPortMessageRef delivery;
+
+static void deliver_call(RLPortRef port, RLPortMessageRef message, void *info)
+{
+    (void)port, (void)message, (void)info;
+    on_delivery();
+}
+
+static void deliver_init(struct loop *l)
+{
+    RLPortRef port = RLPortCreate(NULL, deliver_call, NULL, NULL);
+    RLRunLoopAddSource(l->loop, RLPortCreateRunLoopSource(NULL, port, 0), kRLRunLoopDefaultMode);
+    delivery = RLPortMessageCreate(NULL, port, NULL, NULL);
+    CHECK(delivery != NULL);
+}
+
+static void deliver_one(struct loop *l)
+{
+    (void)l;
+    CHECK(RLPortMessageSendBeforeDate(delivery, 1e12));
+}
 
 static void watched_perform(void *info) { on_readable(((struct watched *)info)->i); }
 

@@ -1,0 +1,80 @@
+/*
+ * scenarios-messages.h -- messages:
+ *     ask       a request and its reply between two processes on one CPU; parameter = bytes of each
+ *     deliver   one-way messages from one thread to another's loop, each waiting only if the queue is full
+ */
+
+/* ---- ask -------------------------------------------------------------------------------------------- */
+
+#ifdef HAS_ASK
+static void ask(const char *parameter)
+{
+    size_t size = strtoul(parameter, NULL, 10);
+    uint64_t total = scaled(size > 4096 ? 200 : 10000), warm = total / 10 + 1;
+    char directory[] = "/tmp/messages-XXXXXX", command[64];
+    CHECK(size > 0 && mkdtemp(directory) != NULL);
+    setenv("RUNLOOP_PORT_DIR", directory, 1);
+    pin_to(sched_getcpu());
+    ask_prepare(size);
+    pid_t server = fork();
+    CHECK(server >= 0);
+    if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        ask_serve(size);
+        _exit(0);
+    }
+    for (uint64_t i = 0; i < warm + total; i++) {
+        if (i == warm)
+            measure_begin();
+        CHECK(ask_once(size) == size);
+    }
+    measure_end();
+    result.operations = total;
+    kill(server, SIGKILL);
+    waitpid(server, NULL, 0);
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    CHECK(system(command) == 0);
+}
+#endif
+
+/* ---- deliver ---------------------------------------------------------------------------------------- */
+
+#ifdef HAS_DELIVER
+static struct { uint64_t total, done; } deliveries;
+
+static void on_delivery(void)
+{
+    if (++deliveries.done < deliveries.total)
+        return;
+    measure_end();
+    loop_stop(first_loop());
+}
+
+static void *deliver_all(void *unused)
+{
+    (void)unused;
+    pin_to(nth_cpu(1));
+    measure_begin();
+    for (uint64_t i = 0; i < deliveries.total; i++)
+        deliver_one(first_loop());
+    return NULL;
+}
+
+static void deliver(const char *parameter)
+{
+    (void)parameter;
+    if (usable_cpus() < 2)
+        _exit(EXIT_UNSUPPORTED);
+    int receiver = nth_cpu(0);
+    deliveries.total = scaled(50000);
+    loop_init(first_loop());
+    deliver_init(first_loop());
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, deliver_all, NULL) == 0);
+    pin_to(receiver);
+    loop_run(first_loop());
+    pthread_join(thread, NULL);
+    CHECK(deliveries.done == deliveries.total);
+    result.operations = deliveries.total;
+}
+#endif
