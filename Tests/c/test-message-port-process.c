@@ -160,6 +160,53 @@ START_TEST(data_of_every_size)
 }
 END_TEST
 
+/* ---- requests that want no reply: this process serves, another has sent them all ---- */
+
+static int received, seen_by_source;
+static RLRunLoopSourceRef other_source;
+
+static RLDataRef receive_in_order(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    require(id == received);
+    received++;
+    if (id == 10 || id == 99)
+        RLRunLoopStop(RLRunLoopGetCurrent());
+    if (id == 20)
+        RLRunLoopSourceSignal(other_source);
+    return NULL;
+}
+
+static void see_received(UNUSED void *info) { seen_by_source = received; }
+
+static void send_hundred(UNUSED void *info)
+{
+    RLMessagePortRef own = RLMessagePortCreateRemote(NULL, RLSTR("com.example.own"));
+    child_assert(own != NULL);
+    for (int id = 0; id < 100; id++)
+        child_assert(RLMessagePortSendRequest(own, id, NULL, 20, 0, NULL, NULL) == kRLMessagePortSuccess);
+}
+
+START_TEST(requests_without_reply_take_turns_with_others)
+{
+    struct server server;
+    serve(&server, RLSTR("com.example.own"), receive_in_order, NULL);
+    other_source = make_source(0, see_received, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), other_source, MODE);
+    ck_assert_int_eq(run_in_child(send_hundred, NULL), 0);
+    RLRunLoopRun();
+    ck_assert_int_eq(received, 11);
+    for (int more = 1; more <= 3; more++) {
+        ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e9, true), kRLRunLoopRunHandledSource);
+        ck_assert_int_eq(received, 11 + more);
+    }
+    RLRunLoopRun();
+    ck_assert_int_eq(received, 100);
+    ck_assert_int_eq(seen_by_source, 21);
+    drop_source(other_source);
+    end_server(&server);
+}
+END_TEST
+
 START_TEST(late_reply_is_dropped)
 {
     RLDataRef reply = (RLDataRef)&ready;
@@ -340,6 +387,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, request_and_reply);
     tcase_add_test(tcase, credentials_and_deadline_travel);
     tcase_add_test(tcase, data_of_every_size);
+    tcase_add_test(tcase, requests_without_reply_take_turns_with_others);
     tcase_add_test(tcase, late_reply_is_dropped);
     tcase_add_test(tcase, server_is_killed_in_the_middle);
     tcase_add_test(tcase, server_is_killed_and_everybody_hears);

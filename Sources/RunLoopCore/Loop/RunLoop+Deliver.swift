@@ -161,6 +161,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return limit == .max || Clock.now.nanoseconds < limit
     }
 
+    /// The same for a source of ours that serves its descriptor: whether it may look at once for more. The loop's thread.
+    var mayServeOn: Bool {
+        if pointee.returnsAfterSource || pointee.deadline != .never || !pointee.reports.isEmpty { return false }
+        return locked { pointee.currentMode.map { nothingElseWaits($0) } ?? false }
+    }
+
     /// Under the lock, which it gives back meanwhile.
     @inline(__always)
     func callPerform(_ source: SourcePointer) {

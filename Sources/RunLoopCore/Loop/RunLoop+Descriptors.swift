@@ -136,7 +136,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Whether nothing but descriptors is waiting in this mode, and no observer watches passes begin. Under the lock.
     @inline(__always)
-    private func nothingElseWaits(_ mode: ModePointer) -> Bool {
+    func nothingElseWaits(_ mode: ModePointer) -> Bool {
         if pointee.board.isMarked || pointee.wake.isPending || !inbox.isEmpty || pointee.held.count != 0 { return false }
         if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
         return !observes(mode, .beforeTimers, .beforeSources) && !hasTimers(mode)
