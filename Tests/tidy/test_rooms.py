@@ -10,7 +10,7 @@ from public_headers import INCLUDE, ROOT
 #: What may be called of C outside Platform/: memory and bytes, and shims of CLinux that make no system call.
 FREE_OF_THE_SYSTEM = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "memcpy", "memcmp", "memset", "memmove",
                       "strlen", "strcmp", "strtol", "strtod", "linux_compiler_barrier", "linux_prefetch",
-                      "linux_callout_barrier", "linux_format_double", "linux_epoll_tag"}
+                      "linux_prefetch_what", "linux_peek", "linux_callout_barrier", "linux_format_double", "linux_epoll_tag"}
 #: And what one file needs, with its reason.
 SYSTEM_ELSEWHERE = {
     "Object/Misuse.swift": {"getenv", "abort"},  # RUNLOOP_MISUSE=abort; neither is a system call that can be moved
@@ -18,7 +18,7 @@ SYSTEM_ELSEWHERE = {
 #: Who calls functions that clients gave us.
 CALLS_CLIENTS = {
     "Item/Callouts.swift": "sources, timers, observers, performed functions",
-    "Loop/RunLoop+Descriptors.swift": "a source's function that is one of ours: the client's is called from there",
+    "Loop/RunLoop+Reports.swift": "a source's function that is one of ours: the client's is called from there",
     "Object/ClientContext.swift": "contexts: retain, release, copyDescription, equal, hash",
     "Object/Misuse.swift": "the error handler",
     "Value/ElementCalls.swift": "what collections do with their elements",

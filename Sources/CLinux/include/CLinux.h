@@ -71,6 +71,19 @@ static inline void linux_pause(void)
 /* A builtin: tells the processor that this line will be written to soon. Any address will do. */
 static inline void linux_prefetch(const void *address) { __builtin_prefetch(address, 1); }
 
+/* The same for the line that a pointer points to, wherever that is: somebody may be writing it at this moment. */
+__attribute__((no_sanitize("thread"))) static inline void linux_prefetch_what(const void *pointer)
+{
+    __builtin_prefetch(*(void *const volatile *)pointer);
+}
+
+/* A value that somebody may be writing at this moment, of which it does not matter whether it is the old or the new one. For
+   ThreadSanitizer that is a race, even if it were atomic on this side only; hence volatile. */
+__attribute__((no_sanitize("thread"))) static inline uint32_t linux_peek(const uint32_t *place)
+{
+    return *(const volatile uint32_t *)place;
+}
+
 /* syscall(2) is variadic; glibc has no futex or membarrier of its own. `deadline` is absolute
    CLOCK_MONOTONIC, NULL for none. */
 static inline int linux_futex_wait(const void *word, uint32_t expected, const struct timespec *deadline)

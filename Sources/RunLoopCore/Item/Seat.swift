@@ -20,8 +20,8 @@ struct SourceKey: HeapKey {
 struct Seat: ~Copyable {
     /// In the queue of signalled sources. First: see `SeatPointer.position`.
     var queuePosition: UInt32
-    /// The watch on the source's descriptor, -1 for version 0.
-    var watch: Int32
+    /// Which of the seat's stays on a descriptor this is: see `SourcePointer.reportTag`. Never made anew with a seat.
+    var stay: UInt32
     var source: SourcePointer
     /// The modes it is in; nil: the seat is empty.
     var set: ModeSetPointer?
@@ -31,6 +31,8 @@ struct Seat: ~Copyable {
     var served: UInt32
     /// The source's mark on the board; `noPlace` where there was none left or none is needed.
     let place: Atomic<UInt32>
+    /// The watch on the source's descriptor, -1 for version 0.
+    var watch: Int32
     /// The address of the loop's board.
     let board: Atomic<UInt>
     var loop: HomePointer?
@@ -41,7 +43,8 @@ struct Seat: ~Copyable {
     var nextOfHash: SeatPointer?
 
     /// An empty one.
-    init(_ source: SourcePointer) {
+    init(_ source: SourcePointer, stay: UInt32) {
+        self.stay = stay
         queuePosition = IndexedHeap<SourceKey>.absent
         watch = -1
         self.source = source

@@ -133,5 +133,7 @@ extension UnsafeMutablePointer where Pointee == Seat {
 }
 
 extension UnsafeMutablePointer where Pointee == SourceStorage {
-    fileprivate var firstSeat: SeatPointer { withUnsafeMutablePointer(to: &pointee.firstSeat) { $0 } }
+    /// The seat in the first loop that has it.
+    @inline(__always)
+    var firstSeat: SeatPointer { withUnsafeMutablePointer(to: &pointee.firstSeat) { $0 } }
 }

@@ -83,7 +83,11 @@ struct SignalBoard: ~Copyable {
 
     /// Whether anything is marked. One load.
     @inline(__always)
-    var isMarked: Bool { near.load(ordering: .relaxed) != 0 }
+    var isMarked: Bool { marks != 0 }
+
+    /// 0 if nothing is marked. One load.
+    @inline(__always)
+    var marks: UInt64 { near.load(ordering: .relaxed) }
 
     /// Whether anything but this near place is marked; true for a far one. One load.
     @inline(__always)

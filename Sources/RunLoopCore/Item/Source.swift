@@ -29,7 +29,7 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     /// nil: none of that.
     let detail: SourceDetailPointer?
 
-    static let slab = Slab(size: (MemoryLayout<SourceStorage>.stride + 63) & ~63)
+    static let slab = Slab(size: (MemoryLayout<SourceStorage>.stride + 63) & ~63, isZeroAtFirst: true)
 }
 
 /// What a source calls.
@@ -139,7 +139,8 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
         let source = memory.assumingMemoryBound(to: SourceStorage.self)
         source.initialize(
             to: SourceStorage(
-                item: ItemHeader(.source, home: home, flags: flags), info: info, function: function, firstSeat: Seat(source),
+                item: ItemHeader(.source, home: home, flags: flags), info: info, function: function,
+                firstSeat: Seat(source, stay: source.stayOfMemory),
                 order: order, signalled: Atomic(0), soleSeat: Atomic(0), seats: nil, getPort: getPort, detail: detail))
         return source
     }
@@ -192,7 +193,11 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 
     /// What it waits for on its descriptor. Any thread; stable under the lock.
     @inline(__always)
-    var interest: Events { Events(rawValue: pointee.item.flags.load(ordering: .acquiring) >> 4).intersection(.interest) }
+    var interest: Events { Self.interest(pointee.item.flags.load(ordering: .acquiring)) }
+
+    /// The part of the flags that says what a source waits for.
+    @inline(__always)
+    static func interest(_ flags: UInt16) -> Events { Events(rawValue: flags >> 4).intersection(.interest) }
 
     /// What epoll is told of that: our own functions want to know when the other side has ended, too. Any thread.
     @inline(__always)
@@ -242,6 +247,54 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     func giveBack() {
         if item.release() == .dead { destroy() }
     }
+}
+
+// What epoll reports of a source that is alone on its descriptor, so that nothing has to be looked up to deliver it: where the source
+// is, and which of the stays of its first seat on a descriptor this is. So a report that was fetched before the source left, or of
+// a registration that outlived it, reaches nobody, though the memory may be another source's by now.
+extension UnsafeMutablePointer where Pointee == SourceStorage {
+    private static var stayBits: UInt64 { 22 }
+    private static var stayMask: UInt32 { 1 << 22 - 1 }
+
+    /// Odd; nil if the address has more bits than there is room for. Under the loop's lock.
+    var reportTag: UInt64? {
+        let address = UInt64(UInt(bitPattern: self))
+        return address >> 48 == 0 ? address << (Self.stayBits - 6) | UInt64(pointee.firstSeat.stay) : nil
+    }
+
+    /// The source whose tag was reported, if it still stays where it was. Under the loop's lock.
+    @inline(__always)
+    init?(reported tag: UInt64) {
+        self = Self.address(ofTag: tag)
+        if stay != UInt32(truncatingIfNeeded: tag) & Self.stayMask { return nil }
+    }
+
+    /// Any odd tag's; it is memory of some source.
+    @inline(__always)
+    static func address(ofTag tag: UInt64) -> SourcePointer {
+        UnsafeMutableRawPointer(bitPattern: UInt((tag >> stayBits) << 6)).unsafelyUnwrapped.assumingMemoryBound(to: SourceStorage.self)
+    }
+
+    /// Of any tag.
+    @inline(__always)
+    static func prefetch(tag: UInt64) { linux_prefetch(UnsafeRawPointer(bitPattern: UInt(tag >> (stayBits - 6)))) }
+
+    /// What the info of any odd tag's memory points to.
+    @inline(__always)
+    static func prefetchInfo(tag: UInt64) { linux_prefetch_what(UnsafeRawPointer(address(ofTag: tag)) + infoOffset) }
+
+    /// Of `SourceStorage.info`. By hand, as a pointer to it would read it, which is not always allowed here; a test compares.
+    static var infoOffset: Int { 24 }
+
+    /// Reports with the tag that the source has had are old from now on. Under the loop's lock.
+    func endStay() { pointee.firstSeat.stay = (stay &+ 2) & Self.stayMask }
+
+    /// For a source that is made of this memory: where the last one stopped.
+    fileprivate var stayOfMemory: UInt32 { stay & Self.stayMask | 1 }
+
+    /// Of this memory, whoever's it is: another thread may be making a source of it, which leaves the number as it is.
+    @inline(__always)
+    private var stay: UInt32 { withUnsafeMutablePointer(to: &pointee.firstSeat.stay) { linux_peek($0) } }
 }
 
 // When two sources count as one: CFRunLoop's rules, by which a loop does not take the second.

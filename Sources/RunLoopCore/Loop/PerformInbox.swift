@@ -52,7 +52,11 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
 
     /// One load. Any thread.
     @inline(__always)
-    var isEmpty: Bool { pointee.hasMail.load(ordering: .acquiring) == 0 }
+    var isEmpty: Bool { mail == 0 }
+
+    /// 0 if it is empty. One load. Any thread.
+    @inline(__always)
+    var mail: UInt32 { pointee.hasMail.load(ordering: .acquiring) }
 
     /// Moves all requests behind those in `list`, in which there is then room for so many more: by swapping buffers if that is empty. The
     /// loop's lock holder. How many of them were posts of other threads; nil if out of memory: then they stay here.

@@ -277,10 +277,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let tag = pointee.reports.takeOnly()
         pointee.reports.drop()
         guard sleep == .over, let tag else { return false }
-        return locked {
-            guard let index = pointee.poller.index(ofReported: tag) else { return false }
-            return pointee.poller[index].fd == fd
-        }
+        return locked { descriptor(ofReported: tag) == fd }
     }
 
     /// Whether the mode is empty but for what is in the background, nobody watches it, and nothing waits for a pass. Under the

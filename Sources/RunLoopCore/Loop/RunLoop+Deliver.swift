@@ -164,7 +164,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The same for a source of ours that serves its descriptor: whether it may look at once for more. The loop's thread.
     var mayServeOn: Bool {
         if pointee.returnsAfterSource || pointee.deadline != .never || !pointee.reports.isEmpty { return false }
-        return locked { pointee.currentMode.map { nothingElseWaits($0) } ?? false }
+        return locked { pointee.currentMode.map { maySurelyServeNext($0, true) } ?? false }
     }
 
     /// Under the lock, which it gives back meanwhile.
@@ -208,7 +208,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// A turn that was given and never had, or had and never ended, because the thread did. Any thread; without the lock.
     func letGo(abandoned turn: Turn) {
-        if turn.source.pointee.item.has(ItemHeader.isOurs) { abandon(turn.source) }
         lock()
         letGoSlowly(turn)
         unlock()

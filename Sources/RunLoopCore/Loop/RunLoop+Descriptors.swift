@@ -1,7 +1,8 @@
 import CLinux
 import Synchronization
 
-// Sources on descriptors: watching, and telling them what is ready. Several may be on one descriptor: they share its watch.
+// Sources on descriptors: watching. Several may be on one descriptor: they share its watch. Telling them what is ready is
+// `RunLoop+Reports.swift`.
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     // MARK: watching
@@ -15,13 +16,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     private func beginWatching(_ fd: Int32, for seat: SeatPointer) -> Bool {
         if let index = pointee.poller.index(of: fd) {
+            if pointee.poller[index].hasTagOfSource { pointee.poller.seats(index)?.pointee.source.endStay() }
             insert(seat, onWatch: index)
             pointee.poller.setWanted(wanted(onWatch: index), at: index)
             if !pointee.poller.listenAnew(index) { tryAgainLater() }
             return true
         }
-        guard let index = pointee.poller.add(fd, wanted: seat.pointee.source.wantedEvents, client: UnsafeMutableRawPointer(seat))
-        else { return false }
+        let source = seat.pointee.source
+        let tag = seat == source.firstSeat ? source.reportTag : nil
+        guard let index = pointee.poller.add(fd, wanted: source.wantedEvents, client: tag ?? seat.asClient) else { return false }
         seat.pointee.watch = Int32(index)
         if pointee.poller[index].isNarrow { tryAgainLater() }
         return true
@@ -41,19 +44,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let first = pointee.poller.seats(index)
         guard let first, !SourceKey.precedes(seat.key, first.key) else {
             seat.pointee.nextOfWatch = first
-            return pointee.poller.setClient(UnsafeMutableRawPointer(seat), isShared: first != nil, at: index)
+            return pointee.poller.setClient(seat.asClient, at: index)
         }
         var previous = first
         while let next = previous.pointee.nextOfWatch, !SourceKey.precedes(seat.key, next.key) { previous = next }
         seat.pointee.nextOfWatch = previous.pointee.nextOfWatch
         previous.pointee.nextOfWatch = seat
-        pointee.poller.setClient(UnsafeMutableRawPointer(first), isShared: true, at: index)
+        pointee.poller.setClient(first.asClient, at: index)
     }
 
     /// The seat's descriptor is not watched for it any more; the last one ends the watch. Under the lock.
     func unwatch(_ seat: SeatPointer) {
         let index = Int(seat.pointee.watch)
         seat.pointee.watch = -1
+        if seat == seat.pointee.source.firstSeat { seat.pointee.source.endStay() }
         if seat.pointee.source.rank != 0 { pointee.orderedSeats -= 1 }
         var first = pointee.poller.seats(index)
         if first == seat {
@@ -65,7 +69,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         seat.pointee.nextOfWatch = nil
         guard let first else { return pointee.poller.remove(index) }
-        pointee.poller.setClient(UnsafeMutableRawPointer(first), isShared: first.pointee.nextOfWatch != nil, at: index)
+        pointee.poller.setClient(first.asClient, at: index)
         pointee.poller.setWanted(wanted(onWatch: index), at: index)
     }
 
@@ -76,7 +80,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// What all sources on a watch wait for, those of other modes too.
-    private func wanted(onWatch index: Int) -> Events {
+    func wanted(onWatch index: Int) -> Events {
         var events: Events = []
         var next = pointee.poller.seats(index)
         while let seat = next {
@@ -100,12 +104,23 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func listen(_ index: Int) {
         if !pointee.poller.listen(index) { tryAgainLater() }
         if pointee.poller[index].state == .broken { pointee.hasLostDescriptor = true }
+        endStayIfSilent(index)
+    }
+
+    /// epoll may have been told to report no more of a watch, and nevertheless go on, of a file that was closed before it heard of that
+    /// and is open elsewhere: then its reports are nobody's. Under the lock.
+    func endStayIfSilent(_ index: Int) {
+        let watch = pointee.poller[index]
+        guard watch.hasTagOfSource, watch.state != .listening, let seat = watch.seats else { return }
+        seat.pointee.source.endStay()
+        pointee.poller.setClient(seat.pointee.source.reportTag ?? seat.asClient, at: index)
     }
 
     /// Whether some source of the mode on this watch waits for something. Under the lock.
     func isWanted(_ index: Int, _ mode: ModePointer) -> Bool { !wanted(onWatch: index, mode).isEmpty }
 
-    private func wanted(onWatch index: Int, _ mode: ModePointer) -> Events {
+    /// What they wait for. Under the lock.
+    func wanted(onWatch index: Int, _ mode: ModePointer) -> Events {
         var events: Events = []
         var next = pointee.poller.seats(index)
         while let seat = next {
@@ -113,158 +128,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             next = seat.pointee.nextOfWatch
         }
         return events
-    }
-
-    // MARK: delivering
-
-    /// Tells the mode's sources on the next descriptor that was reported ready; true if somebody was called. Calls user code.
-    ///
-    /// `goesOn`: the run has no deadline and goes on after a source. Then it goes on with the next reports, too, as long as nobody could
-    /// tell that from another pass.
-    func serveReadyDescriptor(_ mode: ModePointer, goesOn: Bool) -> Bool {
-        if pointee.reports.isEmpty { return false }
-        var served = false
-        lock()
-        if pointee.orderedSeats > 0 && pointee.reports.isFresh { sortReports(mode) }
-        repeat {
-            if !serveReport(mode) { break }
-            served = true
-        } while goesOn && !pointee.reports.isEmpty && nothingElseWaits(mode)
-        unlock()
-        return served
-    }
-
-    /// Whether nothing but descriptors is waiting in this mode, and no observer watches passes begin. Under the lock.
-    @inline(__always)
-    func nothingElseWaits(_ mode: ModePointer) -> Bool {
-        if pointee.board.isMarked || pointee.wake.isPending || !inbox.isEmpty || pointee.held.count != 0 { return false }
-        if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
-        return !observes(mode, .beforeTimers, .beforeSources) && !hasTimers(mode)
-    }
-
-    /// Only where some source has another order than 0: most have not.
-    @inline(never)
-    private func sortReports(_ mode: ModePointer) {
-        pointee.reports.sort { tag in
-            var next = pointee.poller.index(ofReported: tag).flatMap { pointee.poller.seats($0) }
-            while let seat = next, !contains(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
-            return next?.pointee.source.rank ?? .min
-        }
-    }
-
-    /// Under the lock, which it gives back meanwhile.
-    @inline(__always)
-    private func serveReport(_ mode: ModePointer) -> Bool {
-        while let report = pointee.reports.take() {
-            guard let index = pointee.poller.index(ofReported: report.tag) else {
-                pointee.reports.noteStray(report.tag)
-                continue
-            }
-            if serve(watch: index, report.events, mode) { return true }
-        }
-        return pointee.reports.isAlwaysReadyTurn && serveAlwaysReady(mode)
-    }
-
-    @inline(never)
-    private func serveAlwaysReady(_ mode: ModePointer) -> Bool {
-        pointee.reports.endAlwaysReadyTurn()
-        guard let index = pointee.poller.nextAlwaysReady({ isWanted($0, mode) }) else { return false }
-        return serve(watch: index, [.readable, .writable], mode)
-    }
-
-    /// Tells the sources of the mode on one descriptor that wait for what was reported. Under the lock, which it gives
-    /// back meanwhile.
-    @inline(__always)
-    private func serve(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
-        let watch = pointee.poller[index]
-        var outcome = Served.unwanted
-        if watch.isShared {
-            outcome = serve(sharedWatch: index, events, mode)
-        } else if let seat = watch.seats, contains(seat.pointee.set, .mode(mode)) {
-            let source = seat.pointee.source
-            let ready = events.serving(source.interest)
-            if !ready.isEmpty { outcome = tell(source, ready, events) }
-        }
-        if outcome == .handled { return true }
-        if pointee.poller[index].generation == watch.generation { calm(index, events, mode, outcome) }
-        return false
-    }
-
-    @inline(never)
-    private func serve(sharedWatch index: Int, _ reported: Events, _ mode: ModePointer) -> Served {
-        pointee.serving &+= 1
-        let serving = pointee.serving
-        let generation = pointee.poller[index].generation
-        var events = reported
-        var outcome = Served.unwanted
-        // A nested run that has served something knows better: what is still ready will be reported again.
-        while pointee.serving == serving, pointee.poller[index].generation == generation,
-            let seat = nextSeat(onWatch: index, mode, notYet: serving)
-        {
-            seat.pointee.served = serving
-            // The first of them may have read what there was.
-            if outcome == .handled { events = Events(rawValue: Descriptor.look(pointee.poller[index].fd, for: events.rawValue)) }
-            let ready = events.serving(seat.pointee.source.interest)
-            if ready.isEmpty { continue }
-            let one = tell(seat.pointee.source, ready, events)
-            if one != .unwanted && outcome != .handled { outcome = one }
-        }
-        return outcome
-    }
-
-    private func nextSeat(onWatch index: Int, _ mode: ModePointer, notYet serving: UInt32) -> SeatPointer? {
-        var next = pointee.poller.seats(index)
-        while let seat = next {
-            next = seat.pointee.nextOfWatch
-            if seat.pointee.served != serving, contains(seat.pointee.set, .mode(mode)) { return seat }
-        }
-        return nil
-    }
-
-    /// Under the lock, which it gives back meanwhile.
-    @inline(__always)
-    private func tell(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> Served {
-        if !pointee.turns.reserve(pointee.turns.count &+ 1) { return .tryLater }
-        let turn = Turn(source, keep(source))
-        pointee.turns.appendReserved(turn)
-        var outcome = Served.handled
-        unlock()
-        if source.pointee.item.has(ItemHeader.isOurs) {
-            outcome = Served(rawValue: source.pointee.function.serve(source.pointee.info, ready.rawValue, reported.rawValue)) ?? .unwanted
-        } else if let perform = source.pointee.function.perform {
-            RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(perform, source.pointee.info)
-        }
-        lock()
-        pointee.turns.truncate(to: pointee.turns.count &- 1)
-        letGo(turn)
-        return outcome
-    }
-
-    /// The thread has ended in a call of one of our sources. Without the lock.
-    func abandon(_ source: SourcePointer) { _ = source.pointee.function.serve(source.pointee.info, 0, 0) }
-
-    /// How many calls of sources of ours that have this info are under way, one in another. The loop's thread.
-    func calls(of info: UnsafeMutableRawPointer) -> UInt32 {
-        locked {
-            var count: UInt32 = 0
-            for index in 0..<pointee.turns.count {
-                let source = pointee.turns[index].source
-                if source.pointee.info == info && source.pointee.item.has(ItemHeader.isOurs) { count += 1 }
-            }
-            return count
-        }
-    }
-
-    /// Nobody was called for a report, and epoll would make it again and again. Under the lock.
-    @inline(never)
-    private func calm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: Served) {
-        pointee.poller.setWanted(wanted(onWatch: index), at: index)
-        if outcome == .tryLater {
-            pointee.poller.narrow(index, to: [])
-            return tryAgainLater()
-        }
-        let wanted = wanted(onWatch: index, mode)
-        if events.serving(wanted).isEmpty { pointee.poller.narrow(index, to: wanted) }
     }
 }
 
@@ -275,7 +138,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private static var retryInterval: UInt64 { 50_000_000 }
 
     /// Under the lock.
-    private func tryAgainLater() {
+    func tryAgainLater() {
         if pointee.retryDeadline == .never { pointee.retryDeadline = Clock.now.advanced(by: Self.retryInterval) }
     }
 
@@ -298,9 +161,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(never)
     private func applyChanges() {
-        let outcome = pointee.poller.applyChanges()
-        if outcome.failed { tryAgainLater() }
-        if outcome.lost { pointee.hasLostDescriptor = true }
+        while let index = pointee.poller.takeChange() { listen(index) }
     }
 
     /// Before a pass: is it time to try again? Says so once if a descriptor was closed behind the back of its source. The loop's
@@ -330,7 +191,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
 extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// Among several ready descriptors the lowest comes first. A client's source of version 1 only stores its order, as in CFRunLoop.
-    fileprivate var rank: Int { pointee.item.has(ItemHeader.isOurs) ? pointee.order : 0 }
+    var rank: Int { pointee.item.has(ItemHeader.isOurs) ? pointee.order : 0 }
 }
 
 extension Poller {
@@ -340,7 +201,18 @@ extension Poller {
 }
 
 extension Poller.Watch {
+    /// Its only client is the first seat of a source, whose tag epoll reports.
+    @inline(__always)
+    var hasTagOfSource: Bool { client & 1 != 0 }
+
     /// The first seat on it.
     @inline(__always)
-    fileprivate var seats: SeatPointer? { client?.assumingMemoryBound(to: Seat.self) }
+    var seats: SeatPointer? {
+        client & 1 == 0 ? SeatPointer(bitPattern: UInt(client)) : SourcePointer.address(ofTag: client).firstSeat
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == Seat {
+    /// For the poller: even.
+    fileprivate var asClient: UInt64 { UInt64(UInt(bitPattern: self)) }
 }

@@ -41,6 +41,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.tookWake = false
         pointee.servedTimers = false
         pointee.timerPasses = 0
+        pointee.outerCallees.discard()
         pointee.timerSlack = 0
         pointee.retryDeadline = .never
         pointee.hasLostDescriptor = false
@@ -97,6 +98,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let firing = take(&pointee.firing)
         let audience = take(&pointee.audience)
         unlock()
+        abandonCallees()
         for index in 0..<turns.count { letGo(abandoned: turns[index]) }
         for index in 0..<firing.count { abandon(firing[index]) }
         for index in 0..<audience.count {

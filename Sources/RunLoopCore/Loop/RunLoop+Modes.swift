@@ -69,6 +69,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The set for an item that is in `old` and is added to the chosen mode; nil if out of memory.
     @inline(__always)
     func set(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
+        pointee.isStirred = 1
         if old == nil {
             switch choice {
             case .mode(let mode): if let sole = mode.pointee.soleSet { return sole }

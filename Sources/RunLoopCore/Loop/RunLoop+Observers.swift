@@ -141,6 +141,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// O(modes × observers). Under the lock.
     func updateObservedActivities() {
+        pointee.isStirred = 1
         for number in 1..<Swift.max(pointee.modes.count, 1) {
             guard let mode = pointee.modes[number] else { continue }
             var activities: UInt = 0

@@ -143,7 +143,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.seats.unlink(seat)
         if seat.isQueued { set.pointee.signalled.remove(seat.position) }
         seat.leave()
-        return source.item.unhold()
+        return callTakesHold(of: source) ? false : source.item.unhold()
     }
 
     private func unlink(_ seat: SeatPointer, from source: SourcePointer) {

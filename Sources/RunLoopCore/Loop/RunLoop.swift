@@ -83,6 +83,13 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var serving: UInt32 = 0
     /// The sources whose turn it is, of the batches that are under way, one in another. Under the lock.
     var turns = PlainList<Turn>()
+    /// The source on a descriptor that is being called, nil if none is; see `Callee`. Under the lock.
+    var callee = Callee()
+    /// Those from whose calls the loop is run once more, one in another. Under the lock.
+    var outerCallees = PlainList<Callee>()
+    /// Not 0: an observer or an item came into some mode since it was last looked whether nothing but descriptors waits in the mode
+    /// that runs, or it was not looked yet. Under the lock.
+    var isStirred: UInt64 = 1
     /// How many timer passes are under way, one in another. Under the lock.
     var timerPasses = 0
     /// `SharedSignals` as last looked at.

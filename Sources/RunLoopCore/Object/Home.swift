@@ -84,6 +84,13 @@ extension UnsafeMutablePointer where Pointee == Home {
         if !pointee.lock.unlockAfterQuickLock() { unlockSlowly() }
     }
 
+    /// The same for who knows that this is the calling thread's.
+    @inline(__always)
+    func lockAsOwner() { if !pointee.lock.lockQuickly() { lockSlowly() } }
+    /// The other end of `lockAsOwner`.
+    @inline(__always)
+    func unlockAsOwner() { if !pointee.lock.unlockQuickly() { unlockSlowly() } }
+
     /// Around fork(): see `OwnerLock`.
     func lockForFork() { pointee.lock.lockForFork(asOwner: isOwn) }
     /// After it, in parent and child.

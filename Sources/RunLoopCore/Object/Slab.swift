@@ -23,12 +23,17 @@ struct Slab: ~Copyable {
     }
 
     private let size: Int
+    private let isZeroAtFirst: Bool
     private let mutex = Mutex()
     /// The first of the magazines, by address. Guarded by `mutex`; atomic only so that a `let` can change.
     private let magazines = Atomic<UInt>(0)
 
-    /// `size` in bytes, a multiple of 8.
-    init(size: Int) { self.size = size }
+    /// `size` in bytes, a multiple of 8. `isZeroAtFirst`: memory that was nobody's yet is zero, for types that keep something in it from
+    /// one object to the next.
+    init(size: Int, isZeroAtFirst: Bool = false) {
+        self.size = size
+        self.isZeroAtFirst = isZeroAtFirst
+    }
 
     /// For a child of fork().
     func resetAfterFork() { mutex.reset() }
@@ -93,7 +98,7 @@ struct Slab: ~Copyable {
     private func allocateSlowly(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if !take(&cache) {
             let chunk = cache.chunks < Self.smallChunks ? Self.chunkSize : Memory.hugePage
-            cache.fresh = Memory.allocate(chunk)
+            cache.fresh = isZeroAtFirst ? Memory.allocateZero(chunk) : Memory.allocate(chunk)
             if cache.fresh == nil { return nil }
             cache.freshCount = chunk / size
             cache.chunks += 1

@@ -5,6 +5,15 @@ enum Memory {
     /// The size from which on the kernel can back memory by one page-table entry.
     static let hugePage = 2 * 1024 * 1024
 
+    /// The same, all zero, which the system's memory is without being touched. Never to be given back.
+    static func allocateZero(_ size: Int) -> UnsafeMutableRawPointer? {
+        let alignment = size < hugePage ? 64 : hugePage
+        guard let memory = calloc(1, size + alignment) else { return nil }
+        let aligned = memory + (alignment - Int(bitPattern: memory) & (alignment - 1))
+        if size >= hugePage { preservingSystemError { _ = madvise(aligned, size, MADV_HUGEPAGE) } }
+        return aligned
+    }
+
     /// Uninitialised and aligned to a huge page if it is that large, else to a cache line; nil if out of memory.
     static func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
         if size < hugePage { return aligned_alloc(64, size) }

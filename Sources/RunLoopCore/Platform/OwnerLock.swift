@@ -48,9 +48,14 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// The owner's way out, O(1). False: there is more to do, and `unlockSlowly` has to follow.
+    /// The owner's way out, O(1). False: there is more to do, and `unlockSlowly` has to follow. An owner that has queued has taken
+    /// its claim back already.
     @inline(__always)
-    func unlockQuickly() -> Bool { ownerQueued.load(ordering: .relaxed) == 0 && unlockAfterQuickLock() }
+    func unlockQuickly() -> Bool {
+        inside.store(0, ordering: .releasing)
+        linux_compiler_barrier()
+        return contended.load(ordering: .acquiring) | ownerQueued.load(ordering: .relaxed) == 0
+    }
 
     /// The same for an owner who knows that `lockQuickly` let it in.
     @inline(__always)

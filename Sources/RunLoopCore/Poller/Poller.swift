@@ -4,13 +4,13 @@ import CLinux
 ///
 /// Two descriptors, made when the first one is watched: the epoll, and an eventfd for being woken out of it.
 /// What is wanted of a watch may change often; epoll hears of it as late as possible and as seldom: of more when the loop
-/// is about to wait (`applyChanges`), of less only when it reports something that nobody wants (`narrow`). It reports
+/// is about to wait (`takeChange`), of less only when it reports something that nobody wants (`narrow`). It reports
 /// hang-ups whether asked or not, so wanting nothing means leaving the epoll set.
 ///
 /// Guarded by the Home's lock; waiting, which needs none, is `Reports`. Calls no user code.
 struct Poller: ~Copyable {
-    /// What epoll reports carries the watch's index and generation, so that a report fetched before a watch
-    /// was removed never reaches the next user of its index.
+    /// What epoll reports of it, its tag, is its index and generation, so that a report fetched before a watch was removed never
+    /// reaches the next user of its index; or a number of its client's own, which makes the watch superfluous to deliver it.
     struct Watch: BitwiseCopyable {
         var fd: Int32
         /// What epoll has been told to report.
@@ -21,10 +21,8 @@ struct Poller: ~Copyable {
         var state = State.free
         /// It waits in the list of changes.
         var isChanged = false
-        /// There is more than one client.
-        var isShared = false
-        /// Whoever asked for it; nil while the index is free.
-        var client: UnsafeMutableRawPointer?
+        /// Whoever asked for it: an odd number is what epoll is to report. 0 while the index is free.
+        var client: UInt64 = 0
     }
 
     /// Where a watch stands.
@@ -40,7 +38,8 @@ struct Poller: ~Copyable {
         case broken
     }
 
-    static var kickTag: UInt64 { .max }
+    /// Even, as those that are made of an index.
+    static var kickTag: UInt64 { .max - 1 }
 
     private(set) var epoll: Int32 = -1
     private(set) var kickDescriptor: Int32 = -1
@@ -67,16 +66,13 @@ struct Poller: ~Copyable {
     /// O(1).
     subscript(index: Int) -> Watch { watches[index] }
 
-    /// O(1).
-    mutating func setClient(_ client: UnsafeMutableRawPointer?, isShared: Bool, at index: Int) {
-        watches[index].client = client
-        watches[index].isShared = isShared
-    }
+    /// Of a number that was odd epoll is told by `listenAnew` that it is no more. O(1).
+    mutating func setClient(_ client: UInt64, at index: Int) { watches[index].client = client }
 
     /// Begins to watch `fd`, on which there is no watch yet: its index, nil if out of memory. See its state for
     /// what became of it; `silent`, with errno, if the system has no descriptor for us now: `listen` tries again.
     /// One epoll_ctl, none if nothing is wanted yet; three system calls more for the first one of a loop.
-    mutating func add(_ fd: Int32, wanted: Events, client: UnsafeMutableRawPointer) -> Int? {
+    mutating func add(_ fd: Int32, wanted: Events, client: UInt64) -> Int? {
         guard watches.reserve(watches.count + 1), freeIndexes.reserve(watches.count + 1), changes.reserve(watches.count + 1) else {
             return nil
         }
@@ -117,7 +113,7 @@ struct Poller: ~Copyable {
         _ = freeIndexes.append(Int32(index))
     }
 
-    /// Says what all clients together want. epoll hears of it in `applyChanges`, or `narrow`. O(1), no system call.
+    /// Says what all clients together want. epoll hears of it in `listen`, for `takeChange` gives it, or `narrow`. O(1), no system call.
     mutating func setWanted(_ wanted: Events, at index: Int) {
         update(index) { $0.wanted = wanted }
         if !watches[index].isNarrow || watches[index].isChanged { return }
@@ -125,23 +121,20 @@ struct Poller: ~Copyable {
         _ = changes.append(Int32(index))
     }
 
-    /// Whether `applyChanges` has something to do. O(1).
+    /// Whether `takeChange` may have something. O(1).
     @inline(__always)
     var hasChanges: Bool { changes.count > 0 }
 
-    /// Before waiting: tells epoll of all that is wanted more. One epoll_ctl for each watch that changed. Reports whether a
-    /// descriptor turned out to be none any more, and whether one could not be watched for want of memory.
-    mutating func applyChanges() -> (lost: Bool, failed: Bool) {
-        var outcome = (lost: false, failed: false)
-        for place in 0..<changes.count {
-            let index = Int(changes[place])
+    /// A watch of which more is wanted than epoll has been told, nil when there are no more: before waiting, for `listen`. O(1) on
+    /// average.
+    mutating func takeChange() -> Int? {
+        while changes.count > 0 {
+            let index = Int(changes[changes.count - 1])
+            changes.truncate(to: changes.count - 1)
             watches[index].isChanged = false
-            if !watches[index].isNarrow { continue }
-            if !listen(index) { outcome.failed = true }
-            if watches[index].state == .broken { outcome.lost = true }
+            if watches[index].isNarrow { return index }
         }
-        changes.truncate(to: 0)
-        return outcome
+        return nil
     }
 
     /// epoll reports no more than `events` of a watch until `listen`. At most one epoll_ctl.
@@ -231,7 +224,10 @@ struct Poller: ~Copyable {
         return true
     }
 
-    private func tag(of index: Int) -> UInt64 { UInt64(index) | UInt64(watches[index].generation) << 32 }
+    private func tag(of index: Int) -> UInt64 {
+        let watch = watches[index]
+        return watch.client & 1 != 0 ? watch.client : UInt64(index) << 1 | UInt64(watch.generation) << 32
+    }
 
     /// The epoll and the eventfd, if they are not there yet. False with errno.
     mutating func open() -> Bool {
@@ -301,10 +297,10 @@ struct Poller: ~Copyable {
 
     // MARK: reports
 
-    /// The watch that a report is about, nil if it is not there any more. O(1).
+    /// The watch that a report with an even tag is about, nil if it is not there any more. O(1).
     @inline(__always)
     func index(ofReported tag: UInt64) -> Int? {
-        let index = Int(UInt32(truncatingIfNeeded: tag))
+        let index = Int(UInt32(truncatingIfNeeded: tag) >> 1)
         guard index < watches.count, watches[index].generation == UInt32(truncatingIfNeeded: tag >> 32), watches[index].state == .listening
         else { return nil }
         return index

@@ -5,6 +5,7 @@ import CLinux
 /// The loop's thread only, so without the lock. Calls no user code.
 struct Reports: ~Copyable {
     private static var capacity: Int { 256 }
+    private static var ahead: Int { 2 }
 
     private var batch: UnsafeMutablePointer<epoll_event>?
     private var count = 0
@@ -94,7 +95,7 @@ struct Reports: ~Copyable {
     }
 
     private mutating func makeBatch() -> UnsafeMutablePointer<epoll_event>? {
-        batch = malloc(Self.capacity * MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
+        batch = calloc(Self.capacity + Self.ahead, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
         return batch
     }
 
@@ -125,6 +126,10 @@ struct Reports: ~Copyable {
 
     /// The tag of the report that is left, if it is the only one.
     mutating func takeOnly() -> UInt64? { count - taken == 1 && !isAlwaysReadyTurn ? take()?.tag : nil }
+
+    /// The tag of a report that will be taken soon, 0 for the next; behind the last of them an older one, or 0. Up to `ahead`.
+    @inline(__always)
+    func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }
 
     /// Once per wait.
     mutating func endAlwaysReadyTurn() { isAlwaysReadyTurn = false }

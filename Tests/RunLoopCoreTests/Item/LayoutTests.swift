@@ -35,10 +35,12 @@ import Testing
             let source = SourcePointer.create(home, order: 0, info: nil, perform: nil, getPort: { _ in 0 }, SourceDetail())!
             defer { source.destroy() }
             let set = withUnsafePointer(to: &source.pointee.firstSeat.set) { UnsafeRawPointer($0) }
-            return [Int(bitPattern: source) % 64, set - UnsafeRawPointer(source)]
+            let stay = withUnsafePointer(to: &source.pointee.firstSeat.stay) { UnsafeRawPointer($0) }
+            return [Int(bitPattern: source) % 64, set - UnsafeRawPointer(source), stay - UnsafeRawPointer(source)]
         }
         #expect(lines[0] == 0)
         #expect(lines[1] + 8 <= 64)
+        #expect(lines[2] + 4 <= 64)
     }
 
     @Test func timerPositionIsTheHeadersField() {

@@ -59,7 +59,7 @@ import Testing
     private func compare(_ watcher: inout Watcher, _ model: [Expected], _ pipes: [Pipe], _ late: Int?) -> String? {
         for (which, expected) in model.enumerated() {
             if watcher.poller.index(of: pipes[which].readEnd) != expected.index { return "index of pipe \(which)" }
-            if let index = expected.index, watcher.poller[index].client != UnsafeMutableRawPointer(bitPattern: which + 1) {
+            if let index = expected.index, watcher.poller[index].client != UInt64(which + 1) << 1 {
                 return "client"
             }
         }

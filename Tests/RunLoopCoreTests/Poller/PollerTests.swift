@@ -10,7 +10,7 @@ import Testing
         var watcher = Watcher()
         let index = watcher.add(pipe.readEnd)
         #expect(watcher.poller.index(of: pipe.readEnd) == index)
-        #expect(watcher.poller[index].client == UnsafeMutableRawPointer(bitPattern: 1))
+        #expect(watcher.poller[index].client == 2)
         #expect(watcher.look() == [])
         pipe.put()
         #expect(watcher.look() == [index])

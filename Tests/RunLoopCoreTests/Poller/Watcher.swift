@@ -8,7 +8,7 @@ struct Watcher: ~Copyable {
     var reports = Reports()
 
     mutating func add(_ fd: Int32, client: Int = 1) -> Int {
-        poller.add(fd, wanted: .readable, client: UnsafeMutableRawPointer(bitPattern: client)!) ?? -1
+        poller.add(fd, wanted: .readable, client: UInt64(client) << 1) ?? -1
     }
 
     mutating func wait(until deadline: Instant = .distantPast, alwaysReady: Bool = false) {
@@ -33,8 +33,13 @@ struct Watcher: ~Copyable {
 
     /// What went wrong, in words.
     mutating func applyChanges() -> String {
-        let outcome = poller.applyChanges()
-        return (outcome.lost ? "lost" : "") + (outcome.failed ? "failed" : "")
+        var isLost = false
+        var hasFailed = false
+        while let index = poller.takeChange() {
+            if !poller.listen(index) { hasFailed = true }
+            if poller[index].state == .broken { isLost = true }
+        }
+        return (isLost ? "lost" : "") + (hasFailed ? "failed" : "")
     }
 
     mutating func takeAlwaysReady(_ isWanted: (Int) -> Bool) -> Int? {

@@ -1,0 +1,303 @@
+import CRunLoop
+import Synchronization
+
+/// A source on a descriptor that is being called. The loop has it when the call begins, and that keeps it alive, so nothing
+/// is counted for the call; if it leaves the loop meanwhile, the loop's hold becomes the call's.
+struct Callee: BitwiseCopyable {
+    /// nil: nobody is being called, or it has left.
+    var source: SourcePointer?
+    /// It has left, and what is held is to be given up when the call has ended.
+    var left: SourcePointer?
+
+    fileprivate var isNone: Bool { source == nil && left == nil }
+
+    /// Who is being called.
+    fileprivate var anybody: SourcePointer? { source ?? left }
+
+    @inline(__always)
+    fileprivate func isStill(_ callee: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: callee) }
+
+    /// The source leaves the loop: whether its hold is the call's from now on.
+    fileprivate mutating func takeHold(of leaving: SourcePointer) -> Bool {
+        if source != leaving { return false }
+        source = nil
+        left = leaving
+        return true
+    }
+}
+
+// Telling sources that their descriptors are ready.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// Tells the mode's sources on the next descriptor that was reported ready; true if somebody was called. Calls user code.
+    ///
+    /// `goesOn`: the run has no deadline and goes on after a source. Then it goes on with the next reports, too, as long as nobody could
+    /// tell that from another pass.
+    func serveReadyDescriptor(_ mode: ModePointer, goesOn: Bool) -> Bool {
+        if pointee.reports.isEmpty { return false }
+        lock()
+        if pointee.orderedSeats > 0 && pointee.reports.isFresh { sortReports(mode) }
+        let isNested = !pointee.callee.isNone
+        if isNested && !pointee.outerCallees.append(pointee.callee) {
+            unlock()
+            return false
+        }
+        let served = serveReports(mode, goesOn: goesOn)
+        pointee.callee = Callee()
+        if isNested { returnToOuterCallee() }
+        unlock()
+        return served
+    }
+
+    /// Whether the run goes on, nothing but descriptors is waiting in this mode, and no observer watches passes begin. Asked after each
+    /// report, so this is a quick look, which may be wrong if it sees something. Under the lock.
+    @inline(__always)
+    private func mayServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
+        let changes = pointee.wake.changes | pointee.stop.load(ordering: .relaxed) | inbox.mail
+        let held = UInt64(truncatingIfNeeded: pointee.held.count)
+        let isQuiet = pointee.board.marks | UInt64(changes) | held | pointee.isStirred == 0
+        return isQuiet && SharedSignals.seen == pointee.sharedSignalsSeen || maySurelyServeNext(mode, goesOn)
+    }
+
+    /// The same for sure.
+    @inline(never)
+    func maySurelyServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
+        if !goesOn || pointee.board.isMarked || pointee.wake.isPending || !inbox.isEmpty || pointee.held.count != 0 { return false }
+        if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
+        if observes(mode, .beforeTimers, .beforeSources) || hasTimers(mode) { return false }
+        pointee.isStirred = 0
+        return true
+    }
+
+    /// Only where some source has another order than 0: most have not.
+    @inline(never)
+    private func sortReports(_ mode: ModePointer) {
+        pointee.reports.sort { tag in
+            if tag & 1 != 0 { return SourcePointer(reported: tag)?.rank ?? .min }
+            var next = pointee.poller.index(ofReported: tag).flatMap { pointee.poller.seats($0) }
+            while let seat = next, !contains(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
+            return next?.pointee.source.rank ?? .min
+        }
+    }
+
+    /// Under the lock, which it gives back meanwhile.
+    @inline(__always)
+    private func serveReports(_ mode: ModePointer, goesOn: Bool) -> Bool {
+        if mode.pointee.sets.count == 0 { return false }
+        // Most sources of a mode are in the same set.
+        let set = mode.pointee.sets[0]
+        pointee.isStirred = 1
+        var served = false
+        while let report = pointee.reports.take() {
+            prefetchNext()
+            if report.tag & 1 != 0, let source = SourcePointer(reported: report.tag) {
+                if !serve(source, report.tag, report.events, mode, set) { continue }
+            } else if report.tag & 1 == 0, let index = pointee.poller.index(ofReported: report.tag) {
+                if !serve(watch: index, report.events, mode) { continue }
+            } else {
+                pointee.reports.noteStray(report.tag)
+                continue
+            }
+            served = true
+            if !mayServeNext(mode, goesOn) { return true }
+        }
+        if pointee.reports.isAlwaysReadyTurn && (!served || maySurelyServeNext(mode, goesOn)) { return serveAlwaysReady(mode) || served }
+        return served
+    }
+
+    /// While a source is called, what the next ones need comes into the processor's cache: of the next but one what is read to deliver
+    /// it, of the next what it will ask for first.
+    @inline(__always)
+    private func prefetchNext() {
+        SourcePointer.prefetch(tag: pointee.reports.tag(ahead: 1))
+        let next = pointee.reports.tag(ahead: 0)
+        if next & 1 != 0 { SourcePointer.prefetchInfo(tag: next) }
+    }
+
+    /// The descriptor that a tag was reported for; nil if it is not watched any more. Under the lock.
+    func descriptor(ofReported tag: UInt64) -> Int32? {
+        if tag & 1 == 0 { return pointee.poller.index(ofReported: tag).map { pointee.poller[$0].fd } }
+        return SourcePointer(reported: tag).map { pointee.poller[Int($0.pointee.firstSeat.watch)].fd }
+    }
+
+    @inline(never)
+    private func serveAlwaysReady(_ mode: ModePointer) -> Bool {
+        pointee.reports.endAlwaysReadyTurn()
+        guard let index = pointee.poller.nextAlwaysReady({ isWanted($0, mode) }) else { return false }
+        return serve(watch: index, [.readable, .writable], mode)
+    }
+
+    /// Tells a source of which the tag was reported, if it is in the mode and waits for what was. Under the lock, which it gives back
+    /// meanwhile.
+    @inline(__always)
+    private func serve(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
+        let its = source.pointee.firstSeat.set.unsafelyUnwrapped
+        let flags = source.pointee.item.flags.load(ordering: .acquiring)
+        var outcome = Served.unwanted
+        if its != set && !contains(its, .mode(mode)) {
+        } else if flags & ItemHeader.isOurs == 0 {
+            if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return tell(source) }
+        } else {
+            let ready = events.serving(SourcePointer.interest(flags))
+            if !ready.isEmpty { outcome = tell(source, ready, events) }
+            if outcome == .handled { return true }
+        }
+        if let source = SourcePointer(reported: tag) { calm(Int(source.pointee.firstSeat.watch), events, mode, outcome) }
+        return false
+    }
+
+    /// Tells the sources of the mode on one descriptor that wait for what was reported. Under the lock, which it gives
+    /// back meanwhile.
+    @inline(never)
+    private func serve(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
+        let generation = pointee.poller[index].generation
+        let outcome = serve(allOn: index, events, mode)
+        if outcome == .handled { return true }
+        if pointee.poller[index].generation == generation { calm(index, events, mode, outcome) }
+        return false
+    }
+
+    private func serve(allOn index: Int, _ reported: Events, _ mode: ModePointer) -> Served {
+        pointee.serving &+= 1
+        let serving = pointee.serving
+        let generation = pointee.poller[index].generation
+        var events = reported
+        var outcome = Served.unwanted
+        // A nested run that has served something knows better: what is still ready will be reported again.
+        while pointee.serving == serving, pointee.poller[index].generation == generation,
+            let seat = nextSeat(onWatch: index, mode, notYet: serving)
+        {
+            seat.pointee.served = serving
+            // The first of them may have read what there was.
+            if outcome == .handled { events = Events(rawValue: Descriptor.look(pointee.poller[index].fd, for: events.rawValue)) }
+            let ready = events.serving(seat.pointee.source.interest)
+            if ready.isEmpty { continue }
+            let one = tellEither(seat.pointee.source, ready, events)
+            if one != .unwanted && outcome != .handled { outcome = one }
+        }
+        return outcome
+    }
+
+    private func tellEither(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> Served {
+        if source.pointee.item.has(ItemHeader.isOurs) { return tell(source, ready, reported) }
+        _ = tell(source)
+        return .handled
+    }
+
+    private func nextSeat(onWatch index: Int, _ mode: ModePointer, notYet serving: UInt32) -> SeatPointer? {
+        var next = pointee.poller.seats(index)
+        while let seat = next {
+            next = seat.pointee.nextOfWatch
+            if seat.pointee.served != serving, contains(seat.pointee.set, .mode(mode)) { return seat }
+        }
+        return nil
+    }
+
+    /// A client's source is called. Under the lock, which it gives back meanwhile. The loop has the source, and that keeps it alive: see
+    /// `Callee`.
+    @inline(__always)
+    private func tell(_ source: SourcePointer) -> Bool {
+        guard let perform = source.pointee.function.perform else { return true }
+        pointee.callee.source = source
+        home.unlockAsOwner()
+        RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(perform, source.pointee.info)
+        home.lockAsOwner()
+        if !pointee.callee.isStill(source) { letGoOfCallee() }
+        return true
+    }
+
+    /// The same for one of ours.
+    @inline(__always)
+    private func tell(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> Served {
+        pointee.callee.source = source
+        home.unlockAsOwner()
+        let outcome = source.pointee.function.serve(source.pointee.info, ready.rawValue, reported.rawValue)
+        home.lockAsOwner()
+        if !pointee.callee.isStill(source) { letGoOfCallee() }
+        return Served(rawValue: outcome) ?? .unwanted
+    }
+
+    /// Nobody was called for a report, and epoll would make it again and again. Under the lock.
+    @inline(never)
+    private func calm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: Served) {
+        pointee.poller.setWanted(wanted(onWatch: index), at: index)
+        let wanted = outcome == .tryLater ? [] : wanted(onWatch: index, mode)
+        if events.serving(wanted).isEmpty { pointee.poller.narrow(index, to: wanted) }
+        endStayIfSilent(index)
+        if outcome == .tryLater { tryAgainLater() }
+    }
+}
+
+// Who is being called.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// A source leaves this loop: true if it is being called, and the hold that the loop had on it is the call's. The outermost
+    /// call takes it, which ends last. Under the locks of both.
+    func callTakesHold(of source: SourcePointer) -> Bool {
+        for index in 0..<pointee.outerCallees.count where pointee.outerCallees[index].takeHold(of: source) { return true }
+        return pointee.callee.takeHold(of: source)
+    }
+
+    /// The call of a source has ended that left meanwhile. Under the lock, which it gives back meanwhile.
+    @inline(never)
+    private func letGoOfCallee() {
+        guard let left = pointee.callee.left else { return }
+        pointee.callee = Callee()
+        unlock()
+        left.unhold()
+        lock()
+    }
+
+    /// Under the lock.
+    @inline(never)
+    private func returnToOuterCallee() {
+        let last = pointee.outerCallees.count - 1
+        pointee.callee = pointee.outerCallees[last]
+        pointee.outerCallees.truncate(to: last)
+    }
+
+    /// How many calls of sources of ours that have this info are under way, one in another. The loop's thread.
+    func calls(of info: UnsafeMutableRawPointer) -> UInt32 {
+        locked {
+            var count: UInt32 = 0
+            func look(_ callee: Callee) {
+                guard let source = callee.anybody else { return }
+                if source.pointee.info == info && source.pointee.item.has(ItemHeader.isOurs) { count += 1 }
+            }
+            look(pointee.callee)
+            for index in 0..<pointee.outerCallees.count { look(pointee.outerCallees[index]) }
+            return count
+        }
+    }
+
+    /// The thread has ended in calls, which will never come back: ours are told. Without the lock; calls user code.
+    func abandonCallees() {
+        while let callee = locked({ takeInnermostCallee() }), let source = callee.anybody {
+            if source.pointee.item.has(ItemHeader.isOurs) {
+                _ = source.pointee.function.serve(source.pointee.info, 0, 0)
+            }
+            callee.left?.unhold()
+            source.giveBack()
+        }
+    }
+
+    /// With a reference. Under the lock.
+    private func takeInnermostCallee() -> Callee? {
+        let callee = pointee.callee
+        guard let source = callee.anybody else { return nil }
+        source.pointee.item.object.retain()
+        pointee.callee = Callee()
+        if pointee.outerCallees.count > 0 { returnToOuterCallee() }
+        return callee
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == SourceStorage {
+    /// Gives up a loop's hold. Any thread, without a lock; may call the context's release.
+    fileprivate func unhold() {
+        let itemHome = item.lock()
+        let isDead = item.unhold()
+        itemHome.unlock()
+        if isDead { destroy() }
+    }
+}

@@ -1,0 +1,95 @@
+import CRunLoop
+import Testing
+
+@testable import RunLoopCore
+
+/// What epoll reports of a source: who it is, as long as it stays.
+@Suite struct ReportTagTests {
+    @Test func tagIsTheSourceAndOdd() {
+        let seen = withSource { source, _ in
+            let tag = source.reportTag!
+            return [tag & 1 == 1, SourcePointer(reported: tag) == source, SourcePointer.address(ofTag: tag) == source]
+        }
+        #expect(seen == [true, true, true])
+    }
+
+    @Test func tagOfAnEarlierStayIsNobodys() {
+        let seen = withSource { source, _ in
+            let old = source.reportTag!
+            source.endStay()
+            return [SourcePointer(reported: old) == nil, SourcePointer(reported: source.reportTag!) == source, old != source.reportTag!]
+        }
+        #expect(seen == [true, true, true])
+    }
+
+    /// The number goes on where the last owner of the memory stopped.
+    @Test func tagIsNotThatOfTheNextSourceInTheSameMemory() {
+        let seen = onThread { () -> [Bool] in
+            let home = Registry.current!.home
+            var seen: [Bool] = []
+            let first = create(home)
+            let old = first.reportTag!
+            first.endStay()
+            first.destroy()
+            let second = create(home)
+            seen += [first == second, second.reportTag! & 1 == 1, SourcePointer(reported: old) == nil]
+            second.destroy()
+            return seen
+        }
+        #expect(seen == [true, true, true])
+    }
+
+    /// After 2 million stays they begin again; the address is not touched.
+    @Test func numbersOfStaysGoRound() {
+        let seen = withSource { source, _ in
+            let first = source.reportTag!
+            var isSame = true
+            for _ in 1..<(1 << 21) {
+                source.endStay()
+                let tag = source.reportTag!
+                if tag & 1 == 0 || tag == first || SourcePointer.address(ofTag: tag) != source { isSame = false }
+            }
+            source.endStay()
+            return [isSame, source.reportTag! == first]
+        }
+        #expect(seen == [true, true])
+    }
+
+    /// A source that shares its descriptor is found by the watch, and a source that is alone by its tag.
+    @Test func onlyWhoIsAloneHasATagInEpoll() {
+        let seen = onThread { () -> [Bool] in
+            let loop = Registry.current!
+            let pipe = Pipe()
+            let sources = (0..<2).map { create(loop.home, order: $0, UnsafeMutableRawPointer(bitPattern: UInt(pipe.readEnd))) }
+            let mode = ModeName.default
+            var seen: [Bool] = []
+            func isTagged() -> Bool { loop.pointee.poller[loop.pointee.poller.index(of: pipe.readEnd)!].hasTagOfSource }
+            _ = loop.add(sources[0], in: mode)
+            let alone = sources[0].reportTag!
+            seen += [isTagged(), SourcePointer(reported: alone) == sources[0]]
+            _ = loop.add(sources[1], in: mode)
+            seen += [!isTagged(), SourcePointer(reported: alone) == nil]
+            for source in sources {
+                RunLoopPointer.invalidate(source)
+                source.giveBack()
+            }
+            seen.append(loop.pointee.poller.index(of: pipe.readEnd) == nil)
+            return seen
+        }
+        #expect(seen == [true, true, true, true, true])
+    }
+
+    private func create(_ home: HomePointer, order: Int = 0, _ info: UnsafeMutableRawPointer? = nil) -> SourcePointer {
+        SourcePointer.create(
+            home, order: order, info: info, perform: nil, getPort: { Int32(truncatingIfNeeded: UInt(bitPattern: $0)) }, SourceDetail())!
+    }
+
+    private func withSource(_ body: @escaping @Sendable (SourcePointer, HomePointer) -> [Bool]) -> [Bool] {
+        onThread { () -> [Bool] in
+            let home = Registry.current!.home
+            let source = create(home)
+            defer { source.destroy() }
+            return body(source, home)
+        }
+    }
+}
