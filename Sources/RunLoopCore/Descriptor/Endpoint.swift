@@ -87,21 +87,33 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// The calling thread uses the descriptor, which stays open until `leave`. False if it was invalidated. Any thread.
     func enter() -> Bool {
         update { state in
-            if state.isValid { state.bits += EndpointState.user }
+            if state.isValid { state.bits &+= EndpointState.user }
             return state.isValid
         } != nil
     }
 
-    /// The other end of `enter`; `change` is made in the same step. Any thread that has a loop; may close the descriptor and call
-    /// the context's release.
+    /// The other end of `enter`. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
+    /// release.
     @inline(__always)
-    func leave(_ change: (inout EndpointState) -> Void = { _ in }) {
+    func leave() {
+        let now = EndpointState(
+            pointee.stateBits.wrappingSubtract(EndpointState.user, ordering: .acquiringAndReleasing).newValue)
+        if !now.isValid { finishIfLast(now) }
+    }
+
+    /// The same, and arms what goes on by itself in the same step.
+    @inline(__always)
+    func leave(_ arming: (inout EndpointState) -> Void) {
         let now = update { state in
-            state.bits -= EndpointState.user
-            change(&state)
+            state.bits &-= EndpointState.user
+            arming(&state)
             return true
         }.unsafelyUnwrapped
-        if now.isValid { return tellSource(now) }
+        if now.isValid { tellSource(now) } else { finishIfLast(now) }
+    }
+
+    @inline(never)
+    private func finishIfLast(_ now: EndpointState) {
         if now.users == 0 && now.has(EndpointState.unfinished) { finishLate(0) }
     }
 

@@ -12,6 +12,14 @@ struct FileDescriptorStorage: ObjectStorage, ~Copyable {
     let callout: Callout?
     let closesOnInvalidate: Bool
 
+    /// What to wait for, of the public header's numbers: 1 to read, 2 to write. O(1).
+    @inline(__always)
+    static func events(_ types: UInt) -> Events { Events(rawValue: UInt16(truncatingIfNeeded: types & 1 | (types & 2) << 1)) }
+
+    /// The other way round. O(1).
+    @inline(__always)
+    static func types(_ events: Events) -> UInt { UInt(events.rawValue & 1 | (events.rawValue & 4) >> 1) }
+
     /// What all their sources have in common.
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
@@ -89,7 +97,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
             fired = ready.intersection(state.armed)
             if !state.isValid || fired.isEmpty { return false }
             state.disarm(fired)
-            state.bits += EndpointState.user
+            state.bits &+= EndpointState.user
             return true
         }
         guard begun != nil else {
@@ -97,7 +105,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
             return .unwanted
         }
         if let callout = pointee.callout {
-            let types = UInt(fired.contains(.readable) ? 1 : 0) | UInt(fired.contains(.writable) ? 2 : 0)
+            let types = FileDescriptorStorage.types(fired)
             RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(callout, handle, types, endpoint.pointee.context.info)
         }
         endpoint.leave()

@@ -20,6 +20,36 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// The function of its source.
     @inline(__always)
     func serve(_ ready: Events, reported: Events) -> Served {
+        let isPlain = reported == .readable && pointee.callBacks.reading == .read && pointee.endpoint.context.retain == nil
+        return isPlain ? serveReader() : serveAny(ready, reported: reported)
+    }
+
+    /// What is most frequent: there is something to read, nothing else has happened, and the client reads it itself.
+    @inline(__always)
+    private func serveReader() -> Served {
+        let begun = endpoint.update { state in
+            if !state.isValid || !state.has(EndpointState.armedToRead) { return false }
+            state.clear(EndpointState.armedToRead)
+            state.bits &+= EndpointState.user
+            return true
+        }
+        guard begun != nil else {
+            endpoint.bringSourceUpToDate()
+            return .unwanted
+        }
+        call(.read, nil, nil, pointee.endpoint.context.info)
+        if !reenables(.read) {
+            endpoint.leave()
+            return .handled
+        }
+        endpoint.leave { state in
+            if state.isValid && !state.has(EndpointState.readDisabled) { state.set(EndpointState.armedToRead) }
+        }
+        return .handled
+    }
+
+    @inline(never)
+    private func serveAny(_ ready: Events, reported: Events) -> Served {
         if reported.isEmpty { return endpoint.abandon() }
         var ready = ready
         var reported = reported
@@ -87,7 +117,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
                 state.set(EndpointState.connected)
             }
             state.disarm(fired)
-            state.bits += EndpointState.user
+            state.bits &+= EndpointState.user
             return true
         }
         plan = decided

@@ -58,19 +58,12 @@ public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMut
 @implementation @_cdecl("RLFileDescriptorEnableCallBacks")
 public func RLFileDescriptorEnableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
     guard let descriptor = borrow(f, "RLFileDescriptorEnableCallBacks"), Registry.current != nil else { return }
-    descriptor.enable(events(callBackTypes))
+    descriptor.enable(FileDescriptorStorage.events(callBackTypes))
 }
 
 @implementation @_cdecl("RLFileDescriptorDisableCallBacks")
 public func RLFileDescriptorDisableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
-    borrow(f, "RLFileDescriptorDisableCallBacks")?.disable(events(callBackTypes))
-}
-
-@inline(__always)
-private func events(_ callBackTypes: UInt) -> Events {
-    var events: Events = callBackTypes & 1 == 0 ? [] : .readable
-    if callBackTypes & 2 != 0 { events.insert(.writable) }
-    return events
+    borrow(f, "RLFileDescriptorDisableCallBacks")?.disable(FileDescriptorStorage.events(callBackTypes))
 }
 
 @implementation @_cdecl("RLFileDescriptorInvalidate")
