@@ -31,7 +31,8 @@ STARTS = 10
 UNSUPPORTED = 77
 NOISY = 0.25
 
-# text, unit, scenario, parameter, key of the result, nanoseconds (or so) per unit
+# text ({size}: what the programs found possible), unit, scenario, parameter, key of the result, nanoseconds (or so) per
+# unit; which of our variants, if it is not the ordinary one
 ROWS = [
     ("loop pass, nothing to poll", "ns", "pass", "nothing", "value", 1),
     ("loop pass, a quiet descriptor is watched", "ns", "pass", "descriptor", "value", 1),
@@ -52,7 +53,9 @@ ROWS = [
     ("call and wait for the result, a CPU each", "ns", "call", "cross", "value", 1),
     ("descriptor chain, 100 pairs, per message", "ns", "chain", "100", "value", 1),
     ("descriptor chain, 1 000 pairs", "ns", "chain", "1000", "value", 1),
-    ("descriptor chain, 9 500 pairs", "ns", "chain", "9500", "value", 1),
+    ("descriptor chain, {size} pairs", "ns", "chain", "most", "value", 1),
+    ("... RLFileDescriptor, 1 000 pairs", "ns", "chain", "1000", "value", 1, f"{OURS}-descriptor"),
+    ("... RLSocket, 1 000 pairs", "ns", "chain", "1000", "value", 1, f"{OURS}-socket"),
     ("request and reply of 64 B, two processes, one CPU", "ns", "ask", "64", "value", 1),
     ("request and reply of 1 MiB", "µs", "ask", "1048576", "value", 1000),
     ("message to a port, a CPU each", "ns", "deliver", "", "value", 1),
@@ -151,6 +154,11 @@ class Runs:
                                                               variant))
         return {library: sorted(found, key=lambda one: (one[2] != OURS, one)) for library, found in table.items()}
 
+    def size(self, scenario, parameter):
+        """How large the programs made what they measured; 0 if nobody said."""
+        return max((r.get("size", 0) for (s, p, _), results in self.results.items() if (s, p) == (scenario, parameter)
+                    for r in results), default=0)
+
 
 def number(x):
     if x == float("inf"):
@@ -168,8 +176,12 @@ def table_lines(runs, cells, columns):
     head = ["", "unit", "limit", "best peer", "ours", "ours / limit", "ours / best peer", *columns]
     lines = ["| " + " | ".join(head) + " |", "|---|---" + "|--:" * (len(head) - 2) + "|"]
     notes = []
-    for text, unit, scenario, parameter, key, per in ROWS:
+    for text, unit, scenario, parameter, key, per, *variant in ROWS:
         table = runs.summary(scenario, parameter, key, per)
+        if variant:
+            table[OURS] = [found for found in table.get(OURS, []) if found[2] in variant]
+            table = {library: found for library, found in table.items() if found}
+        text = text.format(size=number(runs.size(scenario, parameter)))
         if (scenario, parameter) not in cells or not table:
             continue
         shown = {}
@@ -178,7 +190,7 @@ def table_lines(runs, cells, columns):
             shown[library] = number(middle) + ("~" if noisy else "")
             if (scenario, parameter, library) in NOT_COMPARABLE:
                 shown[library] = f"({shown[library]})"
-            if library in [OURS, *columns] and len(found) > 1:
+            if library in [OURS, *columns] and len(found) > 1 and not variant:
                 others = ", ".join(f"{v} {number(m)}" for m, _, v in found[1:])
                 notes.append(f"{text}: {variant} {number(middle)}; {others}")
         peers = [found[0] for library, found in table.items() if library in columns

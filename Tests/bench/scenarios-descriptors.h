@@ -1,7 +1,8 @@
 /*
  * scenarios-descriptors.h
  *     chain      libevent's benchmark: N socket pairs, 100 messages in flight; whoever reads a
- *                message writes one to the next pair: one message
+ *                message writes one to the next pair: one message. "most": as many pairs as the limit
+ *                of descriptors allows, 10 000 at most
  *     memory     bytes per watched descriptor
  *     (pass)     the quiet descriptor of "pass descriptor"
  */
@@ -14,12 +15,28 @@ static struct {
     uint64_t to_write, written, read;
 } pairs_;
 
+enum { OTHER_DESCRIPTORS = 100 };
+
+static size_t most_pairs(void)
+{
+    struct rlimit limit;
+    size_t wanted = 10000;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 2 * wanted + OTHER_DESCRIPTORS;
+    if (limit.rlim_max < limit.rlim_cur) {
+        struct rlimit more = { limit.rlim_cur, limit.rlim_cur };
+        if (setrlimit(RLIMIT_NOFILE, &more) < 0)
+            return ((size_t)limit.rlim_max - OTHER_DESCRIPTORS) / 2;
+    }
+    return wanted;
+}
+
 static void open_pairs(size_t n)
 {
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_max < 2 * n + 100)
-        limit.rlim_max = 2 * n + 100;       /* root may */
+    if (limit.rlim_max < 2 * n + OTHER_DESCRIPTORS)
+        limit.rlim_max = 2 * n + OTHER_DESCRIPTORS;     /* root may */
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
         _exit(EXIT_UNSUPPORTED);
@@ -84,8 +101,9 @@ static void run_chain(size_t first, size_t step, size_t active, uint64_t message
 
 static void chain(const char *parameter)
 {
-    size_t n = strtoul(parameter, NULL, 10), active = 100;
+    size_t n = strcmp(parameter, "most") == 0 ? most_pairs() : strtoul(parameter, NULL, 10), active = 100;
     CHECK(n >= active);
+    result.size = n;
     open_pairs(n);
     loop_init(first_loop());
     watch_pairs(first_loop());

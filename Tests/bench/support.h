@@ -78,6 +78,7 @@ static struct {
     const char *scenario, *variant, *parameter;
     uint64_t begin, end;             /* CLOCK_MONOTONIC                                      */
     uint64_t operations;
+    uint64_t size;                   /* of what the machine decided on, 0: nothing           */
     double value;                    /* 0: nanoseconds per operation, from the lines above   */
 } result;
 
@@ -89,8 +90,8 @@ static MAYBE_UNUSED void print_result(void)
     CHECK(result.operations > 0);
     if (result.value == 0)
         result.value = (double)(result.end - result.begin) / (double)result.operations;
-    printf("{\"value\": %.8g, \"operations\": %llu}\n", result.value,
-           (unsigned long long)result.operations);
+    printf("{\"value\": %.8g, \"operations\": %llu, \"size\": %llu}\n", result.value,
+           (unsigned long long)result.operations, (unsigned long long)result.size);
     fflush(stdout);
 }
 

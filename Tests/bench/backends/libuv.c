@@ -1,11 +1,15 @@
 /*
  * libuv.c -- libuv. Handles live in the program's arrays, as in every libuv program; timers are
  * whole milliseconds. Posting is an own task queue and uv_async_send.
+ *     uv-stream    "chain" and "memory" through streams, which read the message themselves
  */
 #include "../loop.h"
 #include <uv.h>
 
-static const struct variant variants[] = { { "uv", .takes = ORDINARY }, {0} };
+enum { POLL, STREAM };
+static const struct variant variants[] = {
+    [POLL] = { "uv", .takes = ORDINARY }, [STREAM] = { "uv-stream", .takes = DESCRIPTORS }, {0}
+};
 
 struct loop {
     uv_loop_t uv;
@@ -16,6 +20,7 @@ struct loop {
 
 static uv_timer_t *timers;
 static uv_poll_t *polls;
+static uv_pipe_t *pipes;
 
 static void loop_init(struct loop *l) { CHECK(uv_loop_init(&l->uv) == 0); }
 static void loop_run(struct loop *l) { uv_run(&l->uv, UV_RUN_DEFAULT); }
@@ -87,15 +92,37 @@ static void poll_call(uv_poll_t *poll, int status, int events)
     on_readable((size_t)(poll - polls));
 }
 
+static void stream_memory(uv_handle_t *stream, size_t wanted, uv_buf_t *buffer)
+{
+    static char memory[64 * 1024];
+    (void)stream;
+    (void)wanted;
+    *buffer = uv_buf_init(memory, sizeof memory);
+}
+
+static void stream_call(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+    (void)buffer;
+    CHECK(length > 0);
+    for (ssize_t read = 0; read < length; read += (ssize_t)message_size)
+        on_message((size_t)((uv_pipe_t *)stream - pipes));
+}
+
 static void descriptors_init(struct loop *l, size_t n)
 {
     (void)l;
-    polls = malloc(n * sizeof *polls);
+    polls = malloc(n * (chosen == POLL ? sizeof *polls : sizeof *pipes));
     CHECK(polls != NULL);
+    pipes = (uv_pipe_t *)polls;
 }
 
 static void descriptor_add(struct loop *l, size_t i, int fd)
 {
+    if (chosen == STREAM) {
+        CHECK(uv_pipe_init(&l->uv, &pipes[i], 0) == 0 && uv_pipe_open(&pipes[i], fd) == 0);
+        CHECK(uv_read_start((uv_stream_t *)&pipes[i], stream_memory, stream_call) == 0);
+        return;
+    }
     CHECK(uv_poll_init(&l->uv, &polls[i], fd) == 0);
     CHECK(uv_poll_start(&polls[i], UV_READABLE, poll_call) == 0);
 }
