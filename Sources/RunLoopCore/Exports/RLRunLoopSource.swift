@@ -91,7 +91,10 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
 }
 
 @implementation @_cdecl("RLRunLoopSourceSignal")
-public func RLRunLoopSourceSignal(_ source: OpaquePointer?) { borrow(source, "RLRunLoopSourceSignal")?.signalIfValid() }
+public func RLRunLoopSourceSignal(_ source: OpaquePointer?) {
+    SourcePointer.prefetchSignal(source)
+    borrow(source, "RLRunLoopSourceSignal")?.signalIfValid()
+}
 
 @implementation @_cdecl("RLRunLoopSourceIsSignalled")
 public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {

@@ -33,6 +33,8 @@ struct Seat: ~Copyable {
     let place: Atomic<UInt32>
     /// The watch on the source's descriptor, -1 for version 0.
     var watch: Int32
+    /// Of the first seat: the same place while the source is in this loop and in no other, else `noPlace`.
+    let solePlace: Atomic<UInt32>
     /// The address of the loop's board.
     let board: Atomic<UInt>
     var loop: HomePointer?
@@ -50,6 +52,7 @@ struct Seat: ~Copyable {
         self.source = source
         served = 0
         place = Atomic(Seat.noPlace)
+        solePlace = Atomic(Seat.noPlace)
         board = Atomic(0)
         arrival = 0
         hash = 0
@@ -76,6 +79,7 @@ extension UnsafeMutablePointer where Pointee == Seat {
         let seat = memory.assumingMemoryBound(to: Seat.self)
         seat.pointee.source = source
         seat.pointee.place.store(Seat.noPlace, ordering: .relaxed)
+        seat.pointee.solePlace.store(Seat.noPlace, ordering: .relaxed)
         seat.pointee.queuePosition = IndexedHeap<SourceKey>.absent
         seat.clear()
         return seat
@@ -113,7 +117,11 @@ extension UnsafeMutablePointer where Pointee == Seat {
     /// Makes the loop look at the source. Any thread, async-signal-safe: a seat that has been given away
     /// meanwhile only makes some loop look in vain.
     @inline(__always)
-    func mark() {
+    func mark() { mark(at: place) }
+
+    /// The same, for who knows the place.
+    @inline(__always)
+    func mark(at place: UInt32) {
         let board = UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed))
         if let board, place != Seat.noPlace { board.pointee.mark(Int(place)) } else { SharedSignals.announce() }
     }

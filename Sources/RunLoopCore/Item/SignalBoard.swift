@@ -29,6 +29,9 @@ struct SignalBoard: ~Copyable {
 
     private var groups: UnsafeMutablePointer<Group>? { UnsafeMutablePointer(bitPattern: groupsAddress.load(ordering: .acquiring)) }
 
+    /// How many of the groups have words. Written by holders of the loop's lock.
+    private let groupsInUse = Atomic<UInt32>(0)
+
     private static var nearPlaces: Int { 63 }
     private static var farBit: UInt64 { 1 << 63 }
     private static var groupCount: Int { 64 }
@@ -48,12 +51,14 @@ struct SignalBoard: ~Copyable {
             for index in 0..<Self.groupCount { (new + index).initialize(to: Group()) }
             groupsAddress.store(UInt(bitPattern: new), ordering: .releasing)
         }
-        let group = groups.unsafelyUnwrapped + (place - Self.nearPlaces) / Self.placesPerGroup
+        let number = (place - Self.nearPlaces) / Self.placesPerGroup
+        let group = groups.unsafelyUnwrapped + number
         if group.pointee.words == nil {
             guard let memory = malloc(64 * MemoryLayout<Atomic<UInt64>>.stride) else { return false }
             let words = memory.bindMemory(to: Atomic<UInt64>.self, capacity: 64)
             for index in 0..<64 { (words + index).initialize(to: Atomic(0)) }
             group.pointee.wordsAddress.store(UInt(bitPattern: words), ordering: .releasing)
+            groupsInUse.store(max(groupsInUse.load(ordering: .relaxed), UInt32(number + 1)), ordering: .relaxed)
         }
         return true
     }
@@ -95,7 +100,8 @@ struct SignalBoard: ~Copyable {
         place >= UInt32(Self.nearPlaces) || near.load(ordering: .relaxed) & ~(1 << UInt64(place)) != 0
     }
 
-    /// Takes all marks and gives `body` their places. The loop's thread. O(1) + O(marks) (+ 64 if there are far ones).
+    /// Takes all marks and gives `body` their places. The loop's thread, under its lock. O(1) + O(marks) (+ one for each 4 000 places
+    /// if there are far ones).
     @inline(__always)
     func take(_ body: (Int) -> Void) {
         var bits = near.exchange(0, ordering: .sequentiallyConsistent)
@@ -110,7 +116,7 @@ struct SignalBoard: ~Copyable {
 
     private func takeFar(_ body: (Int) -> Void) {
         guard let groups else { return }
-        for index in 0..<Self.groupCount {
+        for index in 0..<Int(groupsInUse.load(ordering: .relaxed)) {
             let group = groups + index
             if group.pointee.summary.load(ordering: .relaxed) == 0 { continue }
             var summary = group.pointee.summary.exchange(0, ordering: .sequentiallyConsistent)

@@ -54,8 +54,7 @@ extension UnsafeMutablePointer where Pointee == TimerDetail {
 }
 
 extension UnsafeMutablePointer where Pointee == TimerStorage {
-    /// `ItemHeader.position`. Embedded Swift has no `MemoryLayout.offset(of:)`; a test compares.
-    static var positionOffset: Int { 20 }
+    static var positionOffset: Int { ItemHeader.positionOffset }
 
     @inline(__always)
     var position: UnsafeMutablePointer<UInt32> {

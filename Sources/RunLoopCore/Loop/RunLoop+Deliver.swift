@@ -35,12 +35,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func performQueuedSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         lock()
-        takeSignals()
+        var single = takeSignals(mode)
         var handled = false
         let first = pointee.turns.count
-        if onlyOne || !giveTurns(mode) {
-            while !handled, pointee.turns.reserve(first + 1), let seat = takeFirst(mode) {
-                _ = pointee.turns.append(Turn(seat.pointee.source, keep(seat.pointee.source)))
+        if single != nil || onlyOne || !giveTurns(mode) {
+            while !handled, pointee.turns.reserve(first + 1), let source = single ?? takeFirst(mode)?.pointee.source {
+                single = nil
+                _ = pointee.turns.append(Turn(source, keep(source)))
                 handled = perform(pointee.turns[first])
                 pointee.turns.truncate(to: first)
             }
@@ -63,15 +64,34 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return count != 0
     }
 
-    /// Moves what was marked into the queues of its modes. Under the lock.
+    /// Moves what was marked into the queues of its modes; the source that is to be performed at once if it is the only one, for which
+    /// there is room in the list of turns then. Under the lock.
     @inline(__always)
-    private func takeSignals() {
+    private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
+        var first: SeatPointer?
         if pointee.board.isMarked {
             pointee.board.take { place in
-                if let seat = pointee.seats[place: place] { enqueue(seat) }
+                guard let seat = pointee.seats[place: place] else { return }
+                if let other = first { enqueue(other) }
+                first = seat
             }
         }
         if SharedSignals.seen != pointee.sharedSignalsSeen { lookThroughSources() }
+        guard let seat = first else { return nil }
+        if isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued, contains(set, .mode(mode)),
+            pointee.turns.reserve(pointee.turns.count + 1)
+        {
+            return seat.pointee.source
+        }
+        enqueue(seat)
+        return nil
+    }
+
+    @inline(__always)
+    private func isNobodyQueued(_ mode: ModePointer) -> Bool {
+        var count = 0
+        for index in 0..<mode.pointee.sets.count { count |= mode.pointee.sets[index].pointee.signalled.count }
+        return count == 0
     }
 
     @inline(never)

@@ -18,7 +18,7 @@ struct ItemHeader: ~Copyable {
     let flags: Atomic<UInt16>
     /// Reasons of a loop to keep the item: it is in there, or its function is running. Under the lock.
     var holds: UInt16
-    /// For timers: the place in the queue. Under the lock.
+    /// For timers: the place in the queue. Under the lock. For sources: see `SourcePointer.signalFlag`.
     var position: UInt32
 
     static var valid: UInt16 { 1 }
@@ -36,12 +36,12 @@ struct ItemHeader: ~Copyable {
     /// For sources of our own: it does not keep a mode from being empty.
     static var background: UInt16 { 128 }
 
-    init(_ kind: Kind, home: HomePointer, flags: UInt16) {
+    init(_ kind: Kind, home: HomePointer, flags: UInt16, position: UInt32 = .max) {
         object = ObjectHeader(kind)
         homeAddress = Atomic(UInt(bitPattern: home))
         self.flags = Atomic(flags | Self.valid)
         holds = 0
-        position = .max
+        self.position = position
     }
 
     /// Any thread; stable only under the lock.
@@ -67,6 +67,11 @@ struct ItemHeader: ~Copyable {
     /// Under the lock.
     @inline(__always)
     func clear(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) & ~flag, ordering: .releasing) }
+}
+
+extension ItemHeader {
+    /// Embedded Swift has no `MemoryLayout.offset(of:)`; a test compares.
+    static var positionOffset: Int { 20 }
 }
 
 typealias ItemPointer = UnsafeMutablePointer<ItemHeader>

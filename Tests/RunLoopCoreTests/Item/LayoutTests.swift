@@ -32,15 +32,32 @@ import Testing
     @Test func deliveringReadsOneLineOfASource() {
         let lines = onThread { () -> [Int] in
             let home = Registry.current!.home
-            let source = SourcePointer.create(home, order: 0, info: nil, perform: nil, getPort: { _ in 0 }, SourceDetail())!
+            let source = SourcePointer.create(
+                home, order: 0, info: UnsafeMutableRawPointer(bitPattern: 77), perform: nil, getPort: { _ in 0 }, SourceDetail())!
             defer { source.destroy() }
             let set = withUnsafePointer(to: &source.pointee.firstSeat.set) { UnsafeRawPointer($0) }
+            let info = UnsafeRawPointer(source).load(fromByteOffset: SourcePointer.infoOffset, as: UInt.self)
             let stay = withUnsafePointer(to: &source.pointee.firstSeat.stay) { UnsafeRawPointer($0) }
-            return [Int(bitPattern: source) % 64, set - UnsafeRawPointer(source), stay - UnsafeRawPointer(source)]
+            return [Int(bitPattern: source) % 64, set - UnsafeRawPointer(source), stay - UnsafeRawPointer(source), Int(info)]
         }
         #expect(lines[0] == 0)
         #expect(lines[1] + 8 <= 64)
         #expect(lines[2] + 4 <= 64)
+        #expect(lines[3] == 77)
+    }
+
+    /// The field of the header that is a timer's place in the queue is a source's flag.
+    @Test func signalFlagIsInTheHeader() {
+        let seen = onThread { () -> [Bool] in
+            let home = Registry.current!.home
+            let source = SourcePointer.create(home, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
+            defer { source.destroy() }
+            var seen = [!source.isSignalled, source.pointee.item.position == 0]
+            source.signal()
+            seen += [source.isSignalled, source.pointee.item.position == 1, source.takeSignal(), !source.isSignalled]
+            return seen
+        }
+        #expect(seen == [true, true, true, true, true, true])
     }
 
     @Test func timerPositionIsTheHeadersField() {
