@@ -14,6 +14,7 @@ struct BitSet: ~Copyable {
         set { if index == 0 { first = newValue } else { rest[index - 1] = newValue } }
     }
 
+    @inline(never)
     private mutating func grow(to count: Int) -> Bool {
         while wordCount < count { if !rest.append(0) { return false } }
         return true
@@ -41,6 +42,7 @@ struct BitSet: ~Copyable {
     }
 
     /// O(n / 64); false if out of memory.
+    @inline(never)
     mutating func formUnion(_ other: borrowing BitSet) -> Bool {
         if !grow(to: other.wordCount) { return false }
         for index in 0..<other.wordCount { self[word: index] |= other[word: index] }

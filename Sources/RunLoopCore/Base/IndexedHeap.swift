@@ -119,6 +119,16 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         place(Entry(key: key, position: position), at: Int(position.pointee))
     }
 
+    /// `insert` for callers that do it seldom: compiled once for each kind of key.
+    @inline(never)
+    mutating func insertSeldom(_ key: Key, _ position: Position) -> Bool { insert(key, position) }
+    /// `remove` likewise.
+    @inline(never)
+    mutating func removeSeldom(_ position: Position) { remove(position) }
+    /// `update` likewise.
+    @inline(never)
+    mutating func updateSeldom(_ position: Position, to key: Key) { update(position, to: key) }
+
     @inline(__always)
     private mutating func place(_ entry: Entry, at index: Int) {
         if index > 0 && Key.precedes(entry.key, entries.unsafelyUnwrapped[(index &- 1) >> 2].key) {

@@ -5,38 +5,44 @@ import CLinux
 /// Exists because the standard Array retains, checks and traps where this library must answer "out of
 /// memory" and go on. Not thread-safe: guarded by whatever guards its owner. Calls no user code.
 struct PlainList<Element: BitwiseCopyable>: ~Copyable {
-    private(set) var elements: UnsafeMutablePointer<Element>?
-    private(set) var count: Int
-    private(set) var capacity: Int
+    private var memory = ListMemory()
+    private(set) var count = 0
 
-    init() {
-        elements = nil
-        count = 0
-        capacity = 0
+    init() {}
+
+    deinit { free(memory.start) }
+
+    var elements: UnsafeMutablePointer<Element>? {
+        @inline(__always) get { memory.start?.assumingMemoryBound(to: Element.self) }
     }
 
-    deinit { free(elements) }
+    /// The same where there is memory.
+    private var base: UnsafeMutablePointer<Element> {
+        @inline(__always) get { memory.start.unsafelyUnwrapped.assumingMemoryBound(to: Element.self) }
+    }
+
+    /// O(1).
+    var capacity: Int {
+        @inline(__always) get { memory.capacity }
+    }
 
     /// O(1).
     subscript(index: Int) -> Element {
-        @inline(__always) get { elements.unsafelyUnwrapped[index] }
-        @inline(__always) set { elements.unsafelyUnwrapped[index] = newValue }
+        @inline(__always) get { base[index] }
+        @inline(__always) set { base[index] = newValue }
     }
 
     /// Amortised O(1); false if out of memory.
     @inline(__always)
     mutating func reserve(_ total: Int) -> Bool {
-        if total <= capacity { return true }
-        guard let grown = grown(elements, stride: MemoryLayout<Element>.stride, &capacity, atLeast: total) else { return false }
-        elements = grown.assumingMemoryBound(to: Element.self)
-        return true
+        total <= capacity || memory.grow(atLeast: total, stride: MemoryLayout<Element>.stride)
     }
 
     /// Amortised O(1); false if out of memory.
     @inline(__always)
     mutating func append(_ element: Element) -> Bool {
         if count == capacity && !reserve(count + 1) { return false }
-        elements.unsafelyUnwrapped[count] = element
+        base[count] = element
         count &+= 1
         return true
     }
@@ -44,14 +50,14 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     /// Where `reserve` has made room. O(1).
     @inline(__always)
     mutating func appendReserved(_ element: Element) {
-        elements.unsafelyUnwrapped[count] = element
+        base[count] = element
         count &+= 1
     }
 
     /// O(n); false if out of memory.
     mutating func insert(_ element: Element, at index: Int) -> Bool {
         guard append(element) else { return false }
-        let base = elements.unsafelyUnwrapped
+        let base = base
         var hole = count - 1
         while hole > index {
             base[hole] = base[hole - 1]
@@ -72,7 +78,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
 
     /// Keeps the order. O(n).
     mutating func remove(at index: Int) {
-        let base = elements.unsafelyUnwrapped
+        let base = base
         for next in (index + 1)..<max(count, index + 1) { base[next - 1] = base[next] }
         count -= 1
     }
@@ -83,21 +89,24 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
 
     /// Gives the memory back. O(1).
     mutating func discard() {
-        free(elements)
-        elements = nil
+        free(memory.start)
+        memory = ListMemory()
         count = 0
-        capacity = 0
     }
 }
 
-/// The memory of a list with room for twice as many elements, or `total`; nil if there is none, and then nothing has changed.
-/// One function for all kinds of elements: lists grow in very many places.
-@inline(never)
-private func grown(
-    _ memory: UnsafeMutableRawPointer?, stride: Int, _ capacity: inout Int, atLeast total: Int
-) -> UnsafeMutableRawPointer? {
-    let wanted = max(total, capacity * 2, 8)
-    guard let grown = realloc(memory, wanted * stride) else { return nil }
-    capacity = wanted
-    return grown
+/// Where the elements of a list are, whatever they are: lists grow in very many places, which share one function.
+private struct ListMemory {
+    var start: UnsafeMutableRawPointer?
+    var capacity = 0
+
+    /// Room for twice as many elements, or `total`; false if there is none, and then nothing has changed.
+    @inline(never)
+    mutating func grow(atLeast total: Int, stride: Int) -> Bool {
+        let wanted = max(total, capacity * 2, 8)
+        guard let grown = realloc(start, wanted * stride) else { return false }
+        start = grown
+        capacity = wanted
+        return true
+    }
 }

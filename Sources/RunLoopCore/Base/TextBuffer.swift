@@ -22,9 +22,11 @@ struct TextBuffer: ~Copyable {
     }
 
     /// A text of the program's own. O(n).
+    @inline(never)
     mutating func append(_ name: Name) { append(name.text, Int(strlen(UnsafeRawPointer(name.text).assumingMemoryBound(to: CChar.self)))) }
 
     /// Bytes. O(n).
+    @inline(never)
     mutating func append(_ source: UnsafePointer<UInt8>, _ length: Int) {
         let fitting = min(length, Self.capacity - count)
         memcpy(bytes + count, source, fitting)
@@ -32,6 +34,7 @@ struct TextBuffer: ~Copyable {
     }
 
     /// One byte. O(1).
+    @inline(never)
     mutating func append(_ byte: UInt8) {
         if count < Self.capacity {
             bytes[count] = byte

@@ -129,6 +129,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
         create(home, ItemHeader.isOurs, order, info, SourceFunction(serve: serve), getPort, detail)
     }
 
+    @inline(never)
     private static func create(
         _ home: HomePointer, _ flags: UInt16, _ order: Int, _ info: UnsafeMutableRawPointer?, _ function: SourceFunction,
         _ getPort: SourceStorage.GetPort?, _ detail: SourceDetailPointer?

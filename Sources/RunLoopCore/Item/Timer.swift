@@ -138,7 +138,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// Gives back a reference of our own. Any thread; may call the context's release.
     @inline(never)
     func giveBack() {
-        if item.release() == .dead { destroy() }
+        if item.release() == .dead { destroySeldom() }
     }
 
     /// No reference and no hold is left: gives the memory back. Any thread; calls the context's release if
@@ -152,6 +152,10 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             TimerStorage.slab.deallocateWithoutCache(self)
         }
     }
+
+    /// The same for callers that do it seldom: compiled once.
+    @inline(never)
+    func destroySeldom() { destroy() }
 
     @inline(never)
     private func destroyDetail(_ detail: TimerDetailPointer) {
@@ -211,9 +215,13 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// Takes a timer that is in a set out of it and of its loop. Under the lock; true if it is to be destroyed after unlocking.
     @inline(never)
     func leaveSet() -> Bool {
-        let set = pointee.set.unsafelyUnwrapped
-        set.pointee.timers.remove(self)
-        set.pointee.timerCount -= 1
+        pointee.set.unsafelyUnwrapped.pointee.timers.remove(self)
+        return forgetSet()
+    }
+
+    @inline(__always)
+    private func forgetSet() -> Bool {
+        pointee.set.unsafelyUnwrapped.pointee.timerCount -= 1
         pointee.set = nil
         pointee.item.clear(ItemHeader.bound)
         return item.unhold()
@@ -229,21 +237,21 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         @inline(__always)
         func say(to timer: TimerPointer) {
             context.released(info)
-            if isDead { timer.destroy() }
+            if isDead { timer.destroySeldom() }
         }
     }
 
     /// The same for any timer. `lockedQuickly`: the timer's home, if its lock was taken by `lockQuickly`.
     @inline(never)
     func invalidateAny(lockedQuickly: HomePointer? = nil) {
-        let home = lockedQuickly ?? item.lock()
+        let home = lockedQuickly ?? item.lockInline()
         if pointee.detail == nil {
             let isDead = invalidatePlain()
-            home.unlock()
+            home.unlockInline()
             if isDead { destroy() }
         } else {
             let farewell = invalidateLocked()
-            home.unlock()
+            home.unlockInline()
             farewell.say(to: self)
         }
     }

@@ -59,10 +59,9 @@ struct TimerQueue: ~Copyable {
 
     @inline(never)
     private mutating func insertTolerant(_ timer: TimerPointer, _ detail: TimerDetailPointer, _ deadline: UInt64) -> Bool {
-        guard tolerantByLatest.reserve(tolerant.count + 1), tolerant.insert(DeadlineKey(deadline: deadline), timer.position) else {
-            return false
-        }
-        return tolerantByLatest.insert(DeadlineKey(deadline: detail.latest(deadline)), detail.position)
+        guard tolerantByLatest.reserve(tolerant.count + 1), tolerant.insertSeldom(DeadlineKey(deadline: deadline), timer.position)
+        else { return false }
+        return tolerantByLatest.insertSeldom(DeadlineKey(deadline: detail.latest(deadline)), detail.position)
     }
 
     /// No effect if the timer is not queued (it is firing).
@@ -76,10 +75,14 @@ struct TimerQueue: ~Copyable {
         }
     }
 
+    /// The same for callers that do it seldom: compiled once.
+    @inline(never)
+    mutating func removeSeldom(_ timer: TimerPointer) { remove(timer) }
+
     @inline(never)
     private mutating func removeTolerant(_ timer: TimerPointer, _ detail: TimerDetailPointer) {
-        tolerantByLatest.remove(detail.position)
-        tolerant.remove(timer.position)
+        tolerantByLatest.removeSeldom(detail.position)
+        tolerant.removeSeldom(timer.position)
     }
 
     /// A new deadline for a queued timer.
@@ -94,8 +97,8 @@ struct TimerQueue: ~Copyable {
 
     @inline(never)
     private mutating func moveTolerant(_ timer: TimerPointer, _ detail: TimerDetailPointer, _ deadline: UInt64) {
-        tolerant.update(timer.position, to: DeadlineKey(deadline: deadline))
-        tolerantByLatest.update(detail.position, to: DeadlineKey(deadline: detail.latest(deadline)))
+        tolerant.updateSeldom(timer.position, to: DeadlineKey(deadline: deadline))
+        tolerantByLatest.updateSeldom(detail.position, to: DeadlineKey(deadline: detail.latest(deadline)))
     }
 
     /// The first timer to become due and its deadline. O(1).

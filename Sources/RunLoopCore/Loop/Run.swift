@@ -167,7 +167,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func fetchReports(_ mode: ModePointer) {
         if !hasHad(Had.descriptors) || !pointee.reports.isEmpty { return }
-        let target = locked { self.target(mode) }
+        let target = lockedInline { self.target(mode) }
         if !target.isNothing { pointee.reports.wait(target, until: .distantPast) }
     }
 

@@ -34,7 +34,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(never)
     private func performQueuedSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
-        lock()
+        lockInline()
         var single = takeSignals(mode)
         var handled = false
         let first = pointee.turns.count
@@ -52,7 +52,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             pointee.turns.truncate(to: first)
         }
         pointee.mayHaveQueued = hasQueued
-        unlock()
+        unlockInline()
         return handled
     }
 
@@ -70,11 +70,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
         var first: SeatPointer?
         if pointee.board.isMarked {
-            pointee.board.take { place in
-                guard let seat = pointee.seats[place: place] else { return }
-                if let other = first { enqueue(other) }
-                first = seat
-            }
+            pointee.board.take(
+                near: { place in
+                    guard let seat = pointee.seats[place: place] else { return }
+                    if let other = first { enqueue(other) }
+                    first = seat
+                },
+                far: { place in
+                    guard let seat = pointee.seats[place: place] else { return }
+                    if let other = first { enqueueFar(other) }
+                    first = seat
+                })
         }
         if SharedSignals.seen != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let seat = first else { return nil }
@@ -97,8 +103,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func lookThroughSources() {
         pointee.sharedSignalsSeen = SharedSignals.seen
-        pointee.seats.forEach { enqueue($0) }
+        pointee.seats.forEach { enqueueFar($0) }
     }
+
+    /// One of many sources.
+    @inline(never)
+    private func enqueueFar(_ seat: SeatPointer) { enqueue(seat) }
 
     /// The queue has room: that was made when the source came.
     @inline(__always)
@@ -169,8 +179,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// came back in the next pass: nothing else is waiting in this mode, nobody watches passes begin, and the run goes on.
     /// One clock read if the run or a timer has a deadline. The loop's thread.
     func mayGoOn(_ source: SourcePointer) -> Bool {
-        lock()
-        defer { unlock() }
+        lockInline()
+        defer { unlockInline() }
         guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
             pointee.turns.count > 0, pointee.turns[pointee.turns.count - 1].source == source,
             let seat = source.soleSeat, seat.pointee.loop == home, !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
@@ -190,11 +200,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock, which it gives back meanwhile.
     @inline(__always)
     func callPerform(_ source: SourcePointer) {
-        unlock()
+        unlockInline()
         if let perform = source.pointee.function.perform {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(perform, source.pointee.info)
         }
-        lock()
+        lockInline()
     }
 
     /// Whether the source that has just performed counts as handled after all: it does not.
@@ -228,9 +238,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// A turn that was given and never had, or had and never ended, because the thread did. Any thread; without the lock.
     func letGo(abandoned turn: Turn) {
-        lock()
+        lockInline()
         letGoSlowly(turn)
-        unlock()
+        unlockInline()
     }
 
     @inline(never)

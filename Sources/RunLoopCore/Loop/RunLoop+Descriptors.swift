@@ -143,7 +143,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// What to wait for in this mode; epoll hears of all changes first. Under the lock.
-    @inline(__always)
+    @inline(never)
     func target(_ mode: ModePointer) -> Reports.Target {
         if pointee.poller.hasChanges { applyChanges() }
         if pointee.mustRevisitWatches { revisitWatches(mode) }

@@ -74,7 +74,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let itemHome = timer.item.lock()
         let isDead = itemHome == home && timer.pointee.set != nil && timer.leaveSet()
         itemHome.unlock()
-        if isDead { timer.destroy() }
+        if isDead { timer.destroySeldom() }
     }
 
     private var anyObserver: ObserverPointer? {
@@ -117,7 +117,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         timer.pointee.item.clear(ItemHeader.firing)
         let isDead = (itemHome == home && timer.pointee.set != nil && timer.leaveSet()) || timer.item.unhold()
         itemHome.unlock()
-        if isDead { timer.destroy() }
+        if isDead { timer.destroySeldom() }
     }
 
     private func take<Element>(_ list: inout PlainList<Element>) -> PlainList<Element> {

@@ -36,8 +36,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Any mode argument; `make`: a mode that does not exist comes into being.
+    @inline(never)
+    func choose(_ name: StringPointer, make: Bool) -> ModeChoice { chooseInline(name, make: make) }
+
+    /// The same for a hot path.
     @inline(__always)
-    func choose(_ name: StringPointer, make: Bool) -> ModeChoice {
+    func chooseInline(_ name: StringPointer, make: Bool) -> ModeChoice {
         if pointee.modes.count > 1, let first = pointee.modes[1], first.pointee.name == name { return .mode(first) }
         if name.isCommonModes { return .common }
         guard let mode = make ? makeMode(named: name) : mode(named: name) else { return .none }
@@ -163,7 +167,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Whether nothing can ever happen in the mode: no source, no timer, no function waiting to be performed
     /// in it. Observers alone do not count. O(number of sets of the mode). The loop's thread.
     func isEmpty(_ mode: ModePointer) -> Bool {
-        locked {
+        lockedInline {
             for index in 0..<mode.pointee.sets.count {
                 let set = mode.pointee.sets[index]
                 if set.pointee.sourceCount > 0 || set.pointee.timerCount > 0 { return false }

@@ -29,7 +29,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// All that want it when it begins are called, those removed meanwhile too, those invalidated not (as CFRunLoop does).
     @inline(never)
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
-        lock()
+        lockInline()
         let first = pointee.audience.count
         for index in 0..<pointee.observers.count {
             let observer = pointee.observers[index]
@@ -42,25 +42,25 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         // By index: a nested run puts its own behind these and takes them away again.
         for index in first..<last {
             let observer = pointee.audience[index]
-            unlock()
+            unlockInline()
             call(observer, activity)
-            lock()
+            lockInline()
         }
         pointee.audience.truncate(to: first)
-        unlock()
+        unlockInline()
     }
 
     /// Calls one observer that is held for it, if it is still valid, and lets go of it.
     private func call(_ observer: ObserverPointer, _ activity: Activity) {
-        var home = observer.item.lock()
+        var home = observer.item.lockInline()
         if observer.pointee.item.has(ItemHeader.valid), !observer.pointee.item.has(ItemHeader.firing) {
             observer.pointee.item.set(ItemHeader.firing)
             let info = observer.pointee.context.info
-            home.unlock()
+            home.unlockInline()
             RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
                 observer.pointee.callout, observer.handle, activity.rawValue, info)
             if !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
-            home = observer.item.lock()
+            home = observer.item.lockInline()
             observer.pointee.item.clear(ItemHeader.firing)
         }
         let isDead = observer.item.unhold()
@@ -68,7 +68,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let context = observer.pointee.context
         observer.pointee.owedRelease = nil
         // From here on the observer may be gone.
-        home.unlock()
+        home.unlockInline()
         if let owed { context.released(owed) }
         if isDead { observer.destroy() }
     }

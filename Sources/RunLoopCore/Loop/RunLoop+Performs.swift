@@ -35,6 +35,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
     }
 
+    /// The same for callers that do it seldom: compiled once.
+    @inline(never)
+    func leaveSeldom(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
+        leave(request, wakes: wakes, isAwaited: isAwaited)
+    }
+
     /// Takes the inbox's requests, and makes room for what the batches that are under way may put back. How many were posts of
     /// other threads. Out of memory they stay in the inbox for the next time. Under the lock.
     private func take(into list: inout PlainList<PerformRequest>) -> Int {
@@ -77,7 +83,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// time; a run nested in one of them does not see the rest (as in CFRunLoop). True if there was any. The loop's thread; calls user code.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
-        let mayWait = !inbox.isEmpty || (hasHad(Had.heldFunctions) && locked { pointee.held.count > 0 })
+        let mayWait = !inbox.isEmpty || (hasHad(Had.heldFunctions) && lockedInline { pointee.held.count > 0 })
         return mayWait && performWaitingFunctions(mode)
     }
 
@@ -86,9 +92,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var requests = PlainList<PerformRequest>()
         var called = false
         pointee.pace.rest()
-        lock()
+        lockInline()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
-            unlock()
+            unlockInline()
             return false
         }
         swap(&requests, &pointee.held)
@@ -102,7 +108,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             pointee.batches.truncate(to: level)
         }
         putBack(&requests, taken: taken)
-        unlock()
+        unlockInline()
         return called
     }
 
@@ -123,14 +129,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 continue
             }
             pointee.batches[level].isCalling = true
-            unlock()
+            unlockInline()
             RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(request.function, request.info)
             called = true
-            lock()
+            lockInline()
             pointee.batches[level].isCalling = false
-            unlock()
+            unlockInline()
             request.finish(.done)
-            lock()
+            lockInline()
             isCommon = pointee.commonModes.contains(mode.pointee.number)
         }
         return called
@@ -163,7 +169,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     ) -> Bool {
         guard let ticket = PerformTicketPointer.create() else { return false }
         guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket),
-            leave(request, wakes: true, isAwaited: true)
+            leaveSeldom(request, wakes: true, isAwaited: true)
         else {
             ticket.letGo()
             ticket.letGo()

@@ -35,17 +35,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// tell that from another pass.
     func serveReadyDescriptor(_ mode: ModePointer, goesOn: Bool) -> Bool {
         if pointee.reports.isEmpty { return false }
-        lock()
+        lockInline()
         if pointee.orderedSeats > 0 && pointee.reports.isFresh { sortReports(mode) }
         let isNested = !pointee.callee.isNone
         if isNested && !pointee.outerCallees.append(pointee.callee) {
-            unlock()
+            unlockInline()
             return false
         }
         let served = serveReports(mode, goesOn: goesOn)
         pointee.callee = Callee()
         if isNested { returnToOuterCallee() }
-        unlock()
+        unlockInline()
         return served
     }
 
@@ -243,9 +243,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func letGoOfCallee() {
         guard let left = pointee.callee.left else { return }
         pointee.callee = Callee()
-        unlock()
+        unlockInline()
         left.unhold()
-        lock()
+        lockInline()
     }
 
     /// Under the lock.

@@ -90,8 +90,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         count(seat, in: old, -1)
         count(seat, in: new, 1)
         if seat.isQueued {
-            old.pointee.signalled.remove(seat.position)
-            _ = new.pointee.signalled.insert(seat.key, seat.position)
+            old.pointee.signalled.removeSeldom(seat.position)
+            _ = new.pointee.signalled.insertSeldom(seat.key, seat.position)
         }
         seat.pointee.set = new
         if seat.pointee.watch >= 0 { pointee.mustRevisitWatches = true }
@@ -141,7 +141,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if seat.pointee.watch >= 0 { unwatch(seat) }
         unlink(seat, from: source)
         pointee.seats.unlink(seat)
-        if seat.isQueued { set.pointee.signalled.remove(seat.position) }
+        if seat.isQueued { set.pointee.signalled.removeSeldom(seat.position) }
         seat.leave()
         return callTakesHold(of: source) ? false : source.item.unhold()
     }

@@ -29,12 +29,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func addSeldom(_ timer: TimerPointer, in name: StringPointer) {
         if timer.pointee.item.home != home { return addForeign(timer, in: name) }
-        let itemHome = timer.item.lock()
+        let itemHome = timer.item.lockInline()
         if itemHome == home {
             addLocked(timer, in: name)
-            home.unlock()
+            home.unlockInline()
         } else {
-            itemHome.unlock()
+            itemHome.unlockInline()
             addForeign(timer, in: name)
         }
     }
@@ -53,7 +53,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
         guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
         note(had: Had.timers)
-        let choice = choose(name, make: true)
+        let choice = chooseInline(name, make: true)
         let old = timer.pointee.set
         if isComplete(old, choice) { return }
         guard let new = set(adding: choice, to: old), new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { return }
@@ -69,11 +69,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func move(_ timer: TimerPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
         let place = place(timer)
-        old.pointee.timers.remove(timer)
+        old.pointee.timers.removeSeldom(timer)
         old.pointee.timerCount -= 1
         timer.pointee.set = new
         new.pointee.timerCount += 1
-        if !timer.pointee.item.has(ItemHeader.firing) { queue(timer, at: place) }
+        if !timer.pointee.item.has(ItemHeader.firing) { queueSeldom(timer, at: place) }
     }
 
     /// Queues a timer of this loop in its set, unless it is firing (then that does it at the end). Under the lock.
@@ -89,6 +89,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         _ = timer.pointee.set.unsafelyUnwrapped.pointee.timers.insert(timer, at: deadline)
         adjustSleep(for: deadline)
     }
+
+    /// The same for callers that do it seldom: compiled once.
+    @inline(never)
+    private func queueSeldom(_ timer: TimerPointer, at deadline: UInt64) { queue(timer, at: deadline) }
+
+    /// The same for callers that do it seldom: compiled once.
+    @inline(never)
+    func enqueueSeldom(_ timer: TimerPointer) { enqueue(timer) }
 
     /// Puts a queued timer of this loop where its new deadline belongs; waking the loop is the caller's. Under the lock.
     @inline(__always)
@@ -132,7 +140,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             }
         }
         home.unlock()
-        if isDead { timer.destroy() }
+        if isDead { timer.destroySeldom() }
     }
 
     /// RLRunLoopContainsTimer. Any thread.
@@ -192,14 +200,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(never)
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
-        lock()
+        lockInline()
         guard let first = firstTimer(mode) else {
-            unlock()
+            unlockInline()
             return false
         }
         let now = Clock.now.nanoseconds
         if first.deadline > now {
-            unlock()
+            unlockInline()
             return false
         }
         pointee.timerFloor = Swift.max(pointee.timerFloor, now &+ 1)
@@ -210,7 +218,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         if pointee.timerPasses == 0 { pointee.timerFloor = 0 }
-        unlock()
+        unlockInline()
         return true
     }
 
@@ -218,7 +226,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
-        guard pointee.firing.append(Firing(timer: timer)) else { return postpone(timer) }
+        // Out of memory: it will be due again in the next pass.
+        guard pointee.firing.append(Firing(timer: timer)) else { return enqueueSeldom(timer) }
         timer.pointee.item.set(ItemHeader.firing)
         timer.item.hold()
         let date = timer.pointee.date
@@ -229,22 +238,19 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if let detail = timer.pointee.detail, detail.pointee.context.retain != nil {
             callRetaining(timer, detail.pointee.context, info, repeats)
         } else {
-            unlock()
+            unlockInline()
             RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
             if !repeats { timer.invalidateAny() }
         }
         finishFiring(timer, date, grid)
     }
 
-    /// Out of memory: it will be due again in the next pass.
-    private func postpone(_ timer: TimerPointer) { enqueue(timer) }
-
     /// As CFRunLoop does it: a context with a retain function is retained for each call.
     @inline(never)
     private func callRetaining(_ timer: TimerPointer, _ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
         var context = context
         context.info = info
-        unlock()
+        unlockInline()
         let retained = context.retained()
         locked { pointee.firing[pointee.firing.count - 1].retained = retained }
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
@@ -256,7 +262,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// have moved to another loop meanwhile. Takes the lock of this loop again.
     @inline(__always)
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64) {
-        let itemHome = timer.item.lock()
+        let itemHome = timer.item.lockInline()
         var movedAway = false
         timer.pointee.item.clear(ItemHeader.firing)
         if timer.pointee.item.has(ItemHeader.valid) {
@@ -268,10 +274,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let owed = timer.pointee.detail.flatMap { $0.pointee.owesRelease ? $0.pointee.context : nil }
         if itemHome == home && !isDead && owed == nil { return }
         timer.pointee.detail?.pointee.owesRelease = false
-        itemHome.unlock()
+        itemHome.unlockInline()
         if let owed { owed.released(owed.info) }
         if isDead { timer.destroy() }
-        lock()
+        lockInline()
         if movedAway { pointee.firing.truncate(to: pointee.firing.count - 1) }
     }
 }
@@ -316,12 +322,12 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             guard makeDetail() else { return false }
         }
         let detail = pointee.detail.unsafelyUnwrapped
-        pointee.set?.pointee.timers.remove(self)
+        pointee.set?.pointee.timers.removeSeldom(self)
         let before = detail.pointee.tolerance
         detail.pointee.tolerance = detail.pointee.interval > 0 ? Swift.min(seconds, detail.pointee.interval / 2) : seconds
         let hasRoom = pointee.set.map { $0.pointee.timers.reserve($0.pointee.timerCount, for: self) } ?? true
         if !hasRoom { detail.pointee.tolerance = before }
-        RunLoopPointer(home).enqueue(self)
+        RunLoopPointer(home).enqueueSeldom(self)
         return hasRoom
     }
 }

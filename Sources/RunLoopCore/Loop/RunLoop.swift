@@ -151,10 +151,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return UnsafeMutablePointer<PerformInbox>(mutating: place)
     }
 
-    /// See `HomePointer.lock`.
+    /// See `HomePointer.lockInline`.
+    @inline(__always)
+    func lockInline() { home.lockInline() }
+    /// The thread that called `lockInline`.
+    @inline(__always)
+    func unlockInline() { home.unlockInline() }
+
+    /// The same, not on hot paths.
     @inline(__always)
     func lock() { home.lock() }
-
     /// The thread that called `lock`.
     @inline(__always)
     func unlock() { home.unlock() }
@@ -179,6 +185,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     func note(had kind: UInt32) {
         if !hasHad(kind) { pointee.had.store(pointee.had.load(ordering: .relaxed) | kind, ordering: .relaxed) }
+    }
+
+    /// `locked` for a hot path.
+    @inline(__always)
+    func lockedInline<Result>(_ body: () -> Result) -> Result {
+        lockInline()
+        let result = body()
+        unlockInline()
+        return result
     }
 
     /// RLRunLoopWakeUp. One atomic exchange; one system call if the loop sleeps. Any thread, async-signal-safe.

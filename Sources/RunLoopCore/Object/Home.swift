@@ -67,9 +67,13 @@ extension UnsafeMutablePointer where Pointee == Home {
 
     /// Two plain stores and a load on the owner's thread, a membarrier elsewhere.
     @inline(__always)
-    func lock() {
+    func lockInline() {
         if !isOwn || !pointee.lock.lockQuickly() { lockSlowly() }
     }
+
+    /// The same where a call matters less than twenty bytes of code: everywhere but on hot paths.
+    @inline(never)
+    func lock() { lockInline() }
 
     /// Takes the lock if this is the calling thread's and nobody else is about. False: nothing is locked.
     @inline(__always)
@@ -96,11 +100,15 @@ extension UnsafeMutablePointer where Pointee == Home {
     /// After it, in parent and child.
     func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isOwn) }
 
-    /// The thread that called `lock`.
+    /// The thread that called `lock` or `lockInline`.
     @inline(__always)
-    func unlock() {
+    func unlockInline() {
         if !isOwn || !pointee.lock.unlockQuickly() { unlockSlowly() }
     }
+
+    /// The same, not on hot paths.
+    @inline(never)
+    func unlock() { unlockInline() }
 
     /// Whether this is the calling thread's.
     @inline(__always)

@@ -79,14 +79,18 @@ typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 extension UnsafeMutablePointer where Pointee == ItemHeader {
     /// Takes the lock that guards this item and returns whose it is. The caller has a reference or a hold.
     @inline(__always)
-    func lock() -> HomePointer {
+    func lockInline() -> HomePointer {
         while true {
             let home = pointee.home
-            home.lock()
+            home.lockInline()
             if pointee.home == home { return home }
             home.unlock()
         }
     }
+
+    /// The same, not on hot paths.
+    @inline(never)
+    func lock() -> HomePointer { lockInline() }
 
     /// Takes the lock that guards this item and returns whose it is, if it is the calling thread's and nobody else is
     /// about; nil: nothing is locked. Give back with `unlockQuickly`.
@@ -136,9 +140,9 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
     @inline(__always)
     func release() -> ReleaseOutcome {
         if pointee.object.releaseUnlessLast() { return .alive }
-        let home = lock()
+        let home = lockInline()
         let outcome = releaseLocked()
-        home.unlock()
+        home.unlockInline()
         return outcome
     }
 
