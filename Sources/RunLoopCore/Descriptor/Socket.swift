@@ -113,6 +113,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     func invalidate() { invalidate(closes: flags & SocketStorage.closesOnInvalidate != 0) }
 
     /// The same, with or without closing the descriptor.
+    @inline(never)
     func invalidate(closes: Bool) {
         let wasKnown = Endpoints.remove(self)
         _ = endpoint.invalidate(closes: closes)

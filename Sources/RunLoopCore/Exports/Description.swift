@@ -35,6 +35,7 @@ func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
     }
 }
 
+@inline(never)
 private func begin(_ kind: Kind, _ object: UnsafeRawPointer, _ text: inout TextBuffer) {
     text.append("<")
     text.append(kind.name)
@@ -42,6 +43,7 @@ private func begin(_ kind: Kind, _ object: UnsafeRawPointer, _ text: inout TextB
     text.append(address: object)
 }
 
+@inline(never)
 private func describe(_ kind: Kind, _ object: UnsafeRawPointer, _ what: Name, _ count: Int, _ text: inout TextBuffer) {
     begin(kind, object, &text)
     text.append(what)

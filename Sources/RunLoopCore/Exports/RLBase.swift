@@ -6,7 +6,7 @@ import Synchronization
 
 @implementation @_cdecl("RLRetain")
 public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
-    guard anyKind(object, "RLRetain") != nil, let object else { return nil }
+    guard anyKindInline(object, "RLRetain") != nil, let object else { return nil }
     Handle.header(object).pointee.retain()
     return object
 }
@@ -20,7 +20,7 @@ public func RLRelease(_ object: UnsafeRawPointer?) {
 
 @inline(never)
 private func release(_ object: UnsafeRawPointer?) {
-    guard let kind = anyKind(object, "RLRelease"), let object else { return }
+    guard let kind = anyKindInline(object, "RLRelease"), let object else { return }
     switch kind {
     case .string: (Handle.storage(object) as StringPointer).release()
     case .data: (Handle.storage(object) as DataPointer).release()
@@ -36,10 +36,10 @@ private func release(_ object: UnsafeRawPointer?) {
         if wasLast(timer.item) { timer.destroy() }
     case .source:
         let source: SourcePointer = Handle.storage(object)
-        if wasLast(source.item) { source.destroy() }
+        if wasLastSeldom(source.item) { source.destroy() }
     case .observer:
         let observer: ObserverPointer = Handle.storage(object)
-        if wasLast(observer.item) { observer.destroy() }
+        if wasLastSeldom(observer.item) { observer.destroy() }
     case .fileDescriptor: (Handle.storage(object) as FileDescriptorPointer).release()
     case .socket: (Handle.storage(object) as SocketPointer).release()
     case .port: if !(Handle.storage(object) as PortPointer).release() { reportOverRelease() }
@@ -60,14 +60,25 @@ private func wasLast(_ item: ItemPointer) -> Bool {
     }
 }
 
+/// The same for what is released less often than timers.
+@inline(never)
+private func wasLastSeldom(_ item: ItemPointer) -> Bool { wasLast(item) }
+
 private func reportOverRelease() { Misuse.report("RLRelease", "object", "released more often than retained") }
 
 /// The kind of any object; nil and a diagnostic for what is none.
-@inline(__always)
+@inline(never)
 private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter: Name = "object") -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }
     Misuse.report(function, parameter, expected: "an object", got: object)
     return nil
+}
+
+/// The same for a hot path: the function looks a second time.
+@inline(__always)
+private func anyKindInline(_ object: UnsafeRawPointer?, _ function: Name) -> Kind? {
+    if let kind = Handle.kind(of: object) { return kind }
+    return anyKind(object, function)
 }
 
 @implementation @_cdecl("RLGetRetainCount")

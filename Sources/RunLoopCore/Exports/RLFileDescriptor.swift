@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLFileDescriptor.h
 
-@inline(__always)
+@inline(never)
 private func borrow(_ f: OpaquePointer?, _ function: Name) -> FileDescriptorPointer? {
     Handle.borrow(f, function, "f")
 }
@@ -57,7 +57,9 @@ public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMut
 
 @implementation @_cdecl("RLFileDescriptorEnableCallBacks")
 public func RLFileDescriptorEnableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
-    guard let descriptor = borrow(f, "RLFileDescriptorEnableCallBacks"), Registry.current != nil else { return }
+    guard let descriptor: FileDescriptorPointer = Handle.borrowInline(f, "RLFileDescriptorEnableCallBacks", "f"),
+        Registry.current != nil
+    else { return }
     descriptor.enable(FileDescriptorStorage.events(callBackTypes))
 }
 

@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLMessagePort.h
 
-@inline(__always)
+@inline(never)
 private func borrow(_ port: OpaquePointer?, _ function: Name, _ parameter: Name = "port") -> MessagePortPointer? {
     Handle.borrow(port, function, parameter)
 }

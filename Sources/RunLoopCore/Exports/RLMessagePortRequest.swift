@@ -83,7 +83,7 @@ public func RLMessagePortSendRequestAsync(
     return call.port.askLater(msgid, call.data, until: limit, within: rcvTimeout, in: mode, call.loop, callout, info).rawValue
 }
 
-@inline(__always)
+@inline(never)
 private func borrow(_ request: OpaquePointer?, _ function: Name) -> RequestPointer? {
     Handle.borrow(request, function, "request")
 }

@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLPort.h
 
-@inline(__always)
+@inline(never)
 private func borrow(_ port: OpaquePointer?, _ function: Name) -> PortPointer? { Handle.borrow(port, function, "port") }
 
 @implementation @_cdecl("RLPortGetTypeID")

@@ -5,11 +5,11 @@ import Synchronization
 // include/RunLoop/RLRunLoop.h
 
 /// The loop behind an argument called rl; nil and a diagnostic if it is none. Any thread.
-@inline(__always)
+@inline(never)
 func borrowLoop(_ rl: OpaquePointer?, _ function: Name) -> RunLoopPointer? { Handle.borrow(rl, function, "rl") }
 
 /// The name behind an argument called mode; nil and a diagnostic if it is none. Any thread.
-@inline(__always)
+@inline(never)
 func borrowMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? { Handle.borrow(mode, function, "mode") }
 
 @implementation @_cdecl("RLRunLoopGetTypeID")
@@ -82,7 +82,10 @@ public func RLRunLoopIsWaiting(_ rl: OpaquePointer?) -> UInt8 {
 }
 
 @implementation @_cdecl("RLRunLoopWakeUp")
-public func RLRunLoopWakeUp(_ rl: OpaquePointer?) { borrowLoop(rl, "RLRunLoopWakeUp")?.wakeUp() }
+public func RLRunLoopWakeUp(_ rl: OpaquePointer?) {
+    guard let loop: RunLoopPointer = Handle.borrowInline(rl, "RLRunLoopWakeUp", "rl") else { return }
+    loop.wakeUp()
+}
 
 @implementation @_cdecl("RLRunLoopStop")
 public func RLRunLoopStop(_ rl: OpaquePointer?) { borrowLoop(rl, "RLRunLoopStop")?.requestStop() }
@@ -169,9 +172,9 @@ public func RLRunLoopContainsTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?
 
 @implementation @_cdecl("RLRunLoopAddTimer")
 public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
-    guard let loop = borrowLoop(rl, "RLRunLoopAddTimer"),
-        let timer: TimerPointer = Handle.borrow(timer, "RLRunLoopAddTimer", "timer"),
-        let name = borrowMode(mode, "RLRunLoopAddTimer")
+    guard let loop: RunLoopPointer = Handle.borrowInline(rl, "RLRunLoopAddTimer", "rl"),
+        let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopAddTimer", "timer"),
+        let name: StringPointer = Handle.borrowInline(mode, "RLRunLoopAddTimer", "mode")
     else { return }
     loop.add(timer, in: name)
 }

@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLRunLoopObserver.h
 
-@inline(__always)
+@inline(never)
 private func borrow(_ observer: OpaquePointer?, _ function: Name) -> ObserverPointer? {
     Handle.borrow(observer, function, "observer")
 }

@@ -21,7 +21,7 @@ private struct Call {
 /// nil with EINVAL and a diagnostic if an argument is wrong.
 @inline(__always)
 private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
-    guard let loop: RunLoopPointer = Handle.borrow(rl, name, "rl") else { return nil }
+    guard let loop: RunLoopPointer = Handle.borrowInline(rl, name, "rl") else { return nil }
     guard let function else {
         Misuse.report(name, "function", expected: "a function", got: nil)
         return nil
@@ -29,6 +29,12 @@ private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function:
     if let modes, Handle.isKind(.string, modes) { return Call(loop: loop, modes: modes, function: function, copy: nil) }
     guard let array = arrayOfModes(modes, name) else { return nil }
     return Call(loop: loop, modes: UnsafeRawPointer(array), function: function, copy: array)
+}
+
+/// The same for callers that are called seldom: compiled once.
+@inline(never)
+private func checkSeldom(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
+    check(rl, modes, function, name)
 }
 
 /// The caller releases it.
@@ -65,10 +71,10 @@ public func RLRunLoopPerformFunctionWithRelease(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?
 ) -> UInt8 {
-    guard let call = check(rl, modes, function, "RLRunLoopPerformFunctionWithRelease") else { return 0 }
+    guard let call = checkSeldom(rl, modes, function, "RLRunLoopPerformFunctionWithRelease") else { return 0 }
     defer { call.end() }
     guard let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
-    return call.loop.leave(request, wakes: false) ? 1 : 0
+    return call.loop.leaveSeldom(request, wakes: false) ? 1 : 0
 }
 
 @implementation @_cdecl("RLRunLoopPostFunction")
@@ -86,7 +92,7 @@ public func RLRunLoopPerformFunctionAndWait(
     _ timeout: Double
 ) -> UInt8 {
     let name: Name = "RLRunLoopPerformFunctionAndWait"
-    guard isNumber(timeout, name, "timeout"), let call = check(rl, modes, function, name) else { return 0 }
+    guard isNumber(timeout, name, "timeout"), let call = checkSeldom(rl, modes, function, name) else { return 0 }
     defer { call.end() }
     if call.loop == Registry.current {
         RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(call.function, info)
@@ -101,7 +107,9 @@ public func RLRunLoopPerformFunctionAfterDelay(
     _ delay: Double
 ) -> UInt8 {
     let name: Name = "RLRunLoopPerformFunctionAfterDelay"
-    guard isNumber(delay, name, "delay"), let current = Registry.current, let call = check(rl, modes, function, name) else { return 0 }
+    guard isNumber(delay, name, "delay"), let current = Registry.current, let call = checkSeldom(rl, modes, function, name) else {
+        return 0
+    }
     defer { call.end() }
     return call.loop.perform(after: delay, PerformRequest(call.modes, call.function, info), current.home) ? 1 : 0
 }

@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLRunLoopSource.h
 
-@inline(__always)
+@inline(never)
 private func borrow(_ source: OpaquePointer?, _ function: Name) -> SourcePointer? {
     Handle.borrow(source, function, "source")
 }
@@ -93,7 +93,8 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
 @implementation @_cdecl("RLRunLoopSourceSignal")
 public func RLRunLoopSourceSignal(_ source: OpaquePointer?) {
     SourcePointer.prefetchSignal(source)
-    borrow(source, "RLRunLoopSourceSignal")?.signalIfValid()
+    guard let source: SourcePointer = Handle.borrowInline(source, "RLRunLoopSourceSignal", "source") else { return }
+    source.signalIfValid()
 }
 
 @implementation @_cdecl("RLRunLoopSourceIsSignalled")

@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLRunLoopTimer.h
 
-@inline(__always)
+@inline(never)
 private func borrow(_ timer: OpaquePointer?, _ function: Name) -> TimerPointer? { Handle.borrow(timer, function, "timer") }
 
 @implementation @_cdecl("RLRunLoopTimerGetTypeID")
@@ -74,7 +74,7 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
 
 @implementation @_cdecl("RLRunLoopTimerSetNextFireDate")
 public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
-    guard let timer = borrow(timer, "RLRunLoopTimerSetNextFireDate") else { return }
+    guard let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopTimerSetNextFireDate", "timer") else { return }
     if fireDate.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
     timer.setNextFireDate(Clock.clamped(fireDate))
 }
@@ -94,7 +94,10 @@ public func RLRunLoopTimerDoesRepeat(_ timer: OpaquePointer?) -> UInt8 {
 public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(timer, "RLRunLoopTimerGetOrder")?.detail { $0.order } ?? 0 }
 
 @implementation @_cdecl("RLRunLoopTimerInvalidate")
-public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) { borrow(timer, "RLRunLoopTimerInvalidate")?.invalidate() }
+public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
+    guard let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
+    timer.invalidate()
+}
 
 @implementation @_cdecl("RLRunLoopTimerIsValid")
 public func RLRunLoopTimerIsValid(_ timer: OpaquePointer?) -> UInt8 {

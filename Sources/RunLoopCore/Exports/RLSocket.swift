@@ -7,7 +7,7 @@ import Synchronization
 public typealias SocketCallout =
     @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
 
-@inline(__always)
+@inline(never)
 private func borrow(_ s: OpaquePointer?, _ function: Name) -> SocketPointer? { Handle.borrow(s, function, "s") }
 
 /// An address or data; nil, and a diagnostic, if it is none.
@@ -59,7 +59,7 @@ public func RLSocketCreateWithSocketSignature(
     _ allocator: OpaquePointer?, _ signature: UnsafePointer<RLSocketSignature>?, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
-    create(signature, "RLSocketCreateWithSocketSignature", callBackTypes, callout, context) { $0.setAddress($1) }
+    create(signature, "RLSocketCreateWithSocketSignature", callBackTypes, callout, context, connectWithin: nil)
 }
 
 @implementation @_cdecl("RLSocketCreateConnectedToSocketSignature")
@@ -68,9 +68,7 @@ public func RLSocketCreateConnectedToSocketSignature(
     _ context: UnsafePointer<RLSocketContext>?, _ timeout: Double
 ) -> OpaquePointer? {
     guard isNumber(timeout, "RLSocketCreateConnectedToSocketSignature") else { return nil }
-    return create(signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context) {
-        $0.connect(to: $1, seconds: timeout)
-    }
+    return create(signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context, connectWithin: timeout)
 }
 
 /// CFSocket's defaults, which it has for PF_INET only.
@@ -103,9 +101,11 @@ private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout
     return SocketPointer.create(fd, types, flags: flags, callout, client)
 }
 
+/// A socket at the signature's address or, with a time to connect in, connected to it.
+@inline(never)
 private func create(
     _ signature: UnsafePointer<RLSocketSignature>?, _ function: Name, _ callBackTypes: UInt, _ callout: SocketCallout?,
-    _ context: UnsafePointer<RLSocketContext>?, _ prepare: (SocketPointer, DataPointer) -> SocketPointer.Outcome
+    _ context: UnsafePointer<RLSocketContext>?, connectWithin seconds: Double?
 ) -> OpaquePointer? {
     guard let signature = signature?.pointee else {
         Misuse.report(function, "signature", expected: "a signature", got: nil)
@@ -114,7 +114,8 @@ private func create(
     guard let client = client(context, function), let address = borrowData(signature.address, function, "signature's address"),
         let socket = create(signature.protocolFamily, signature.socketType, signature.protocol, callBackTypes, callout, client)
     else { return nil }
-    if prepare(socket, address) == .success { return socket.handle }
+    let outcome = seconds.map { socket.connect(to: address, seconds: $0) } ?? socket.setAddress(address)
+    if outcome == .success { return socket.handle }
     preservingSystemError {
         socket.invalidate()
         socket.release()

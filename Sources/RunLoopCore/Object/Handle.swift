@@ -3,6 +3,16 @@ enum Handle {
     /// The object behind `handle` if it is of the wanted kind; otherwise nil, and one diagnostic.
     /// One load. Any thread. Calls the client's error handler if there is something to report.
     @inline(__always)
+    static func borrowInline<Storage: ObjectStorage & ~Copyable>(
+        _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
+    ) -> UnsafeMutablePointer<Storage>? {
+        if let handle = UnsafeRawPointer(handle), isKind(Storage.kind, handle) { return storage(handle) }
+        reportWrong(UnsafeRawPointer(handle), Storage.kind, function, parameter)
+        return nil
+    }
+
+    /// The same where a call matters less than fifty bytes of code: everywhere but on hot paths.
+    @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
@@ -14,9 +24,24 @@ enum Handle {
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: UnsafeRawPointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
-        if let handle, tag(of: handle) == Storage.kind.rawValue { return storage(handle) }
-        Misuse.report(function, parameter, expected: Storage.kind.name, got: handle)
+        guard let object = object(handle, Storage.kind, function, parameter) else { return nil }
+        return storage(object)
+    }
+
+    /// `handle` if it is of this kind; otherwise nil, and one diagnostic.
+    @inline(never)
+    private static func object(
+        _ handle: UnsafeRawPointer?, _ kind: Kind, _ function: Name, _ parameter: Name
+    ) -> UnsafeRawPointer? {
+        if let handle, isKind(kind, handle) { return handle }
+        reportWrong(handle, kind, function, parameter)
         return nil
+    }
+
+    /// A number is shorter to pass than a name.
+    @inline(never)
+    private static func reportWrong(_ handle: UnsafeRawPointer?, _ kind: Kind, _ function: Name, _ parameter: Name) {
+        Misuse.report(function, parameter, expected: kind.name, got: handle)
     }
 
     /// The object behind a handle whose kind the caller has looked at.

@@ -26,6 +26,7 @@ enum MessagePortRegistry {
 
     /// The valid port of that kind and name, a remote one of that user, with a reference for the caller; nil if there is none.
     /// O(number of ports).
+    @inline(never)
     static func find(_ name: StringPointer, isRemote: Bool, of user: UInt32 = 0) -> MessagePortPointer? {
         mutex.lock()
         defer { mutex.unlock() }
