@@ -22,12 +22,13 @@ CMODULES := $(wildcard Sources/CLinux/include/* Sources/CRunLoop/include/*.modul
 
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
 # -Osize: a tenth smaller than -O. What must be inlined on the hot paths is so by attribute: they execute as many
-# instructions, give or take a few in a hundred (callgrind). One trap instruction per function instead of one per check.
+# instructions, give or take a few in a hundred (callgrind). One trap instruction per function instead of one per check. No
+# stack guards: arrays on the stack are structs of the kernel's that are filled by calls that are told their size.
 SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -Osize \
               -enable-experimental-feature Embedded -enable-experimental-feature Extern \
-              -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xcc -fPIC
+              -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC
 # No unwind tables, as the Swift code has none.
-CFLAGS     := -std=c11 -Os -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fno-asynchronous-unwind-tables
+CFLAGS     := -std=c11 -Oz -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fno-asynchronous-unwind-tables
 
 include Makefile.check
 

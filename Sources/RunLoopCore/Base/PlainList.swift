@@ -33,15 +33,23 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// Amortised O(1); false if out of memory.
+    @inline(never)
+    mutating func reserve(_ total: Int) -> Bool { reserveInline(total) }
+
+    /// The same on a hot path.
     @inline(__always)
-    mutating func reserve(_ total: Int) -> Bool {
+    mutating func reserveInline(_ total: Int) -> Bool {
         total <= capacity || memory.grow(atLeast: total, stride: MemoryLayout<Element>.stride)
     }
 
     /// Amortised O(1); false if out of memory.
+    @inline(never)
+    mutating func append(_ element: Element) -> Bool { appendInline(element) }
+
+    /// The same on a hot path.
     @inline(__always)
-    mutating func append(_ element: Element) -> Bool {
-        if count == capacity && !reserve(count + 1) { return false }
+    mutating func appendInline(_ element: Element) -> Bool {
+        if count == capacity && !reserveInline(count + 1) { return false }
         base[count] = element
         count &+= 1
         return true

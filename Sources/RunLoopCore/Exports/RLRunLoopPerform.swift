@@ -63,7 +63,7 @@ public func RLRunLoopPerformFunction(
 ) -> UInt8 {
     guard let call = check(rl, modes, function, "RLRunLoopPerformFunction") else { return 0 }
     defer { call.end() }
-    return call.loop.leave(PerformRequest(call.modes, call.function, info), wakes: false) ? 1 : 0
+    return call.loop.leaveSeldom(PerformRequest(call.modes, call.function, info), wakes: false) ? 1 : 0
 }
 
 @implementation @_cdecl("RLRunLoopPerformFunctionWithRelease")

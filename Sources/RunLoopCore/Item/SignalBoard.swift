@@ -100,18 +100,18 @@ struct SignalBoard: ~Copyable {
         place >= UInt32(Self.nearPlaces) || near.load(ordering: .relaxed) & ~(1 << UInt64(place)) != 0
     }
 
-    /// Takes all marks and gives `near` and `far` their places. The loop's thread, under its lock. O(1) + O(marks) (+ one for each
-    /// 4 000 places if there are far ones).
+    /// Takes all marks and gives `body` their places. The loop's thread, under its lock. O(1) + O(marks) (+ one for each 4 000 places
+    /// if there are far ones).
     @inline(__always)
-    func take(near: (Int) -> Void, far: (Int) -> Void) {
-        var bits = self.near.exchange(0, ordering: .sequentiallyConsistent)
-        let hasFar = bits & Self.farBit != 0
+    func take(_ body: (Int) -> Void) {
+        var bits = near.exchange(0, ordering: .sequentiallyConsistent)
+        let far = bits & Self.farBit != 0
         bits &= ~Self.farBit
         while bits != 0 {
-            near(bits.trailingZeroBitCount)
+            body(bits.trailingZeroBitCount)
             bits &= bits &- 1
         }
-        if hasFar { takeFar(far) }
+        if far { takeFar(body) }
     }
 
     private func takeFar(_ body: (Int) -> Void) {

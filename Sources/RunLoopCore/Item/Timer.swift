@@ -66,7 +66,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         self = (UnsafeMutableRawPointer(position) - Self.positionOffset).assumingMemoryBound(to: TimerStorage.self)
     }
 
-    @inline(__always)
+    @inline(never)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
     /// A timer in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
@@ -215,7 +215,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// Takes a timer that is in a set out of it and of its loop. Under the lock; true if it is to be destroyed after unlocking.
     @inline(never)
     func leaveSet() -> Bool {
-        pointee.set.unsafelyUnwrapped.pointee.timers.remove(self)
+        pointee.set.unsafelyUnwrapped.pointee.timers.removeSeldom(self)
         return forgetSet()
     }
 

@@ -36,7 +36,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if pointee.isOpen { link(delayed, timer) }
             return pointee.isOpen
         }
-        if isOpen { request.forEachMode { add(timer, in: $0) } }
+        if isOpen { request.forEachMode { addSeldom(timer, in: $0) } }
         let isQueued = isOpen && (timer.isBound || !unlinkUnqueued(timer))
         timer.giveBack()
         if !isQueued { systemError = isOpen ? ENOMEM : ESRCH }

@@ -37,7 +37,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
             systemError = ESRCH
             return .failed
         }
-        guard pointee.incoming.append(request) else {
+        guard pointee.incoming.appendInline(request) else {
             pointee.mutex.unlock()
             systemError = ENOMEM
             return .failed

@@ -59,6 +59,10 @@ struct PerformRequest: BitwiseCopyable {
         if let modes { Self.release(modes: modes) }
     }
 
+    /// The same for callers that do it seldom: compiled once.
+    @inline(never)
+    func finishSeldom(_ outcome: PerformTicket.State) { finish(outcome) }
+
     @inline(never)
     private static func finish(_ extra: UnsafeMutablePointer<PerformExtra>, _ outcome: PerformTicket.State) {
         let content = extra.pointee
@@ -76,17 +80,20 @@ struct PerformRequest: BitwiseCopyable {
     @inline(__always)
     func matches(_ name: StringPointer, isCommon: Bool) -> Bool {
         let modes = modes.unsafelyUnwrapped
-        if modes == UnsafeRawPointer(name) { return true }
-        if Handle.isKind(.string, modes) { return Self.names(Handle.storage(modes), name, isCommon: isCommon) }
+        return modes == UnsafeRawPointer(name) || Self.matches(modes, name, isCommon: isCommon)
+    }
+
+    @inline(never)
+    private static func matches(_ modes: UnsafeRawPointer, _ name: StringPointer, isCommon: Bool) -> Bool {
+        if Handle.isKind(.string, modes) { return names(Handle.storage(modes), name, isCommon: isCommon) }
         let array: ArrayPointer = Handle.storage(modes)
         for index in 0..<array.pointee.count {
             guard let element = array[value: index], Handle.isKind(.string, element) else { continue }
-            if Self.names(Handle.storage(element), name, isCommon: isCommon) { return true }
+            if names(Handle.storage(element), name, isCommon: isCommon) { return true }
         }
         return false
     }
 
-    @inline(__always)
     private static func names(_ wanted: StringPointer, _ name: StringPointer, isCommon: Bool) -> Bool {
         wanted.equals(name) || (isCommon && wanted.isCommonModes)
     }

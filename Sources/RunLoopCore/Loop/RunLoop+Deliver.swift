@@ -39,9 +39,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var handled = false
         let first = pointee.turns.count
         if single != nil || onlyOne || !giveTurns(mode) {
-            while !handled, pointee.turns.reserve(first + 1), let source = single ?? takeFirst(mode)?.pointee.source {
+            while !handled, pointee.turns.reserveInline(first + 1), let source = single ?? takeFirst(mode)?.pointee.source {
                 single = nil
-                _ = pointee.turns.append(Turn(source, keep(source)))
+                _ = pointee.turns.appendInline(Turn(source, keep(source)))
                 handled = perform(pointee.turns[first])
                 pointee.turns.truncate(to: first)
             }
@@ -70,22 +70,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
         var first: SeatPointer?
         if pointee.board.isMarked {
-            pointee.board.take(
-                near: { place in
-                    guard let seat = pointee.seats[place: place] else { return }
-                    if let other = first { enqueue(other) }
-                    first = seat
-                },
-                far: { place in
-                    guard let seat = pointee.seats[place: place] else { return }
-                    if let other = first { enqueueFar(other) }
-                    first = seat
-                })
+            pointee.board.take { place in
+                guard let seat = pointee.seats[place: place] else { return }
+                if let other = first { enqueue(other) }
+                first = seat
+            }
         }
         if SharedSignals.seen != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let seat = first else { return nil }
         if isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued, contains(set, .mode(mode)),
-            pointee.turns.reserve(pointee.turns.count + 1)
+            pointee.turns.reserveInline(pointee.turns.count + 1)
         {
             return seat.pointee.source
         }
@@ -103,15 +97,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func lookThroughSources() {
         pointee.sharedSignalsSeen = SharedSignals.seen
-        pointee.seats.forEach { enqueueFar($0) }
+        pointee.seats.forEach { enqueue($0) }
     }
 
-    /// One of many sources.
-    @inline(never)
-    private func enqueueFar(_ seat: SeatPointer) { enqueue(seat) }
-
     /// The queue has room: that was made when the source came.
-    @inline(__always)
+    @inline(never)
     private func enqueue(_ seat: SeatPointer) {
         guard !seat.isQueued, !seat.pointee.source.hasDescriptor, seat.pointee.source.isSignalled, let set = seat.pointee.set else {
             return
@@ -121,7 +111,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Takes the mode's first queued seat; what it was queued for may be over by now. O(log n). Under the lock.
-    @inline(__always)
+    @inline(never)
     private func takeFirst(_ mode: ModePointer) -> SeatPointer? {
         var best: SeatPointer?
         var bestSet: ModeSetPointer?
@@ -134,7 +124,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 bestSet = set
             }
         }
-        if let best { bestSet.unsafelyUnwrapped.pointee.signalled.remove(best.position) }
+        if let best { bestSet.unsafelyUnwrapped.pointee.signalled.removeSeldom(best.position) }
         return best
     }
 
@@ -158,13 +148,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             _ = pointee.turns.append(Turn(seat.pointee.source, keep(seat.pointee.source)))
         }
         for index in 0..<seats.count {
-            _ = seats[index].pointee.set.unsafelyUnwrapped.pointee.signalled.insert(seats[index].key, seats[index].position)
+            _ = seats[index].pointee.set.unsafelyUnwrapped.pointee.signalled.insertSeldom(seats[index].key, seats[index].position)
         }
         return true
     }
 
     /// Performs a source that has a turn, if it is still signalled and valid. Under the lock, which it gives back meanwhile.
-    @inline(__always)
+    @inline(never)
     private func perform(_ turn: Turn) -> Bool {
         var isDue = turn.source.takeSignal() && turn.source.pointee.item.has(ItemHeader.valid)
         if isDue {

@@ -102,7 +102,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let taken = requests.count
         if taken > 0 {
             let level = pointee.batches.count
-            _ = pointee.batches.append(PerformBatch(requests: requests.elements.unsafelyUnwrapped, count: taken))
+            _ = pointee.batches.appendInline(PerformBatch(requests: requests.elements.unsafelyUnwrapped, count: taken))
             called = perform(level, mode)
             requests.truncate(to: pointee.batches[level].kept)
             pointee.batches.truncate(to: level)
@@ -209,7 +209,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             repeat {
                 count = 0
                 locked { take(choice, into: taken, &count) }
-                for index in 0..<count { taken[index].finish(.cancelled) }
+                for index in 0..<count { taken[index].finishSeldom(.cancelled) }
                 total += count
             } while count == taken.count
         }
@@ -270,10 +270,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             for level in 0..<pointee.batches.count { drop(pointee.batches[level], into: &requests) }
             pointee.batches.truncate(to: 0)
         }
-        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finish(.loopIsGone) }
+        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSeldom(.loopIsGone) }
     }
 
     /// A batch that one of its functions has left for ever, with the thread. Under the lock.
+    @inline(never)
     private func drop(_ batch: PerformBatch, into requests: inout PlainList<PerformRequest>) {
         for index in 0..<batch.kept { _ = requests.append(batch.requests[index]) }
         let first = batch.isCalling ? batch.next - 1 : batch.next

@@ -27,7 +27,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Any timer to any mode.
     @inline(never)
-    private func addSeldom(_ timer: TimerPointer, in name: StringPointer) {
+    func addSeldom(_ timer: TimerPointer, in name: StringPointer) {
         if timer.pointee.item.home != home { return addForeign(timer, in: name) }
         let itemHome = timer.item.lockInline()
         if itemHome == home {
@@ -227,7 +227,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         // Out of memory: it will be due again in the next pass.
-        guard pointee.firing.append(Firing(timer: timer)) else { return enqueueSeldom(timer) }
+        guard pointee.firing.appendInline(Firing(timer: timer)) else { return enqueueSeldom(timer) }
         timer.pointee.item.set(ItemHeader.firing)
         timer.item.hold()
         let date = timer.pointee.date

@@ -176,7 +176,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return isReady ? .isInvalid : .transportError
         }
         outlet.needRun()
-        if let timer = pending.pointee.timer { loop.add(timer, in: mode) }
+        if let timer = pending.pointee.timer { loop.addSeldom(timer, in: mode) }
         let frame = Frame(kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
         let sent = transmit(frame, data, until: sendDeadline)
         if sent == .success { return .success }

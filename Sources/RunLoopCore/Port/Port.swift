@@ -99,10 +99,10 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     @inline(__always)
     func send(_ message: PortMessagePointer, until limit: Double) -> Bool {
         var wake: RunLoopPointer?
-        queue.lockSenders()
+        queue.lockSendersInline()
         let outcome = queue.putLocked(UnsafeMutableRawPointer(message))
         if outcome == .queuedUnannounced { wake = announceLocked() }
-        queue.unlockSenders()
+        queue.unlockSendersInline()
         wake?.wakeUp()
         if outcome == .queued || outcome == .queuedUnannounced { return true }
         return sendSlowly(message, until: limit, outcome)
@@ -136,7 +136,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     }
 
     /// Signals the source, under the senders' lock, which keeps it alive. The loop to be woken, if it is one.
-    @inline(__always)
+    @inline(never)
     private func announceLocked() -> RunLoopPointer? {
         guard let link = pointee.link, let source = link.pointee.source else { return nil }
         source.signal()

@@ -68,19 +68,23 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
             pointee.takenSeen = pointee.taken.load(ordering: .acquiring)
             if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
         }
-        guard pointee.incoming.append(message) else { return .outOfMemory }
+        guard pointee.incoming.appendInline(message) else { return .outOfMemory }
         pointee.sent &+= 1
         if pointee.isAnnounced { return .queued }
         pointee.isAnnounced = true
         return .queuedUnannounced
     }
 
-    /// Senders' side. O(1).
+    /// Senders' side. O(1). `…Inline`: on hot paths.
+    @inline(never)
+    func lockSenders() { lockSendersInline() }
     @inline(__always)
-    func lockSenders() { pointee.senders.lock() }
+    func lockSendersInline() { pointee.senders.lock() }
     /// The thread that called `lockSenders`.
+    @inline(never)
+    func unlockSenders() { unlockSendersInline() }
     @inline(__always)
-    func unlockSenders() { pointee.senders.unlock() }
+    func unlockSendersInline() { pointee.senders.unlock() }
 
     /// Whether messages wait that nobody may have been told of. Under the senders' lock.
     var isAnnounced: Bool { pointee.isAnnounced }

@@ -14,7 +14,7 @@ import Testing
 
     private static func take(_ board: UnsafeMutablePointer<SignalBoard>) -> [Int] {
         var places: [Int] = []
-        board.pointee.take(near: { places.append($0) }, far: { places.append($0) })
+        board.pointee.take { places.append($0) }
         return places.sorted()
     }
 
@@ -72,10 +72,7 @@ import Testing
         let running = Pinned(Atomic<Int>(3))
         let seen = Pinned(0)
         func takeAll() {
-            func look(_ place: Int) {
-                if flags[place].exchange(0, ordering: .sequentiallyConsistent) != 0 { seen.pointer.pointee += 1 }
-            }
-            board.pointee.take(near: look, far: look)
+            board.pointee.take { if flags[$0].exchange(0, ordering: .sequentiallyConsistent) != 0 { seen.pointer.pointee += 1 } }
         }
         inParallel(4) { number in
             if number == 0 {
