@@ -44,6 +44,30 @@ START_TEST(request_and_reply_in_one_thread)
 }
 END_TEST
 
+static struct server leaving;
+
+static RLDataRef leave(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    if (calls++ == 0)
+        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), leaving.source, MODE);
+    return NULL;
+}
+
+START_TEST(requests_wait_when_the_source_leaves_the_mode)
+{
+    serve(&leaving, NAME, leave, NULL);
+    if (_i)
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), leaving.source, RLSTR("other"));
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    for (int id = 0; id < 3; id++)
+        ck_assert_int_eq(ask(remote, id, "x", 0, NULL, NULL), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, false), kRLRunLoopRunFinished);
+    ck_assert_int_eq(calls, 1);
+    RLRelease(remote);
+    end_server(&leaving);
+}
+END_TEST
+
 START_TEST(without_reply_mode_it_returns_at_once)
 {
     struct server server;
@@ -521,6 +545,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "local", 20);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, request_and_reply_in_one_thread);
+    tcase_add_loop_test(tcase, requests_wait_when_the_source_leaves_the_mode, 0, 2);
     tcase_add_test(tcase, without_reply_mode_it_returns_at_once);
     tcase_add_test(tcase, ports_are_one_object_per_name);
     tcase_add_test(tcase, nobody_serves_the_name);

@@ -207,6 +207,28 @@ START_TEST(requests_without_reply_take_turns_with_others)
 }
 END_TEST
 
+static struct server leaving;
+
+static RLDataRef receive_and_leave(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    require(id == received);
+    if (received++ == 0)
+        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), leaving.source, MODE);
+    return NULL;
+}
+
+START_TEST(requests_wait_when_the_source_leaves_the_mode)
+{
+    serve(&leaving, RLSTR("com.example.own"), receive_and_leave, NULL);
+    if (_i)
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), leaving.source, RLSTR("other"));
+    ck_assert_int_eq(run_in_child(send_hundred, NULL), 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, false), kRLRunLoopRunFinished);
+    ck_assert_int_eq(received, 1);
+    end_server(&leaving);
+}
+END_TEST
+
 START_TEST(late_reply_is_dropped)
 {
     RLDataRef reply = (RLDataRef)&ready;
@@ -388,6 +410,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, credentials_and_deadline_travel);
     tcase_add_test(tcase, data_of_every_size);
     tcase_add_test(tcase, requests_without_reply_take_turns_with_others);
+    tcase_add_loop_test(tcase, requests_wait_when_the_source_leaves_the_mode, 0, 2);
     tcase_add_test(tcase, late_reply_is_dropped);
     tcase_add_test(tcase, server_is_killed_in_the_middle);
     tcase_add_test(tcase, server_is_killed_and_everybody_hears);

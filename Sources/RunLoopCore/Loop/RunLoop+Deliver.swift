@@ -173,7 +173,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         defer { unlockInline() }
         guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
             pointee.turns.count > 0, pointee.turns[pointee.turns.count - 1].source == source,
-            let seat = source.soleSeat, seat.pointee.loop == home, !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
+            let seat = soleSeat(of: source, in: mode), !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
             inbox.isEmpty, pointee.held.count == 0, pointee.stop.load(ordering: .relaxed) == 0,
             SharedSignals.seen == pointee.sharedSignalsSeen, portCount(mode) == 0
         else { return false }
@@ -184,7 +184,19 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The same for a source of ours that serves its descriptor: whether it may look at once for more. The loop's thread.
     var mayServeOn: Bool {
         if pointee.returnsAfterSource || pointee.deadline != .never || !pointee.reports.isEmpty { return false }
-        return locked { pointee.currentMode.map { maySurelyServeNext($0, true) } ?? false }
+        return locked {
+            guard let mode = pointee.currentMode, let source = pointee.callee.source, soleSeat(of: source, in: mode) != nil else {
+                return false
+            }
+            return maySurelyServeNext(mode, true)
+        }
+    }
+
+    /// The source's seat, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
+    @inline(never)
+    private func soleSeat(of source: SourcePointer, in mode: ModePointer) -> SeatPointer? {
+        guard let seat = source.soleSeat, seat.pointee.loop == home, contains(seat.pointee.set, .mode(mode)) else { return nil }
+        return seat
     }
 
     /// Under the lock, which it gives back meanwhile.
