@@ -167,6 +167,8 @@ static CFSocketRef CreateClient(CFDataRef address, Client *client)
     CFSocketContext context = {0, client, NULL, NULL, NULL};
     CFSocketRef s = CFSocketCreate(kCFAllocatorDefault, PF_INET, SOCK_STREAM, IPPROTO_TCP,
                                    kCFSocketConnectCallBack | kCFSocketDataCallBack, ClientCallBack, &context);
+    int small = 32 * 1024; /* else a system that makes room for 16 MB lets nobody wait */
+    setsockopt(CFSocketGetNative(s), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     AddToCurrentLoop(s);
     if (CFSocketConnectToAddress(s, address, -1) != kCFSocketSuccess) /* in the background */
         printf("a client cannot connect\n");
