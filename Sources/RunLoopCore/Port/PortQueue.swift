@@ -78,11 +78,13 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     /// Senders' side. O(1). `…Inline`: on hot paths.
     @inline(never)
     func lockSenders() { lockSendersInline() }
+    /// `lockSenders` on a hot path. O(1).
     @inline(__always)
     func lockSendersInline() { pointee.senders.lock() }
     /// The thread that called `lockSenders`.
     @inline(never)
     func unlockSenders() { unlockSendersInline() }
+    /// `unlockSenders` on a hot path.
     @inline(__always)
     func unlockSendersInline() { pointee.senders.unlock() }
 
