@@ -50,6 +50,13 @@ def test_program_leaks_nothing(tmp_path, program):
 def test_program_does_the_same_with_apples_library(tmp_path, program):
     output(clang(), "-w", "-std=gnu11", "-D_GNU_SOURCE", "-fblocks", f"-I{apple_include()}", "-pthread", program, "-o",
            tmp_path / "program", *apples("Foundation", "BlocksRuntime", "dispatch"))
+    # A write of Apple's to a socket that was closed ends the process now and then: difference 12.
+    for _ in range(4):
+        try:
+            return check(tmp_path / "program", program)
+        except AssertionError as failure:
+            if "ended with -13\n" not in str(failure):
+                raise
     check(tmp_path / "program", program)
 
 

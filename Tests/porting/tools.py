@@ -41,7 +41,7 @@ def run(*command, expected=None, **environment):
     """What a program prints; it must succeed, say nothing on stderr, and make no mistake."""
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
                             env={**os.environ, "LD_LIBRARY_PATH": str(LIB), "RUNLOOP_MISUSE": "abort", **environment})
-    assert (result.returncode, result.stderr) == (0, ""), result.stdout + result.stderr
+    assert (result.returncode, result.stderr) == (0, ""), f"ended with {result.returncode}\n{result.stdout}{result.stderr}"
     if expected is not None:
         assert result.stdout == expected
     return result.stdout

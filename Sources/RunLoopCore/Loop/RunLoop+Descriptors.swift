@@ -24,7 +24,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         let source = seat.pointee.source
         let tag = seat == source.firstSeat ? source.reportTag : nil
-        guard let index = pointee.poller.add(fd, wanted: source.wantedEvents, client: tag ?? seat.asClient) else { return false }
+        guard let index = pointee.poller.add(fd, wanted: source.wantedEvents, client: tag ?? seat.asClient) else {
+            // It may have been registered for a moment, and reported.
+            if tag != nil { source.endStay() }
+            return false
+        }
         seat.pointee.watch = Int32(index)
         if pointee.poller[index].isNarrow { tryAgainLater() }
         return true
