@@ -183,7 +183,7 @@ def test_suite_is_run_by_make_check(suite):
 
 def test_costs_are_those_that_the_benchmarks_measure():
     table = re.search(r"^<!-- costs\b.*?-->\n(.*?)^<!-- /costs -->$", README, re.MULTILINE | re.DOTALL)[1]
-    rows = re.findall(r'^    \("([^"]+)", "[^"]+", "\w+", "\w*", "\w+", \d+\),$',
+    rows = re.findall(r'^    \("([^"]+)", "[^"]+", "\w+", "\w*", "\w+", \d+(?:, f"[^"]+")?\),$',
                       (ROOT / "Tests/bench/bench.py").read_text(), re.MULTILINE)
     shown = first_column(table)
     patterns = [re.escape(row).replace(r"\{size\}", r"[\d ]+") for row in rows]  # a size that the machine decides on
