@@ -23,7 +23,8 @@ CMODULES := $(wildcard Sources/CLinux/include/* Sources/CRunLoop/include/*.modul
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
 # -Osize: a tenth smaller than -O. What must be inlined on the hot paths is so by attribute: they execute as many
 # instructions, give or take a few in a hundred (callgrind). One trap instruction per function instead of one per check. No
-# stack guards: arrays on the stack are structs of the kernel's that are filled by calls that are told their size.
+# stack guards: the arrays on the stack are structs that the kernel fills, told their size, and texts and lists that count
+# what is put into them.
 SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -Osize \
               -enable-experimental-feature Embedded -enable-experimental-feature Extern \
               -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC
@@ -38,9 +39,11 @@ include Makefile.check
 all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/librunloop-cf.so  ## the libraries into build/
 all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
 
+# The compiler leaves the object alone if nothing in it would change: without touch make would come back each time.
 $(OBJ)/core.o: $(SWIFT) $(CMODULES) Makefile
 	@mkdir -p $(@D)
 	$(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -c $(SWIFT) -o $@
+	@touch $@
 
 $(OBJ)/CLinux.o: Sources/CLinux/CLinux.c $(CMODULES)
 	@mkdir -p $(@D)

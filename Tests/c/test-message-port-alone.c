@@ -96,8 +96,7 @@ static void add_descriptor(void)
     watch.source = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&context);
     RLRunLoopAddSource(main_loop, watch.source, mode);
     require(write(ends[1], "x", 1) == 1);
-    while (atomic_load(&watch.performed) == 0)
-        usleep(100);
+    await_count(&watch.performed, 1);
     drop_source(watch.source);
     close_pipe(ends);
 }
@@ -130,8 +129,7 @@ static void ask_as_well(void)
 
 static void do_when_waiting(void (*deed)(void))
 {
-    while (!RLRunLoopIsWaiting(main_loop))
-        usleep(100);
+    await_waiting(main_loop);
     RLStringRef name = RLRunLoopCopyCurrentMode(main_loop);
     require(name && RLEqual(name, mode));
     RLRelease(name);
@@ -220,8 +218,7 @@ END_TEST
 
 static void *invalidate_when_waiting(UNUSED void *info)
 {
-    while (!RLRunLoopIsWaiting(main_loop))
-        usleep(100);
+    await_waiting(main_loop);
     RLMessagePortInvalidate(remote);
     return NULL;
 }
@@ -238,8 +235,7 @@ END_TEST
 
 static void *kill_when_waiting(UNUSED void *info)
 {
-    while (!RLRunLoopIsWaiting(main_loop))
-        usleep(100);
+    await_waiting(main_loop);
     kill(child, SIGKILL);
     return NULL;
 }

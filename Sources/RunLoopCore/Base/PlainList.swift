@@ -55,13 +55,6 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// Where `reserve` has made room. O(1).
-    @inline(__always)
-    mutating func appendReserved(_ element: Element) {
-        base[count] = element
-        count &+= 1
-    }
-
     /// O(n); false if out of memory.
     mutating func insert(_ element: Element, at index: Int) -> Bool {
         guard append(element) else { return false }
