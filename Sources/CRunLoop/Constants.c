@@ -1,4 +1,4 @@
-/* The data symbols of the public headers. @_cdecl makes functions only, so the constants are C.
+/* The data symbols of the public headers. @c makes functions only, so the constants are C.
    Their layout is struct StringStorage in Sources/RunLoopCore/Value/String.swift; a test of that
    room compares the two. */
 #include <RunLoop/RunLoop.h>

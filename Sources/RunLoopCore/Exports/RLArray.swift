@@ -24,10 +24,10 @@ private func borrow(_ array: OpaquePointer?, _ range: RLRange, _ function: Name)
     return array
 }
 
-@implementation @_cdecl("RLArrayGetTypeID")
+@implementation @c
 public func RLArrayGetTypeID() -> UInt { Kind.array.typeID }
 
-@implementation @_cdecl("RLArrayCreate")
+@implementation @c
 public func RLArrayCreate(
     _ allocator: OpaquePointer?, _ values: PointerList?, _ count: Int, _ callBacks: UnsafePointer<RLArrayCallBacks>?
 ) -> OpaquePointer? {
@@ -37,12 +37,12 @@ public func RLArrayCreate(
     return ArrayPointer.create(UnsafePointer(values), count: count, ElementCalls(callBacks?.pointee ?? RLArrayCallBacks()))?.handle
 }
 
-@implementation @_cdecl("RLArrayCreateCopy")
+@implementation @c
 public func RLArrayCreateCopy(_ allocator: OpaquePointer?, _ array: OpaquePointer?) -> OpaquePointer? {
     borrow(array, "RLArrayCreateCopy")?.immutableCopy()?.handle
 }
 
-@implementation @_cdecl("RLArrayCreateMutable")
+@implementation @c
 public func RLArrayCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int, _ callBacks: UnsafePointer<RLArrayCallBacks>?)
     -> OpaquePointer?
 {
@@ -52,7 +52,7 @@ public func RLArrayCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int, _
     return ArrayPointer.createMutable(capacity: capacity, ElementCalls(callBacks?.pointee ?? RLArrayCallBacks()))?.handle
 }
 
-@implementation @_cdecl("RLArrayCreateMutableCopy")
+@implementation @c
 public func RLArrayCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ array: OpaquePointer?) -> OpaquePointer? {
     guard let array = borrow(array, "RLArrayCreateMutableCopy"), isNotNegative(capacity, "RLArrayCreateMutableCopy", "capacity"),
         let copy = ArrayPointer.createMutable(capacity: max(capacity, array.pointee.count), array.pointee.elements)
@@ -62,24 +62,24 @@ public func RLArrayCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: In
     return nil
 }
 
-@implementation @_cdecl("RLArrayGetCount")
+@implementation @c
 public func RLArrayGetCount(_ array: OpaquePointer?) -> Int { borrow(array, "RLArrayGetCount")?.pointee.count ?? 0 }
 
-@implementation @_cdecl("RLArrayGetValueAtIndex")
+@implementation @c
 public func RLArrayGetValueAtIndex(_ array: OpaquePointer?, _ index: Int) -> UnsafeRawPointer? {
     guard let array = borrow(array, "RLArrayGetValueAtIndex"), isInside(index, array.pointee.count, "RLArrayGetValueAtIndex")
     else { return nil }
     return array[value: index]
 }
 
-@implementation @_cdecl("RLArrayGetValues")
+@implementation @c
 public func RLArrayGetValues(_ array: OpaquePointer?, _ range: RLRange, _ values: PointerList?) {
     guard let array = borrow(array, range, "RLArrayGetValues"), isSane(values, range.length, "RLArrayGetValues", "values"), let values
     else { return }
     memcpy(values, array.pointee.values + range.location, range.length * MemoryLayout<UnsafeRawPointer?>.stride)
 }
 
-@implementation @_cdecl("RLArrayApplyFunction")
+@implementation @c
 public func RLArrayApplyFunction(
     _ array: OpaquePointer?, _ range: RLRange,
     _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?, _ context: UnsafeMutableRawPointer?
@@ -89,18 +89,18 @@ public func RLArrayApplyFunction(
     for index in range.location..<(range.location + range.length) { ElementCalls.apply(applier, array[value: index], context) }
 }
 
-@implementation @_cdecl("RLArrayContainsValue")
+@implementation @c
 public func RLArrayContainsValue(_ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?) -> UInt8 {
     guard let array = borrow(array, range, "RLArrayContainsValue") else { return 0 }
     return array.firstIndex(of: value, from: range.location, range.length) == nil ? 0 : 1
 }
 
-@implementation @_cdecl("RLArrayGetFirstIndexOfValue")
+@implementation @c
 public func RLArrayGetFirstIndexOfValue(_ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?) -> Int {
     borrow(array, range, "RLArrayGetFirstIndexOfValue")?.firstIndex(of: value, from: range.location, range.length) ?? -1
 }
 
-@implementation @_cdecl("RLArrayGetLastIndexOfValue")
+@implementation @c
 public func RLArrayGetLastIndexOfValue(_ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?) -> Int {
     guard let array = borrow(array, range, "RLArrayGetLastIndexOfValue") else { return -1 }
     var index = range.location + range.length - 1
@@ -108,7 +108,7 @@ public func RLArrayGetLastIndexOfValue(_ array: OpaquePointer?, _ range: RLRange
     return index < range.location ? -1 : index
 }
 
-@implementation @_cdecl("RLArrayGetCountOfValue")
+@implementation @c
 public func RLArrayGetCountOfValue(_ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?) -> Int {
     guard let array = borrow(array, range, "RLArrayGetCountOfValue") else { return 0 }
     var (count, start) = (0, range.location)
@@ -120,7 +120,7 @@ public func RLArrayGetCountOfValue(_ array: OpaquePointer?, _ range: RLRange, _ 
     return count
 }
 
-@implementation @_cdecl("RLArrayBSearchValues")
+@implementation @c
 public func RLArrayBSearchValues(
     _ array: OpaquePointer?, _ range: RLRange, _ value: UnsafeRawPointer?, _ comparator: ElementComparator?,
     _ context: UnsafeMutableRawPointer?
@@ -144,33 +144,33 @@ private func replace(
     withUnsafePointer(to: value) { _ = array.replace(index, min(length, end - index), with: $0, count: count) }
 }
 
-@implementation @_cdecl("RLArrayAppendValue")
+@implementation @c
 public func RLArrayAppendValue(_ array: OpaquePointer?, _ value: UnsafeRawPointer?) {
     replace(array, nil, 0, with: value, count: 1, "RLArrayAppendValue")
 }
 
-@implementation @_cdecl("RLArrayInsertValueAtIndex")
+@implementation @c
 public func RLArrayInsertValueAtIndex(_ array: OpaquePointer?, _ index: Int, _ value: UnsafeRawPointer?) {
     replace(array, index, 0, with: value, count: 1, "RLArrayInsertValueAtIndex")
 }
 
-@implementation @_cdecl("RLArraySetValueAtIndex")
+@implementation @c
 public func RLArraySetValueAtIndex(_ array: OpaquePointer?, _ index: Int, _ value: UnsafeRawPointer?) {
     replace(array, index, 1, with: value, count: 1, "RLArraySetValueAtIndex")
 }
 
-@implementation @_cdecl("RLArrayRemoveValueAtIndex")
+@implementation @c
 public func RLArrayRemoveValueAtIndex(_ array: OpaquePointer?, _ index: Int) {
     replace(array, index, 1, with: nil, count: 0, "RLArrayRemoveValueAtIndex")
 }
 
-@implementation @_cdecl("RLArrayRemoveAllValues")
+@implementation @c
 public func RLArrayRemoveAllValues(_ array: OpaquePointer?) {
     guard let array = borrowMutable(array, "RLArrayRemoveAllValues") else { return }
     _ = array.replace(0, array.pointee.count, with: nil, count: 0)
 }
 
-@implementation @_cdecl("RLArrayReplaceValues")
+@implementation @c
 public func RLArrayReplaceValues(_ array: OpaquePointer?, _ range: RLRange, _ newValues: PointerList?, _ newCount: Int) {
     guard let array = borrowMutable(array, "RLArrayReplaceValues"), isInside(range, array.pointee.count, "RLArrayReplaceValues"),
         isSane(newValues, newCount, "RLArrayReplaceValues", "newValues")
@@ -178,7 +178,7 @@ public func RLArrayReplaceValues(_ array: OpaquePointer?, _ range: RLRange, _ ne
     _ = array.replace(range.location, range.length, with: newValues, count: newCount)
 }
 
-@implementation @_cdecl("RLArrayExchangeValuesAtIndices")
+@implementation @c
 public func RLArrayExchangeValuesAtIndices(_ array: OpaquePointer?, _ index1: Int, _ index2: Int) {
     guard let array = borrowMutable(array, "RLArrayExchangeValuesAtIndices"),
         isInside(index1, array.pointee.count, "RLArrayExchangeValuesAtIndices", "index1"),
@@ -188,7 +188,7 @@ public func RLArrayExchangeValuesAtIndices(_ array: OpaquePointer?, _ index1: In
     (values[index1], values[index2]) = (values[index2], values[index1])
 }
 
-@implementation @_cdecl("RLArraySortValues")
+@implementation @c
 public func RLArraySortValues(
     _ array: OpaquePointer?, _ range: RLRange, _ comparator: ElementComparator?, _ context: UnsafeMutableRawPointer?
 ) {
@@ -198,7 +198,7 @@ public func RLArraySortValues(
     _ = array.sort(range.location, range.length, comparator, context)
 }
 
-@implementation @_cdecl("RLArrayAppendArray")
+@implementation @c
 public func RLArrayAppendArray(_ array: OpaquePointer?, _ otherArray: OpaquePointer?, _ otherRange: RLRange) {
     guard let array = borrowMutable(array, "RLArrayAppendArray"),
         let other: ArrayPointer = Handle.borrow(otherArray, "RLArrayAppendArray", "otherArray"),

@@ -4,14 +4,14 @@ import Synchronization
 
 // include/RunLoop/RLBase.h
 
-@implementation @_cdecl("RLRetain")
+@implementation @c
 public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
     guard anyKindInline(object, "RLRetain") != nil, let object else { return nil }
     Handle.header(object).pointee.retain()
     return object
 }
 
-@implementation @_cdecl("RLRelease")
+@implementation @c
 public func RLRelease(_ object: UnsafeRawPointer?) {
     // Timers come and go by the thousand.
     if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).releasePlainly() { return }
@@ -81,7 +81,7 @@ private func anyKindInline(_ object: UnsafeRawPointer?, _ function: Name) -> Kin
     return anyKind(object, function)
 }
 
-@implementation @_cdecl("RLGetRetainCount")
+@implementation @c
 public func RLGetRetainCount(_ object: UnsafeRawPointer?) -> Int {
     guard let kind = anyKind(object, "RLGetRetainCount"), let object else { return 0 }
     let references = Handle.header(object).pointee.references.load(ordering: .relaxed)
@@ -96,10 +96,10 @@ public func RLGetRetainCount(_ object: UnsafeRawPointer?) -> Int {
     }
 }
 
-@implementation @_cdecl("RLGetTypeID")
+@implementation @c
 public func RLGetTypeID(_ object: UnsafeRawPointer?) -> UInt { anyKind(object, "RLGetTypeID")?.typeID ?? 0 }
 
-@implementation @_cdecl("RLEqual")
+@implementation @c
 public func RLEqual(_ object1: UnsafeRawPointer?, _ object2: UnsafeRawPointer?) -> UInt8 {
     guard let kind1 = anyKind(object1, "RLEqual", "object1"), let kind2 = anyKind(object2, "RLEqual", "object2"),
         let object1, let object2
@@ -121,7 +121,7 @@ public func RLEqual(_ object1: UnsafeRawPointer?, _ object2: UnsafeRawPointer?) 
     }
 }
 
-@implementation @_cdecl("RLHash")
+@implementation @c
 public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
     guard let kind = anyKind(object, "RLHash"), let object else { return 0 }
     switch kind {
@@ -140,7 +140,7 @@ public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
     }
 }
 
-@implementation @_cdecl("RLCopyDescription")
+@implementation @c
 public func RLCopyDescription(_ object: UnsafeRawPointer?) -> OpaquePointer? {
     guard anyKind(object, "RLCopyDescription") != nil, let object else { return nil }
     return TextBuffer.build { text in
@@ -149,7 +149,7 @@ public func RLCopyDescription(_ object: UnsafeRawPointer?) -> OpaquePointer? {
     }
 }
 
-@implementation @_cdecl("RLShow")
+@implementation @c
 public func RLShow(_ object: UnsafeRawPointer?) {
     if object != nil && anyKind(object, "RLShow") == nil { return }
     TextBuffer.build { text in
@@ -159,13 +159,13 @@ public func RLShow(_ object: UnsafeRawPointer?) {
     }
 }
 
-@implementation @_cdecl("RLAbsoluteTimeGetCurrent")
+@implementation @c
 public func RLAbsoluteTimeGetCurrent() -> Double { Clock.currentDate }
 
-@implementation @_cdecl("RLSetErrorHandler")
+@implementation @c
 public func RLSetErrorHandler(
     _ handler: (@convention(c) (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void)?, _ info: UnsafeMutableRawPointer?
 ) { Misuse.setHandler(handler, info) }
 
-@implementation @_cdecl("RLVersion")
+@implementation @c
 public func RLVersion() -> Int { Int(RL_VERSION_MAJOR * 10000 + RL_VERSION_MINOR * 100 + RL_VERSION_PATCH) }

@@ -14,16 +14,16 @@ private func borrowMutable(_ data: OpaquePointer?, _ function: Name) -> DataPoin
     return nil
 }
 
-@implementation @_cdecl("RLDataGetTypeID")
+@implementation @c
 public func RLDataGetTypeID() -> UInt { Kind.data.typeID }
 
-@implementation @_cdecl("RLDataCreate")
+@implementation @c
 public func RLDataCreate(_ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> OpaquePointer? {
     guard isSane(bytes, length, "RLDataCreate", "length") else { return nil }
     return DataPointer.create(bytes, count: length)?.handle
 }
 
-@implementation @_cdecl("RLDataCreateWithBytesNoCopy")
+@implementation @c
 public func RLDataCreateWithBytesNoCopy(
     _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ bytesDeallocator: OpaquePointer?
 ) -> OpaquePointer? {
@@ -33,7 +33,7 @@ public func RLDataCreateWithBytesNoCopy(
         around: UnsafeMutablePointer(mutating: bytes), count: length, bytesDeallocator == kRLAllocatorNull ? .lent : .given)?.handle
 }
 
-@implementation @_cdecl("RLDataCreateCopy")
+@implementation @c
 public func RLDataCreateCopy(_ allocator: OpaquePointer?, _ data: OpaquePointer?) -> OpaquePointer? {
     guard let data = borrow(data, "RLDataCreateCopy") else { return nil }
     // Lent bytes are valid as long as the data only, and its maker counts on its end.
@@ -44,13 +44,13 @@ public func RLDataCreateCopy(_ allocator: OpaquePointer?, _ data: OpaquePointer?
     return data.handle
 }
 
-@implementation @_cdecl("RLDataCreateMutable")
+@implementation @c
 public func RLDataCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int) -> OpaquePointer? {
     guard isNotNegative(capacity, "RLDataCreateMutable", "capacity") else { return nil }
     return DataPointer.createMutable(capacity: capacity)?.handle
 }
 
-@implementation @_cdecl("RLDataCreateMutableCopy")
+@implementation @c
 public func RLDataCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ data: OpaquePointer?) -> OpaquePointer? {
     guard let data = borrow(data, "RLDataCreateMutableCopy"), isNotNegative(capacity, "RLDataCreateMutableCopy", "capacity"),
         let copy = DataPointer.createMutable(capacity: max(capacity, data.pointee.count))
@@ -59,18 +59,18 @@ public func RLDataCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int
     return copy.handle
 }
 
-@implementation @_cdecl("RLDataGetLength")
+@implementation @c
 public func RLDataGetLength(_ data: OpaquePointer?) -> Int { borrow(data, "RLDataGetLength")?.pointee.count ?? 0 }
 
-@implementation @_cdecl("RLDataGetBytePtr")
+@implementation @c
 public func RLDataGetBytePtr(_ data: OpaquePointer?) -> UnsafePointer<UInt8>? { borrow(data, "RLDataGetBytePtr")?.bytes }
 
-@implementation @_cdecl("RLDataGetMutableBytePtr")
+@implementation @c
 public func RLDataGetMutableBytePtr(_ data: OpaquePointer?) -> UnsafeMutablePointer<UInt8>? {
     borrowMutable(data, "RLDataGetMutableBytePtr")?.pointee.bytes
 }
 
-@implementation @_cdecl("RLDataGetBytes")
+@implementation @c
 public func RLDataGetBytes(_ data: OpaquePointer?, _ range: RLRange, _ buffer: UnsafeMutablePointer<UInt8>?) {
     guard let data = borrow(data, "RLDataGetBytes"), isInside(range, data.pointee.count, "RLDataGetBytes") else { return }
     guard let buffer else {
@@ -80,27 +80,27 @@ public func RLDataGetBytes(_ data: OpaquePointer?, _ range: RLRange, _ buffer: U
     memcpy(buffer, data.bytes + range.location, range.length)
 }
 
-@implementation @_cdecl("RLDataSetLength")
+@implementation @c
 public func RLDataSetLength(_ data: OpaquePointer?, _ length: Int) {
     guard let data = borrowMutable(data, "RLDataSetLength"), isNotNegative(length, "RLDataSetLength", "length") else { return }
     let count = data.pointee.count
     if length < count { data.pointee.count = length } else { _ = data.replace(count, 0, with: nil, count: length - count) }
 }
 
-@implementation @_cdecl("RLDataIncreaseLength")
+@implementation @c
 public func RLDataIncreaseLength(_ data: OpaquePointer?, _ extraLength: Int) {
     guard let data = borrowMutable(data, "RLDataIncreaseLength"), isNotNegative(extraLength, "RLDataIncreaseLength", "extraLength")
     else { return }
     _ = data.replace(data.pointee.count, 0, with: nil, count: extraLength)
 }
 
-@implementation @_cdecl("RLDataAppendBytes")
+@implementation @c
 public func RLDataAppendBytes(_ data: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int) {
     guard let data = borrowMutable(data, "RLDataAppendBytes"), isSane(bytes, length, "RLDataAppendBytes", "length") else { return }
     _ = data.replace(data.pointee.count, 0, with: bytes, count: length)
 }
 
-@implementation @_cdecl("RLDataReplaceBytes")
+@implementation @c
 public func RLDataReplaceBytes(_ data: OpaquePointer?, _ range: RLRange, _ newBytes: UnsafePointer<UInt8>?, _ newLength: Int) {
     guard let data = borrowMutable(data, "RLDataReplaceBytes"), isNotNegative(newLength, "RLDataReplaceBytes", "newLength"),
         isInside(range, data.pointee.count, "RLDataReplaceBytes")
@@ -108,13 +108,13 @@ public func RLDataReplaceBytes(_ data: OpaquePointer?, _ range: RLRange, _ newBy
     _ = data.replace(range.location, range.length, with: newBytes, count: newLength)
 }
 
-@implementation @_cdecl("RLDataDeleteBytes")
+@implementation @c
 public func RLDataDeleteBytes(_ data: OpaquePointer?, _ range: RLRange) {
     guard let data = borrowMutable(data, "RLDataDeleteBytes"), isInside(range, data.pointee.count, "RLDataDeleteBytes") else { return }
     _ = data.replace(range.location, range.length, with: nil, count: 0)
 }
 
-@implementation @_cdecl("RLDataFind")
+@implementation @c
 public func RLDataFind(_ data: OpaquePointer?, _ dataToFind: OpaquePointer?, _ searchRange: RLRange, _ options: UInt) -> RLRange {
     guard let data = borrow(data, "RLDataFind"), let pattern: DataPointer = Handle.borrow(dataToFind, "RLDataFind", "dataToFind"),
         isInside(searchRange, data.pointee.count, "RLDataFind", "searchRange"),

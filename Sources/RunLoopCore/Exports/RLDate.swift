@@ -8,16 +8,16 @@ private func borrow(_ date: OpaquePointer?, _ function: Name, _ name: Name = "da
     Handle.borrow(date, function, name)
 }
 
-@implementation @_cdecl("RLDateGetTypeID")
+@implementation @c
 public func RLDateGetTypeID() -> UInt { Kind.date.typeID }
 
-@implementation @_cdecl("RLDateCreate")
+@implementation @c
 public func RLDateCreate(_ allocator: OpaquePointer?, _ at: Double) -> OpaquePointer? { DatePointer.create(at)?.handle }
 
-@implementation @_cdecl("RLDateGetAbsoluteTime")
+@implementation @c
 public func RLDateGetAbsoluteTime(_ date: OpaquePointer?) -> Double { borrow(date, "RLDateGetAbsoluteTime")?.pointee.time ?? 0 }
 
-@implementation @_cdecl("RLDateGetTimeIntervalSinceDate")
+@implementation @c
 public func RLDateGetTimeIntervalSinceDate(_ date: OpaquePointer?, _ otherDate: OpaquePointer?) -> Double {
     guard let date = borrow(date, "RLDateGetTimeIntervalSinceDate"),
         let other = borrow(otherDate, "RLDateGetTimeIntervalSinceDate", "otherDate")
@@ -25,7 +25,7 @@ public func RLDateGetTimeIntervalSinceDate(_ date: OpaquePointer?, _ otherDate: 
     return date.pointee.time - other.pointee.time
 }
 
-@implementation @_cdecl("RLDateCompare")
+@implementation @c
 public func RLDateCompare(_ date: OpaquePointer?, _ otherDate: OpaquePointer?, _ context: UnsafeMutableRawPointer?) -> Int {
     guard let date = borrow(date, "RLDateCompare"), let other = borrow(otherDate, "RLDateCompare", "otherDate") else { return 0 }
     return date.pointee.time < other.pointee.time ? -1 : date.pointee.time > other.pointee.time ? 1 : 0

@@ -17,7 +17,7 @@ private func borrowMutable(_ dictionary: OpaquePointer?, _ function: Name) -> Ta
     return nil
 }
 
-@implementation @_cdecl("RLDictionaryGetTypeID")
+@implementation @c
 public func RLDictionaryGetTypeID() -> UInt { Kind.dictionary.typeID }
 
 @inline(never)
@@ -33,7 +33,7 @@ private func create(
         ElementCalls(values?.pointee ?? RLDictionaryValueCallBacks()))
 }
 
-@implementation @_cdecl("RLDictionaryCreate")
+@implementation @c
 public func RLDictionaryCreate(
     _ allocator: OpaquePointer?, _ keys: PointerList?, _ values: PointerList?, _ count: Int,
     _ keyCallBacks: UnsafePointer<RLDictionaryKeyCallBacks>?, _ valueCallBacks: UnsafePointer<RLDictionaryValueCallBacks>?
@@ -45,12 +45,12 @@ public func RLDictionaryCreate(
     return dictionary.handle
 }
 
-@implementation @_cdecl("RLDictionaryCreateCopy")
+@implementation @c
 public func RLDictionaryCreateCopy(_ allocator: OpaquePointer?, _ dictionary: OpaquePointer?) -> OpaquePointer? {
     borrow(dictionary, "RLDictionaryCreateCopy")?.immutableCopy()?.handle
 }
 
-@implementation @_cdecl("RLDictionaryCreateMutable")
+@implementation @c
 public func RLDictionaryCreateMutable(
     _ allocator: OpaquePointer?, _ capacity: Int, _ keyCallBacks: UnsafePointer<RLDictionaryKeyCallBacks>?,
     _ valueCallBacks: UnsafePointer<RLDictionaryValueCallBacks>?
@@ -59,7 +59,7 @@ public func RLDictionaryCreateMutable(
     return create(true, capacity, keyCallBacks, valueCallBacks, "RLDictionaryCreateMutable")?.handle
 }
 
-@implementation @_cdecl("RLDictionaryCreateMutableCopy")
+@implementation @c
 public func RLDictionaryCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ dictionary: OpaquePointer?) -> OpaquePointer? {
     guard let dictionary = borrow(dictionary, "RLDictionaryCreateMutableCopy"),
         isNotNegative(capacity, "RLDictionaryCreateMutableCopy", "capacity")
@@ -67,47 +67,47 @@ public func RLDictionaryCreateMutableCopy(_ allocator: OpaquePointer?, _ capacit
     return dictionary.copy(isMutable: true)?.handle
 }
 
-@implementation @_cdecl("RLDictionaryGetCount")
+@implementation @c
 public func RLDictionaryGetCount(_ dictionary: OpaquePointer?) -> Int { borrow(dictionary, "RLDictionaryGetCount")?.pointee.count ?? 0 }
 
-@implementation @_cdecl("RLDictionaryGetCountOfKey")
+@implementation @c
 public func RLDictionaryGetCountOfKey(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?) -> Int {
     borrow(dictionary, "RLDictionaryGetCountOfKey")?.find(key) == nil ? 0 : 1
 }
 
-@implementation @_cdecl("RLDictionaryGetCountOfValue")
+@implementation @c
 public func RLDictionaryGetCountOfValue(_ dictionary: OpaquePointer?, _ value: UnsafeRawPointer?) -> Int {
     borrow(dictionary, "RLDictionaryGetCountOfValue")?.count(ofValue: value) ?? 0
 }
 
-@implementation @_cdecl("RLDictionaryContainsKey")
+@implementation @c
 public func RLDictionaryContainsKey(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?) -> UInt8 {
     borrow(dictionary, "RLDictionaryContainsKey")?.find(key) == nil ? 0 : 1
 }
 
-@implementation @_cdecl("RLDictionaryContainsValue")
+@implementation @c
 public func RLDictionaryContainsValue(_ dictionary: OpaquePointer?, _ value: UnsafeRawPointer?) -> UInt8 {
     (borrow(dictionary, "RLDictionaryContainsValue")?.count(ofValue: value) ?? 0) == 0 ? 0 : 1
 }
 
-@implementation @_cdecl("RLDictionaryGetValue")
+@implementation @c
 public func RLDictionaryGetValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?) -> UnsafeRawPointer? {
     borrow(dictionary, "RLDictionaryGetValue")?.find(key)?.value
 }
 
-@implementation @_cdecl("RLDictionaryGetValueIfPresent")
+@implementation @c
 public func RLDictionaryGetValueIfPresent(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: PointerList?) -> UInt8 {
     guard let place = borrow(dictionary, "RLDictionaryGetValueIfPresent")?.find(key) else { return 0 }
     value?.pointee = place.value
     return 1
 }
 
-@implementation @_cdecl("RLDictionaryGetKeysAndValues")
+@implementation @c
 public func RLDictionaryGetKeysAndValues(_ dictionary: OpaquePointer?, _ keys: PointerList?, _ values: PointerList?) {
     borrow(dictionary, "RLDictionaryGetKeysAndValues")?.list(keys, values)
 }
 
-@implementation @_cdecl("RLDictionaryApplyFunction")
+@implementation @c
 public func RLDictionaryApplyFunction(
     _ dictionary: OpaquePointer?,
     _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?,
@@ -120,27 +120,27 @@ public func RLDictionaryApplyFunction(
     while let place = dictionary.next(&index) { ElementCalls.apply(applier, place.key, place.value, context) }
 }
 
-@implementation @_cdecl("RLDictionaryAddValue")
+@implementation @c
 public func RLDictionaryAddValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
     _ = borrowMutable(dictionary, "RLDictionaryAddValue")?.put(key, value, .add)
 }
 
-@implementation @_cdecl("RLDictionarySetValue")
+@implementation @c
 public func RLDictionarySetValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
     _ = borrowMutable(dictionary, "RLDictionarySetValue")?.put(key, value, .set)
 }
 
-@implementation @_cdecl("RLDictionaryReplaceValue")
+@implementation @c
 public func RLDictionaryReplaceValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
     _ = borrowMutable(dictionary, "RLDictionaryReplaceValue")?.put(key, value, .replace)
 }
 
-@implementation @_cdecl("RLDictionaryRemoveValue")
+@implementation @c
 public func RLDictionaryRemoveValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?) {
     borrowMutable(dictionary, "RLDictionaryRemoveValue")?.remove(key)
 }
 
-@implementation @_cdecl("RLDictionaryRemoveAllValues")
+@implementation @c
 public func RLDictionaryRemoveAllValues(_ dictionary: OpaquePointer?) {
     borrowMutable(dictionary, "RLDictionaryRemoveAllValues")?.removeAll()
 }

@@ -8,10 +8,10 @@ private func borrow(_ f: OpaquePointer?, _ function: Name) -> FileDescriptorPoin
     Handle.borrow(f, function, "f")
 }
 
-@implementation @_cdecl("RLFileDescriptorGetTypeID")
+@implementation @c
 public func RLFileDescriptorGetTypeID() -> UInt { Kind.fileDescriptor.typeID }
 
-@implementation @_cdecl("RLFileDescriptorCreate")
+@implementation @c
 public func RLFileDescriptorCreate(
     _ allocator: OpaquePointer?, _ fd: Int32, _ closeOnInvalidate: UInt8,
     _ callout: (@convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void)?,
@@ -38,12 +38,12 @@ public func RLFileDescriptorCreate(
     return descriptor.handle
 }
 
-@implementation @_cdecl("RLFileDescriptorGetNativeDescriptor")
+@implementation @c
 public func RLFileDescriptorGetNativeDescriptor(_ f: OpaquePointer?) -> Int32 {
     borrow(f, "RLFileDescriptorGetNativeDescriptor")?.endpoint.native ?? -1
 }
 
-@implementation @_cdecl("RLFileDescriptorGetContext")
+@implementation @c
 public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMutablePointer<RLFileDescriptorContext>?) {
     guard let descriptor = borrow(f, "RLFileDescriptorGetContext") else { return }
     guard let context else { return Misuse.report("RLFileDescriptorGetContext", "context", expected: "a context", got: nil) }
@@ -55,7 +55,7 @@ public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMut
         version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
 }
 
-@implementation @_cdecl("RLFileDescriptorEnableCallBacks")
+@implementation @c
 public func RLFileDescriptorEnableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
     guard let descriptor: FileDescriptorPointer = Handle.borrowInline(f, "RLFileDescriptorEnableCallBacks", "f"),
         Registry.current != nil
@@ -63,24 +63,24 @@ public func RLFileDescriptorEnableCallBacks(_ f: OpaquePointer?, _ callBackTypes
     descriptor.enable(FileDescriptorStorage.events(callBackTypes))
 }
 
-@implementation @_cdecl("RLFileDescriptorDisableCallBacks")
+@implementation @c
 public func RLFileDescriptorDisableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
     borrow(f, "RLFileDescriptorDisableCallBacks")?.disable(FileDescriptorStorage.events(callBackTypes))
 }
 
-@implementation @_cdecl("RLFileDescriptorInvalidate")
+@implementation @c
 public func RLFileDescriptorInvalidate(_ f: OpaquePointer?) {
     guard let descriptor = borrow(f, "RLFileDescriptorInvalidate"), Registry.current != nil else { return }
     descriptor.invalidate()
 }
 
-@implementation @_cdecl("RLFileDescriptorIsValid")
+@implementation @c
 public func RLFileDescriptorIsValid(_ f: OpaquePointer?) -> UInt8 {
     guard let descriptor = borrow(f, "RLFileDescriptorIsValid") else { return 0 }
     return descriptor.endpoint.state.isValid ? 1 : 0
 }
 
-@implementation @_cdecl("RLFileDescriptorCreateRunLoopSource")
+@implementation @c
 public func RLFileDescriptorCreateRunLoopSource(_ allocator: OpaquePointer?, _ f: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let descriptor = borrow(f, "RLFileDescriptorCreateRunLoopSource"), let loop = Registry.current else { return nil }
     return createdSource(descriptor.source(order: order, loop.home), descriptor.endpoint)

@@ -26,10 +26,10 @@ private func borrowName(_ name: OpaquePointer?, _ function: Name) -> StringPoint
     return name
 }
 
-@implementation @_cdecl("RLMessagePortGetTypeID")
+@implementation @c
 public func RLMessagePortGetTypeID() -> UInt { Kind.messagePort.typeID }
 
-@implementation @_cdecl("RLMessagePortCreateLocal")
+@implementation @c
 public func RLMessagePortCreateLocal(
     _ allocator: OpaquePointer?, _ name: OpaquePointer?, _ callout: RLMessagePortCallBack?,
     _ context: UnsafeMutablePointer<RLMessagePortContext>?, _ shouldFreeInfo: UnsafeMutablePointer<UInt8>?
@@ -80,17 +80,17 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
     return port?.handle
 }
 
-@implementation @_cdecl("RLMessagePortCreateRemote")
+@implementation @c
 public func RLMessagePortCreateRemote(_ allocator: OpaquePointer?, _ name: OpaquePointer?) -> OpaquePointer? {
     remote(name, of: PacketSocket.own.user, "RLMessagePortCreateRemote")
 }
 
-@implementation @_cdecl("RLMessagePortCreateRemoteOfUser")
+@implementation @c
 public func RLMessagePortCreateRemoteOfUser(_ allocator: OpaquePointer?, _ name: OpaquePointer?, _ uid: UInt32) -> OpaquePointer? {
     remote(name, of: uid, "RLMessagePortCreateRemoteOfUser")
 }
 
-@implementation @_cdecl("RLMessagePortGetNameOwner")
+@implementation @c
 public func RLMessagePortGetNameOwner(_ name: OpaquePointer?) -> Int32 {
     guard let name = borrowName(name, "RLMessagePortGetNameOwner") else { return 0 }
     let fd = NameServer.connect(name)
@@ -100,18 +100,18 @@ public func RLMessagePortGetNameOwner(_ name: OpaquePointer?) -> Int32 {
     return owner
 }
 
-@implementation @_cdecl("RLMessagePortIsRemote")
+@implementation @c
 public func RLMessagePortIsRemote(_ port: OpaquePointer?) -> UInt8 {
     borrow(port, "RLMessagePortIsRemote")?.pointee.isRemote == true ? 1 : 0
 }
 
-@implementation @_cdecl("RLMessagePortGetName")
+@implementation @c
 public func RLMessagePortGetName(_ port: OpaquePointer?) -> OpaquePointer? {
     guard let port = borrow(port, "RLMessagePortGetName") else { return nil }
     return port.locked { port.pointee.name }?.handle
 }
 
-@implementation @_cdecl("RLMessagePortSetName")
+@implementation @c
 public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?) -> UInt8 {
     guard let port = borrow(port, "RLMessagePortSetName"), let name = borrowName(name, "RLMessagePortSetName"),
         Registry.current != nil
@@ -136,7 +136,7 @@ public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?)
     return isDone ? 1 : 0
 }
 
-@implementation @_cdecl("RLMessagePortGetContext")
+@implementation @c
 public func RLMessagePortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLMessagePortContext>?) {
     guard let port = borrow(port, "RLMessagePortGetContext") else { return }
     guard let context else { return Misuse.report("RLMessagePortGetContext", "context", expected: "a context", got: nil) }
@@ -146,7 +146,7 @@ public func RLMessagePortGetContext(_ port: OpaquePointer?, _ context: UnsafeMut
         version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
 }
 
-@implementation @_cdecl("RLMessagePortInvalidate")
+@implementation @c
 public func RLMessagePortInvalidate(_ port: OpaquePointer?) {
     guard let port = borrow(port, "RLMessagePortInvalidate"), Registry.current != nil else { return }
     port.pointee.header.retain()
@@ -154,44 +154,44 @@ public func RLMessagePortInvalidate(_ port: OpaquePointer?) {
     _ = port.release()
 }
 
-@implementation @_cdecl("RLMessagePortIsValid")
+@implementation @c
 public func RLMessagePortIsValid(_ port: OpaquePointer?) -> UInt8 { borrow(port, "RLMessagePortIsValid")?.isValid == true ? 1 : 0 }
 
-@implementation @_cdecl("RLMessagePortGetInvalidationCallBack")
+@implementation @c
 public func RLMessagePortGetInvalidationCallBack(_ port: OpaquePointer?) -> RLMessagePortInvalidationCallBack? {
     borrow(port, "RLMessagePortGetInvalidationCallBack")?.invalidation
 }
 
-@implementation @_cdecl("RLMessagePortSetInvalidationCallBack")
+@implementation @c
 public func RLMessagePortSetInvalidationCallBack(_ port: OpaquePointer?, _ callout: RLMessagePortInvalidationCallBack?) {
     borrow(port, "RLMessagePortSetInvalidationCallBack")?.setInvalidation(callout)
 }
 
-@implementation @_cdecl("RLMessagePortCreateRunLoopSource")
+@implementation @c
 public func RLMessagePortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let port = borrow(port, "RLMessagePortCreateRunLoopSource"), let loop = Registry.current else { return nil }
     return port.source(order: order, loop.home)?.handle
 }
 
-@implementation @_cdecl("RLMessagePortGetCapacity")
+@implementation @c
 public func RLMessagePortGetCapacity(_ port: OpaquePointer?) -> Int {
     Int(borrow(port, "RLMessagePortGetCapacity")?.queue.capacity ?? 0)
 }
 
-@implementation @_cdecl("RLMessagePortSetCapacity")
+@implementation @c
 public func RLMessagePortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
     guard let port = borrow(port, "RLMessagePortSetCapacity") else { return }
     guard capacity > 0 else { return Misuse.report("RLMessagePortSetCapacity", "capacity", "not positive") }
     port.queue.setCapacity(UInt32(min(capacity, Int(Int32.max))))
 }
 
-@implementation @_cdecl("RLMessagePortAllowsOtherUsers")
+@implementation @c
 public func RLMessagePortAllowsOtherUsers(_ port: OpaquePointer?) -> UInt8 {
     guard let port = borrow(port, "RLMessagePortAllowsOtherUsers") else { return 0 }
     return port.locked { port.pointee.allowsOthers } ? 1 : 0
 }
 
-@implementation @_cdecl("RLMessagePortSetAllowsOtherUsers")
+@implementation @c
 public func RLMessagePortSetAllowsOtherUsers(_ port: OpaquePointer?, _ allows: UInt8) -> UInt8 {
     guard let port = borrow(port, "RLMessagePortSetAllowsOtherUsers"), Registry.current != nil else { return 0 }
     if port.pointee.isRemote || !port.isValid {

@@ -47,7 +47,7 @@ private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: N
     return nil
 }
 
-@implementation @_cdecl("RLMessagePortSendRequest")
+@implementation @c
 public func RLMessagePortSendRequest(
     _ remote: OpaquePointer?, _ msgid: Int32, _ data: OpaquePointer?, _ sendTimeout: Double, _ rcvTimeout: Double,
     _ replyMode: OpaquePointer?, _ returnData: UnsafeMutablePointer<OpaquePointer?>?
@@ -67,7 +67,7 @@ public func RLMessagePortSendRequest(
     return result.rawValue
 }
 
-@implementation @_cdecl("RLMessagePortSendRequestAsync")
+@implementation @c
 public func RLMessagePortSendRequestAsync(
     _ remote: OpaquePointer?, _ msgid: Int32, _ data: OpaquePointer?, _ sendTimeout: Double, _ rcvTimeout: Double,
     _ replyMode: OpaquePointer?, _ callout: RLMessagePortReplyCallBack?, _ info: UnsafeMutableRawPointer?
@@ -96,10 +96,10 @@ private func current(_ local: OpaquePointer?, _ function: Name) -> RequestPointe
     return nil
 }
 
-@implementation @_cdecl("RLMessagePortRequestGetTypeID")
+@implementation @c
 public func RLMessagePortRequestGetTypeID() -> UInt { Kind.messagePortRequest.typeID }
 
-@implementation @_cdecl("RLMessagePortCopyRequest")
+@implementation @c
 public func RLMessagePortCopyRequest(_ local: OpaquePointer?) -> OpaquePointer? {
     guard let request = current(local, "RLMessagePortCopyRequest") else { return nil }
     request.pointee.isTaken = true
@@ -107,7 +107,7 @@ public func RLMessagePortCopyRequest(_ local: OpaquePointer?) -> OpaquePointer? 
     return request.handle
 }
 
-@implementation @_cdecl("RLMessagePortReply")
+@implementation @c
 public func RLMessagePortReply(_ request: OpaquePointer?, _ data: OpaquePointer?) -> UInt8 {
     guard let request = borrow(request, "RLMessagePortReply") else { return 0 }
     var reply: DataPointer?
@@ -121,17 +121,17 @@ public func RLMessagePortReply(_ request: OpaquePointer?, _ data: OpaquePointer?
     return 0
 }
 
-@implementation @_cdecl("RLMessagePortRequestGetRemainingTime")
+@implementation @c
 public func RLMessagePortRequestGetRemainingTime(_ request: OpaquePointer?) -> Double {
     borrow(request, "RLMessagePortRequestGetRemainingTime")?.remainingSeconds ?? 0
 }
 
-@implementation @_cdecl("RLMessagePortGetRemainingTime")
+@implementation @c
 public func RLMessagePortGetRemainingTime(_ local: OpaquePointer?) -> Double {
     current(local, "RLMessagePortGetRemainingTime")?.remainingSeconds ?? 0
 }
 
-@implementation @_cdecl("RLMessagePortGetPeerCredentials")
+@implementation @c
 public func RLMessagePortGetPeerCredentials(
     _ local: OpaquePointer?, _ pid: UnsafeMutablePointer<Int32>?, _ uid: UnsafeMutablePointer<UInt32>?,
     _ gid: UnsafeMutablePointer<UInt32>?

@@ -10,10 +10,10 @@ private func isCenter(_ center: OpaquePointer?, _ function: Name) -> Bool {
     return center != nil
 }
 
-@implementation @_cdecl("RLNotificationCenterGetTypeID")
+@implementation @c
 public func RLNotificationCenterGetTypeID() -> UInt { Kind.notificationCenter.typeID }
 
-@implementation @_cdecl("RLNotificationCenterAddObserver")
+@implementation @c
 public func RLNotificationCenterAddObserver(
     _ center: OpaquePointer?, _ observer: UnsafeRawPointer?, _ callBack: NotificationCallback?, _ name: OpaquePointer?,
     _ object: UnsafeRawPointer?, _ suspensionBehavior: Int
@@ -30,7 +30,7 @@ public func RLNotificationCenterAddObserver(
     _ = Observances.add(observer, callBack, string, object)
 }
 
-@implementation @_cdecl("RLNotificationCenterRemoveObserver")
+@implementation @c
 public func RLNotificationCenterRemoveObserver(
     _ center: OpaquePointer?, _ observer: UnsafeRawPointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?
 ) {
@@ -44,7 +44,7 @@ public func RLNotificationCenterRemoveObserver(
     Observances.remove(observer, string, object)
 }
 
-@implementation @_cdecl("RLNotificationCenterRemoveEveryObserver")
+@implementation @c
 public func RLNotificationCenterRemoveEveryObserver(_ center: OpaquePointer?, _ observer: UnsafeRawPointer?) {
     if isCenter(center, "RLNotificationCenterRemoveEveryObserver") { Observances.remove(observer, nil, nil) }
 }
@@ -61,13 +61,13 @@ private func post(
     Observances.post(center, string, object, userInfo)
 }
 
-@implementation @_cdecl("RLNotificationCenterPostNotification")
+@implementation @c
 public func RLNotificationCenterPostNotification(
     _ center: OpaquePointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?,
     _ deliverImmediately: UInt8
 ) { post(center, name, object, userInfo, "RLNotificationCenterPostNotification") }
 
-@implementation @_cdecl("RLNotificationCenterPostNotificationWithOptions")
+@implementation @c
 public func RLNotificationCenterPostNotificationWithOptions(
     _ center: OpaquePointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?, _ options: UInt
 ) { post(center, name, object, userInfo, "RLNotificationCenterPostNotificationWithOptions") }

@@ -16,38 +16,38 @@ private func stored(_ type: Int, _ function: Name) -> NumberType? {
     return nil
 }
 
-@implementation @_cdecl("RLBooleanGetTypeID")
+@implementation @c
 public func RLBooleanGetTypeID() -> UInt { Kind.boolean.typeID }
 
-@implementation @_cdecl("RLBooleanGetValue")
+@implementation @c
 public func RLBooleanGetValue(_ boolean: OpaquePointer?) -> UInt8 {
     guard let truth: TruthPointer = Handle.borrow(boolean, "RLBooleanGetValue", "boolean") else { return 0 }
     return truth.pointee.value == 0 ? 0 : 1
 }
 
-@implementation @_cdecl("RLNumberGetTypeID")
+@implementation @c
 public func RLNumberGetTypeID() -> UInt { Kind.number.typeID }
 
-@implementation @_cdecl("RLNumberCreate")
+@implementation @c
 public func RLNumberCreate(_ allocator: OpaquePointer?, _ type: Int, _ valuePtr: UnsafeRawPointer?) -> OpaquePointer? {
     guard let type = stored(type, "RLNumberCreate"), isThere(valuePtr != nil, "RLNumberCreate", "valuePtr"), let valuePtr
     else { return nil }
     return NumberPointer.create(type, valuePtr)?.handle
 }
 
-@implementation @_cdecl("RLNumberGetType")
+@implementation @c
 public func RLNumberGetType(_ number: OpaquePointer?) -> Int { borrow(number, "RLNumberGetType")?.type.rawValue ?? 0 }
 
-@implementation @_cdecl("RLNumberGetByteSize")
+@implementation @c
 public func RLNumberGetByteSize(_ number: OpaquePointer?) -> Int { borrow(number, "RLNumberGetByteSize")?.type.size ?? 0 }
 
-@implementation @_cdecl("RLNumberIsFloatType")
+@implementation @c
 public func RLNumberIsFloatType(_ number: OpaquePointer?) -> UInt8 {
     guard let number = borrow(number, "RLNumberIsFloatType") else { return 0 }
     return number.type.isFloat ? 1 : 0
 }
 
-@implementation @_cdecl("RLNumberGetValue")
+@implementation @c
 public func RLNumberGetValue(_ number: OpaquePointer?, _ type: Int, _ valuePtr: UnsafeMutableRawPointer?) -> UInt8 {
     guard let number = borrow(number, "RLNumberGetValue"), let type = stored(type, "RLNumberGetValue"),
         isThere(valuePtr != nil, "RLNumberGetValue", "valuePtr"), let valuePtr
@@ -55,7 +55,7 @@ public func RLNumberGetValue(_ number: OpaquePointer?, _ type: Int, _ valuePtr: 
     return number.write(type, to: valuePtr) ? 1 : 0
 }
 
-@implementation @_cdecl("RLNumberCompare")
+@implementation @c
 public func RLNumberCompare(_ number: OpaquePointer?, _ otherNumber: OpaquePointer?, _ context: UnsafeMutableRawPointer?) -> Int {
     guard let number = borrow(number, "RLNumberCompare"), let other = borrow(otherNumber, "RLNumberCompare", "otherNumber")
     else { return 0 }

@@ -6,10 +6,10 @@ import CRunLoop
 @inline(never)
 private func borrow(_ port: OpaquePointer?, _ function: Name) -> PortPointer? { Handle.borrow(port, function, "port") }
 
-@implementation @_cdecl("RLPortGetTypeID")
+@implementation @c
 public func RLPortGetTypeID() -> UInt { Kind.port.typeID }
 
-@implementation @_cdecl("RLPortCreate")
+@implementation @c
 public func RLPortCreate(
     _ allocator: OpaquePointer?, _ callout: RLPortCallBack?, _ context: UnsafeMutablePointer<RLPortContext>?,
     _ shouldFreeInfo: UnsafeMutablePointer<UInt8>?
@@ -35,13 +35,13 @@ public func RLPortCreate(
     return port.handle
 }
 
-@implementation @_cdecl("RLPortCreateRunLoopSource")
+@implementation @c
 public func RLPortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let port = borrow(port, "RLPortCreateRunLoopSource"), let loop = Registry.current else { return nil }
     return port.source(order: order, loop.home)?.handle
 }
 
-@implementation @_cdecl("RLPortGetContext")
+@implementation @c
 public func RLPortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLPortContext>?) {
     guard let port = borrow(port, "RLPortGetContext") else { return }
     guard let context else { return Misuse.report("RLPortGetContext", "context", expected: "a context", got: nil) }
@@ -51,7 +51,7 @@ public func RLPortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePoi
         version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
 }
 
-@implementation @_cdecl("RLPortInvalidate")
+@implementation @c
 public func RLPortInvalidate(_ port: OpaquePointer?) {
     guard let port = borrow(port, "RLPortInvalidate"), Registry.current != nil else { return }
     port.retain()
@@ -59,23 +59,23 @@ public func RLPortInvalidate(_ port: OpaquePointer?) {
     _ = port.release()
 }
 
-@implementation @_cdecl("RLPortIsValid")
+@implementation @c
 public func RLPortIsValid(_ port: OpaquePointer?) -> UInt8 { borrow(port, "RLPortIsValid")?.isValid == true ? 1 : 0 }
 
-@implementation @_cdecl("RLPortGetInvalidationCallBack")
+@implementation @c
 public func RLPortGetInvalidationCallBack(_ port: OpaquePointer?) -> RLPortInvalidationCallBack? {
     borrow(port, "RLPortGetInvalidationCallBack")?.invalidation
 }
 
-@implementation @_cdecl("RLPortSetInvalidationCallBack")
+@implementation @c
 public func RLPortSetInvalidationCallBack(_ port: OpaquePointer?, _ callout: RLPortInvalidationCallBack?) {
     borrow(port, "RLPortSetInvalidationCallBack")?.setInvalidation(callout)
 }
 
-@implementation @_cdecl("RLPortGetCapacity")
+@implementation @c
 public func RLPortGetCapacity(_ port: OpaquePointer?) -> Int { Int(borrow(port, "RLPortGetCapacity")?.queue.capacity ?? 0) }
 
-@implementation @_cdecl("RLPortSetCapacity")
+@implementation @c
 public func RLPortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
     guard let port = borrow(port, "RLPortSetCapacity") else { return }
     guard capacity > 0 else { return Misuse.report("RLPortSetCapacity", "capacity", "not positive") }

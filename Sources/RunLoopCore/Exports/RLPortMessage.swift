@@ -8,10 +8,10 @@ private func borrow(_ message: OpaquePointer?, _ function: Name) -> PortMessageP
     Handle.borrow(message, function, "message")
 }
 
-@implementation @_cdecl("RLPortMessageGetTypeID")
+@implementation @c
 public func RLPortMessageGetTypeID() -> UInt { Kind.portMessage.typeID }
 
-@implementation @_cdecl("RLPortMessageCreate")
+@implementation @c
 public func RLPortMessageCreate(
     _ allocator: OpaquePointer?, _ sendPort: OpaquePointer?, _ receivePort: OpaquePointer?, _ components: OpaquePointer?
 ) -> OpaquePointer? {
@@ -42,32 +42,32 @@ private func areComponents(_ components: ArrayPointer) -> Bool {
     return true
 }
 
-@implementation @_cdecl("RLPortMessageGetMessageID")
+@implementation @c
 public func RLPortMessageGetMessageID(_ message: OpaquePointer?) -> UInt32 {
     borrow(message, "RLPortMessageGetMessageID")?.pointee.id ?? 0
 }
 
-@implementation @_cdecl("RLPortMessageSetMessageID")
+@implementation @c
 public func RLPortMessageSetMessageID(_ message: OpaquePointer?, _ messageID: UInt32) {
     borrow(message, "RLPortMessageSetMessageID")?.pointee.id = messageID
 }
 
-@implementation @_cdecl("RLPortMessageGetSendPort")
+@implementation @c
 public func RLPortMessageGetSendPort(_ message: OpaquePointer?) -> OpaquePointer? {
     borrow(message, "RLPortMessageGetSendPort")?.pointee.sendPort?.handle
 }
 
-@implementation @_cdecl("RLPortMessageGetReceivePort")
+@implementation @c
 public func RLPortMessageGetReceivePort(_ message: OpaquePointer?) -> OpaquePointer? {
     borrow(message, "RLPortMessageGetReceivePort")?.pointee.receivePort?.handle
 }
 
-@implementation @_cdecl("RLPortMessageGetComponents")
+@implementation @c
 public func RLPortMessageGetComponents(_ message: OpaquePointer?) -> OpaquePointer? {
     borrow(message, "RLPortMessageGetComponents")?.pointee.components?.handle
 }
 
-@implementation @_cdecl("RLPortMessageSendBeforeDate")
+@implementation @c
 public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Double) -> UInt8 {
     guard let message: PortMessagePointer = Handle.borrowInline(message, "RLPortMessageSendBeforeDate", "message") else { return 0 }
     guard let port = message.pointee.sendPort else {

@@ -12,16 +12,16 @@ func borrowLoop(_ rl: OpaquePointer?, _ function: Name) -> RunLoopPointer? { Han
 @inline(never)
 func borrowMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? { Handle.borrow(mode, function, "mode") }
 
-@implementation @_cdecl("RLRunLoopGetTypeID")
+@implementation @c
 public func RLRunLoopGetTypeID() -> UInt { Kind.runLoop.typeID }
 
-@implementation @_cdecl("RLRunLoopGetCurrent")
+@implementation @c
 public func RLRunLoopGetCurrent() -> OpaquePointer? { Registry.current?.handle }
 
-@implementation @_cdecl("RLRunLoopGetMain")
+@implementation @c
 public func RLRunLoopGetMain() -> OpaquePointer? { Registry.mainLoop?.handle }
 
-@implementation @_cdecl("RLRunLoopCopyCurrentMode")
+@implementation @c
 public func RLRunLoopCopyCurrentMode(_ rl: OpaquePointer?) -> OpaquePointer? {
     guard let loop = borrowLoop(rl, "RLRunLoopCopyCurrentMode") else { return nil }
     return loop.locked {
@@ -31,20 +31,20 @@ public func RLRunLoopCopyCurrentMode(_ rl: OpaquePointer?) -> OpaquePointer? {
     }
 }
 
-@implementation @_cdecl("RLRunLoopCopyAllModes")
+@implementation @c
 public func RLRunLoopCopyAllModes(_ rl: OpaquePointer?) -> OpaquePointer? {
     guard let loop = borrowLoop(rl, "RLRunLoopCopyAllModes") else { return nil }
     return loop.copyModeNames()?.handle
 }
 
-@implementation @_cdecl("RLRunLoopAddCommonMode")
+@implementation @c
 public func RLRunLoopAddCommonMode(_ rl: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop = borrowLoop(rl, "RLRunLoopAddCommonMode"), let name = borrowMode(mode, "RLRunLoopAddCommonMode") else { return }
     if name.isCommonModes { return Misuse.report("RLRunLoopAddCommonMode", "mode", "kRLRunLoopCommonModes is no single mode") }
     loop.addCommonMode(name)
 }
 
-@implementation @_cdecl("RLRunLoopGetNextTimerFireDate")
+@implementation @c
 public func RLRunLoopGetNextTimerFireDate(_ rl: OpaquePointer?, _ mode: OpaquePointer?) -> Double {
     guard let loop = borrowLoop(rl, "RLRunLoopGetNextTimerFireDate"),
         let name = borrowMode(mode, "RLRunLoopGetNextTimerFireDate")
@@ -52,7 +52,7 @@ public func RLRunLoopGetNextTimerFireDate(_ rl: OpaquePointer?, _ mode: OpaquePo
     return loop.nextFireDate(in: name)
 }
 
-@implementation @_cdecl("RLRunLoopRun")
+@implementation @c
 public func RLRunLoopRun() {
     guard let loop = Registry.current else { return }
     while true {
@@ -61,7 +61,7 @@ public func RLRunLoopRun() {
     }
 }
 
-@implementation @_cdecl("RLRunLoopRunInMode")
+@implementation @c
 public func RLRunLoopRunInMode(_ mode: OpaquePointer?, _ seconds: Double, _ returnAfterSourceHandled: UInt8) -> Int32 {
     guard let name = borrowMode(mode, "RLRunLoopRunInMode") else { return RunResult.finished.rawValue }
     if name.isCommonModes {
@@ -75,29 +75,29 @@ public func RLRunLoopRunInMode(_ mode: OpaquePointer?, _ seconds: Double, _ retu
     ).rawValue
 }
 
-@implementation @_cdecl("RLRunLoopIsWaiting")
+@implementation @c
 public func RLRunLoopIsWaiting(_ rl: OpaquePointer?) -> UInt8 {
     guard let loop = borrowLoop(rl, "RLRunLoopIsWaiting") else { return 0 }
     return loop.pointee.wake.isSleeping ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopWakeUp")
+@implementation @c
 public func RLRunLoopWakeUp(_ rl: OpaquePointer?) {
     guard let loop: RunLoopPointer = Handle.borrowInline(rl, "RLRunLoopWakeUp", "rl") else { return }
     loop.wakeUp()
 }
 
-@implementation @_cdecl("RLRunLoopStop")
+@implementation @c
 public func RLRunLoopStop(_ rl: OpaquePointer?) { borrowLoop(rl, "RLRunLoopStop")?.requestStop() }
 
-@implementation @_cdecl("RLRunLoopSetSpinInterval")
+@implementation @c
 public func RLRunLoopSetSpinInterval(_ rl: OpaquePointer?, _ seconds: Double) {
     guard let loop = borrowLoop(rl, "RLRunLoopSetSpinInterval") else { return }
     if seconds.isNaN || seconds < 0 { return Misuse.report("RLRunLoopSetSpinInterval", "seconds", "negative or not a number") }
     loop.pointee.spinInterval.store(Clock.nanoseconds(min(seconds, 1)), ordering: .relaxed)
 }
 
-@implementation @_cdecl("RLRunLoopGetSpinInterval")
+@implementation @c
 public func RLRunLoopGetSpinInterval(_ rl: OpaquePointer?) -> Double {
     guard let loop = borrowLoop(rl, "RLRunLoopGetSpinInterval") else { return 0 }
     return Double(loop.pointee.spinInterval.load(ordering: .relaxed)) * 1e-9
@@ -105,7 +105,7 @@ public func RLRunLoopGetSpinInterval(_ rl: OpaquePointer?) -> Double {
 
 // MARK: items
 
-@implementation @_cdecl("RLRunLoopContainsSource")
+@implementation @c
 public func RLRunLoopContainsSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _ mode: OpaquePointer?) -> UInt8 {
     guard let loop = borrowLoop(rl, "RLRunLoopContainsSource"),
         let source: SourcePointer = Handle.borrow(source, "RLRunLoopContainsSource", "source"),
@@ -114,7 +114,7 @@ public func RLRunLoopContainsSource(_ rl: OpaquePointer?, _ source: OpaquePointe
     return loop.contains(source, in: name) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopAddSource")
+@implementation @c
 public func RLRunLoopAddSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop = borrowLoop(rl, "RLRunLoopAddSource"),
         let source: SourcePointer = Handle.borrow(source, "RLRunLoopAddSource", "source"),
@@ -125,7 +125,7 @@ public func RLRunLoopAddSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _
     }
 }
 
-@implementation @_cdecl("RLRunLoopRemoveSource")
+@implementation @c
 public func RLRunLoopRemoveSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop = borrowLoop(rl, "RLRunLoopRemoveSource"),
         let source: SourcePointer = Handle.borrow(source, "RLRunLoopRemoveSource", "source"),
@@ -134,7 +134,7 @@ public func RLRunLoopRemoveSource(_ rl: OpaquePointer?, _ source: OpaquePointer?
     loop.remove(source, from: name)
 }
 
-@implementation @_cdecl("RLRunLoopContainsObserver")
+@implementation @c
 public func RLRunLoopContainsObserver(_ rl: OpaquePointer?, _ observer: OpaquePointer?, _ mode: OpaquePointer?) -> UInt8 {
     guard let loop = borrowLoop(rl, "RLRunLoopContainsObserver"),
         let observer: ObserverPointer = Handle.borrow(observer, "RLRunLoopContainsObserver", "observer"),
@@ -143,7 +143,7 @@ public func RLRunLoopContainsObserver(_ rl: OpaquePointer?, _ observer: OpaquePo
     return loop.contains(observer, in: name) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopAddObserver")
+@implementation @c
 public func RLRunLoopAddObserver(_ rl: OpaquePointer?, _ observer: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop = borrowLoop(rl, "RLRunLoopAddObserver"),
         let observer: ObserverPointer = Handle.borrow(observer, "RLRunLoopAddObserver", "observer"),
@@ -152,7 +152,7 @@ public func RLRunLoopAddObserver(_ rl: OpaquePointer?, _ observer: OpaquePointer
     loop.add(observer, in: name)
 }
 
-@implementation @_cdecl("RLRunLoopRemoveObserver")
+@implementation @c
 public func RLRunLoopRemoveObserver(_ rl: OpaquePointer?, _ observer: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop = borrowLoop(rl, "RLRunLoopRemoveObserver"),
         let observer: ObserverPointer = Handle.borrow(observer, "RLRunLoopRemoveObserver", "observer"),
@@ -161,7 +161,7 @@ public func RLRunLoopRemoveObserver(_ rl: OpaquePointer?, _ observer: OpaquePoin
     loop.remove(observer, from: name)
 }
 
-@implementation @_cdecl("RLRunLoopContainsTimer")
+@implementation @c
 public func RLRunLoopContainsTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) -> UInt8 {
     guard let loop = borrowLoop(rl, "RLRunLoopContainsTimer"),
         let timer: TimerPointer = Handle.borrow(timer, "RLRunLoopContainsTimer", "timer"),
@@ -170,7 +170,7 @@ public func RLRunLoopContainsTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?
     return loop.contains(timer, in: name) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopAddTimer")
+@implementation @c
 public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop: RunLoopPointer = Handle.borrowInline(rl, "RLRunLoopAddTimer", "rl"),
         let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopAddTimer", "timer"),
@@ -179,7 +179,7 @@ public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ m
     loop.add(timer, in: name)
 }
 
-@implementation @_cdecl("RLRunLoopRemoveTimer")
+@implementation @c
 public func RLRunLoopRemoveTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop = borrowLoop(rl, "RLRunLoopRemoveTimer"),
         let timer: TimerPointer = Handle.borrow(timer, "RLRunLoopRemoveTimer", "timer"),

@@ -8,10 +8,10 @@ private func borrow(_ observer: OpaquePointer?, _ function: Name) -> ObserverPoi
     Handle.borrow(observer, function, "observer")
 }
 
-@implementation @_cdecl("RLRunLoopObserverGetTypeID")
+@implementation @c
 public func RLRunLoopObserverGetTypeID() -> UInt { Kind.observer.typeID }
 
-@implementation @_cdecl("RLRunLoopObserverCreate")
+@implementation @c
 public func RLRunLoopObserverCreate(
     _ allocator: OpaquePointer?, _ activities: UInt, _ repeats: UInt8, _ order: Int,
     _ callout: (@convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void)?,
@@ -44,32 +44,32 @@ public func RLRunLoopObserverCreate(
     return observer.handle
 }
 
-@implementation @_cdecl("RLRunLoopObserverGetActivities")
+@implementation @c
 public func RLRunLoopObserverGetActivities(_ observer: OpaquePointer?) -> UInt {
     borrow(observer, "RLRunLoopObserverGetActivities")?.pointee.activities ?? 0
 }
 
-@implementation @_cdecl("RLRunLoopObserverDoesRepeat")
+@implementation @c
 public func RLRunLoopObserverDoesRepeat(_ observer: OpaquePointer?) -> UInt8 {
     guard let observer = borrow(observer, "RLRunLoopObserverDoesRepeat") else { return 0 }
     return observer.pointee.item.has(ItemHeader.repeats) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopObserverGetOrder")
+@implementation @c
 public func RLRunLoopObserverGetOrder(_ observer: OpaquePointer?) -> Int {
     borrow(observer, "RLRunLoopObserverGetOrder")?.pointee.order ?? 0
 }
 
-@implementation @_cdecl("RLRunLoopObserverInvalidate")
+@implementation @c
 public func RLRunLoopObserverInvalidate(_ observer: OpaquePointer?) { borrow(observer, "RLRunLoopObserverInvalidate")?.invalidate() }
 
-@implementation @_cdecl("RLRunLoopObserverIsValid")
+@implementation @c
 public func RLRunLoopObserverIsValid(_ observer: OpaquePointer?) -> UInt8 {
     guard let observer = borrow(observer, "RLRunLoopObserverIsValid") else { return 0 }
     return observer.pointee.item.has(ItemHeader.valid) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopObserverGetContext")
+@implementation @c
 public func RLRunLoopObserverGetContext(_ observer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopObserverContext>?) {
     guard let observer = borrow(observer, "RLRunLoopObserverGetContext") else { return }
     guard let context else { return Misuse.report("RLRunLoopObserverGetContext", "context", expected: "a context", got: nil) }

@@ -57,7 +57,7 @@ private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPoin
     return array.immutableCopy()
 }
 
-@implementation @_cdecl("RLRunLoopPerformFunction")
+@implementation @c
 public func RLRunLoopPerformFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
@@ -66,7 +66,7 @@ public func RLRunLoopPerformFunction(
     return call.loop.leaveSeldom(PerformRequest(call.modes, call.function, info), wakes: false) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopPerformFunctionWithRelease")
+@implementation @c
 public func RLRunLoopPerformFunctionWithRelease(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?
@@ -77,7 +77,7 @@ public func RLRunLoopPerformFunctionWithRelease(
     return call.loop.leaveSeldom(request, wakes: false) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopPostFunction")
+@implementation @c
 public func RLRunLoopPostFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
@@ -86,7 +86,7 @@ public func RLRunLoopPostFunction(
     return call.loop.leave(PerformRequest(call.modes, call.function, info), wakes: true) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopPerformFunctionAndWait")
+@implementation @c
 public func RLRunLoopPerformFunctionAndWait(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ timeout: Double
@@ -101,7 +101,7 @@ public func RLRunLoopPerformFunctionAndWait(
     return call.loop.performAndWait(call.modes, call.function, info, seconds: timeout) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopPerformFunctionAfterDelay")
+@implementation @c
 public func RLRunLoopPerformFunctionAfterDelay(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ delay: Double
@@ -121,7 +121,7 @@ private func isNumber(_ seconds: Double, _ name: Name, _ parameter: Name) -> Boo
     return false
 }
 
-@implementation @_cdecl("RLRunLoopCancelPerformFunction")
+@implementation @c
 public func RLRunLoopCancelPerformFunction(_ rl: OpaquePointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?) -> Int {
     borrowLoop(rl, "RLRunLoopCancelPerformFunction")?.cancel(function, info) ?? 0
 }

@@ -8,10 +8,10 @@ private func borrow(_ source: OpaquePointer?, _ function: Name) -> SourcePointer
     Handle.borrow(source, function, "source")
 }
 
-@implementation @_cdecl("RLRunLoopSourceGetTypeID")
+@implementation @c
 public func RLRunLoopSourceGetTypeID() -> UInt { Kind.source.typeID }
 
-@implementation @_cdecl("RLRunLoopSourceCreate")
+@implementation @c
 public func RLRunLoopSourceCreate(
     _ allocator: OpaquePointer?, _ order: Int, _ context: UnsafeMutablePointer<RLRunLoopSourceContext>?
 ) -> OpaquePointer? {
@@ -53,22 +53,22 @@ public func RLRunLoopSourceCreate(
     return source.handle
 }
 
-@implementation @_cdecl("RLRunLoopSourceGetOrder")
+@implementation @c
 public func RLRunLoopSourceGetOrder(_ source: OpaquePointer?) -> Int { borrow(source, "RLRunLoopSourceGetOrder")?.pointee.order ?? 0 }
 
-@implementation @_cdecl("RLRunLoopSourceInvalidate")
+@implementation @c
 public func RLRunLoopSourceInvalidate(_ source: OpaquePointer?) {
     guard let source = borrow(source, "RLRunLoopSourceInvalidate"), Registry.current != nil else { return }
     RunLoopPointer.invalidate(source)
 }
 
-@implementation @_cdecl("RLRunLoopSourceIsValid")
+@implementation @c
 public func RLRunLoopSourceIsValid(_ source: OpaquePointer?) -> UInt8 {
     guard let source = borrow(source, "RLRunLoopSourceIsValid") else { return 0 }
     return source.pointee.item.has(ItemHeader.valid) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopSourceGetContext")
+@implementation @c
 public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopSourceContext>?) {
     guard let source = borrow(source, "RLRunLoopSourceGetContext") else { return }
     guard let context else { return Misuse.report("RLRunLoopSourceGetContext", "context", expected: "a context", got: nil) }
@@ -90,14 +90,14 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
         equal: own.equal, hash: own.hash, getPort: source.pointee.getPort, perform: perform)
 }
 
-@implementation @_cdecl("RLRunLoopSourceSignal")
+@implementation @c
 public func RLRunLoopSourceSignal(_ source: OpaquePointer?) {
     SourcePointer.prefetchSignal(source)
     guard let source: SourcePointer = Handle.borrowInline(source, "RLRunLoopSourceSignal", "source") else { return }
     source.signalIfValid()
 }
 
-@implementation @_cdecl("RLRunLoopSourceIsSignalled")
+@implementation @c
 public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
     guard let source = borrow(source, "RLRunLoopSourceIsSignalled") else { return 0 }
     return source.isSignalled ? 1 : 0

@@ -6,10 +6,10 @@ import CRunLoop
 @inline(never)
 private func borrow(_ timer: OpaquePointer?, _ function: Name) -> TimerPointer? { Handle.borrow(timer, function, "timer") }
 
-@implementation @_cdecl("RLRunLoopTimerGetTypeID")
+@implementation @c
 public func RLRunLoopTimerGetTypeID() -> UInt { Kind.timer.typeID }
 
-@implementation @_cdecl("RLRunLoopTimerCreate")
+@implementation @c
 public func RLRunLoopTimerCreate(
     _ allocator: OpaquePointer?, _ fireDate: Double, _ interval: Double, _ flags: UInt, _ order: Int,
     _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
@@ -64,7 +64,7 @@ private func createAny(
     return timer.handle
 }
 
-@implementation @_cdecl("RLRunLoopTimerGetNextFireDate")
+@implementation @c
 public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
     guard let timer = borrow(timer, "RLRunLoopTimerGetNextFireDate") else { return 0 }
     let home = timer.item.lock()
@@ -72,40 +72,40 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
     return timer.pointee.item.has(ItemHeader.valid) ? timer.pointee.date : 0
 }
 
-@implementation @_cdecl("RLRunLoopTimerSetNextFireDate")
+@implementation @c
 public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
     guard let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopTimerSetNextFireDate", "timer") else { return }
     if fireDate.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
     timer.setNextFireDate(Clock.clamped(fireDate))
 }
 
-@implementation @_cdecl("RLRunLoopTimerGetInterval")
+@implementation @c
 public func RLRunLoopTimerGetInterval(_ timer: OpaquePointer?) -> Double {
     borrow(timer, "RLRunLoopTimerGetInterval")?.detail { $0.interval } ?? 0
 }
 
-@implementation @_cdecl("RLRunLoopTimerDoesRepeat")
+@implementation @c
 public func RLRunLoopTimerDoesRepeat(_ timer: OpaquePointer?) -> UInt8 {
     guard let timer = borrow(timer, "RLRunLoopTimerDoesRepeat") else { return 0 }
     return timer.pointee.item.has(ItemHeader.repeats) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopTimerGetOrder")
+@implementation @c
 public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(timer, "RLRunLoopTimerGetOrder")?.detail { $0.order } ?? 0 }
 
-@implementation @_cdecl("RLRunLoopTimerInvalidate")
+@implementation @c
 public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
     guard let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
     timer.invalidate()
 }
 
-@implementation @_cdecl("RLRunLoopTimerIsValid")
+@implementation @c
 public func RLRunLoopTimerIsValid(_ timer: OpaquePointer?) -> UInt8 {
     guard let timer = borrow(timer, "RLRunLoopTimerIsValid") else { return 0 }
     return timer.pointee.item.has(ItemHeader.valid) ? 1 : 0
 }
 
-@implementation @_cdecl("RLRunLoopTimerGetContext")
+@implementation @c
 public func RLRunLoopTimerGetContext(_ timer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?) {
     guard let timer = borrow(timer, "RLRunLoopTimerGetContext") else { return }
     guard let context else { return Misuse.report("RLRunLoopTimerGetContext", "context", expected: "a context", got: nil) }
@@ -118,12 +118,12 @@ public func RLRunLoopTimerGetContext(_ timer: OpaquePointer?, _ context: UnsafeM
         version: 0, info: info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
 }
 
-@implementation @_cdecl("RLRunLoopTimerGetTolerance")
+@implementation @c
 public func RLRunLoopTimerGetTolerance(_ timer: OpaquePointer?) -> Double {
     borrow(timer, "RLRunLoopTimerGetTolerance")?.detail { $0.tolerance } ?? 0
 }
 
-@implementation @_cdecl("RLRunLoopTimerSetTolerance")
+@implementation @c
 public func RLRunLoopTimerSetTolerance(_ timer: OpaquePointer?, _ tolerance: Double) {
     guard let timer = borrow(timer, "RLRunLoopTimerSetTolerance") else { return }
     if tolerance.isNaN { Misuse.report("RLRunLoopTimerSetTolerance", "tolerance", "not a number") }

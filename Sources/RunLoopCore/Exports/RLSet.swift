@@ -17,7 +17,7 @@ private func borrowMutable(_ set: OpaquePointer?, _ function: Name) -> TablePoin
     return nil
 }
 
-@implementation @_cdecl("RLSetGetTypeID")
+@implementation @c
 public func RLSetGetTypeID() -> UInt { Kind.set.typeID }
 
 @inline(never)
@@ -28,7 +28,7 @@ private func create(
     return TablePointer.create(.set, isMutable: isMutable, room: room, ElementCalls(callBacks?.pointee ?? RLSetCallBacks()), ElementCalls())
 }
 
-@implementation @_cdecl("RLSetCreate")
+@implementation @c
 public func RLSetCreate(
     _ allocator: OpaquePointer?, _ values: PointerList?, _ count: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?
 ) -> OpaquePointer? {
@@ -37,57 +37,57 @@ public func RLSetCreate(
     return set.handle
 }
 
-@implementation @_cdecl("RLSetCreateCopy")
+@implementation @c
 public func RLSetCreateCopy(_ allocator: OpaquePointer?, _ set: OpaquePointer?) -> OpaquePointer? {
     borrow(set, "RLSetCreateCopy")?.immutableCopy()?.handle
 }
 
-@implementation @_cdecl("RLSetCreateMutable")
+@implementation @c
 public func RLSetCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?) -> OpaquePointer?
 {
     guard isNotNegative(capacity, "RLSetCreateMutable", "capacity") else { return nil }
     return create(true, capacity, callBacks, "RLSetCreateMutable")?.handle
 }
 
-@implementation @_cdecl("RLSetCreateMutableCopy")
+@implementation @c
 public func RLSetCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ set: OpaquePointer?) -> OpaquePointer? {
     guard let set = borrow(set, "RLSetCreateMutableCopy"), isNotNegative(capacity, "RLSetCreateMutableCopy", "capacity")
     else { return nil }
     return set.copy(isMutable: true)?.handle
 }
 
-@implementation @_cdecl("RLSetGetCount")
+@implementation @c
 public func RLSetGetCount(_ set: OpaquePointer?) -> Int { borrow(set, "RLSetGetCount")?.pointee.count ?? 0 }
 
-@implementation @_cdecl("RLSetGetCountOfValue")
+@implementation @c
 public func RLSetGetCountOfValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) -> Int {
     borrow(set, "RLSetGetCountOfValue")?.find(value) == nil ? 0 : 1
 }
 
-@implementation @_cdecl("RLSetContainsValue")
+@implementation @c
 public func RLSetContainsValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) -> UInt8 {
     borrow(set, "RLSetContainsValue")?.find(value) == nil ? 0 : 1
 }
 
-@implementation @_cdecl("RLSetGetValue")
+@implementation @c
 public func RLSetGetValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) -> UnsafeRawPointer? {
     borrow(set, "RLSetGetValue")?.find(value)?.key
 }
 
-@implementation @_cdecl("RLSetGetValueIfPresent")
+@implementation @c
 public func RLSetGetValueIfPresent(_ set: OpaquePointer?, _ candidate: UnsafeRawPointer?, _ value: PointerList?) -> UInt8 {
     guard let place = borrow(set, "RLSetGetValueIfPresent")?.find(candidate) else { return 0 }
     value?.pointee = place.key
     return 1
 }
 
-@implementation @_cdecl("RLSetGetValues")
+@implementation @c
 public func RLSetGetValues(_ set: OpaquePointer?, _ values: PointerList?) {
     guard let set = borrow(set, "RLSetGetValues"), isSane(values, set.pointee.count, "RLSetGetValues", "values") else { return }
     set.list(values, nil)
 }
 
-@implementation @_cdecl("RLSetApplyFunction")
+@implementation @c
 public func RLSetApplyFunction(
     _ set: OpaquePointer?, _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutableRawPointer?
@@ -98,23 +98,23 @@ public func RLSetApplyFunction(
     while let place = set.next(&index) { ElementCalls.apply(applier, place.key, context) }
 }
 
-@implementation @_cdecl("RLSetAddValue")
+@implementation @c
 public func RLSetAddValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
     _ = borrowMutable(set, "RLSetAddValue")?.put(value, nil, .add)
 }
 
-@implementation @_cdecl("RLSetReplaceValue")
+@implementation @c
 public func RLSetReplaceValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
     _ = borrowMutable(set, "RLSetReplaceValue")?.put(value, nil, .replace)
 }
 
-@implementation @_cdecl("RLSetSetValue")
+@implementation @c
 public func RLSetSetValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
     _ = borrowMutable(set, "RLSetSetValue")?.put(value, nil, .set)
 }
 
-@implementation @_cdecl("RLSetRemoveValue")
+@implementation @c
 public func RLSetRemoveValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) { borrowMutable(set, "RLSetRemoveValue")?.remove(value) }
 
-@implementation @_cdecl("RLSetRemoveAllValues")
+@implementation @c
 public func RLSetRemoveAllValues(_ set: OpaquePointer?) { borrowMutable(set, "RLSetRemoveAllValues")?.removeAll() }

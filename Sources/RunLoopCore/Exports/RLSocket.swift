@@ -31,12 +31,12 @@ private func client(_ context: UnsafePointer<RLSocketContext>?, _ function: Name
     return ClientContext(info: given.info, retain: given.retain, release: given.release, copyDescription: given.copyDescription)
 }
 
-@implementation @_cdecl("RLSocketGetTypeID")
+@implementation @c
 public func RLSocketGetTypeID() -> UInt { Kind.socket.typeID }
 
 // MARK: creating
 
-@implementation @_cdecl("RLSocketCreate")
+@implementation @c
 public func RLSocketCreate(
     _ allocator: OpaquePointer?, _ protocolFamily: Int32, _ socketType: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt,
     _ callout: SocketCallout?, _ context: UnsafePointer<RLSocketContext>?
@@ -45,7 +45,7 @@ public func RLSocketCreate(
     return create(protocolFamily, socketType, protocolNumber, callBackTypes, callout, client)?.handle
 }
 
-@implementation @_cdecl("RLSocketCreateWithNative")
+@implementation @c
 public func RLSocketCreateWithNative(
     _ allocator: OpaquePointer?, _ sock: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?
@@ -54,7 +54,7 @@ public func RLSocketCreateWithNative(
     return create(sock, callBackTypes, callout, client)?.handle
 }
 
-@implementation @_cdecl("RLSocketCreateWithSocketSignature")
+@implementation @c
 public func RLSocketCreateWithSocketSignature(
     _ allocator: OpaquePointer?, _ signature: UnsafePointer<RLSocketSignature>?, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?
@@ -62,7 +62,7 @@ public func RLSocketCreateWithSocketSignature(
     create(signature, "RLSocketCreateWithSocketSignature", callBackTypes, callout, context, connectWithin: nil)
 }
 
-@implementation @_cdecl("RLSocketCreateConnectedToSocketSignature")
+@implementation @c
 public func RLSocketCreateConnectedToSocketSignature(
     _ allocator: OpaquePointer?, _ signature: UnsafePointer<RLSocketSignature>?, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?, _ timeout: Double
@@ -125,7 +125,7 @@ private func create(
 
 // MARK: addresses, connecting, sending
 
-@implementation @_cdecl("RLSocketSetAddress")
+@implementation @c
 public func RLSocketSetAddress(_ s: OpaquePointer?, _ address: OpaquePointer?) -> Int {
     guard let socket = borrow(s, "RLSocketSetAddress"), let address = borrowData(address, "RLSocketSetAddress", "address"),
         Registry.current != nil
@@ -133,7 +133,7 @@ public func RLSocketSetAddress(_ s: OpaquePointer?, _ address: OpaquePointer?) -
     return socket.setAddress(address).rawValue
 }
 
-@implementation @_cdecl("RLSocketConnectToAddress")
+@implementation @c
 public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePointer?, _ timeout: Double) -> Int {
     guard let socket = borrow(s, "RLSocketConnectToAddress"),
         let address = borrowData(address, "RLSocketConnectToAddress", "address"), isNumber(timeout, "RLSocketConnectToAddress"),
@@ -142,7 +142,7 @@ public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePoint
     return socket.connect(to: address, seconds: timeout).rawValue
 }
 
-@implementation @_cdecl("RLSocketSendData")
+@implementation @c
 public func RLSocketSendData(_ s: OpaquePointer?, _ address: OpaquePointer?, _ data: OpaquePointer?, _ timeout: Double) -> Int {
     let failure = SocketPointer.Outcome.error.rawValue
     guard let socket = borrow(s, "RLSocketSendData"), let data = borrowData(data, "RLSocketSendData", "data"),
@@ -156,27 +156,27 @@ public func RLSocketSendData(_ s: OpaquePointer?, _ address: OpaquePointer?, _ d
     return socket.send(data, to: receiver, seconds: timeout).rawValue
 }
 
-@implementation @_cdecl("RLSocketCopyAddress")
+@implementation @c
 public func RLSocketCopyAddress(_ s: OpaquePointer?) -> OpaquePointer? { borrow(s, "RLSocketCopyAddress")?.address?.handle }
 
-@implementation @_cdecl("RLSocketCopyPeerAddress")
+@implementation @c
 public func RLSocketCopyPeerAddress(_ s: OpaquePointer?) -> OpaquePointer? { borrow(s, "RLSocketCopyPeerAddress")?.peerAddress?.handle }
 
 // MARK: life and state
 
-@implementation @_cdecl("RLSocketInvalidate")
+@implementation @c
 public func RLSocketInvalidate(_ s: OpaquePointer?) {
     guard let socket = borrow(s, "RLSocketInvalidate"), Registry.current != nil else { return }
     socket.invalidate()
 }
 
-@implementation @_cdecl("RLSocketIsValid")
+@implementation @c
 public func RLSocketIsValid(_ s: OpaquePointer?) -> UInt8 {
     guard let socket = borrow(s, "RLSocketIsValid") else { return 0 }
     return socket.endpoint.state.isValid ? 1 : 0
 }
 
-@implementation @_cdecl("RLSocketGetContext")
+@implementation @c
 public func RLSocketGetContext(_ s: OpaquePointer?, _ context: UnsafeMutablePointer<RLSocketContext>?) {
     guard let socket = borrow(s, "RLSocketGetContext") else { return }
     guard let context else { return Misuse.report("RLSocketGetContext", "context", expected: "a context", got: nil) }
@@ -186,32 +186,32 @@ public func RLSocketGetContext(_ s: OpaquePointer?, _ context: UnsafeMutablePoin
         version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
 }
 
-@implementation @_cdecl("RLSocketGetNative")
+@implementation @c
 public func RLSocketGetNative(_ s: OpaquePointer?) -> Int32 {
     if s == nil { return -1 }
     return borrow(s, "RLSocketGetNative")?.endpoint.native ?? -1
 }
 
-@implementation @_cdecl("RLSocketCreateRunLoopSource")
+@implementation @c
 public func RLSocketCreateRunLoopSource(_ allocator: OpaquePointer?, _ s: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let socket = borrow(s, "RLSocketCreateRunLoopSource"), let loop = Registry.current else { return nil }
     return createdSource(socket.source(order: order, loop.home), socket.endpoint)
 }
 
-@implementation @_cdecl("RLSocketGetSocketFlags")
+@implementation @c
 public func RLSocketGetSocketFlags(_ s: OpaquePointer?) -> UInt { UInt(borrow(s, "RLSocketGetSocketFlags")?.flags ?? 0) }
 
-@implementation @_cdecl("RLSocketSetSocketFlags")
+@implementation @c
 public func RLSocketSetSocketFlags(_ s: OpaquePointer?, _ flags: UInt) {
     borrow(s, "RLSocketSetSocketFlags")?.pointee.flags.store(UInt32(truncatingIfNeeded: flags & 0xFF), ordering: .relaxed)
 }
 
-@implementation @_cdecl("RLSocketDisableCallBacks")
+@implementation @c
 public func RLSocketDisableCallBacks(_ s: OpaquePointer?, _ callBackTypes: UInt) {
     borrow(s, "RLSocketDisableCallBacks")?.disable(SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF)))
 }
 
-@implementation @_cdecl("RLSocketEnableCallBacks")
+@implementation @c
 public func RLSocketEnableCallBacks(_ s: OpaquePointer?, _ callBackTypes: UInt) {
     guard let socket = borrow(s, "RLSocketEnableCallBacks"), Registry.current != nil else { return }
     socket.enable(SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF)))

@@ -8,10 +8,10 @@ private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "
     Handle.borrow(string, function, name)
 }
 
-@implementation @_cdecl("RLStringGetTypeID")
+@implementation @c
 public func RLStringGetTypeID() -> UInt { Kind.string.typeID }
 
-@implementation @_cdecl("RLStringCreateWithCString")
+@implementation @c
 public func RLStringCreateWithCString(_ allocator: OpaquePointer?, _ cString: UnsafePointer<CChar>?, _ encoding: UInt32) -> OpaquePointer? {
     guard let cString else {
         Misuse.report("RLStringCreateWithCString", "cString", expected: "a C string", got: nil)
@@ -21,7 +21,7 @@ public func RLStringCreateWithCString(_ allocator: OpaquePointer?, _ cString: Un
     return createString(bytes, Int(strlen(cString)), encoding, "RLStringCreateWithCString")
 }
 
-@implementation @_cdecl("RLStringCreateWithBytes")
+@implementation @c
 public func RLStringCreateWithBytes(
     _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32,
     _ isExternalRepresentation: UInt8
@@ -50,7 +50,7 @@ private func isKnown(_ encoding: UInt32, _ function: Name) -> Bool {
     return false
 }
 
-@implementation @_cdecl("RLStringMakeConstant")
+@implementation @c
 public func RLStringMakeConstant(_ cString: UnsafePointer<CChar>?) -> OpaquePointer? {
     guard let cString else {
         Misuse.report("RLStringMakeConstant", "cString", expected: "a C string", got: nil)
@@ -65,19 +65,19 @@ public func RLStringMakeConstant(_ cString: UnsafePointer<CChar>?) -> OpaquePoin
     return InternedStrings.string(bytes, count: count)?.handle
 }
 
-@implementation @_cdecl("RLStringGetLength")
+@implementation @c
 public func RLStringGetLength(_ string: OpaquePointer?) -> Int {
     let string = borrow(string, "RLStringGetLength")
     return string?.utf16Length ?? 0
 }
 
-@implementation @_cdecl("RLStringGetByteCount")
+@implementation @c
 public func RLStringGetByteCount(_ string: OpaquePointer?) -> Int {
     let string = borrow(string, "RLStringGetByteCount")
     return string?.count ?? 0
 }
 
-@implementation @_cdecl("RLStringGetCStringPtr")
+@implementation @c
 public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) -> UnsafePointer<CChar>? {
     guard let string = borrow(string, "RLStringGetCStringPtr"),
         isKnown(encoding, "RLStringGetCStringPtr"), string.hasEncoding(encoding)
@@ -85,7 +85,7 @@ public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) 
     return UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self)
 }
 
-@implementation @_cdecl("RLStringGetCString")
+@implementation @c
 public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ bufferSize: Int, _ encoding: UInt32)
     -> UInt8
 {
@@ -111,7 +111,7 @@ extension UnsafeMutablePointer where Pointee == StringStorage {
     }
 }
 
-@implementation @_cdecl("RLStringCompare")
+@implementation @c
 public func RLStringCompare(_ string1: OpaquePointer?, _ string2: OpaquePointer?, _ options: UInt) -> Int {
     guard let left = borrow(string1, "RLStringCompare", "string1"),
         let right: StringPointer = Handle.borrow(string2, "RLStringCompare", "string2")
@@ -120,14 +120,14 @@ public func RLStringCompare(_ string1: OpaquePointer?, _ string2: OpaquePointer?
     return left.compare(right)
 }
 
-@implementation @_cdecl("RLStringCreateCopy")
+@implementation @c
 public func RLStringCreateCopy(_ allocator: OpaquePointer?, _ string: OpaquePointer?) -> OpaquePointer? {
     guard let string = borrow(string, "RLStringCreateCopy") else { return nil }
     string.retain()
     return string.handle
 }
 
-@implementation @_cdecl("RLStringCreateWithCStringNoCopy")
+@implementation @c
 public func RLStringCreateWithCStringNoCopy(
     _ allocator: OpaquePointer?, _ cString: UnsafePointer<CChar>?, _ encoding: UInt32, _ contentsDeallocator: OpaquePointer?
 ) -> OpaquePointer? {
@@ -136,7 +136,7 @@ public func RLStringCreateWithCStringNoCopy(
     return string
 }
 
-@implementation @_cdecl("RLStringCreateFromExternalRepresentation")
+@implementation @c
 public func RLStringCreateFromExternalRepresentation(_ allocator: OpaquePointer?, _ data: OpaquePointer?, _ encoding: UInt32)
     -> OpaquePointer?
 {
@@ -145,7 +145,7 @@ public func RLStringCreateFromExternalRepresentation(_ allocator: OpaquePointer?
     return createString(data.bytes, data.pointee.count, encoding, function)
 }
 
-@implementation @_cdecl("RLStringCreateExternalRepresentation")
+@implementation @c
 public func RLStringCreateExternalRepresentation(
     _ allocator: OpaquePointer?, _ string: OpaquePointer?, _ encoding: UInt32, _ lossByte: UInt8
 ) -> OpaquePointer? {
@@ -169,7 +169,7 @@ public func RLStringCreateExternalRepresentation(
     return data.handle
 }
 
-@implementation @_cdecl("RLStringGetMaximumSizeForEncoding")
+@implementation @c
 public func RLStringGetMaximumSizeForEncoding(_ length: Int, _ encoding: UInt32) -> Int {
     let function: Name = "RLStringGetMaximumSizeForEncoding"
     guard isNotNegative(length, function, "length"), isKnown(encoding, function) else { return -1 }
@@ -177,10 +177,10 @@ public func RLStringGetMaximumSizeForEncoding(_ length: Int, _ encoding: UInt32)
     return overflow ? -1 : size
 }
 
-@implementation @_cdecl("RLStringGetSystemEncoding")
+@implementation @c
 public func RLStringGetSystemEncoding() -> UInt32 { UInt32(kRLStringEncodingUTF8) }
 
-@implementation @_cdecl("RLStringHasPrefix")
+@implementation @c
 public func RLStringHasPrefix(_ string: OpaquePointer?, _ prefix: OpaquePointer?) -> UInt8 {
     guard let string = borrow(string, "RLStringHasPrefix"),
         let prefix = borrow(prefix, "RLStringHasPrefix", "prefix")
@@ -188,7 +188,7 @@ public func RLStringHasPrefix(_ string: OpaquePointer?, _ prefix: OpaquePointer?
     return contains(string, prefix, at: 0)
 }
 
-@implementation @_cdecl("RLStringHasSuffix")
+@implementation @c
 public func RLStringHasSuffix(_ string: OpaquePointer?, _ suffix: OpaquePointer?) -> UInt8 {
     guard let string = borrow(string, "RLStringHasSuffix"),
         let suffix = borrow(suffix, "RLStringHasSuffix", "suffix")
@@ -202,13 +202,13 @@ private func contains(_ string: StringPointer, _ part: StringPointer, at start: 
     return memcmp(string.pointee.bytes + start, part.pointee.bytes, part.count) == 0 ? 1 : 0
 }
 
-@implementation @_cdecl("RLStringGetIntValue")
+@implementation @c
 public func RLStringGetIntValue(_ string: OpaquePointer?) -> Int32 {
     guard let string = borrow(string, "RLStringGetIntValue") else { return 0 }
     return Int32(clamping: strtol(UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self), nil, 10))
 }
 
-@implementation @_cdecl("RLStringGetDoubleValue")
+@implementation @c
 public func RLStringGetDoubleValue(_ string: OpaquePointer?) -> Double {
     guard let string = borrow(string, "RLStringGetDoubleValue") else { return 0 }
     return strtod(UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self), nil)
