@@ -9,9 +9,10 @@ import Synchronization
 /// wait for a cache miss on it.
 struct Slab: ~Copyable {
     static var magazineSize: Int { 256 }
-    /// Small at first; a thread that has filled some takes huge pages.
-    private static var chunkSize: Int { 64 * 1024 }
-    private static var smallChunks: Int { 16 }
+    /// Most threads have a few objects. Each chunk is twice as large as the one before; a thread that has filled half a megabyte,
+    /// more than a processor knows the addresses of, takes huge pages.
+    private static var firstChunk: Int { 2048 }
+    private static var doublings: Int { 8 }
     /// So many objects ahead memory is fetched into the processor's cache.
     private static var ahead: Int { 3 }
 
@@ -25,7 +26,7 @@ struct Slab: ~Copyable {
     private let size: Int
     private let isZeroAtFirst: Bool
     private let mutex = Mutex()
-    /// The first of the magazines, by address. Guarded by `mutex`; atomic only so that a `let` can change.
+    /// The first of the magazines, by address. Guarded by `mutex`; atomic for a look without it.
     private let magazines = Atomic<UInt>(0)
 
     /// `size` in bytes, a multiple of 8. `isZeroAtFirst`: memory that was nobody's yet is zero, for types that keep something in it from
@@ -47,7 +48,7 @@ struct Slab: ~Copyable {
         fileprivate var chunks = 0
     }
 
-    /// Uninitialised memory, nil if out of memory. The cache's thread. O(1), amortised 1/1000 malloc.
+    /// Uninitialised memory, nil if out of memory. The cache's thread. O(1), a malloc for each chunk.
     @inline(__always)
     func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateQuickly(&cache) ?? allocateSlowly(&cache) }
 
@@ -97,7 +98,7 @@ struct Slab: ~Copyable {
     @inline(never)
     private func allocateSlowly(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if !take(&cache) {
-            let chunk = cache.chunks < Self.smallChunks ? Self.chunkSize : Memory.hugePage
+            let chunk = cache.chunks < Self.doublings ? Self.firstChunk << cache.chunks : Memory.hugePage
             cache.fresh = isZeroAtFirst ? Memory.allocateZero(chunk) : Memory.allocate(chunk)
             if cache.fresh == nil { return nil }
             cache.freshCount = chunk / size
@@ -127,8 +128,9 @@ struct Slab: ~Copyable {
         return cache.free != nil
     }
 
-    /// Fills an empty cache from a magazine. False if there is none.
+    /// Fills an empty cache from a magazine. False if there is none, also if one comes at this moment.
     private func take(_ cache: inout Cache) -> Bool {
+        if magazines.load(ordering: .relaxed) == 0 { return false }
         guard prepare(&cache) else { return false }
         mutex.lock()
         guard let magazine = UnsafeMutablePointer<Magazine>(bitPattern: magazines.load(ordering: .relaxed)) else {

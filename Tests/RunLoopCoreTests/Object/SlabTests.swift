@@ -93,9 +93,9 @@ import Testing
     @Test func freedMemoryIsUsedAgain() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()
-        let first = take(slab.pointer, &cache, 4096)
+        let first = take(slab.pointer, &cache, sevenChunks)
         for memory in first { slab.pointer.pointee.deallocate(memory, &cache) }
-        let second = take(slab.pointer, &cache, 4096)
+        let second = take(slab.pointer, &cache, sevenChunks)
         #expect(first == second)
     }
 
@@ -103,21 +103,33 @@ import Testing
     @Test func trimmedMemoryIsForOthers() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()
-        let first = take(slab.pointer, &cache, 4096)
+        let first = take(slab.pointer, &cache, sevenChunks)
         for memory in first { slab.pointer.pointee.deallocate(memory, &cache) }
         slab.pointer.pointee.trim(&cache)
         var other = Slab.Cache()
-        #expect(take(slab.pointer, &other, 4096) == first)
+        #expect(take(slab.pointer, &other, sevenChunks) == first)
     }
 
     @Test func memoryFreedWithoutCacheIsUsedAgain() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()
-        // 1024 objects are one chunk: nothing fresh is left.
-        let first = take(slab.pointer, &cache, 1024)
+        let first = take(slab.pointer, &cache, fiveChunks)
         for memory in first { slab.pointer.pointee.deallocateWithoutCache(memory) }
-        #expect(take(slab.pointer, &cache, 1024) == first)
+        #expect(take(slab.pointer, &cache, fiveChunks) == first)
     }
+
+    /// A thread with one object of a kind takes a page or less for them, not a chunk for thousands.
+    @Test func firstChunkIsSmall() {
+        let slab = Pinned(Slab(size: 64, isZeroAtFirst: true))
+        var cache = Slab.Cache()
+        let objects = take(slab.pointer, &cache, 32).map { UInt(bitPattern: $0) }
+        #expect(objects.max()! - objects.min()! == 31 * 64)
+        #expect(take(slab.pointer, &cache, 1).allSatisfy { UInt(bitPattern: $0) != objects.max()! + 64 })
+    }
+
+    /// So many objects of 64 bytes are 5 and 7 chunks, 2 kB and each twice as large as the one before: nothing fresh is left.
+    private let fiveChunks = 32 + 64 + 128 + 256 + 512
+    private let sevenChunks = 32 + 64 + 128 + 256 + 512 + 1024 + 2048
 
     private func take(_ slab: UnsafeMutablePointer<Slab>, _ cache: inout Slab.Cache, _ count: Int) -> Set<UnsafeMutableRawPointer> {
         var taken = Set<UnsafeMutableRawPointer>()
