@@ -60,11 +60,13 @@ $(OBJ)/flopen.o: $(LIBBSD)
 
 OBJECTS := $(OBJ)/core.o $(OBJ)/CLinux.o $(OBJ)/Constants.o $(OBJ)/Format.o $(OBJ)/flopen.o
 
-# nodelete: threads that end after a dlclose would call into nothing.
-$(LIB)/$(SHARED): $(OBJECTS) Sources/exports.map
+# nodelete: threads that end after a dlclose would call into nothing. No start files: there are no constructors. Code and
+# read-only data are one segment, for the loader has less to do, and what is needed first can lie together: layout.ld.
+$(LIB)/$(SHARED): $(OBJECTS) Sources/exports.map Sources/layout.ld
 	@mkdir -p $(@D)
-	$(CLANG) -fuse-ld=lld -shared -Wl,-soname,$(SHARED) -Wl,--version-script=Sources/exports.map -Wl,--gc-sections \
-	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 -o $@.new $(OBJECTS)
+	$(CLANG) -fuse-ld=lld -shared -nostartfiles -Wl,-soname,$(SHARED) -Wl,--version-script=Sources/exports.map -Wl,--gc-sections \
+	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 \
+	    -Wl,--no-rosegment -Wl,--no-eh-frame-hdr -Wl,-T,Sources/layout.ld -o $@.new $(OBJECTS)
 	strip --strip-unneeded --remove-section=.comment $@.new
 	mv $@.new $@
 

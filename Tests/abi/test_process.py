@@ -17,6 +17,8 @@ MAKERS = ("clone,clone3,fork,vfork,epoll_create,epoll_create1,eventfd,eventfd2,t
 START = """
 #include <RunLoop/RunLoop.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 static void nothing(RLRunLoopTimerRef timer, void *info) { (void)timer, (void)info; }
 static void ran(void *info) { (void)info; }
@@ -49,6 +51,29 @@ PROGRAMS = {
     "watching": "int main(void) { use(); watch(open(\"/proc/self/stat\", 0)); return 0; }",
     "watching twice": "int main(void) { int ends[2]; use(); if (pipe(ends) != 0 || write(ends[1], \"12\", 2) != 2) return 1;"
                       " watch(ends[0]); watch(ends[0]); return 0; }",
+    # Prints how many kB of the library's code and tables are in memory, after a loop with a source has run.
+    "resident": """
+static void stop(void *info) { (void)info; RLRunLoopStop(RLRunLoopGetCurrent()); }
+int main(void)
+{
+    RLRunLoopSourceContext context = {.perform = stop};
+    RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(source);
+    RLRunLoopRun();
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512];
+    int is_ours = 0, size, resident = 0;
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        if (strstr(line, " r--p ") != NULL || strstr(line, " r-xp ") != NULL || strstr(line, " rw-p ") != NULL)
+            is_ours = strstr(line, "librunloop.so") != NULL;
+        else if (is_ours && sscanf(line, "Rss: %d", &size) == 1)
+            resident += size;
+    }
+    printf("%d\\n", resident);
+    (void)use, (void)watch;
+    return 0;
+}""",
 }
 
 
@@ -87,6 +112,13 @@ def test_linking_runs_hardly_anything(programs, tmp_path):
     """What the dynamic linker does for one more library, and nothing of ours: no constructor asks the kernel anything."""
     calls = "membarrier,futex,prctl,sched_getaffinity,clock_gettime,getpid,gettid,sysinfo,rt_sigaction,mlock,madvise"
     assert record(programs["linked"], tmp_path, calls) == []
+
+
+def test_a_first_loop_has_little_of_the_library_in_memory(programs):
+    """What a first loop needs lies together (Sources/layout.ld): the first 64 kB of the file, which the kernel maps at the first
+    touch, and three pages of data. Room for one touch more, which other loaders may make."""
+    resident = int(output(programs["resident"]))
+    assert 0 < resident <= 140, f"{resident} kB: see Sources/layout.ld"
 
 
 def test_a_loop_without_descriptors_opens_nothing(programs, tmp_path):
