@@ -27,8 +27,9 @@ IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
 # what is put into them.
 SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -Osize \
               -enable-experimental-feature Embedded -enable-experimental-feature Extern \
-              -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC
-# No unwind tables, as the Swift code has none.
+              -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC \
+              -Xcc -fno-asynchronous-unwind-tables
+# No unwind tables for anything of C, as the Swift code has none.
 CFLAGS     := -std=c11 -Oz -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fno-asynchronous-unwind-tables
 
 include Makefile.check
@@ -39,10 +40,13 @@ include Makefile.check
 all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/librunloop-cf.so  ## the libraries into build/
 all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
 
-# The compiler leaves the object alone if nothing in it would change: without touch make would come back each time.
+# The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
+# to end, and one that another ends with needs no place: 2 KB. The compiler leaves the object alone if nothing in it would
+# change: without touch make would come back each time.
 $(OBJ)/core.o: $(SWIFT) $(CMODULES) Makefile
 	@mkdir -p $(@D)
 	$(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -c $(SWIFT) -o $@
+	objcopy --set-section-alignment .rodata.str1.16=1 $@
 	@touch $@
 
 $(OBJ)/CLinux.o: Sources/CLinux/CLinux.c $(CMODULES)
@@ -56,6 +60,7 @@ $(OBJ)/%.o: Sources/CRunLoop/%.c $(CMODULES)
 $(OBJ)/flopen.o: $(LIBBSD)
 	@mkdir -p $(@D)
 	$(AR) p $< flopen.o > $@.new
+	objcopy --remove-section=.eh_frame $@.new
 	mv $@.new $@
 
 OBJECTS := $(OBJ)/core.o $(OBJ)/CLinux.o $(OBJ)/Constants.o $(OBJ)/Format.o $(OBJ)/flopen.o

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from library import archive, dynamic_section, dynamic_symbols, output, shared
+from library import archive, core_object, dynamic_section, dynamic_symbols, output, shared
 from public_headers import apple_include, declarations, of_kind, toolchain
 
 COMMITTED = pathlib.Path(__file__).with_name("symbols.txt")
@@ -101,6 +101,14 @@ def test_stripped_and_small():
     sections = output("readelf", "-SW", shared())
     assert ".symtab" not in sections and ".debug" not in sections
     assert shared().stat().st_size < SIZE_LIMIT
+
+
+def test_texts_are_only_pointed_at():
+    """The Makefile has them lie end to end: what loads one as an aligned vector would trap."""
+    lines = output("objdump", "-drw", "--no-show-raw-insn", core_object()).splitlines()
+    uses = [line for line in lines if re.search(r": R_\S+\s+\.L\.str\.", line)]
+    assert len(uses) > 300
+    assert [line for line in uses if not re.search(r"\tlea ", line)] == []
 
 
 def test_no_path_of_the_machine_that_built_it():
