@@ -106,7 +106,8 @@ START_TEST(frames_that_make_no_sense)
     }
     throw_request(request(0, NOWHERE), 0, NULL, 0);
     throw_request(request(4, 3), 4, NULL, 0);
-    throw_request(request(4, 4), 4, NULL, 0);
+    throw_request(request(4, 5), 4, NULL, 0);
+    throw_request(request(100000, RETURNED), 0, NULL, 0);
     throw_request(request(~0ull, INSIDE), 4, NULL, 0);
     throw_request(request(1ull << 63, INSIDE), 4, NULL, 0);
     throw_request(request(0x60000001, IN_FILE), 0, NULL, 0);
@@ -210,7 +211,7 @@ static struct head lend(uint64_t length)
     return head;
 }
 
-static void lend_file(int fd, int file, bool is_mapped)
+static void lend_file(int fd, int file, int mapped)
 {
     int before = calls;
     struct head head = lend(100000);
@@ -218,7 +219,7 @@ static void lend_file(int fd, int file, bool is_mapped)
     while (calls == before)
         turn();
     ck_assert_int_eq(calls, before + 1);
-    ck_assert_int_eq(mapped_files(), is_mapped);
+    ck_assert_int_eq(mapped_files(), mapped);
 }
 
 START_TEST(lent_files)
@@ -235,7 +236,7 @@ START_TEST(lent_files)
     int others[2] = {file, lent_file(100000, PAGES_STAY)}, fd = plain_socket();
     greet(fd);
     for (int round = 0; round < 6; round++)
-        lend_file(fd, others[round / 2 % 2], true);
+        lend_file(fd, others[round / 2 % 2], 1);
     /* It is mapped, and has to stay what it is. */
     ck_assert_int_eq(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
     ck_assert_int_eq(errno, EPERM);
@@ -252,24 +253,51 @@ START_TEST(lent_files)
 }
 END_TEST
 
+/* A file that its owner can still take pages from is sealed by whom it is lent to, once that has mapped it. */
+START_TEST(lent_files_are_sealed)
+{
+    int before = open_descriptors(), fd = plain_socket(), soft = lent_file(100000, F_SEAL_SHRINK);
+    char *bytes = mmap(NULL, 100000, PROT_READ | PROT_WRITE, MAP_SHARED, soft, 0);
+    greet(fd);
+    lend_file(fd, soft, 2);
+    ck_assert_int_eq(fallocate(soft, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
+    ck_assert_int_eq(errno, EPERM);
+    ck_assert_int_eq(madvise(bytes, 65536, MADV_REMOVE), -1);
+    ck_assert_int_eq(ftruncate(soft, 4096), -1);
+    ck_assert_int_eq(munmap(bytes, 100000), 0);
+    lend_file(fd, soft, 1);
+    close(fd);
+    turn();
+    close(soft);
+    ck_assert_int_eq(mapped_files(), 0);
+    ck_assert_int_eq(open_descriptors(), before);
+    expect_service();
+}
+END_TEST
+
 /* A page that is missing when it is read could be SIGBUS, where memory is short: such files are not mapped. */
 START_TEST(lent_files_that_may_lack_pages)
 {
     int before = open_descriptors(), fd = plain_socket();
-    int soft = lent_file(100000, F_SEAL_SHRINK);
+    int hindered = lent_file(100000, F_SEAL_SHRINK | F_SEAL_SEAL);
+    int displaced = lent_file(200000, F_SEAL_SHRINK);
     int sparse = lent_file(1 << 20, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE);
     int huge = lent_file(9 << 20, F_SEAL_SHRINK);
     ck_assert_int_eq(fallocate(huge, 0, 0, 9 << 20), 0);
     ck_assert_int_eq(fcntl(huge, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+    /* As many pages as its size says, but some of them behind the end. */
+    ck_assert_int_eq(fallocate(displaced, FALLOC_FL_KEEP_SIZE, 200704, 102400), 0);
     greet(fd);
-    lend_file(fd, soft, false);
-    lend_file(fd, sparse, false);
-    lend_file(fd, huge, false);
-    ck_assert_int_eq(fallocate(soft, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), 0);
+    lend_file(fd, hindered, 0);
+    lend_file(fd, displaced, 0);
+    lend_file(fd, sparse, 0);
+    lend_file(fd, huge, 0);
+    ck_assert_int_eq(fallocate(hindered, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), 0);
     struct head head = lend(100000);
-    throw_packet(fd, &head, sizeof head, &soft, 1);
+    throw_packet(fd, &head, sizeof head, &hindered, 1);
     expect_cut(fd);
-    close(soft);
+    close(hindered);
+    close(displaced);
     close(sparse);
     close(huge);
     ck_assert_int_eq(open_descriptors(), before);
@@ -386,6 +414,43 @@ END_TEST
 
 /* ---- the server is hostile ---- */
 
+/* What it answers, after how many packets. The lent file is in the last of them. */
+static struct nonsense {
+    struct head head;
+    int packets;
+    enum { ONLY_LIES, TAKES_PAGES_AWAY, HINDERS_SEALS } deed;
+} nonsense;
+
+static void spoil(int file)
+{
+    /* Whatever it is, nobody takes its end away. */
+    if (file < 0 || ftruncate(file, 4096) == 0)
+        _exit(4);
+    if (nonsense.deed == TAKES_PAGES_AWAY && fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536) != 0)
+        _exit(5);
+    if (nonsense.deed == HINDERS_SEALS && fcntl(file, F_ADD_SEALS, F_SEAL_SEAL) != 0)
+        _exit(6);
+}
+
+static int receive_file(int fd)
+{
+    char packet[4096];
+    union {
+        char space[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {packet, sizeof packet};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
+    if (recvmsg(fd, &message, 0) <= 0)
+        _exit(2);
+    struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+    int file = -1;
+    if (item != NULL)
+        memcpy(&file, CMSG_DATA(item), sizeof file);
+    return file;
+}
+
 static void nonsense_process(int ready)
 {
     char path[512] = "", packet[4096];
@@ -404,22 +469,45 @@ static void nonsense_process(int ready)
         _exit(1);
     say_ready(ready);
     int fd = accept(listener, NULL, NULL);
-    for (int count = 0; count < 2; count++)
-        if (recv(fd, packet, sizeof packet, 0) <= 0)
-            _exit(2);
-    struct head head = {.magic = MAGIC, .kind = REPLY, .place = INSIDE, .id = 1, .length = 1ull << 40};
-    if (send(fd, &head, sizeof head, 0) < 0 || recv(fd, packet, sizeof packet, 0) != 0)
+    int file = -1;
+    for (int count = 0; count < nonsense.packets; count++)
+        file = receive_file(fd);
+    if (nonsense.deed != ONLY_LIES)
+        spoil(file);
+    if (send(fd, &nonsense.head, sizeof nonsense.head, 0) < 0 || recv(fd, packet, sizeof packet, 0) != 0)
         _exit(3);
     unlink(path);
 }
 
 START_TEST(a_server_that_answers_nonsense)
 {
+    static const struct nonsense answers[] = {
+        {{.kind = REPLY, .place = INSIDE, .length = 1ull << 40}, 2, ONLY_LIES},
+        /* in a file that it was not lent, or says it has not read, or is larger than the file, or is not what it was */
+        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 0}, 2, ONLY_LIES},
+        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 1}, 2, ONLY_LIES},
+        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 0}, 3, ONLY_LIES},
+        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 2}, 3, ONLY_LIES},
+        {{.kind = REPLY, .place = RETURNED, .length = 1 << 20, .files_read = 1}, 3, ONLY_LIES},
+        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 1}, 3, TAKES_PAGES_AWAY},
+        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 1}, 3, HINDERS_SEALS},
+    };
+    static const uint8_t bytes[100000];
+    nonsense = answers[_i];
+    nonsense.head.magic = MAGIC;
+    nonsense.head.id = 1;
     int ready;
     pid_t child = start_server_process(nonsense_process, &ready);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, RLSTR("com.example.victim"));
     ck_assert_ptr_nonnull(remote);
-    ck_assert_int_eq(ask(remote, 1, "x", 20, MODE, NULL), kRLMessagePortBecameInvalidError);
+    /* Only the second large request lends a file. */
+    bool lends = nonsense.packets > 2;
+    RLDataRef data = RLDataCreate(NULL, bytes, lends ? sizeof bytes : 1), reply = NULL;
+    if (lends)
+        ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 1, 0, NULL, NULL), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 1, 20, MODE, &reply), kRLMessagePortBecameInvalidError);
+    ck_assert_ptr_null(reply);
+    RLRelease(data);
     ck_assert_int_eq(take_diagnostics(), 1);
     ck_assert(!RLMessagePortIsValid(remote));
     RLRelease(remote);
@@ -436,11 +524,12 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, no_greeting_or_a_wrong_one);
     tcase_add_test(tcase, descriptors_that_should_not_be_passed);
     tcase_add_test(tcase, lent_files);
+    tcase_add_test(tcase, lent_files_are_sealed);
     tcase_add_test(tcase, lent_files_that_may_lack_pages);
     tcase_add_test(tcase, random_packets);
     tcase_add_test(tcase, a_thousand_that_say_nothing);
     tcase_add_test(tcase, out_of_descriptors);
     tcase_add_test(tcase, a_client_that_does_not_read);
-    tcase_add_test(tcase, a_server_that_answers_nonsense);
+    tcase_add_loop_test(tcase, a_server_that_answers_nonsense, 0, 8);
     return suite;
 }

@@ -55,6 +55,16 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
             kill(getpid(), SIGKILL);
         return NULL;
     }
+    if (id == 10) { /* the same with another size, each byte changed: half as much, as much, or twice as much */
+        const uint8_t *asked = RLDataGetBytePtr(data);
+        RLIndex size = RLDataGetLength(data), wanted = size * (1 << asked[0] % 3) / 2;
+        uint8_t *bytes = malloc((size_t)wanted);
+        for (RLIndex index = 0; index < wanted; index++)
+            bytes[index] = (uint8_t)~asked[index % size];
+        RLDataRef reply = RLDataCreate(NULL, bytes, wanted);
+        free(bytes);
+        return reply;
+    }
     return RLRetain(data);
 }
 
@@ -227,6 +237,82 @@ START_TEST(requests_wait_when_the_source_leaves_the_mode)
     ck_assert_int_eq(received, 1);
     end_server(&leaving);
 }
+END_TEST
+
+/* Large data both ways, which may go through one file: byte for byte. */
+static RLDataRef pattern(size_t size, unsigned seed)
+{
+    uint8_t *bytes = malloc(size);
+    for (size_t index = 0; index < size; index++)
+        bytes[index] = (uint8_t)(index * 13 + (index >> 8) * 7 + seed);
+    RLDataRef data = RLDataCreate(NULL, bytes, (RLIndex)size);
+    free(bytes);
+    return data;
+}
+
+static void check_answer(RLDataRef data, RLDataRef reply)
+{
+    RLIndex size = RLDataGetLength(data), length = RLDataGetLength(reply);
+    const uint8_t *asked = RLDataGetBytePtr(data), *answered = RLDataGetBytePtr(reply);
+    require(length == size * (1 << asked[0] % 3) / 2);
+    for (RLIndex index = 0; index < length; index++)
+        require(answered[index] == (uint8_t)~asked[index % size]);
+}
+
+static void ask_for_pattern(size_t size, unsigned seed, RLRunLoopMode mode)
+{
+    RLDataRef data = pattern(size, seed), reply = NULL;
+    require(RLMessagePortSendRequest(remote, 10, data, 100, 100, mode, &reply) == kRLMessagePortSuccess);
+    check_answer(data, reply);
+    RLRelease(reply);
+    RLRelease(data);
+}
+
+START_TEST(large_data_both_ways)
+{
+    static const size_t sizes[] = {33000, 70000, 200000, 1 << 20, 5 << 20, 9 << 20, 100000, 40000, 10};
+    for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)
+        for (unsigned seed = 0; seed < SCALED(6); seed++)
+            ask_for_pattern(sizes[index], seed, MODE);
+    /* The file is given up meanwhile. */
+    for (int round = 0; round < 100; round++)
+        ask_for_pattern(10, 1, MODE);
+    ask_for_pattern(100000, 1, MODE);
+}
+END_TEST
+
+static void check_reply(UNUSED RLMessagePortRef port, int32_t result, RLDataRef reply, void *info)
+{
+    require(result == kRLMessagePortSuccess);
+    check_answer(info, reply);
+    RLRelease(info);
+    note("r");
+}
+
+START_TEST(much_large_data_at_once)
+{
+    for (unsigned round = 0; round < 10; round++) {
+        for (unsigned index = 0; index < 8; index++) {
+            RLDataRef data = pattern(40000 + 30000 * index, round + index);
+            ck_assert_int_eq(RLMessagePortSendRequestAsync(remote, 10, data, 100, 100, MODE, check_reply, (void *)data),
+                             kRLMessagePortSuccess);
+        }
+        while (strcmp(notes, "r r r r r r r r") != 0)
+            ck_assert_int_ne(RLRunLoopRunInMode(MODE, 100, true), kRLRunLoopRunFinished);
+        notes[0] = 0;
+    }
+}
+END_TEST
+
+static void *ask_much_in_thread(void *info)
+{
+    for (unsigned round = 0; round < SCALED(60); round++)
+        ask_for_pattern(30000 + 5000 * (round % 7), (unsigned)(intptr_t)info + round,
+                        round & 1 ? MODE : kRLMessagePortPrivateReplyMode);
+    return NULL;
+}
+
+START_TEST(threads_share_a_port_for_large_data) { on_threads(4, ask_much_in_thread); }
 END_TEST
 
 START_TEST(late_reply_is_dropped)
@@ -409,6 +495,9 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, request_and_reply);
     tcase_add_test(tcase, credentials_and_deadline_travel);
     tcase_add_test(tcase, data_of_every_size);
+    tcase_add_test(tcase, large_data_both_ways);
+    tcase_add_test(tcase, much_large_data_at_once);
+    tcase_add_test(tcase, threads_share_a_port_for_large_data);
     tcase_add_test(tcase, requests_without_reply_take_turns_with_others);
     tcase_add_loop_test(tcase, requests_wait_when_the_source_leaves_the_mode, 0, 2);
     tcase_add_test(tcase, late_reply_is_dropped);

@@ -23,6 +23,9 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     case .file, .lentFile:
         precondition(size == 32 && hasFile && frame.length > Frame.insideLimit)
         precondition(frame.place == .file || frame.length <= Frame.lentLimit)
+    case .returnedFile:
+        precondition(size == 32 && !hasFile && frame.length > Frame.insideLimit && frame.length <= Frame.lentLimit)
+        precondition(side == .client && frame.kind == .reply)
     }
     switch side {
     case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))

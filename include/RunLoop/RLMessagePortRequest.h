@@ -20,7 +20,8 @@
  *  Large data
  *  ----------
  *  Data of more than 32 KB goes to another process in a file in memory, up to 1.5 GB. From the second time on a
- *  connection keeps a file for the next, up to 8 MB, until 64 replies or requests without large data have come. */
+ *  connection keeps a file for the next, up to 8 MB, until 64 replies or requests without large data have come; a reply
+ *  that fits goes back in the file of its request. */
 #ifndef RUNLOOP_RLMESSAGEPORTREQUEST_H
 #define RUNLOOP_RLMESSAGEPORTREQUEST_H
 #include <RunLoop/RLMessagePort.h>

@@ -346,16 +346,15 @@ static inline int linux_is_sealed(int fd)
     int seals = fcntl(fd, F_GET_SEALS);
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
-/* Keeps its size and its pages: a file that cannot be written to but through a mapping that is there already (Linux 5.1)
-   cannot get holes either. */
-static inline int linux_seal_pages(int fd)
+static inline int linux_seal_growth(int fd) { return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); }
+/* Whether a file that cannot be made smaller has all its pages and keeps them from now on: one that cannot be written to but
+   through a mapping that is there already (Linux 5.1) cannot get holes either. Who else has sealed it does not matter. */
+static inline int linux_keep_pages(int fd, off_t size)
 {
-    return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
-}
-static inline int linux_keeps_pages(int fd)
-{
+    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
     int seals = fcntl(fd, F_GET_SEALS);
-    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0;
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0 &&
+           lseek(fd, 0, SEEK_HOLE) >= size;
 }
 /* All pages at once, or an error. */
 static inline int linux_allocate(int fd, off_t size) { return (int)syscall(SYS_fallocate, fd, 0, (off_t)0, size); }
@@ -429,19 +428,27 @@ static inline void *linux_map(int fd, size_t size, int writable)
     void *address = mmap(NULL, size, rights, MAP_SHARED | MAP_POPULATE, fd, 0);
     return address == MAP_FAILED ? NULL : address;
 }
-/* The whole of a file, to be read; NULL unless it is an ordinary memory file (one of huge pages may lack a page that it seems
-   to have) that is not too large, and of which all pages are there and will stay: then no access can fault. */
-static inline void *linux_map_memory_file(int fd, size_t limit, size_t *size)
+static inline int linux_unmap(void *address, size_t size) { return munmap(address, size); }
+/* The whole of a file, to be written to if that is allowed; NULL unless it is an ordinary memory file (one of huge pages may
+   lack a page that it seems to have) that is not too large, and of which all pages are there and will stay: then no access can
+   fault. That they stay is made sure behind the mapping: there is none to write to of a file that keeps its pages. */
+static inline void *linux_map_memory_file(int fd, size_t limit, size_t *size, int *isWritable)
 {
     struct statfs system;
     struct stat status;
-    if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC || !linux_keeps_pages(fd) ||
-        fstat(fd, &status) != 0 || (int64_t)status.st_blocks * 512 < status.st_size || (uint64_t)status.st_size > limit)
+    if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC || !linux_is_sealed(fd) || fstat(fd, &status) != 0 ||
+        (uint64_t)status.st_size > limit || lseek(fd, 0, SEEK_HOLE) < status.st_size)
         return NULL;
     *size = (size_t)status.st_size;
-    return linux_map(fd, *size, 0);
+    void *address = linux_map(fd, *size, 1);
+    *isWritable = address != NULL;
+    if (address == NULL)
+        address = linux_map(fd, *size, 0);
+    if (address == NULL || linux_keep_pages(fd, status.st_size))
+        return address;
+    (void)linux_unmap(address, *size);
+    return NULL;
 }
-static inline int linux_unmap(void *address, size_t size) { return munmap(address, size); }
 static inline int linux_unlink(int directory, const char *name) { return unlinkat(directory, name, 0); }
 /* secure_getenv: a program with another user's rights does not believe its environment. */
 static inline const char *linux_environment(const char *name) { return secure_getenv(name); }

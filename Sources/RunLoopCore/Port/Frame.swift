@@ -23,6 +23,8 @@ struct Frame: BitwiseCopyable {
         case file = 2
         /// The same, but the sender wants to use the file again: the receiver counts it as read.
         case lentFile = 3
+        /// In the file that the receiver has lent last: a reply, and the file is returned with it.
+        case returnedFile = 4
     }
 
     var kind: Kind
@@ -77,13 +79,14 @@ struct Frame: BitwiseCopyable {
         case .inside: length <= Self.insideLimit && size == Self.headSize + length && !hasFile
         case .file: length > Self.insideLimit && size == Self.headSize && hasFile
         case .lentFile: length > Self.insideLimit && length <= Self.lentLimit && size == Self.headSize && hasFile
+        case .returnedFile: length > Self.insideLimit && length <= Self.lentLimit && size == Self.headSize && !hasFile
         }
     }
 
     private func isFor(_ side: Side) -> Bool {
         switch (side, kind) {
         case (.newServer, .hello): place == .inside && length > 0 && length <= Self.nameLimit && id == 0
-        case (.server, .request): place != .nowhere
+        case (.server, .request): place != .nowhere && place != .returnedFile
         case (.client, .reply): id != 0
         case (.client, .dropped): id != 0 && place == .nowhere
         default: false

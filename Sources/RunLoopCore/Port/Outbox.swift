@@ -70,7 +70,13 @@ extension UnsafeMutablePointer where Pointee == Wire {
             parcel.data = data
             return parcel
         }
-        // What is lent is written to while only this thread has it.
+        // What is lent, or returned, is written to while only this thread has it.
+        if frame.kind == .reply, let mapping = locked({ pointee.borrowing.takeForAnswer(data.pointee.count) }) {
+            mapping.write(data.bytes, data.pointee.count)
+            locked { pointee.borrowing.keepAnswer(mapping) }
+            parcel.frame.place = .returnedFile
+            return parcel
+        }
         let lent = locked { pointee.loan.take(data.pointee.count) }
         if lent >= 0 {
             pointee.loan.write(data.bytes, data.pointee.count)
@@ -92,10 +98,13 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// One system call. Under the mutex.
     func sendLocked(_ parcel: Outbox.Parcel) -> PacketSocket.Sent {
         var frame = parcel.frame
-        frame.filesRead = pointee.borrowing.count
+        let isAnswer = frame.place == .returnedFile
+        frame.filesRead = pointee.borrowing.told(inAnswer: isAnswer)
         var head = frame.head
-        return PacketSocket.send(
+        let sent = PacketSocket.send(
             pointee.fd, &head, Frame.headSize, parcel.data?.bytes, parcel.data?.pointee.count ?? 0, passing: parcel.file)
+        if isAnswer && sent == .done { pointee.borrowing.answered() }
+        return sent
     }
 
     /// There is room: sends what waits.

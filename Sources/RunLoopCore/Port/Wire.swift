@@ -228,8 +228,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
             let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
             frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
             if frame?.kind == .hello { pointee.hasGreeted = true }
-            if let frame {
-                pointee.loan.returned(frame.filesRead)
+            if let some = frame {
+                if some.place == .returnedFile && !pointee.loan.beginReading(some.filesRead) { frame = nil }
+                pointee.loan.returned(some.filesRead)
                 pointee.borrowing.noteFrame()
             }
             return received
@@ -255,6 +256,13 @@ extension UnsafeMutablePointer where Pointee == Wire {
             if isRead { return Packet(frame: frame, data: data) }
             data.release()
             return complain("lent a file that is none of ours")
+        case .returnedFile:
+            let data = DataPointer.create(nil, count: frame.length)
+            let isRead = data.map { pointee.loan.read($0.pointee.bytes, frame.length) } ?? true
+            locked { pointee.loan.endReading() }
+            if isRead { return data.map { Packet(frame: frame, data: $0) } }
+            data?.release()
+            return complain("returned a file without what should be in it")
         case .file:
             guard MemoryFile.isSane(received.passed, frame.length) else { return complain("passed a file that is none of ours") }
             guard let data = DataPointer.create(nil, count: frame.length) else { return nil }

@@ -57,7 +57,8 @@ import Testing
         case 2:
             frame.kind = .reply
             frame.id += 1
-            frame.place = random.below(4) == 0 ? .nowhere : places[random.below(3)]
+            let ofReplies: [Frame.Place] = places + [.nowhere, .returnedFile]
+            frame.place = ofReplies[random.below(5)]
             frame.length = length(frame.place, &random)
             return (frame, .client)
         default:
@@ -73,7 +74,7 @@ import Testing
         case .nowhere: 0
         case .inside: random.below(Frame.insideLimit + 1)
         case .file: Frame.insideLimit + 1 + random.below(Frame.lengthLimit - Frame.insideLimit)
-        case .lentFile: Frame.insideLimit + 1 + random.below(Frame.lentLimit - Frame.insideLimit)
+        case .lentFile, .returnedFile: Frame.insideLimit + 1 + random.below(Frame.lentLimit - Frame.insideLimit)
         }
     }
 }
