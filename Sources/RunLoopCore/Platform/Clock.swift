@@ -151,7 +151,7 @@ enum Clock {
     static func date(of instant: Instant) -> Double { Double(Int64(clamping: instant.nanoseconds) &- knownOffset) * 1e-9 }
 
     /// `seconds` from 0 up to the latest date, as nanoseconds; `seconds` is not NaN. O(1).
-    @inline(__always)
+    @inline(never)
     static func nanoseconds(_ seconds: Double) -> UInt64 {
         seconds <= 0 ? 0 : UInt64(min(seconds, latestDate) * 1e9)
     }

@@ -16,7 +16,7 @@ enum PacketSocket {
     static func listen(_ path: UnsafePointer<CChar>) -> Int32 {
         let fd = linux_socket_of_packets()
         if fd < 0 || linux_unix_listen(fd, path, 128) == 0 { return fd }
-        preservingSystemError { _ = linux_close(fd) }
+        close(fd)
         return -1
     }
 
@@ -24,7 +24,7 @@ enum PacketSocket {
     static func connect(_ path: UnsafePointer<CChar>) -> Int32 {
         let fd = linux_socket_of_packets()
         if fd < 0 || linux_unix_connect(fd, path) == 0 { return fd }
-        preservingSystemError { _ = linux_close(fd) }
+        close(fd)
         return -1
     }
 
@@ -104,9 +104,11 @@ enum PacketSocket {
     }
 
     /// The other end hears that this one is gone; the number stays taken. Leaves errno as it was.
+    @inline(never)
     static func end(_ fd: Int32) { preservingSystemError { _ = linux_shutdown(fd) } }
 
     /// Leaves errno as it was.
+    @inline(never)
     static func close(_ fd: Int32) { preservingSystemError { _ = linux_close(fd) } }
 }
 

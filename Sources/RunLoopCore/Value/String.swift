@@ -32,7 +32,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
 
     /// UTF-8, then a 0. Valid as long as the object. O(1), but for the first look at a constant that is not ASCII.
     var bytes: UnsafePointer<UInt8> {
-        @inline(__always) get {
+        @inline(never) get {
             if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
             return UnsafePointer(bitPattern: address.load(ordering: .relaxed)).unsafelyUnwrapped
         }
@@ -40,7 +40,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
 
     /// Of the UTF-8, without the 0.
     var byteCount: Int {
-        @inline(__always) get {
+        @inline(never) get {
             if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
             return length.load(ordering: .relaxed)
         }
@@ -126,9 +126,10 @@ extension UnsafeMutablePointer where Pointee == StringStorage {
 
     /// In UTF-16 code units, which is what CFStringGetLength counts. O(n). Any thread.
     var utf16Length: Int {
+        let bytes = pointee.bytes
         var length = 0
         for index in 0..<count {
-            let byte = pointee.bytes[index]
+            let byte = bytes[index]
             if byte & 0xC0 != 0x80 { length += byte >= 0xF0 ? 2 : 1 }
         }
         return length
