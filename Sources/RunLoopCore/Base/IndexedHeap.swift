@@ -69,7 +69,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// Makes room for `total` elements, so that the next insertions cannot fail. Amortised O(1).
     mutating func reserve(_ total: Int) -> Bool {
         if total <= capacity { return true }
-        let wanted = max(total, capacity * 2, 16)
+        let wanted = max(max(total, capacity * 2), 16)
         let size = (wanted + 3) * MemoryLayout<Entry>.stride + 48
         guard wanted < Int(UInt32.max), let grown = realloc(block, size) else { return false }
         let newLead = Int(bitPattern: 48 &- UInt(bitPattern: grown) & 63)

@@ -49,7 +49,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     /// The same on a hot path.
     @inline(__always)
     mutating func appendInline(_ element: Element) -> Bool {
-        if count == capacity && !reserveInline(count + 1) { return false }
+        if count == capacity && !memory.grow(atLeast: count &+ 1, stride: MemoryLayout<Element>.stride) { return false }
         base[count] = element
         count &+= 1
         return true
@@ -104,7 +104,7 @@ private struct ListMemory {
     /// Room for twice as many elements, or `total`; false if there is none, and then nothing has changed.
     @inline(never)
     mutating func grow(atLeast total: Int, stride: Int) -> Bool {
-        let wanted = max(total, capacity * 2, 8)
+        let wanted = max(max(total, capacity * 2), 8)
         guard let grown = realloc(start, wanted * stride) else { return false }
         start = grown
         capacity = wanted

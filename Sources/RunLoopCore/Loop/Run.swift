@@ -199,7 +199,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let target = self.target(mode)
         let kickDescriptor = target.isNothing ? nil : pointee.poller.kickDescriptor
         let timerLimit = Instant(nanoseconds: latestWake(mode))
-        let limit = Swift.min(deadline, timerLimit, pointee.retryDeadline)
+        let limit = Swift.min(Swift.min(deadline, timerLimit), pointee.retryDeadline)
         pointee.sleepLimit.store(limit.nanoseconds, ordering: .relaxed)
         unlock()
         defer { pointee.sleepLimit.store(0, ordering: .relaxed) }

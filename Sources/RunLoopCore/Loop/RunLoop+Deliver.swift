@@ -78,7 +78,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         if SharedSignals.seen != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let seat = first else { return nil }
-        if isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued, contains(set, .mode(mode)),
+        if isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued, containsInline(set, .mode(mode)),
             pointee.turns.reserveInline(pointee.turns.count + 1)
         {
             return seat.pointee.source
@@ -195,7 +195,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The source's seat, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
     @inline(never)
     private func soleSeat(of source: SourcePointer, in mode: ModePointer) -> SeatPointer? {
-        guard let seat = source.soleSeat, seat.pointee.loop == home, contains(seat.pointee.set, .mode(mode)) else { return nil }
+        guard let seat = source.soleSeat, seat.pointee.loop == home, containsInline(seat.pointee.set, .mode(mode)) else { return nil }
         return seat
     }
 

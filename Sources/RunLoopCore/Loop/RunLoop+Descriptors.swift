@@ -128,7 +128,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var events: Events = []
         var next = pointee.poller.seats(index)
         while let seat = next {
-            if contains(seat.pointee.set, .mode(mode)) { events.formUnion(seat.pointee.source.wantedEvents) }
+            if containsInline(seat.pointee.set, .mode(mode)) { events.formUnion(seat.pointee.source.wantedEvents) }
             next = seat.pointee.nextOfWatch
         }
         return events

@@ -49,8 +49,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Whether an item in `set` is in the chosen mode; for the common modes: whether it was added to them.
+    @inline(never)
+    func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool { containsInline(set, choice) }
+
+    /// The same on a hot path.
     @inline(__always)
-    func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
+    func containsInline(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set else { return false }
         return switch choice {
         case .common: set.pointee.modes.contains(ModeSet.common)

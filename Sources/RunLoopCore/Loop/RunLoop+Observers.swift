@@ -34,7 +34,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         for index in 0..<pointee.observers.count {
             let observer = pointee.observers[index]
             guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(ItemHeader.firing),
-                contains(observer.pointee.set, .mode(mode)), pointee.audience.appendInline(observer)
+                containsInline(observer.pointee.set, .mode(mode)), pointee.audience.appendInline(observer)
             else { continue }
             observer.item.hold()
         }

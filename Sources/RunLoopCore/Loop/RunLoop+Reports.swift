@@ -75,7 +75,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.reports.sort { tag in
             if tag & 1 != 0 { return SourcePointer(reported: tag)?.rank ?? .min }
             var next = pointee.poller.index(ofReported: tag).flatMap { pointee.poller.seats($0) }
-            while let seat = next, !contains(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
+            while let seat = next, !containsInline(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
             return next?.pointee.source.rank ?? .min
         }
     }
@@ -134,7 +134,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let its = source.pointee.firstSeat.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags.load(ordering: .acquiring)
         var outcome = Served.unwanted
-        if its != set && !contains(its, .mode(mode)) {
+        if its != set && !containsInline(its, .mode(mode)) {
         } else if flags & ItemHeader.isOurs == 0 {
             if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return tell(source) }
         } else {
@@ -188,7 +188,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var next = pointee.poller.seats(index)
         while let seat = next {
             next = seat.pointee.nextOfWatch
-            if seat.pointee.served != serving, contains(seat.pointee.set, .mode(mode)) { return seat }
+            if seat.pointee.served != serving, containsInline(seat.pointee.set, .mode(mode)) { return seat }
         }
         return nil
     }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// What a handle can stand for. The raw value is the tag at the start of every object, so that checking
 /// a handle's kind is one load; 0 is memory that is free.
-enum Kind: UInt32, CaseIterable {
+enum Kind: UInt32 {
     case string = 0x524C_0001
     case data = 0x524C_0002
     case array = 0x524C_0003

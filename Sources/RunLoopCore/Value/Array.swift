@@ -133,7 +133,7 @@ extension UnsafeMutablePointer where Pointee == ArrayStorage {
 
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity { return true }
-        let capacity = max(wanted, pointee.capacity * 2, 8)
+        let capacity = max(max(wanted, pointee.capacity * 2), 8)
         guard let grown = realloc(pointee.values, capacity * MemoryLayout<UnsafeRawPointer?>.stride) else { return false }
         pointee.values = grown.assumingMemoryBound(to: UnsafeRawPointer?.self)
         pointee.capacity = capacity

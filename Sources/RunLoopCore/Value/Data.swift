@@ -142,7 +142,7 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
 
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity { return true }
-        let capacity = Swift.max(wanted, pointee.capacity &* 2, 16)
+        let capacity = Swift.max(Swift.max(wanted, pointee.capacity &* 2), 16)
         guard let grown = realloc(pointee.bytes, capacity) else { return false }
         pointee.bytes = grown.assumingMemoryBound(to: UInt8.self)
         pointee.capacity = capacity

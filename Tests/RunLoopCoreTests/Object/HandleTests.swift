@@ -82,7 +82,7 @@ extension Name: CustomStringConvertible {
 
     @Test func eachKindIsItself() {
         withObjects { objects in
-            #expect(objects.count == Kind.allCases.count)
+            #expect(objects.count == Kind.all.count)
             for (kind, object) in objects {
                 #expect(Handle.kind(of: UnsafeRawPointer(object)) == kind)
                 let lines = diagnostics { #expect(isBorrowed(object, as: kind)) }
@@ -94,7 +94,7 @@ extension Name: CustomStringConvertible {
     @Test func noKindIsAnother() {
         withObjects { objects in
             for (kind, object) in objects {
-                for wanted in Kind.allCases where wanted != kind {
+                for wanted in Kind.all where wanted != kind {
                     let lines = diagnostics { #expect(!isBorrowed(object, as: wanted)) }
                     #expect(lines == ["runloop: F: p: expected \(wanted.name), got \(kind.name)"])
                 }
@@ -148,4 +148,9 @@ extension Name: CustomStringConvertible {
         #expect(lines == ["runloop: RLFunction: parameter: no good"])
         #expect(after == EINVAL)
     }
+}
+
+extension Kind {
+    /// Not `CaseIterable`: its array would be in the library, too.
+    static let all = (UInt32(1)...255).compactMap { Kind(rawValue: 0x524C_0000 | $0) }
 }

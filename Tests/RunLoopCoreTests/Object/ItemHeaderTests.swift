@@ -140,8 +140,8 @@ import Testing
 
 @Suite struct ObjectHeaderTests {
     @Test func kindsAreDistinct() {
-        #expect(Set(Kind.allCases.map(\.typeID)).count == Kind.allCases.count)
-        #expect(Set(Kind.allCases.map { String(cString: $0.name.text) }).count == Kind.allCases.count)
+        #expect(Set(Kind.all.map(\.typeID)).count == Kind.all.count)
+        #expect(Set(Kind.all.map { String(cString: $0.name.text) }).count == Kind.all.count)
         #expect(Kind(rawValue: 0) == nil, "0 is free memory")
     }
 
