@@ -82,11 +82,13 @@ const RLArrayCallBacks kRLTypeArrayCallBacks = {0, retain_object, release_object
 const RLDictionaryValueCallBacks kRLTypeDictionaryValueCallBacks = {0, retain_object, release_object, RLCopyDescription,
                                                                     RLEqual};
 
+/* Objects and strings are held the same way. Two names for one struct: each of its pointers is an entry for the dynamic linker. */
+#define SAME_AS(name) __attribute__((alias(#name)))
 #define HASHING_CALLBACKS                                                    \
     {                                                                        \
         0, retain_object, release_object, RLCopyDescription, RLEqual, RLHash \
     }
 const RLSetCallBacks kRLTypeSetCallBacks = HASHING_CALLBACKS;
-const RLSetCallBacks kRLCopyStringSetCallBacks = HASHING_CALLBACKS;
+extern const RLSetCallBacks kRLCopyStringSetCallBacks SAME_AS(kRLTypeSetCallBacks);
 const RLDictionaryKeyCallBacks kRLTypeDictionaryKeyCallBacks = HASHING_CALLBACKS;
-const RLDictionaryKeyCallBacks kRLCopyStringDictionaryKeyCallBacks = HASHING_CALLBACKS;
+extern const RLDictionaryKeyCallBacks kRLCopyStringDictionaryKeyCallBacks SAME_AS(kRLTypeDictionaryKeyCallBacks);
