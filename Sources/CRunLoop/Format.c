@@ -53,19 +53,26 @@ static void append_object(struct text *text, RLTypeRef object)
     }
 }
 
-/* The directive in `spec` with an argument: once to measure, once to write, if it does not fit at once. */
-#define PRINT(argument)                                                        \
-    do {                                                                       \
-        __typeof__(argument) value = (argument);                               \
-        char *place = make_room(text, 64);                                     \
-        int size = place == NULL ? 0 : snprintf(place, 64, spec, value);       \
-        if (size >= 64 && (place = make_room(text, (size_t)size + 1)) != NULL) \
-            size = snprintf(place, (size_t)size + 1, spec, value);             \
-        if (size < 0)                                                          \
-            text->error = errno;                                               \
-        else if (place != NULL)                                                \
-            text->count += (size_t)size;                                       \
-    } while (0)
+/* A directive and its argument: once to measure, once more to write, if it does not fit at once. */
+static void print(struct text *text, const char *spec, ...)
+{
+    char *place;
+    size_t room = 64;
+    while ((place = make_room(text, room)) != NULL) {
+        va_list argument;
+        va_start(argument, spec);
+        int size = vsnprintf(place, room, spec, argument);
+        va_end(argument);
+        if (size < 0) {
+            text->error = errno;
+        } else if ((size_t)size < room) {
+            text->count += (size_t)size;
+            return;
+        } else {
+            room = (size_t)size + 1;
+        }
+    }
+}
 
 /* One directive, from behind the % on; returns what is behind it. */
 static const char *directive(struct text *text, const char *format, va_list *arguments)
@@ -117,22 +124,22 @@ static const char *directive(struct text *text, const char *format, va_list *arg
     case 'c':
         switch (conversion == 'c' ? 0 : length) {
         case 'l':
-            PRINT(va_arg(*arguments, long));
+            print(text, spec, va_arg(*arguments, long));
             break;
         case 'L':
-            PRINT(va_arg(*arguments, long long));
+            print(text, spec, va_arg(*arguments, long long));
             break;
         case 'j':
-            PRINT(va_arg(*arguments, intmax_t));
+            print(text, spec, va_arg(*arguments, intmax_t));
             break;
         case 'z':
-            PRINT(va_arg(*arguments, size_t));
+            print(text, spec, va_arg(*arguments, size_t));
             break;
         case 't':
-            PRINT(va_arg(*arguments, ptrdiff_t));
+            print(text, spec, va_arg(*arguments, ptrdiff_t));
             break;
         default:
-            PRINT(va_arg(*arguments, int));
+            print(text, spec, va_arg(*arguments, int));
         }
         break;
     case 'a':
@@ -144,15 +151,15 @@ static const char *directive(struct text *text, const char *format, va_list *arg
     case 'g':
     case 'G':
         if (length == 'D')
-            PRINT(va_arg(*arguments, long double));
+            print(text, spec, va_arg(*arguments, long double));
         else
-            PRINT(va_arg(*arguments, double));
+            print(text, spec, va_arg(*arguments, double));
         break;
     case 's':
-        PRINT(va_arg(*arguments, const char *));
+        print(text, spec, va_arg(*arguments, const char *));
         break;
     case 'p':
-        PRINT(va_arg(*arguments, void *));
+        print(text, spec, va_arg(*arguments, void *));
         break;
     default:
         text->error = EINVAL;
