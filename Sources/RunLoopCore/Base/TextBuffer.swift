@@ -42,7 +42,15 @@ struct TextBuffer: ~Copyable {
         }
     }
 
+    /// A text, then a number. O(n).
+    @inline(never)
+    mutating func append(_ name: Name, decimal value: Int) {
+        append(name)
+        append(decimal: value)
+    }
+
     /// A number. O(digits).
+    @inline(never)
     mutating func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
         appendDigits(value.magnitude, radix: 10)

@@ -46,8 +46,7 @@ private func begin(_ kind: Kind, _ object: UnsafeRawPointer, _ text: inout TextB
 @inline(never)
 private func describe(_ kind: Kind, _ object: UnsafeRawPointer, _ what: Name, _ count: Int, _ text: inout TextBuffer) {
     begin(kind, object, &text)
-    text.append(what)
-    text.append(decimal: count)
+    text.append(what, decimal: count)
     text.append(">")
 }
 
@@ -55,8 +54,7 @@ private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
     begin(.runLoop, loop, &text)
     loop.locked {
         if !loop.pointee.isOpen { text.append(" thread=ended") }
-        text.append(" waiting=")
-        text.append(decimal: loop.pointee.wake.isSleeping ? 1 : 0)
+        text.append(" waiting=", decimal: loop.pointee.wake.isSleeping ? 1 : 0)
         for number in 1..<max(loop.pointee.modes.count, 1) {
             guard let mode = loop.pointee.modes[number] else { continue }
             text.append(" ")
@@ -68,10 +66,8 @@ private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
                 sources += mode.pointee.sets[index].pointee.sourceCount
                 timers += mode.pointee.sets[index].pointee.timerCount
             }
-            text.append("sources=")
-            text.append(decimal: sources)
-            text.append(" timers=")
-            text.append(decimal: timers)
+            text.append("sources=", decimal: sources)
+            text.append(" timers=", decimal: timers)
             text.append(")")
         }
     }
@@ -81,12 +77,9 @@ private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
 private func describe(_ source: SourcePointer, _ text: inout TextBuffer) {
     begin(.source, source, &text)
     describe(valid: source.item, &text)
-    text.append(" version=")
-    text.append(decimal: source.version)
-    text.append(" order=")
-    text.append(decimal: source.pointee.order)
-    text.append(" signalled=")
-    text.append(decimal: source.isSignalled ? 1 : 0)
+    text.append(" version=", decimal: source.version)
+    text.append(" order=", decimal: source.pointee.order)
+    text.append(" signalled=", decimal: source.isSignalled ? 1 : 0)
     describe(source.clientContext, source.pointee.info, &text)
 }
 
@@ -115,20 +108,16 @@ private func describe(_ observer: ObserverPointer, _ text: inout TextBuffer) {
     if !observer.pointee.item.has(ItemHeader.valid) { context = .empty }
     begin(.observer, observer, &text)
     describe(valid: observer.item, &text)
-    text.append(" activities=")
-    text.append(decimal: Int(bitPattern: observer.pointee.activities))
-    text.append(" order=")
-    text.append(decimal: observer.pointee.order)
+    text.append(" activities=", decimal: Int(bitPattern: observer.pointee.activities))
+    text.append(" order=", decimal: observer.pointee.order)
     describe(context, context.info, &text)
 }
 
 private func describe(_ endpoint: EndpointPointer, _ kind: Kind, _ text: inout TextBuffer) {
     begin(kind, endpoint, &text)
     let isValid = endpoint.state.isValid
-    text.append(" valid=")
-    text.append(decimal: isValid ? 1 : 0)
-    text.append(" fd=")
-    text.append(decimal: Int(endpoint.native))
+    describe(valid: isValid, &text)
+    text.append(" fd=", decimal: Int(endpoint.native))
     let context = isValid ? endpoint.pointee.context : .empty
     describe(context, context.info, &text)
 }
@@ -138,8 +127,7 @@ private func describe(valid item: ItemPointer, _ text: inout TextBuffer) {
 }
 
 private func describe(valid: Bool, _ text: inout TextBuffer) {
-    text.append(" valid=")
-    text.append(decimal: valid ? 1 : 0)
+    text.append(" valid=", decimal: valid ? 1 : 0)
 }
 
 private func describe(_ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ text: inout TextBuffer) {
@@ -159,19 +147,15 @@ private func describe(_ port: PortPointer, _ text: inout TextBuffer) {
     let context = port.context
     begin(.port, port, &text)
     describe(valid: port.isValid, &text)
-    text.append(" waiting=")
-    text.append(decimal: Int(port.queue.count))
-    text.append(" capacity=")
-    text.append(decimal: Int(port.queue.capacity))
+    text.append(" waiting=", decimal: Int(port.queue.count))
+    text.append(" capacity=", decimal: Int(port.queue.capacity))
     describe(context, context.info, &text)
 }
 
 private func describe(_ message: PortMessagePointer, _ text: inout TextBuffer) {
     begin(.portMessage, message, &text)
-    text.append(" id=")
-    text.append(decimal: Int(message.pointee.id))
-    text.append(" components=")
-    text.append(decimal: message.pointee.components?.pointee.count ?? 0)
+    text.append(" id=", decimal: Int(message.pointee.id))
+    text.append(" components=", decimal: message.pointee.components?.pointee.count ?? 0)
     text.append(">")
 }
 
@@ -193,9 +177,7 @@ private func describe(_ port: MessagePortPointer, _ text: inout TextBuffer) {
 
 private func describe(_ request: RequestPointer, _ text: inout TextBuffer) {
     begin(.messagePortRequest, request, &text)
-    text.append(" message=")
-    text.append(decimal: Int(request.pointee.message))
-    text.append(" length=")
-    text.append(decimal: request.pointee.data.pointee.count)
+    text.append(" message=", decimal: Int(request.pointee.message))
+    text.append(" length=", decimal: request.pointee.data.pointee.count)
     text.append(">")
 }

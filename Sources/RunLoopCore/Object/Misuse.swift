@@ -66,8 +66,7 @@ enum Misuse {
             text.append(subject)
             text.append(": ")
             text.append(parameter)
-            text.append(" ")
-            text.append(decimal: number)
+            text.append(" ", decimal: number)
             text.append(" ")
             text.append(problem)
             preservingSystemError { tell(&text) }
