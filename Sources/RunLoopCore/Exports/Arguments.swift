@@ -65,3 +65,34 @@ func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "inde
     Misuse.report(function, name, "out of bounds")
     return false
 }
+
+// MARK: contexts. Those of all objects but sources are alike: a version, which is 0, then what `ClientContext` has (a test compares).
+
+/// A diagnostic for a context that has another version.
+@inline(never)
+private func isKnown(context: UnsafeRawPointer, _ function: Name) -> Bool {
+    isKnown(version: context.load(as: Int.self), function, "context")
+}
+
+/// What a client gives an object when it makes it; nil, and a diagnostic, for another version.
+@inline(never)
+func given(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
+    guard let context else { return .empty }
+    return isKnown(context: context, function) ? context.load(fromByteOffset: 8, as: ClientContext.self) : nil
+}
+
+/// Tells a client what `own` is now, if it has a place for it.
+@inline(__always)
+func tell(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: () -> ClientContext) {
+    if let context = place(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
+}
+
+/// A place for a context; nil, and a diagnostic, if there is none or the client wants another version.
+@inline(never)
+private func place(_ context: UnsafeMutableRawPointer?, _ function: Name) -> UnsafeMutableRawPointer? {
+    guard let context else {
+        Misuse.report(function, "context", expected: "a context", got: nil)
+        return nil
+    }
+    return isKnown(context: context, function) ? context : nil
+}

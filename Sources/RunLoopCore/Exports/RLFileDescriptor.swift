@@ -17,19 +17,12 @@ public func RLFileDescriptorCreate(
     _ callout: (@convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafePointer<RLFileDescriptorContext>?
 ) -> OpaquePointer? {
-    if let context, context.pointee.version != 0 {
-        Misuse.report("RLFileDescriptorCreate", "context", "version must be 0")
-        return nil
-    }
+    guard var client = given(context, "RLFileDescriptorCreate") else { return nil }
     guard Descriptor.isOpen(fd) else {
         Misuse.report("RLFileDescriptorCreate", "fd", "no open descriptor")
         return nil
     }
     guard Registry.current != nil else { return nil }
-    var client = ClientContext.empty
-    if let given = context?.pointee {
-        client = ClientContext(info: given.info, retain: given.retain, release: given.release, copyDescription: given.copyDescription)
-    }
     client.info = client.retained()
     guard let descriptor = FileDescriptorPointer.create(fd, closesOnInvalidate: closeOnInvalidate != 0, callout, client) else {
         preservingSystemError { client.released(client.info) }
@@ -46,13 +39,7 @@ public func RLFileDescriptorGetNativeDescriptor(_ f: OpaquePointer?) -> Int32 {
 @implementation @c
 public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMutablePointer<RLFileDescriptorContext>?) {
     guard let descriptor = borrow(f, "RLFileDescriptorGetContext") else { return }
-    guard let context else { return Misuse.report("RLFileDescriptorGetContext", "context", expected: "a context", got: nil) }
-    guard context.pointee.version == 0 else {
-        return Misuse.report("RLFileDescriptorGetContext", "context", "version must be 0")
-    }
-    let own = descriptor.endpoint.state.isValid ? descriptor.endpoint.pointee.context : .empty
-    context.pointee = RLFileDescriptorContext(
-        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+    tell(context, "RLFileDescriptorGetContext") { descriptor.endpoint.state.isValid ? descriptor.endpoint.pointee.context : .empty }
 }
 
 @implementation @c

@@ -40,10 +40,7 @@ public func RLMessagePortCreateLocal(
         Misuse.report("RLMessagePortCreateLocal", "callout", expected: "a function", got: nil)
         return nil
     }
-    if let context, context.pointee.version != 0 {
-        Misuse.report("RLMessagePortCreateLocal", "context", "version must be 0")
-        return nil
-    }
+    guard var client = given(context, "RLMessagePortCreateLocal") else { return nil }
     var wanted: StringPointer?
     if name != nil {
         wanted = borrowName(name, "RLMessagePortCreateLocal")
@@ -52,10 +49,6 @@ public func RLMessagePortCreateLocal(
     guard Registry.current != nil else { return nil }
     if let wanted, let known = MessagePortRegistry.withNames({ MessagePortRegistry.find(wanted, isRemote: false) }) {
         return known.handle
-    }
-    var client = ClientContext.empty
-    if let own = context?.pointee {
-        client = ClientContext(info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
     }
     // Retained before the lock of the names is taken; given back if there is no new port.
     client.info = client.retained()
@@ -139,11 +132,7 @@ public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?)
 @implementation @c
 public func RLMessagePortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLMessagePortContext>?) {
     guard let port = borrow(port, "RLMessagePortGetContext") else { return }
-    guard let context else { return Misuse.report("RLMessagePortGetContext", "context", expected: "a context", got: nil) }
-    guard context.pointee.version == 0 else { return Misuse.report("RLMessagePortGetContext", "context", "version must be 0") }
-    let own = port.context
-    context.pointee = RLMessagePortContext(
-        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+    tell(context, "RLMessagePortGetContext") { port.context }
 }
 
 @implementation @c

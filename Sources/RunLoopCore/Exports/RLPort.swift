@@ -19,14 +19,7 @@ public func RLPortCreate(
         Misuse.report("RLPortCreate", "callout", expected: "a function", got: nil)
         return nil
     }
-    if let context, context.pointee.version != 0 {
-        Misuse.report("RLPortCreate", "context", "version must be 0")
-        return nil
-    }
-    var client = ClientContext.empty
-    if let own = context?.pointee {
-        client = ClientContext(info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
-    }
+    guard var client = given(context, "RLPortCreate") else { return nil }
     client.info = client.retained()
     guard let port = PortPointer.create(callout, client) else {
         preservingSystemError { client.released(client.info) }
@@ -44,11 +37,7 @@ public func RLPortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: Opaqu
 @implementation @c
 public func RLPortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLPortContext>?) {
     guard let port = borrow(port, "RLPortGetContext") else { return }
-    guard let context else { return Misuse.report("RLPortGetContext", "context", expected: "a context", got: nil) }
-    guard context.pointee.version == 0 else { return Misuse.report("RLPortGetContext", "context", "version must be 0") }
-    let own = port.context
-    context.pointee = RLPortContext(
-        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+    tell(context, "RLPortGetContext") { port.context }
 }
 
 @implementation @c

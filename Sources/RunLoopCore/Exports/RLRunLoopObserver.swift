@@ -21,17 +21,7 @@ public func RLRunLoopObserverCreate(
         Misuse.report("RLRunLoopObserverCreate", "callout", expected: "a function", got: nil)
         return nil
     }
-    var client = ClientContext.empty
-    if let context {
-        if context.pointee.version != 0 {
-            Misuse.report("RLRunLoopObserverCreate", "context", "version must be 0")
-            return nil
-        }
-        client = ClientContext(
-            info: context.pointee.info, retain: context.pointee.retain, release: context.pointee.release,
-            copyDescription: context.pointee.copyDescription)
-    }
-    guard let loop = Registry.current else { return nil }
+    guard var client = given(context, "RLRunLoopObserverCreate"), let loop = Registry.current else { return nil }
     client.info = client.retained()
     guard
         let observer = ObserverPointer.create(
@@ -72,11 +62,9 @@ public func RLRunLoopObserverIsValid(_ observer: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLRunLoopObserverGetContext(_ observer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopObserverContext>?) {
     guard let observer = borrow(observer, "RLRunLoopObserverGetContext") else { return }
-    guard let context else { return Misuse.report("RLRunLoopObserverGetContext", "context", expected: "a context", got: nil) }
-    guard context.pointee.version == 0 else { return Misuse.report("RLRunLoopObserverGetContext", "context", "version must be 0") }
-    let home = observer.item.lock()
-    let own = observer.pointee.context
-    home.unlock()
-    context.pointee = RLRunLoopObserverContext(
-        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+    tell(context, "RLRunLoopObserverGetContext") {
+        let home = observer.item.lock()
+        defer { home.unlock() }
+        return observer.pointee.context
+    }
 }

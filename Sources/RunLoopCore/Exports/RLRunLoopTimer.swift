@@ -42,17 +42,7 @@ private func createAny(
         Misuse.report("RLRunLoopTimerCreate", fireDate.isNaN ? "fireDate" : "interval", "not a number")
         return nil
     }
-    var client = ClientContext.empty
-    if let context {
-        if context.pointee.version != 0 {
-            Misuse.report("RLRunLoopTimerCreate", "context", "version must be 0")
-            return nil
-        }
-        client = ClientContext(
-            info: context.pointee.info, retain: context.pointee.retain, release: context.pointee.release,
-            copyDescription: context.pointee.copyDescription)
-    }
-    guard let loop = Registry.current else { return nil }
+    guard var client = given(context, "RLRunLoopTimerCreate"), let loop = Registry.current else { return nil }
     client.info = client.retained()
     let date = Clock.clamped(fireDate)
     let period = interval > 0 ? min(interval, Clock.latestDate) : 0
@@ -108,14 +98,13 @@ public func RLRunLoopTimerIsValid(_ timer: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLRunLoopTimerGetContext(_ timer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?) {
     guard let timer = borrow(timer, "RLRunLoopTimerGetContext") else { return }
-    guard let context else { return Misuse.report("RLRunLoopTimerGetContext", "context", expected: "a context", got: nil) }
-    guard context.pointee.version == 0 else { return Misuse.report("RLRunLoopTimerGetContext", "context", "version must be 0") }
-    let home = timer.item.lock()
-    let own = timer.pointee.detail?.pointee.context ?? .empty
-    let info = timer.pointee.info
-    home.unlock()
-    context.pointee = RLRunLoopTimerContext(
-        version: 0, info: info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+    tell(context, "RLRunLoopTimerGetContext") {
+        let home = timer.item.lock()
+        defer { home.unlock() }
+        var own = timer.pointee.detail?.pointee.context ?? .empty
+        own.info = timer.pointee.info
+        return own
+    }
 }
 
 @implementation @c

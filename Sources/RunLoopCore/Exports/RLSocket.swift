@@ -20,17 +20,6 @@ private func isNumber(_ timeout: Double, _ function: Name) -> Bool {
     return !timeout.isNaN
 }
 
-/// The client's context, unless it has a version that is not ours; nil with a diagnostic then.
-private func client(_ context: UnsafePointer<RLSocketContext>?, _ function: Name) -> ClientContext? {
-    guard let context else { return .empty }
-    guard context.pointee.version == 0 else {
-        Misuse.report(function, "context", "version must be 0")
-        return nil
-    }
-    let given = context.pointee
-    return ClientContext(info: given.info, retain: given.retain, release: given.release, copyDescription: given.copyDescription)
-}
-
 @implementation @c
 public func RLSocketGetTypeID() -> UInt { Kind.socket.typeID }
 
@@ -41,7 +30,7 @@ public func RLSocketCreate(
     _ allocator: OpaquePointer?, _ protocolFamily: Int32, _ socketType: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt,
     _ callout: SocketCallout?, _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
-    guard let client = client(context, "RLSocketCreate") else { return nil }
+    guard let client = given(context, "RLSocketCreate") else { return nil }
     return create(protocolFamily, socketType, protocolNumber, callBackTypes, callout, client)?.handle
 }
 
@@ -50,7 +39,7 @@ public func RLSocketCreateWithNative(
     _ allocator: OpaquePointer?, _ sock: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
-    guard let client = client(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
+    guard let client = given(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
     return create(sock, callBackTypes, callout, client)?.handle
 }
 
@@ -111,7 +100,7 @@ private func create(
         Misuse.report(function, "signature", expected: "a signature", got: nil)
         return nil
     }
-    guard let client = client(context, function), let address = borrowData(signature.address, function, "signature's address"),
+    guard let client = given(context, function), let address = borrowData(signature.address, function, "signature's address"),
         let socket = create(signature.protocolFamily, signature.socketType, signature.protocol, callBackTypes, callout, client)
     else { return nil }
     let outcome = seconds.map { socket.connect(to: address, seconds: $0) } ?? socket.setAddress(address)
@@ -179,11 +168,7 @@ public func RLSocketIsValid(_ s: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLSocketGetContext(_ s: OpaquePointer?, _ context: UnsafeMutablePointer<RLSocketContext>?) {
     guard let socket = borrow(s, "RLSocketGetContext") else { return }
-    guard let context else { return Misuse.report("RLSocketGetContext", "context", expected: "a context", got: nil) }
-    guard context.pointee.version == 0 else { return Misuse.report("RLSocketGetContext", "context", "version must be 0") }
-    let own = socket.endpoint.state.isValid ? socket.endpoint.pointee.context : .empty
-    context.pointee = RLSocketContext(
-        version: 0, info: own.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription)
+    tell(context, "RLSocketGetContext") { socket.endpoint.state.isValid ? socket.endpoint.pointee.context : .empty }
 }
 
 @implementation @c

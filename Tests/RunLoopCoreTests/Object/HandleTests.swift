@@ -148,6 +148,26 @@ extension Name: CustomStringConvertible {
         #expect(lines == ["runloop: RLFunction: parameter: no good"])
         #expect(after == EINVAL)
     }
+
+    /// What `given` and `tell` in Exports/Arguments.swift count on.
+    @Test func contextsAreAlike() {
+        func offsets<Context>(_ fields: PartialKeyPath<Context>...) -> [Int?] { fields.map { MemoryLayout<Context>.offset(of: $0) } }
+        typealias Client = ClientContext
+        #expect(offsets(\Client.info, \Client.retain, \Client.release, \Client.copyDescription) == [0, 8, 16, 24])
+        let ours = [8, 16, 24, 32]
+        typealias Timer = RLRunLoopTimerContext
+        typealias Observer = RLRunLoopObserverContext
+        #expect(offsets(\Timer.version, \Timer.info, \Timer.retain, \Timer.release, \Timer.copyDescription) == [0] + ours)
+        #expect(offsets(\Observer.version, \Observer.info, \Observer.retain, \Observer.release, \Observer.copyDescription) == [0] + ours)
+        typealias Port = RLPortContext
+        typealias Message = RLMessagePortContext
+        #expect(offsets(\Port.version, \Port.info, \Port.retain, \Port.release, \Port.copyDescription) == [0] + ours)
+        #expect(offsets(\Message.version, \Message.info, \Message.retain, \Message.release, \Message.copyDescription) == [0] + ours)
+        typealias File = RLFileDescriptorContext
+        typealias Socket = RLSocketContext
+        #expect(offsets(\File.version, \File.info, \File.retain, \File.release, \File.copyDescription) == [0] + ours)
+        #expect(offsets(\Socket.version, \Socket.info, \Socket.retain, \Socket.release, \Socket.copyDescription) == [0] + ours)
+    }
 }
 
 extension Kind {
