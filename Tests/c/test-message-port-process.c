@@ -1,5 +1,6 @@
 /* Message ports between processes: requests, replies, results, deaths. */
 #include "message-port.h"
+#include <sys/time.h>
 
 static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
@@ -410,6 +411,36 @@ START_TEST(loop_is_stopped_while_a_request_waits)
 }
 END_TEST
 
+static RLRunLoopRef loop_to_stop;
+
+static void stop_by_signal(UNUSED int number) { RLRunLoopStop(loop_to_stop); }
+
+static void ask_alone(UNUSED void *info)
+{
+    struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    ck_assert_int_eq(ask(remote, 4, "slow", 20, kRLMessagePortPrivateReplyMode, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "slow"));
+    RLRelease(reply);
+    note("answered");
+}
+
+/* The only thread of a process waits in another system call than a loop: a signal ends that one, too. */
+START_TEST(loop_is_stopped_by_a_signal_while_a_request_waits)
+{
+    struct sigaction action = {.sa_handler = stop_by_signal, .sa_flags = SA_RESTART};
+    RLRunLoopSourceRef source = make_source(0, ask_alone, NULL);
+    loop_to_stop = RLRunLoopGetCurrent();
+    ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+    RLRunLoopAddSource(loop_to_stop, source, MODE);
+    RLRunLoopSourceSignal(source);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e9, false), kRLRunLoopRunStopped);
+    assert_notes("answered");
+    drop_source(source);
+}
+END_TEST
+
 START_TEST(death_is_noticed_by_a_running_loop)
 {
     RLMessagePortSetInvalidationCallBack(remote, note_end);
@@ -505,6 +536,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, server_is_killed_and_everybody_hears);
     tcase_add_test(tcase, server_ends_in_its_callback);
     tcase_add_test(tcase, loop_is_stopped_while_a_request_waits);
+    tcase_add_test(tcase, loop_is_stopped_by_a_signal_while_a_request_waits);
     tcase_add_test(tcase, death_is_noticed_by_a_running_loop);
     tcase_add_test(tcase, full_queue_is_a_send_timeout);
     tcase_add_test(tcase, child_of_fork_has_to_ask_anew);

@@ -26,6 +26,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -269,6 +270,8 @@ static inline int linux_peer_credentials(int fd, int *pid, unsigned *uid, unsign
 }
 static inline int linux_shutdown(int fd) { return shutdown(fd, SHUT_RDWR); }
 
+/* Whether the process has no thread but this one, as glibc knows it. */
+static inline int linux_is_single_threaded(void) { return __libc_single_threaded; }
 /* The macros of cmsg(3). One packet, and perhaps one descriptor with it (`passed`, -1 for none). Never waits, raises no
    SIGPIPE. */
 static inline long linux_send_packet(int fd, const void *head, size_t headSize, const void *body, size_t bodySize,
@@ -300,9 +303,18 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
     }
     return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
+/* Lets who receives from a socket wait, for so long. Nothing restarts such a wait after a signal: see signal(7). */
+static inline int linux_let_wait(int fd, long microseconds)
+{
+    struct timeval limit = {0, microseconds};
+    int flags = fcntl(fd, F_GETFL);
+    return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0
+               ? -1
+               : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
 /* One packet. `*passed`: the descriptor that came with it, -1 for none, -2 for several, which are closed. The result is the
    true size, also of a packet that was cut. */
-static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed)
+static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed, int waits)
 {
     struct iovec part = {buffer, bufferSize};
     union {
@@ -312,7 +324,7 @@ static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize,
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
     *passed = -1;
-    long size = syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    long size = syscall(SYS_recvmsg, fd, &message, (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC | MSG_TRUNC);
     if (size < 0)
         return size;
     int count = message.msg_flags & MSG_CTRUNC ? 2 : 0, first = -1;

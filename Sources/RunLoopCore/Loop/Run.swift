@@ -280,6 +280,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return locked { descriptor(ofReported: tag) == fd }
     }
 
+    /// Whether the mode's only descriptor may as well be waited for by a system call that no thread can end, for some milliseconds: there
+    /// is no other thread. What a signal handler asks for, the signal ends it for; or, if that comes just before, those
+    /// milliseconds.
+    @inline(never)
+    func mayWaitElsewhere(in mode: ModePointer, until deadline: Instant) -> Bool {
+        guard Thread.isAlone, pointee.spinInterval.load(ordering: .relaxed) == 0, !pointee.pace.owesRest,
+            Clock.isCertainlyAhead(deadline), locked({ isQuiet(mode) && portCount(mode) == 1 })
+        else { return false }
+        pointee.reports.drop()
+        return true
+    }
+
     /// Whether the mode is empty but for what is in the background, nobody watches it, and nothing waits for a pass. Under the
     /// lock. What comes later ends the sleep, as it would that of a run.
     private func isQuiet(_ mode: ModePointer) -> Bool {

@@ -77,15 +77,24 @@ enum PacketSocket {
         var passed: Int32
     }
 
-    /// Takes the next packet. What does not fit is lost. One system call; leaves errno as it was.
-    static func receive(_ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int) -> Received {
+    /// How long a wait in `receive` takes at most, in microseconds.
+    private static var patience: Int { 10_000 }
+
+    /// Lets `receive` wait; false with errno. Three system calls.
+    static func letWait(_ fd: Int32) -> Bool { linux_let_wait(fd, patience) == 0 }
+
+    /// Takes the next packet. What does not fit is lost. `waits`: until there is one, a signal comes or patience ends, on a socket
+    /// that has heard `letWait`. One system call; leaves errno as it was.
+    static func receive(_ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, waits: Bool) -> Received {
         let saved = systemError
         defer { systemError = saved }
         var passed: Int32 = -1
         while true {
-            let size = linux_receive_packet(fd, buffer, bufferSize, &passed)
+            let size = linux_receive_packet(fd, buffer, bufferSize, &passed, waits ? 1 : 0)
             if size >= 0 { return Received(size: size, passed: passed) }
-            if systemError != EINTR { return Received(size: systemError == EAGAIN ? -1 : -2, passed: -1) }
+            let error = systemError
+            if error == EAGAIN || (error == EINTR && waits) { return Received(size: -1, passed: -1) }
+            if error != EINTR { return Received(size: -2, passed: -1) }
         }
     }
 

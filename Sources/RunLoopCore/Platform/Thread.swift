@@ -14,6 +14,10 @@ enum Thread {
     @inline(__always)
     static func has(_ pointer: UnsafeMutableRawPointer) -> Bool { linux_thread_has(pointer) != 0 }
 
+    /// Whether the process has no other thread, and only a signal handler could do something while this one waits. One load.
+    @inline(__always)
+    static var isAlone: Bool { linux_is_single_threaded() != 0 }
+
     /// Whether the calling thread is the one the process began with. Two system calls.
     static var isMain: Bool { linux_is_main_thread() != 0 }
 

@@ -132,8 +132,15 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Waits for the reply on the wire itself as long as a run would do nothing else. Afterwards it may be there.
     private func waitAlone(_ pending: PendingPointer, _ loop: RunLoopPointer, until deadline: Instant) {
         guard let mode = pending.pointee.outlet.pointee.place, let wire = sharedWire else { return }
-        while !pending.pointee.isOver, loop.sleepAlone(in: mode, for: wire.pointee.fd, until: deadline) {
-            _ = wire.receiveReply(on: loop)
+        var waits = true
+        while !pending.pointee.isOver {
+            if waits && loop.mayWaitElsewhere(in: mode, until: deadline) {
+                waits = wire.receiveReply(on: loop, waits: true)
+            } else if loop.sleepAlone(in: mode, for: wire.pointee.fd, until: deadline) {
+                _ = wire.receiveReply(on: loop)
+            } else {
+                break
+            }
         }
         wire.release()
     }

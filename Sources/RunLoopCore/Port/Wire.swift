@@ -24,6 +24,8 @@ struct Wire: ~Copyable {
     var isOpen = true
     /// The client has said whom it wants.
     var hasGreeted = false
+    /// Who receives may wait.
+    var mayWait = false
     /// Retained; nil once the wire is cut.
     var source: SourcePointer?
     /// Replies that did not fit into the socket: while there are any, nothing is read.
@@ -199,9 +201,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return true
     }
 
-    /// The server answers.
-    func receiveReply(on loop: RunLoopPointer) -> Bool {
-        guard let packet = receive(loop.home) else { return false }
+    /// The server answers. `waits`: for the answer, as long as `PacketSocket.receive` does; the process has no other thread.
+    func receiveReply(on loop: RunLoopPointer, waits: Bool = false) -> Bool {
+        guard let packet = receive(loop.home, waits: waits) else { return false }
         let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
         let isForThisLoop = pointee.port.complete(packet.frame.id, result, packet.data)
         packet.data?.release()
@@ -216,12 +218,14 @@ extension UnsafeMutablePointer where Pointee == Wire {
     }
 
     /// The next packet; nil if there is none, or none that makes sense: then the wire is cut.
-    private func receive(_ home: HomePointer) -> Packet? {
+    private func receive(_ home: HomePointer, waits: Bool = false) -> Packet? {
         guard let scratch = home.pointee.scratch(Frame.headSize + Frame.insideLimit) else { return nil }
         var frame: Frame?
         let received = locked { () -> PacketSocket.Received in
             if !pointee.isOpen { return PacketSocket.Received(size: -1, passed: -1) }
-            let received = PacketSocket.receive(pointee.fd, scratch, Frame.headSize + Frame.insideLimit)
+            if waits && !pointee.mayWait { pointee.mayWait = PacketSocket.letWait(pointee.fd) }
+            let received = PacketSocket.receive(
+                pointee.fd, scratch, Frame.headSize + Frame.insideLimit, waits: waits && pointee.mayWait)
             if received.size <= 0 { return received }
             // Of a packet that is too short the rest is what was there before; `parse` looks at the size first.
             let head = scratch.load(as: Frame.Head.self)
