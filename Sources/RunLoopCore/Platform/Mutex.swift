@@ -6,6 +6,8 @@ import Synchronization
 /// One locked instruction to take it and one to give it back when nobody else wants it. Holders do a few
 /// instructions and call no user code, so a waiter first looks again for a short while. Not recursive,
 /// not fair, not async-signal-safe.
+///
+/// Without a locked instruction as long as the process has only one thread: those that come later see what was stored before.
 struct Mutex: ~Copyable {
     private let word: Atomic<UInt32>
 
@@ -14,6 +16,7 @@ struct Mutex: ~Copyable {
     /// O(1). Any thread.
     @inline(never)
     func lock() {
+        if Thread.isAlone && word.load(ordering: .relaxed) == 0 { return word.store(1, ordering: .relaxed) }
         if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged {
             lockSlowly()
         }
@@ -22,6 +25,7 @@ struct Mutex: ~Copyable {
     /// O(1). The thread that holds it.
     @inline(never)
     func unlock() {
+        if Thread.isAlone { return word.store(0, ordering: .relaxed) }
         if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
     }
 
