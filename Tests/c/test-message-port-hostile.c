@@ -164,6 +164,13 @@ START_TEST(descriptors_that_should_not_be_passed)
     throw_request(request(100000, IN_FILE), 0, some, 1);
     throw_request(request(100000, IN_FILE), 0, some, 2);
     throw_request(request(100000, IN_FILE), 0, NULL, 0);
+    /* Nothing at all, but a descriptor with it, is as good as the end. */
+    int fd = plain_socket();
+    greet(fd);
+    throw_packet(fd, "", 0, some, 1);
+    while (recv(fd, (char[1]){0}, 1, MSG_DONTWAIT) != 0)
+        turn();
+    close(fd);
     close_pipe(ends);
     /* A memory file that is too small, not sealed, or has holes where data should be. */
     int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -272,8 +272,38 @@ static inline int linux_shutdown(int fd) { return shutdown(fd, SHUT_RDWR); }
 
 /* Whether the process has no thread but this one, as glibc knows it. */
 static inline int linux_is_single_threaded(void) { return __libc_single_threaded; }
+/* The system calls of each request and reply, without the C library and its errno: the result, or an error number below 0.
+   sendto(2) on a connected socket; sendmsg(2) and recvmsg(2) have their flags where that has the size. */
+static inline long linux_call_on_packet(long number, long fd, const void *what, size_t size, long flags)
+{
+    long result;
+#if defined(__x86_64__) && defined(__LP64__)
+    register long fourth __asm__("r10") = flags, fifth __asm__("r8") = 0, sixth __asm__("r9") = 0;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(fd), "S"(what), "d"(size), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__) && defined(__LP64__)
+    register long which __asm__("x8") = number, first __asm__("x0") = fd, third __asm__("x2") = (long)size;
+    register const void *second __asm__("x1") = what;
+    register long fourth __asm__("x3") = flags, fifth __asm__("x4") = 0, sixth __asm__("x5") = 0;
+    __asm__ volatile("svc 0"
+                     : "+r"(first)
+                     : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+    result = first;
+#else
+    int saved = errno;
+    result = syscall(number, fd, what, size, flags, NULL, 0);
+    if (result < 0) {
+        result = -errno;
+        errno = saved;
+    }
+#endif
+    return result;
+}
 /* The macros of cmsg(3). One packet, and perhaps one descriptor with it (`passed`, -1 for none). Never waits, raises no
-   SIGPIPE. */
+   SIGPIPE. Below 0: an error number. */
 static inline long linux_send_packet(int fd, const void *head, size_t headSize, const void *body, size_t bodySize,
                                      int passed)
 {
@@ -283,7 +313,7 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
         memcpy(packet, head, headSize);
         if (bodySize > 0)
             memcpy(packet + headSize, body, bodySize);
-        return syscall(SYS_sendto, fd, packet, headSize + bodySize, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+        return linux_call_on_packet(SYS_sendto, fd, packet, headSize + bodySize, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     struct iovec parts[2] = {{(void *)(uintptr_t)head, headSize}, {(void *)(uintptr_t)body, bodySize}};
     union {
@@ -301,7 +331,7 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
         item->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(item), &passed, sizeof passed);
     }
-    return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return linux_call_on_packet(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT, 0);
 }
 /* Lets who receives from a socket wait, for so long. Nothing restarts such a wait after a signal: see signal(7). */
 static inline int linux_let_wait(int fd, long microseconds)
@@ -312,23 +342,11 @@ static inline int linux_let_wait(int fd, long microseconds)
                ? -1
                : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
-/* One packet. `*passed`: the descriptor that came with it, -1 for none, -2 for several, which are closed. The result is the
-   true size, also of a packet that was cut. */
-static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed, int waits)
+/* What came with a packet: the descriptor, or -2 for several, which are closed. */
+static inline __attribute__((noinline)) void linux_take_passed(struct msghdr *message, int *passed)
 {
-    struct iovec part = {buffer, bufferSize};
-    union {
-        char space[CMSG_SPACE(8 * sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    *passed = -1;
-    long size = syscall(SYS_recvmsg, fd, &message, (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC | MSG_TRUNC);
-    if (size < 0)
-        return size;
-    int count = message.msg_flags & MSG_CTRUNC ? 2 : 0, first = -1;
-    for (struct cmsghdr *item = CMSG_FIRSTHDR(&message); item != NULL; item = CMSG_NXTHDR(&message, item)) {
+    int count = message->msg_flags & MSG_CTRUNC ? 2 : 0, first = -1;
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
         if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS)
             continue;
         for (size_t offset = 0; CMSG_LEN(offset) + sizeof(int) <= item->cmsg_len; offset += sizeof(int)) {
@@ -348,6 +366,23 @@ static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize,
             syscall(SYS_close, first);
         *passed = -2;
     }
+}
+/* One packet. `*passed`: the descriptor that came with it, -1 for none, -2 for several, which are closed. The result is the
+   true size, also of a packet that was cut, or an error number below 0. */
+static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed, int waits)
+{
+    struct iovec part = {buffer, bufferSize};
+    union {
+        char space[CMSG_SPACE(8 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
+    *passed = -1;
+    size_t flags = (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC | MSG_TRUNC;
+    long size = linux_call_on_packet(SYS_recvmsg, fd, &message, flags, 0);
+    if (size >= 0 && (message.msg_controllen != 0 || message.msg_flags & MSG_CTRUNC))
+        linux_take_passed(&message, passed);
     return size;
 }
 /* memfd_create came with glibc 2.27; the constants are macros. A file that cannot shrink under its reader. */

@@ -42,7 +42,8 @@ private struct Call {
 /// A mode in which replies can come; nil with a diagnostic.
 private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: Name) -> StringPointer? {
     guard let mode: StringPointer = Handle.borrow(mode, function, parameter) else { return nil }
-    if !mode.isCommonModes { return mode }
+    // Which has as many bytes as the other.
+    if mode == ModeName.default || !mode.isCommonModes { return mode }
     Misuse.report(function, parameter, "the common modes are not a mode")
     return nil
 }
@@ -62,7 +63,8 @@ public func RLMessagePortSendRequest(
         return RequestResult.transportError.rawValue
     }
     var reply: DataPointer?
-    let result = call.port.ask(msgid, call.data, until: limit, now.after(rcvTimeout), in: mode, call.loop, &reply)
+    let result = call.port.ask(
+        msgid, call.data, until: limit, MessagePortPointer.Deadline(rcvTimeout, from: now), in: mode, call.loop, &reply)
     if result == .success, let returnData { returnData.pointee = reply?.handle } else { reply?.release() }
     return result.rawValue
 }
@@ -102,8 +104,7 @@ public func RLMessagePortRequestGetTypeID() -> UInt { Kind.messagePortRequest.ty
 @implementation @c
 public func RLMessagePortCopyRequest(_ local: OpaquePointer?) -> OpaquePointer? {
     guard let request = current(local, "RLMessagePortCopyRequest") else { return nil }
-    request.pointee.isTaken = true
-    request.retain()
+    request.take()
     return request.handle
 }
 

@@ -284,9 +284,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// is no other thread. What a signal handler asks for, the signal ends it for; or, if that comes just before, those
     /// milliseconds.
     @inline(never)
-    func mayWaitElsewhere(in mode: ModePointer, until deadline: Instant) -> Bool {
+    func mayWaitElsewhere(in mode: ModePointer) -> Bool {
         guard Thread.isAlone, pointee.spinInterval.load(ordering: .relaxed) == 0, !pointee.pace.owesRest,
-            Clock.isCertainlyAhead(deadline), locked({ isQuiet(mode) && portCount(mode) == 1 })
+            lockedInline({ isQuiet(mode) && portCount(mode) == 1 })
         else { return false }
         pointee.reports.drop()
         return true

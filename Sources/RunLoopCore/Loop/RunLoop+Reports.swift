@@ -99,7 +99,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 continue
             }
             served = true
-            if !mayServeNext(mode, goesOn) { return true }
+            if pointee.reports.isEmpty || !mayServeNext(mode, goesOn) { return true }
         }
         if pointee.reports.isAlwaysReadyTurn && (!served || maySurelyServeNext(mode, goesOn)) { return serveAlwaysReady(mode) || served }
         return served

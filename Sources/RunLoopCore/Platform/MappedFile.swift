@@ -53,6 +53,10 @@ struct MappedFile: BitwiseCopyable {
         return isKept
     }
 
+    /// Whether there is a file.
+    @inline(__always)
+    var isThere: Bool { address != nil }
+
     /// Whether so many bytes can be written to.
     func hasRoom(_ count: Int) -> Bool { address != nil && isWritable != 0 && size >= count }
 

@@ -50,23 +50,19 @@ enum PacketSocket {
     static func send(
         _ fd: Int32, _ head: UnsafeRawPointer, _ headSize: Int, _ body: UnsafeRawPointer?, _ bodySize: Int, passing: Int32
     ) -> Sent {
-        let saved = systemError
-        while linux_send_packet(fd, head, headSize, body, bodySize, passing) < 0 {
-            let error = systemError
-            if error == EINTR { continue }
+        while true {
+            let error = -linux_send_packet(fd, head, headSize, body, bodySize, passing)
+            if error <= 0 { return .done }
+            switch Int32(error) {
+            case EINTR: continue
             // Too many descriptors on their way count as a full queue, too.
-            if error == EAGAIN || error == ENOBUFS || error == ETOOMANYREFS {
-                systemError = saved
-                return .full
+            case EAGAIN, ENOBUFS, ETOOMANYREFS: return .full
+            case EPIPE, ECONNRESET, ENOTCONN, ECONNREFUSED: return .gone
+            default:
+                systemError = Int32(error)
+                return .failed
             }
-            if error == EPIPE || error == ECONNRESET || error == ENOTCONN || error == ECONNREFUSED {
-                systemError = saved
-                return .gone
-            }
-            return .failed
         }
-        systemError = saved
-        return .done
     }
 
     /// A packet as it came.
@@ -80,19 +76,22 @@ enum PacketSocket {
     /// How long a wait in `receive` takes at most, in microseconds.
     private static var patience: Int { 10_000 }
 
-    /// Lets `receive` wait; false with errno. Three system calls.
-    static func letWait(_ fd: Int32) -> Bool { linux_let_wait(fd, patience) == 0 }
+    /// Lets `receive` wait. False if it cannot. Three system calls; leaves errno as it was.
+    @inline(never)
+    static func letWait(_ fd: Int32) -> Bool {
+        let saved = systemError
+        defer { systemError = saved }
+        return linux_let_wait(fd, patience) == 0
+    }
 
     /// Takes the next packet. What does not fit is lost. `waits`: until there is one, a signal comes or patience ends, on a socket
     /// that has heard `letWait`. One system call; leaves errno as it was.
     static func receive(_ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, waits: Bool) -> Received {
-        let saved = systemError
-        defer { systemError = saved }
         var passed: Int32 = -1
         while true {
             let size = linux_receive_packet(fd, buffer, bufferSize, &passed, waits ? 1 : 0)
             if size >= 0 { return Received(size: size, passed: passed) }
-            let error = systemError
+            let error = Int32(-size)
             if error == EAGAIN || (error == EINTR && waits) { return Received(size: -1, passed: -1) }
             if error != EINTR { return Received(size: -2, passed: -1) }
         }

@@ -68,6 +68,25 @@ enum Thread {
     static func forbidCancellation() { pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), nil) }
 }
 
+/// A count of references, without a locked instruction as long as the process has only one thread.
+extension Atomic where Value == UInt32 {
+    /// Who has one reference takes another. Any thread.
+    @inline(__always)
+    func countUp() {
+        if Thread.isAlone { return store(load(ordering: .relaxed) &+ 1, ordering: .relaxed) }
+        _ = wrappingAdd(1, ordering: .relaxed)
+    }
+
+    /// Whether that was the last. Any thread.
+    @inline(__always)
+    func countDown() -> Bool {
+        if !Thread.isAlone { return wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
+        let left = load(ordering: .relaxed) &- 1
+        store(left, ordering: .relaxed)
+        return left == 0
+    }
+}
+
 /// The kernel lets a sleep end later than asked for, by 50 µs unless told. A loop that sleeps for a timer
 /// asks for 1 ns, and gives the thread its own value back when its run is over.
 enum TimerSlack {

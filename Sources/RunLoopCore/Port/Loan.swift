@@ -68,9 +68,13 @@ struct Loan: ~Copyable {
     mutating func takeBack() { lent &-= 1 }
 
     /// The other end has sent a frame, and says how many it has read.
+    @inline(__always)
     mutating func returned(_ count: UInt16) {
         read = count
-        if !isWanted { return }
+        if isWanted { noteFrame() }
+    }
+
+    private mutating func noteFrame() {
         idleFrames += 1
         if idleFrames <= Self.patience || lent != read || isBeingRead { return }
         end()
@@ -100,7 +104,9 @@ struct Borrowing: ~Copyable {
     init() {}
 
     /// A frame has come. Who gets only small data gives the mapping up.
+    @inline(__always)
     mutating func noteFrame() {
+        if !mapping.isThere { return }
         idleFrames += 1
         if idleFrames > Loan.patience { end() }
     }

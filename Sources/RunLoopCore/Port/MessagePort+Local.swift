@@ -212,10 +212,11 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }
-        if !request.pointee.isTaken { _ = request.answer(reply) }
+        // What nobody has taken nobody else has.
+        if !request.pointee.isTaken { request.respond(reply) }
         reply?.release()
         finish(request)
-        _ = request.release()
+        if request.pointee.isTaken { _ = request.release() } else { request.dispose() }
     }
 
     /// The request that the calling thread's function is about; nil outside. Any thread.

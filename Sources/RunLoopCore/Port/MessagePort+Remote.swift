@@ -71,24 +71,32 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return transmit(frame, data, until: sendDeadline)
     }
 
+    /// When a reply is too late.
+    struct Deadline {
+        let instant: Instant
+        /// Nobody minds whether it is `PacketSocket.receive` that waits.
+        let isFar: Bool
+
+        init(_ seconds: Double, from now: Instant) {
+            instant = now.after(seconds)
+            isFar = seconds > 0.1
+        }
+    }
+
     /// RLMessagePortSendRequest with a reply: runs this thread's loop in a mode until it has come, or until a deadline. The
     /// reply's reference is the caller's. Calls user code.
     func ask(
-        _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, _ deadline: Instant, in mode: StringPointer,
+        _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, _ deadline: Deadline, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
-        guard let outlet = beginWait(loop, mode) else { return isValid ? .transportError : .isInvalid }
         hold()
         defer { unhold() }
         return withUnsafeTemporaryAllocation(of: Pending.self, capacity: 1) { memory in
             let pending = memory.baseAddress.unsafelyUnwrapped
-            pending.initialize(to: Pending(outlet: outlet, nil, nil))
-            guard enqueue(pending) else {
-                outlet.endWait()
-                return .isInvalid
-            }
-            let wasEnded = wait(pending, message, data, sendDeadline, deadline, loop)
-            outlet.endWait(of: pending)
+            guard let other = begin(pending, loop, mode) else { return isValid ? .transportError : .isInvalid }
+            let wasEnded = wait(pending, other, message, data, sendDeadline, deadline, loop)
+            other.giveBack()
+            pending.pointee.outlet.endWait(of: pending)
             let result = pending.pointee.result
             reply = pending.pointee.reply
             if wasEnded && loop.pointee.depth > 0 { loop.requestStop() }
@@ -96,20 +104,60 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
     }
 
+    /// Whom a request goes to, one of the two.
+    private struct OtherEnd {
+        /// Held.
+        let local: MessagePortPointer?
+        /// Retained.
+        let wire: WirePointer?
+
+        func giveBack() {
+            local?.unhold()
+            wire?.release()
+        }
+    }
+
+    /// Another thread may end the port any time. Under the mutex.
+    private var otherEnd: OtherEnd {
+        pointee.local?.hold()
+        pointee.wire?.retain()
+        return OtherEnd(local: pointee.local, wire: pointee.wire)
+    }
+
+    /// A request of this thread begins to wait, until `endWait`. nil if the port has ended, if out of memory, or if the loop cannot
+    /// watch.
+    private func begin(_ pending: PendingPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> OtherEnd? {
+        lock()
+        var known = knownOutlet(loop, mode)
+        if known == nil {
+            unlock()
+            known = makeOutlet(loop, mode)
+            if known == nil { return nil }
+            lock()
+        }
+        let outlet = known.unsafelyUnwrapped
+        pending.initialize(to: Pending(outlet: outlet, nil, nil))
+        let other = enqueueLocked(pending) ? otherEnd : nil
+        unlock()
+        if other == nil { outlet.endWait() }
+        return other
+    }
+
     /// Sends and runs the loop. True if somebody stopped it meanwhile: that was meant for the run outside.
     @inline(never)
     private func wait(
-        _ pending: PendingPointer, _ message: Int32, _ data: DataPointer?, _ sendDeadline: Instant, _ deadline: Instant,
-        _ loop: RunLoopPointer
+        _ pending: PendingPointer, _ other: OtherEnd, _ message: Int32, _ data: DataPointer?, _ sendDeadline: Instant,
+        _ limit: Deadline, _ loop: RunLoopPointer
     ) -> Bool {
+        let deadline = limit.instant
         let frame = Frame(
             kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        let sent = transmit(frame, data, until: sendDeadline)
+        let sent = transmit(frame, data, to: other, until: sendDeadline)
         if sent != .success {
             locked { if !pending.pointee.isOver { pending.pointee.result = sent } }
             return false
         }
-        waitAlone(pending, loop, until: deadline)
+        if let wire = other.wire { waitAlone(pending, wire, loop, until: limit) }
         if pending.pointee.isOver { return false }
         pending.pointee.outlet.needRun()
         var wasStopped = false
@@ -130,26 +178,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Waits for the reply on the wire itself as long as a run would do nothing else. Afterwards it may be there.
-    private func waitAlone(_ pending: PendingPointer, _ loop: RunLoopPointer, until deadline: Instant) {
-        guard let mode = pending.pointee.outlet.pointee.place, let wire = sharedWire else { return }
-        var waits = true
+    private func waitAlone(_ pending: PendingPointer, _ wire: WirePointer, _ loop: RunLoopPointer, until deadline: Deadline) {
+        guard let mode = pending.pointee.outlet.pointee.place else { return }
+        var waits = deadline.isFar
         while !pending.pointee.isOver {
-            if waits && loop.mayWaitElsewhere(in: mode, until: deadline) {
+            if waits && loop.mayWaitElsewhere(in: mode) {
                 waits = wire.receiveReply(on: loop, waits: true)
-            } else if loop.sleepAlone(in: mode, for: wire.pointee.fd, until: deadline) {
+            } else if loop.sleepAlone(in: mode, for: wire.pointee.fd, until: deadline.instant) {
                 _ = wire.receiveReply(on: loop)
             } else {
                 break
             }
-        }
-        wire.release()
-    }
-
-    /// With a reference for the caller; nil if the port has ended, or needs none. Any thread.
-    private var sharedWire: WirePointer? {
-        locked {
-            pointee.wire?.retain()
-            return pointee.wire
         }
     }
 
@@ -175,7 +214,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         hold()
         let isReady = deadline == .never || pending.pointee.timer != nil
-        guard isReady, enqueue(pending) else {
+        guard isReady, locked({ enqueueLocked(pending) }) else {
             hold()
             discard(pending)
             outlet.endWait()
@@ -202,30 +241,34 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Hands a request to whom this port stands for.
-    @inline(never)
     private func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
+        let other = locked { otherEnd }
+        defer { other.giveBack() }
+        return transmit(frame, data, to: other, until: deadline)
+    }
+
+    @inline(never)
+    private func transmit(_ frame: Frame, _ data: DataPointer?, to other: OtherEnd, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
         // NULL arrives as data without bytes.
-        data?.pointee.header.retain()
-        guard let data = data ?? DataPointer.create(nil, count: 0) else { return .transportError }
-        defer { data.release() }
-        // Another thread may end the port meanwhile.
-        let (local, wire) = locked { () -> (MessagePortPointer?, WirePointer?) in
-            pointee.local?.hold()
-            pointee.wire?.retain()
-            return (pointee.local, pointee.wire)
+        let empty = data == nil ? DataPointer.create(nil, count: 0) : nil
+        defer { empty?.release() }
+        guard let data = data ?? empty else { return .transportError }
+        if let local = other.local { return put(frame, data, to: local, until: deadline) }
+        guard let wire = other.wire else { return .isInvalid }
+        var parcel: Outbox.Parcel?
+        if !wire.fits(data) {
+            parcel = wire.pack(frame, data)
+            if parcel == nil { return .transportError }
         }
-        if let local {
-            defer { local.unhold() }
-            return put(frame, data, to: local, until: deadline)
-        }
-        guard let wire else { return .isInvalid }
-        defer { wire.release() }
-        guard let parcel = wire.pack(frame, data) else { return .transportError }
         var sent = PacketSocket.Sent.full
-        defer { wire.discard(parcel, wasSent: sent == .done) }
+        defer { if let parcel { wire.discard(parcel, wasSent: sent == .done) } }
         while true {
-            sent = wire.locked { wire.pointee.isOpen ? wire.sendLocked(parcel) : .gone }
+            if let parcel {
+                sent = wire.locked { wire.pointee.isOpen ? wire.sendLocked(parcel) : .gone }
+            } else {
+                sent = wire.sendInside(frame, data)
+            }
             switch sent {
             case .done: return .success
             case .failed: return .transportError

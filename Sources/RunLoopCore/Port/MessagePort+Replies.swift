@@ -5,15 +5,17 @@ import Synchronization
 // What becomes of a request of a remote port: a reply, no reply in time, or the end of the port.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// A request is over. Retains the reply. True if the calling thread waits for it. Any thread.
+    /// A request is over. The caller's reference to the reply is taken. True if the calling thread waits for it. Any thread.
     @discardableResult
     func complete(_ id: UInt32, _ result: RequestResult, _ reply: DataPointer?) -> Bool {
         locked {
             var next = pointee.firstPending
             while let pending = next, pending.pointee.id != id { next = pending.pointee.following }
             // A reply that comes too late.
-            guard let pending = next else { return false }
-            reply?.pointee.header.retain()
+            guard let pending = next else {
+                reply?.release()
+                return false
+            }
             pending.pointee.reply = reply
             // Another thread is about to say so.
             return end(pending, result == .success || pointee.isValid ? result : .becameInvalid)
@@ -39,19 +41,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return pending.pointee.callout == nil && outlet.pointee.loop.isCurrent
     }
 
-    /// Numbers a request, and puts it where its reply will find it. False if the port has ended.
+    /// Numbers a request, and puts it where its reply will find it. False if the port has ended. Under the mutex.
     @inline(never)
-    func enqueue(_ pending: PendingPointer) -> Bool {
-        locked {
-            if !pointee.isValid { return false }
-            pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
-            pending.pointee.id = pointee.lastID
-            pending.pointee.previous = pointee.lastPending
-            pointee.lastPending?.pointee.following = pending
-            pointee.lastPending = pending
-            if pointee.firstPending == nil { pointee.firstPending = pending }
-            return true
-        }
+    func enqueueLocked(_ pending: PendingPointer) -> Bool {
+        if !pointee.isValid { return false }
+        pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
+        pending.pointee.id = pointee.lastID
+        pending.pointee.previous = pointee.lastPending
+        pointee.lastPending?.pointee.following = pending
+        pointee.lastPending = pending
+        if pointee.firstPending == nil { pointee.firstPending = pending }
+        return true
     }
 
     /// Under the mutex.

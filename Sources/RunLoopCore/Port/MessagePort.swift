@@ -145,12 +145,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// One more reason of the library to keep the port. Whoever has one already may take another.
     @inline(never)
-    func hold() { _ = pointee.holds.wrappingAdd(1, ordering: .relaxed) }
+    func hold() { pointee.holds.countUp() }
 
     /// One reason less. Any thread.
     @inline(never)
     func unhold() {
-        if pointee.holds.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { destroy() }
+        if pointee.holds.countDown() { destroy() }
     }
 
     private func destroy() {

@@ -4,15 +4,20 @@ import Synchronization
 /// Frames that wait for room in a socket, of a server whose client does not read: a server never waits for a client. While
 /// there are any, the wire waits to write and reads no further requests of that client, so they are as few as it has asked for.
 struct Outbox: ~Copyable {
-    /// A frame on its way. The data is retained, the file is ours.
+    /// A frame on its way. The file is ours; the data is retained as long as it waits.
     struct Parcel: BitwiseCopyable {
         var frame: Frame
         var data: DataPointer?
         var file: Int32
 
-        /// It was sent, or never will be.
+        /// It has waited, and was sent, or never will be.
         func discard() {
             data?.release()
+            close()
+        }
+
+        /// It was sent, or never will be.
+        fileprivate func close() {
             if file >= 0 && frame.place == .file { PacketSocket.close(file) }
         }
     }
@@ -42,6 +47,40 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// Sends a frame, with the data if there is any, now or as soon as there is room. A wire that is cut sends nothing; one
     /// for which there is no memory is cut. Any thread.
     func send(_ frame: Frame, _ data: DataPointer?) {
+        if fits(data) {
+            let outcome = sendInside(frame, data)
+            if outcome == .failed { return close() }
+            if outcome != .full { return }
+        }
+        sendSeldom(frame, data)
+    }
+
+    /// Whether there is nothing to send besides the packet.
+    @inline(__always)
+    func fits(_ data: DataPointer?) -> Bool { data.map { $0.pointee.count <= Frame.insideLimit } ?? true }
+
+    /// Sends a frame with data that fits. `full`: not now, because there is no room, or others wait for it. One system call.
+    @inline(never)
+    func sendInside(_ frame: Frame, _ data: DataPointer?) -> PacketSocket.Sent {
+        let count = data?.pointee.count ?? 0
+        var head = frame.head
+        head.2 = (data == nil ? Frame.Place.nowhere : .inside).rawValue
+        head.6 = UInt64(count)
+        lock()
+        var outcome = PacketSocket.Sent.gone
+        if pointee.isOpen && pointee.outbox.isEmpty {
+            head.3 = pointee.borrowing.told(inAnswer: false)
+            outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
+        } else if pointee.isOpen {
+            outcome = .full
+        }
+        unlock()
+        return outcome
+    }
+
+    /// The same for what does not fit, or not now.
+    @inline(never)
+    private func sendSeldom(_ frame: Frame, _ data: DataPointer?) {
         guard let parcel = pack(frame, data) else { return close() }
         let outcome = locked { () -> PacketSocket.Sent in
             if !pointee.isOpen { return .gone }
@@ -50,23 +89,23 @@ extension UnsafeMutablePointer where Pointee == Wire {
                 if outcome != .full { return outcome }
             }
             if !pointee.outbox.parcels.append(parcel) { return .failed }
+            parcel.data?.pointee.header.retain()
             pointee.isFull.store(1, ordering: .releasing)
             return .full
         }
         if outcome == .full { return updateInterest() }
-        discard(parcel, wasSent: outcome == .done)
+        if parcel.file >= 0 { discard(parcel, wasSent: outcome == .done) }
         // That the other end is gone is what the loop will find out.
         if outcome == .failed { close() }
     }
 
-    /// Says where the data is, and puts it there. The parcel retains it. nil with errno.
+    /// Says where the data is, and puts it there. nil with errno.
     func pack(_ frame: Frame, _ data: DataPointer?) -> Outbox.Parcel? {
         var parcel = Outbox.Parcel(frame: frame, data: nil, file: -1)
         guard let data else { return parcel }
         parcel.frame.length = data.pointee.count
         if data.pointee.count <= Frame.insideLimit {
             parcel.frame.place = .inside
-            data.pointee.header.retain()
             parcel.data = data
             return parcel
         }
@@ -89,10 +128,11 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return parcel.file >= 0 ? parcel : nil
     }
 
-    /// A parcel that is not on its way any more, sent or not.
+    /// A parcel with a file that has not waited, sent or not.
+    @inline(never)
     func discard(_ parcel: Outbox.Parcel, wasSent: Bool) {
         if !wasSent && parcel.frame.place == .lentFile { locked { pointee.loan.takeBack() } }
-        parcel.discard()
+        parcel.close()
     }
 
     /// One system call. Under the mutex.

@@ -87,7 +87,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Not of a port that has ended: an outlet that is idle then is anybody's to dismiss. Under the mutex.
-    private func knownOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
+    func knownOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
         var next = pointee.isValid ? pointee.outlets : nil
         while let outlet = next {
             if outlet.pointee.loop == loop && outlet.pointee.mode.equals(mode) {
@@ -100,7 +100,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Somebody waits there already.
-    private func makeOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
+    @inline(never)
+    func makeOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
         guard let memory = malloc(MemoryLayout<Outlet>.size) else { return nil }
         let outlet = memory.bindMemory(to: Outlet.self, capacity: 1)
         outlet.initialize(to: Outlet(port: self, loop: loop, mode: mode))

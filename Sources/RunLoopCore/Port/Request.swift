@@ -18,7 +18,7 @@ struct RequestStorage: ObjectStorage, ~Copyable {
     let deadline: Instant
     /// Retained.
     let data: DataPointer
-    /// Where it came from, one of the two: retained, or held.
+    /// Where it came from, one of the two: retained once the request is taken, before that its source is being served; or held.
     let wire: WirePointer?
     let remote: MessagePortPointer?
     /// 1 once somebody has answered. Any thread.
@@ -40,7 +40,6 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
             systemError = ENOMEM
             return nil
         }
-        wire?.retain()
         remote?.hold()
         let request = memory.bindMemory(to: RequestStorage.self, capacity: 1)
         request.initialize(
@@ -57,16 +56,29 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     @inline(never)
     func answer(_ data: DataPointer?) -> Bool {
         guard claimAnswer() else { return false }
-        if pointee.id == 0 { return true }
+        respond(data)
+        return true
+    }
+
+    /// The same for who alone has it.
+    func respond(_ data: DataPointer?) {
+        if pointee.id == 0 { return }
         if let wire = pointee.wire {
             wire.send(
                 Frame(
                     kind: .reply, place: .nowhere, id: pointee.id, message: pointee.message, length: 0, deadline: .never),
                 data)
         } else {
+            data?.pointee.header.retain()
             pointee.remote.unsafelyUnwrapped.complete(pointee.id, .success, data)
         }
-        return true
+    }
+
+    /// It is the client's from now on, too. The thread whose function handles it.
+    func take() {
+        if !pointee.isTaken { pointee.wire?.retain() }
+        pointee.isTaken = true
+        retain()
     }
 
     /// Nobody is going to answer.
@@ -98,16 +110,22 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
         drop()
-        if !pointee.header.release() { return true }
+        if pointee.header.release() { dispose() }
+        return true
+    }
+
+    /// Nobody has it any more.
+    @inline(never)
+    func dispose() {
+        pointee.header.tag = 0
         pointee.data.release()
-        pointee.wire?.release()
+        if pointee.isTaken { pointee.wire?.release() }
         pointee.remote?.unhold()
         if let home = HomePointer.current {
             Home.requestSlab.deallocate(self, &home.pointee.requests)
         } else {
             Home.requestSlab.deallocateWithoutCache(self)
         }
-        return true
     }
 
     /// For how long the sender waits still, in seconds; 0 if it does not any more. One clock read. Any thread.

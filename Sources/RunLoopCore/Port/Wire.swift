@@ -75,12 +75,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
 
     /// One more reference. Any thread, lock-free.
     @inline(__always)
-    func retain() { _ = pointee.references.wrappingAdd(1, ordering: .relaxed) }
+    func retain() { pointee.references.countUp() }
 
     /// One reference less. Any thread.
     @inline(never)
     func release() {
-        if pointee.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
+        if !pointee.references.countDown() { return }
         let port = pointee.port
         if pointee.fd >= 0 { PacketSocket.close(pointee.fd) }
         pointee.outbox.discard()
@@ -100,10 +100,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return result
     }
 
+    /// Any thread.
     @inline(never)
-    private func lock() { pointee.mutex.lock() }
+    func lock() { pointee.mutex.lock() }
+    /// The thread that called `lock`.
     @inline(never)
-    private func unlock() { pointee.mutex.unlock() }
+    func unlock() { pointee.mutex.unlock() }
 
     /// The source for the descriptor, in no loop. It retains the wire.
     private func makeSource() -> SourcePointer? {
@@ -176,13 +178,14 @@ extension UnsafeMutablePointer where Pointee == Wire {
     private func receiveRequests(on loop: RunLoopPointer) -> Bool {
         var count = 0
         var wantsReply = false
-        while !wantsReply, receiveRequest(on: loop, &wantsReply) {
+        while receiveRequest(on: loop, &wantsReply) {
             count += 1
-            if count == 16 || pointee.isFull.load(ordering: .relaxed) != 0 || !loop.mayServeOn { break }
+            if wantsReply || count == 16 || pointee.isFull.load(ordering: .relaxed) != 0 || !loop.mayServeOn { break }
         }
         return count > 0
     }
 
+    @inline(never)
     private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool) -> Bool {
         guard let packet = receive(loop.home) else { return false }
         wantsReply = packet.frame.id != 0
@@ -202,12 +205,11 @@ extension UnsafeMutablePointer where Pointee == Wire {
     }
 
     /// The server answers. `waits`: for the answer, as long as `PacketSocket.receive` does; the process has no other thread.
+    @inline(never)
     func receiveReply(on loop: RunLoopPointer, waits: Bool = false) -> Bool {
         guard let packet = receive(loop.home, waits: waits) else { return false }
         let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
-        let isForThisLoop = pointee.port.complete(packet.frame.id, result, packet.data)
-        packet.data?.release()
-        return isForThisLoop
+        return pointee.port.complete(packet.frame.id, result, packet.data)
     }
 
     /// What a packet said.
@@ -220,72 +222,87 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// The next packet; nil if there is none, or none that makes sense: then the wire is cut.
     private func receive(_ home: HomePointer, waits: Bool = false) -> Packet? {
         guard let scratch = home.pointee.scratch(Frame.headSize + Frame.insideLimit) else { return nil }
-        var frame: Frame?
-        let received = locked { () -> PacketSocket.Received in
-            if !pointee.isOpen { return PacketSocket.Received(size: -1, passed: -1) }
-            if waits && !pointee.mayWait { pointee.mayWait = PacketSocket.letWait(pointee.fd) }
-            let received = PacketSocket.receive(
-                pointee.fd, scratch, Frame.headSize + Frame.insideLimit, waits: waits && pointee.mayWait)
-            if received.size <= 0 { return received }
-            // Of a packet that is too short the rest is what was there before; `parse` looks at the size first.
-            let head = scratch.load(as: Frame.Head.self)
-            let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
-            frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
-            if frame?.kind == .hello { pointee.hasGreeted = true }
-            if let some = frame {
-                if some.place == .returnedFile && !pointee.loan.beginReading(some.filesRead) { frame = nil }
-                pointee.loan.returned(some.filesRead)
-                pointee.borrowing.noteFrame()
-            }
-            return received
-        }
-        if received.size == -1 { return nil }
-        if received.size == 0 || received.size == -2 {
-            hangUp()
+        lock()
+        if !pointee.isOpen {
+            unlock()
             return nil
         }
-        defer { if received.passed >= 0 { PacketSocket.close(received.passed) } }
-        guard received.passed != -2, let frame else { return complain("sent something that makes no sense") }
+        if waits && !pointee.mayWait { pointee.mayWait = PacketSocket.letWait(pointee.fd) }
+        let received = PacketSocket.receive(
+            pointee.fd, scratch, Frame.headSize + Frame.insideLimit, waits: waits && pointee.mayWait)
+        if received.size <= 0 {
+            unlock()
+            if received.passed >= 0 { PacketSocket.close(received.passed) }
+            if received.size != -1 { hangUp() }
+            return nil
+        }
+        // Of a packet that is too short the rest is what was there before; `parse` looks at the size first.
+        let head = scratch.load(as: Frame.Head.self)
+        let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
+        var frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
+        if let some = frame { note(some, &frame) }
+        unlock()
+        guard let frame, received.passed != -2 else {
+            if received.passed >= 0 { PacketSocket.close(received.passed) }
+            complain("sent something that makes no sense")
+            return nil
+        }
         switch frame.place {
         case .nowhere: return Packet(frame: frame, data: nil)
         case .inside:
             let inside = UnsafePointer((scratch + Frame.headSize).assumingMemoryBound(to: UInt8.self))
             guard let data = DataPointer.createPooled(inside, count: frame.length, home) else { return nil }
             return Packet(frame: frame, data: data)
-        case .lentFile:
-            guard let data = DataPointer.create(nil, count: frame.length) else { return nil }
-            var mapping = locked { pointee.borrowing.take() }
-            let isRead = Borrowing.read(&mapping, received.passed, data.pointee.bytes, frame.length)
-            locked { pointee.borrowing.giveBack(mapping) }
-            if isRead { return Packet(frame: frame, data: data) }
-            data.release()
-            return complain("lent a file that is none of ours")
-        case .returnedFile:
+        case .file, .lentFile, .returnedFile:
             let data = DataPointer.create(nil, count: frame.length)
-            let isRead = data.map { pointee.loan.read($0.pointee.bytes, frame.length) } ?? true
-            locked { pointee.loan.endReading() }
-            if isRead { return data.map { Packet(frame: frame, data: $0) } }
+            let hasRead = data.map { read(frame, received.passed, $0) } ?? false
+            if received.passed >= 0 { PacketSocket.close(received.passed) }
+            if hasRead { return data.map { Packet(frame: frame, data: $0) } }
             data?.release()
-            return complain("returned a file without what should be in it")
-        case .file:
-            guard MemoryFile.isSane(received.passed, frame.length) else { return complain("passed a file that is none of ours") }
-            guard let data = DataPointer.create(nil, count: frame.length) else { return nil }
-            guard MemoryFile.read(received.passed, UnsafeMutableRawPointer(mutating: data.bytes), frame.length) else {
-                data.release()
-                return complain("took back what it had passed")
-            }
-            return Packet(frame: frame, data: data)
+            return nil
         }
     }
 
+    /// Copies out what is in a file; false if that cannot be: then the wire is cut.
+    @inline(never)
+    private func read(_ frame: Frame, _ file: Int32, _ data: DataPointer) -> Bool {
+        let bytes = UnsafeMutableRawPointer(data.pointee.bytes)
+        switch frame.place {
+        case .lentFile:
+            var mapping = locked { pointee.borrowing.take() }
+            let hasRead = Borrowing.read(&mapping, file, bytes, frame.length)
+            locked { pointee.borrowing.giveBack(mapping) }
+            return hasRead || complain("lent a file that is none of ours")
+        case .returnedFile:
+            let hasRead = pointee.loan.read(bytes, frame.length)
+            locked { pointee.loan.endReading() }
+            return hasRead || complain("returned a file without what should be in it")
+        default:
+            guard MemoryFile.isSane(file, frame.length) else { return complain("passed a file that is none of ours") }
+            return MemoryFile.read(file, bytes, frame.length) || complain("took back what it had passed")
+        }
+    }
+
+    /// What a frame says about the wire itself; nil if that makes no sense. Under the mutex.
+    @inline(__always)
+    private func note(_ some: Frame, _ frame: inout Frame?) {
+        if some.kind == .hello { pointee.hasGreeted = true }
+        if some.place == .returnedFile && !pointee.loan.beginReading(some.filesRead) { frame = nil }
+        pointee.loan.returned(some.filesRead)
+        pointee.borrowing.noteFrame()
+    }
+
     /// The other end is gone.
+    @inline(never)
     private func hangUp() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
 
-    /// One line, and the wire is cut. Nobody else is disturbed.
-    private func complain(_ what: Name) -> Packet? {
+    /// One line, and the wire is cut. Nobody else is disturbed. False.
+    @inline(never)
+    @discardableResult
+    private func complain(_ what: Name) -> Bool {
         Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), what)
         hangUp()
-        return nil
+        return false
     }
 }
 
