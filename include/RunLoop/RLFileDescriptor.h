@@ -116,8 +116,9 @@ RL_EXPORT void RLFileDescriptorGetContext(RLFileDescriptorRef f, RLFileDescripto
  *  Ownership: none.  Thread: any; a loop that sleeps is woken if it has to look at something new.
  *  Re-entrancy: allowed in callbacks.
  *  Errors: a wrong handle is reported; on an invalid object it does nothing.
- *  Cost: one atomic change. One epoll_ctl of the loop before it waits next, if it did not watch for this before: none
- *  for who enables again in the callback.  Since: 0.1.  Example: examples/pidfd.c */
+ *  Cost: a few stores; on another thread than that of the loop that called it last a membarrier(2). One epoll_ctl of
+ *  the loop before it waits next, if it did not watch for this before: none for who enables again in the callback.
+ *  Since: 0.1.  Example: examples/pidfd.c */
 RL_EXPORT void RLFileDescriptorEnableCallBacks(RLFileDescriptorRef f, RLOptionFlags callBackTypes);
 
 /** Takes back what was enabled and has not fired.
@@ -126,7 +127,7 @@ RL_EXPORT void RLFileDescriptorEnableCallBacks(RLFileDescriptorRef f, RLOptionFl
  *  Ownership: none.  Thread: any; on another thread than the loop's a call may be under way.
  *  Re-entrancy: allowed in callbacks.
  *  Errors: a wrong handle is reported; on an invalid object it does nothing.
- *  Cost: one atomic change. One epoll_ctl later, if the descriptor becomes ready nevertheless.
+ *  Cost: that of enabling. One epoll_ctl later, if the descriptor becomes ready nevertheless.
  *  Since: 0.1.  Example: examples/inotify.c */
 RL_EXPORT void RLFileDescriptorDisableCallBacks(RLFileDescriptorRef f, RLOptionFlags callBackTypes);
 

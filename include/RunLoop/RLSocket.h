@@ -300,7 +300,7 @@ RL_EXPORT RLOptionFlags RLSocketGetSocketFlags(RLSocketRef s);
  *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks; what they say of enabling again is looked at
  *  after the callback.
  *  Errors: a wrong handle is reported.
- *  Cost: O(1), one store.  Since: 0.1.  Example: examples/chat.c */
+ *  Cost: that of enabling.  Since: 0.1.  Example: examples/chat.c */
 RL_EXPORT void RLSocketSetSocketFlags(RLSocketRef s, RLOptionFlags flags);
 
 /** Takes back what is enabled. What is under way in this delivery comes nevertheless.
@@ -309,7 +309,7 @@ RL_EXPORT void RLSocketSetSocketFlags(RLSocketRef s, RLOptionFlags flags);
  *  Ownership: none.  Thread: any; on another thread than the loop's a call may be under way.
  *  Re-entrancy: allowed in callbacks.
  *  Errors: a wrong handle is reported; on an invalid socket, and while the source is in no mode, it does nothing.
- *  Cost: one atomic change. One epoll_ctl later, if the socket becomes ready nevertheless.
+ *  Cost: that of enabling. One epoll_ctl later, if the socket becomes ready nevertheless.
  *  Since: 0.1.  Example: examples/echo.c */
 RL_EXPORT void RLSocketDisableCallBacks(RLSocketRef s, RLOptionFlags callBackTypes);
 
@@ -319,7 +319,8 @@ RL_EXPORT void RLSocketDisableCallBacks(RLSocketRef s, RLOptionFlags callBackTyp
  *  Ownership: none.  Thread: any; a loop that sleeps is woken if it has to look at something new.
  *  Re-entrancy: allowed in callbacks.
  *  Errors: a wrong handle is reported; on an invalid socket, and while the source is in no mode, it does nothing.
- *  Cost: one atomic change. One epoll_ctl of the loop before it waits next, if it did not watch for this before.
+ *  Cost: a few stores; on another thread than that of the loop that called it last a membarrier(2). One epoll_ctl of
+ *  the loop before it waits next, if it did not watch for this before.
  *  Since: 0.1.  Example: examples/echo.c */
 RL_EXPORT void RLSocketEnableCallBacks(RLSocketRef s, RLOptionFlags callBackTypes);
 

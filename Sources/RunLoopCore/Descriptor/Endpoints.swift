@@ -23,7 +23,7 @@ enum Endpoints {
         mutex.lock()
         defer { mutex.unlock() }
         guard fd >= 0, Int(fd) < sockets.count, let socket = sockets[Int(fd)] else { return nil }
-        socket.endpoint.pointee.header.retain()
+        socket.endpoint.pointee.item.object.retain()
         return socket
     }
 
@@ -42,11 +42,11 @@ enum Endpoints {
         defer { mutex.unlock() }
         while sockets.count <= fd { if !sockets.append(nil) { return .outOfMemory } }
         if let other = sockets[fd] {
-            other.endpoint.pointee.header.retain()
+            other.endpoint.pointee.item.object.retain()
             return .found(other)
         }
         sockets[fd] = socket
-        socket.endpoint.pointee.header.retain()
+        socket.endpoint.pointee.item.object.retain()
         return .added
     }
 

@@ -6,19 +6,8 @@ import Synchronization
 struct FileDescriptorStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .fileDescriptor }
 
-    typealias Callout = @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void
-
     var endpoint: Endpoint
-    let callout: Callout?
     let closesOnInvalidate: Bool
-
-    /// What to wait for, of the public header's numbers: 1 to read, 2 to write. O(1).
-    @inline(__always)
-    static func events(_ types: UInt) -> Events { Events(rawValue: UInt16(truncatingIfNeeded: types & 1 | (types & 2) << 1)) }
-
-    /// The other way round. O(1).
-    @inline(__always)
-    static func types(_ events: Events) -> UInt { UInt(events.rawValue & 1 | (events.rawValue & 4) >> 1) }
 
     /// What all their sources have in common.
     fileprivate static let sourceDetail = Atomic<UInt>(0)
@@ -28,35 +17,33 @@ typealias FileDescriptorPointer = UnsafeMutablePointer<FileDescriptorStorage>
 
 extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
     /// The object that is the info of its source. O(1).
-    @inline(__always)
-    init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: FileDescriptorStorage.self) }
+    private init(info: UnsafeRawPointer?) {
+        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: FileDescriptorStorage.self)
+    }
 
     @inline(__always)
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
-    /// With one reference; nil with ENOMEM. `context.info` is retained already. Any thread.
-    static func create(_ fd: Int32, closesOnInvalidate: Bool, _ callout: FileDescriptorStorage.Callout?, _ context: ClientContext)
-        -> FileDescriptorPointer?
-    {
+    /// With one reference; nil with ENOMEM. `context.info` is retained already. `home`: the calling thread's.
+    static func create(
+        _ fd: Int32, closesOnInvalidate: Bool, _ callout: EndpointCallout.OfDescriptor?, _ context: ClientContext, _ home: HomePointer
+    ) -> FileDescriptorPointer? {
         Endpoints.prepare()
-        guard let memory = malloc(MemoryLayout<FileDescriptorStorage>.size) else {
-            systemError = ENOMEM
-            return nil
-        }
+        guard let memory = EndpointPointer.allocate(home) else { return nil }
         let descriptor = memory.bindMemory(to: FileDescriptorStorage.self, capacity: 1)
         descriptor.initialize(
             to: FileDescriptorStorage(
-                endpoint: Endpoint(.fileDescriptor, fd: fd, context: context, EndpointState(EndpointState.valid)), callout: callout,
+                endpoint: Endpoint(
+                    .fileDescriptor, fd: fd, EndpointCallout(callout), context: context, EndpointState(EndpointState.valid), home),
                 closesOnInvalidate: closesOnInvalidate))
         return descriptor
     }
 
     /// Any thread that has a loop; the last reference invalidates.
     func release() {
-        if !endpoint.pointee.header.release() { return }
+        if !endpoint.pointee.item.object.release() { return }
         invalidate()
-        pointee.endpoint.header.tag = 0
-        free(self)
+        endpoint.giveBackMemory()
     }
 
     /// RLFileDescriptorInvalidate. A thread that has a loop; calls the context's release.
@@ -64,15 +51,26 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
 
     /// RLFileDescriptorCreateRunLoopSource. `home`: the calling thread's.
     func source(order: Int, _ home: HomePointer) -> SourcePointer? {
-        let common = SourceDetail(release: { FileDescriptorPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() })
+        let common = SourceDetail(release: { FileDescriptorPointer(info: $0).release() })
         guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
-            order: order, serve: { FileDescriptorPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
-            detail, home)
+            order: order, isPlain: true,
+            serve: { info, _, reported in
+                let endpoint = EndpointPointer(info: info)
+                return (reported == 0 ? endpoint.abandonCall() : endpoint.settle()).rawValue
+            }, detail, home)
     }
 
-    /// RLFileDescriptorEnableCallBacks. One atomic change, if epoll knows already. Any thread that has a loop.
+    /// RLFileDescriptorEnableCallBacks. A few plain stores on the loop's thread, if epoll knows already. Any thread.
+    @inline(__always)
     func enable(_ events: Events) {
+        if !endpoint.armQuickly(events) { enableSlowly(events) }
+    }
+
+    @inline(never)
+    private func enableSlowly(_ events: Events) {
+        guard let loop = Registry.current else { return }
+        loop.home.pointee.lock.stepOut()
         let now = endpoint.update { state in
             if state.isValid { state.arm(events) }
             return state.isValid
@@ -80,35 +78,11 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
         if let now { endpoint.tellSource(now) }
     }
 
-    /// RLFileDescriptorDisableCallBacks. One atomic change. Any thread.
+    /// RLFileDescriptorDisableCallBacks. Any thread.
     func disable(_ events: Events) {
         _ = endpoint.update { state in
             state.disarm(events)
             return true
         }
-    }
-
-    /// What is ready of what it waits for: that is disarmed, and the client called. The loop's thread; calls user code.
-    @inline(__always)
-    private func serve(_ ready: Events, reported: Events) -> Served {
-        if reported.isEmpty { return endpoint.abandon() }
-        var fired: Events = []
-        let begun = endpoint.update { state in
-            fired = ready.intersection(state.armed)
-            if !state.isValid || fired.isEmpty { return false }
-            state.disarm(fired)
-            state.bits &+= EndpointState.user
-            return true
-        }
-        guard begun != nil else {
-            endpoint.bringSourceUpToDate()
-            return .unwanted
-        }
-        if let callout = pointee.callout {
-            let types = FileDescriptorStorage.types(fired)
-            RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(callout, handle, types, endpoint.pointee.context.info)
-        }
-        endpoint.leave()
-        return .handled
     }
 }

@@ -17,63 +17,40 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         var isAtEnd = false
     }
 
-    /// The function of its source.
-    @inline(__always)
+    /// The function of its source, unless there is only something to read for a client that reads it itself: the loop sees to that.
     func serve(_ ready: Events, reported: Events) -> Served {
-        let isPlain = reported == .readable && pointee.callBacks.reading == .read && pointee.endpoint.context.retain == nil
-        return isPlain ? serveReader() : serveAny(ready, reported: reported)
-    }
-
-    /// What is most frequent: there is something to read, nothing else has happened, and the client reads it itself.
-    @inline(__always)
-    private func serveReader() -> Served {
-        let begun = endpoint.update { state in
-            if !state.isValid || !state.has(EndpointState.armedToRead) { return false }
-            state.clear(EndpointState.armedToRead)
-            state.bits &+= EndpointState.user
-            return true
-        }
-        guard begun != nil else {
-            endpoint.bringSourceUpToDate()
-            return .unwanted
-        }
-        call(.read, nil, nil, pointee.endpoint.context.info)
-        if !reenables(.read) {
-            endpoint.leave()
-            return .handled
-        }
-        endpoint.leave { state in
-            if state.isValid && !state.has(EndpointState.readDisabled) { state.set(EndpointState.armedToRead) }
-        }
-        return .handled
-    }
-
-    @inline(never)
-    private func serveAny(_ ready: Events, reported: Events) -> Served {
-        if reported.isEmpty { return endpoint.abandon() }
-        var ready = ready
-        var reported = reported
-        if isUnconnected(reported) {
-            reported = lookAgain()
-            ready = reported.serving(ready)
-            if reported.isEmpty || ready.isEmpty { return .unwanted }
-        }
+        if reported.isEmpty { return endpoint.abandonCall() }
+        if ready.isEmpty { return endpoint.settle() }
         var plan = Plan()
-        guard begin(ready, &plan) else {
-            endpoint.bringSourceUpToDate()
-            return .unwanted
-        }
-        // A client that is not told of connections reads the error itself.
-        if plan.connects && flags & SocketStorage.leavesErrors == 0 { plan.error = Sockets.takeError(endpoint.pointee.fd) }
-        if plan.reads && !reported.isDisjoint(with: [.peerClosed, .hangUp]) && !reported.contains(.error) {
-            plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) <= 0
-        }
+        if !begin(ready, reported, &plan) { return .unwanted }
         let context = endpoint.pointee.context
         let info = context.retain == nil ? context.info : context.retained()
         let outcome = call(&plan, info)
         if context.retain != nil { context.released(info) }
         end(plan)
         return outcome
+    }
+
+    /// Finds out what is to be done, and disarms it. False if nobody waits for any of it.
+    @inline(__always)
+    private func begin(_ ready: Events, _ reported: Events, _ plan: inout Plan) -> Bool {
+        var ready = ready
+        var reported = reported
+        if isUnconnected(reported) {
+            reported = lookAgain()
+            ready = reported.serving(ready)
+            if reported.isEmpty || ready.isEmpty { return false }
+        }
+        guard disarm(ready, &plan) else {
+            endpoint.bringSourceUpToDate()
+            return false
+        }
+        // A client that is not told of connections reads the error itself.
+        if plan.connects && flags & SocketStorage.leavesErrors == 0 { plan.error = Sockets.takeError(endpoint.pointee.fd) }
+        if plan.reads && !reported.isDisjoint(with: [.peerClosed, .hangUp]) && !reported.contains(.error) {
+            plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) <= 0
+        }
+        return true
     }
 
     /// Not connected and not connecting, of which epoll reports a hang-up all the time; or an end, if nobody waits to read.
@@ -104,24 +81,20 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// Disarms what is about to be delivered and keeps the descriptor open. False if nobody waits for any of it.
     @inline(__always)
-    private func begin(_ ready: Events, _ plan: inout Plan) -> Bool {
-        var decided = plan
-        let begun = endpoint.update { state in
-            decided = plan
+    private func disarm(_ ready: Events, _ plan: inout Plan) -> Bool {
+        endpoint.update { state in
             let fired = ready.intersection(state.armed)
             if !state.isValid || fired.isEmpty { return false }
-            decided.reads = fired.contains(.readable)
-            decided.writes = fired.contains(.writable)
-            if decided.writes {
-                decided.connects = isConnecting(state)
+            plan.reads = fired.contains(.readable)
+            plan.writes = fired.contains(.writable)
+            if plan.writes {
+                plan.connects = isConnecting(state)
                 state.set(EndpointState.connected)
             }
             state.disarm(fired)
             state.bits &+= EndpointState.user
             return true
-        }
-        plan = decided
-        return begun != nil
+        } != nil
     }
 
     @inline(__always)
@@ -132,8 +105,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     private func end(_ plan: Plan) {
         let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)
         let rewrites = plan.writes && reenables(.write) && pointee.callBacks.writes
-        endpoint.leave { state in
-            if !state.isValid { return }
+        endpoint.endCall { state in
             if rereads && !state.has(EndpointState.readDisabled) { state.arm(.readable) }
             if rewrites && !state.has(EndpointState.writeDisabled) { state.arm(.writable) }
         }
@@ -161,8 +133,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     @inline(__always)
     private func call(_ type: SocketCallBacks, _ address: DataPointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?) {
-        guard let callout = pointee.callout else { return }
-        RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(callout, handle, UInt(type.rawValue), address?.handle, data, info)
+        guard let callout = endpoint.pointee.callout.ofSocket else { return }
+        RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(handle, UInt(type.rawValue), address?.handle, data, info, callout)
     }
 
     @inline(__always)
@@ -223,14 +195,14 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             isAtEnd = Sockets.cannotAccept(-fd)
             return Sockets.isShortage(-fd) ? .tryLater : .unwanted
         }
-        guard let callout = pointee.callout else {
+        guard let callout = endpoint.pointee.callout.ofSocket else {
             // Nobody to give it to.
             EventDescriptor.close(fd)
             return .handled
         }
         withUnsafePointer(to: &fd) {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
-                callout, handle, UInt(SocketCallBacks.accept.rawValue), address.handle, UnsafeRawPointer($0), info)
+                handle, UInt(SocketCallBacks.accept.rawValue), address.handle, UnsafeRawPointer($0), info, callout)
         }
         return .handled
     }

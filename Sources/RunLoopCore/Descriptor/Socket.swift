@@ -22,18 +22,14 @@ struct SocketCallBacks: OptionSet, BitwiseCopyable {
 struct SocketStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .socket }
 
-    typealias Callout =
-        @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
-
     var endpoint: Endpoint
-    let callout: Callout?
     let callBacks: SocketCallBacks
-    /// As SetSocketFlags stores them. Any thread.
+    /// A connection over which bytes flow, not messages.
+    let isStream: Bool
+    /// As SetSocketFlags stores them; those that concern reading are in the endpoint's state, too. Changed with that, read by any thread.
     let flags: Atomic<UInt32>
     /// In how many modes of how many loops the source is. Any thread.
     let schedules = Atomic<Int32>(0)
-    /// A connection over which bytes flow, not messages.
-    let isStream: Bool
     /// What the client was told last. Guarded by `Endpoints.mutex`.
     var lastAddress: DataPointer?
     var lastPeerAddress: DataPointer?
@@ -58,24 +54,23 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// RLSocketCreateWithNative: the socket that the descriptor has already, or a new one; nil with ENOMEM. A negative number makes
     /// a socket that is not valid. One system call. Any thread that has a loop; calls the context's retain.
     static func create(
-        _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: SocketStorage.Callout?, _ context: ClientContext
+        _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: EndpointCallout.OfSocket?, _ context: ClientContext
     ) -> SocketPointer? {
         Endpoints.prepare()
         if let known = Endpoints.socket(on: fd) { return known }
-        guard let memory = malloc(MemoryLayout<SocketStorage>.size) else {
-            systemError = ENOMEM
-            return nil
-        }
+        guard let home = HomePointer.current, let memory = EndpointPointer.allocate(home) else { return nil }
         var context = context
         context.info = context.retained()
         let isStream = Sockets.type(of: fd) == Sockets.stream
         var state = EndpointState(fd >= 0 ? EndpointState.valid : 0)
         if !isStream || callBacks.reading == .accept { state.set(EndpointState.connected) }
+        state.goOnReading(flags)
         let socket = memory.bindMemory(to: SocketStorage.self, capacity: 1)
         socket.initialize(
             to: SocketStorage(
-                endpoint: Endpoint(.socket, fd: fd, context: context, state), callout: callout, callBacks: callBacks,
-                flags: Atomic(flags), isStream: isStream))
+                endpoint: Endpoint(
+                    .socket, fd: fd, EndpointCallout(callout), context: context, state, home),
+                callBacks: callBacks, isStream: isStream, flags: Atomic(flags)))
         if fd < 0 { return socket }
         switch Endpoints.add(socket) {
         case .added: return socket
@@ -98,13 +93,12 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     private func destroy() {
         pointee.lastAddress?.release()
         pointee.lastPeerAddress?.release()
-        pointee.endpoint.header.tag = 0
-        free(self)
+        endpoint.giveBackMemory()
     }
 
     /// Any thread that has a loop.
     func release() {
-        if !endpoint.pointee.header.release() { return }
+        if !endpoint.pointee.item.object.release() { return }
         // One with a bad number was never valid, and nobody has called its context's release.
         if endpoint.pointee.fd < 0 { discard() } else { destroy() }
     }
@@ -123,6 +117,15 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// Any thread.
     var flags: UInt32 { pointee.flags.load(ordering: .relaxed) }
 
+    /// RLSocketSetSocketFlags. Any thread.
+    func setFlags(_ flags: UInt32) {
+        _ = endpoint.update { state in
+            pointee.flags.store(flags, ordering: .relaxed)
+            state.goOnReading(flags)
+            return true
+        }
+    }
+
     /// RLSocketCreateRunLoopSource. `home`: the calling thread's.
     func source(order: Int, _ home: HomePointer) -> SourcePointer? {
         let common = SourceDetail(
@@ -131,8 +134,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             cancel: { info, _, _ in SocketPointer(info: info).cancel() })
         guard let detail = SourceDetailPointer.shared(SocketStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
-            order: order, serve: { SocketPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
-            detail, home)
+            order: order, isPlain: pointee.callBacks.reading == .read && pointee.endpoint.context.retain == nil,
+            serve: { SocketPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue }, detail, home)
     }
 
     // MARK: enabling
@@ -144,7 +147,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     fileprivate func cancel() { pointee.schedules.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// RLSocketEnableCallBacks: nothing while its source is in no mode. One atomic change, if epoll knows already. Any thread that has a loop.
+    /// RLSocketEnableCallBacks: nothing while its source is in no mode. Any thread that has a loop.
     func enable(_ wanted: SocketCallBacks) {
         let types = wanted.intersection(pointee.callBacks)
         if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
@@ -166,7 +169,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         if let now { endpoint.tellSource(now) }
     }
 
-    /// RLSocketDisableCallBacks: nothing while its source is in no mode. One atomic change. Any thread.
+    /// RLSocketDisableCallBacks: nothing while its source is in no mode. Any thread.
     func disable(_ wanted: SocketCallBacks) {
         let types = wanted.intersection(pointee.callBacks)
         if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
@@ -187,4 +190,12 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// Whether the client is to be told when the connection stands.
     @inline(__always)
     func isConnecting(_ state: EndpointState) -> Bool { pointee.callBacks.connects && !state.has(EndpointState.connected) }
+}
+
+extension EndpointState {
+    /// What `flags` say of reading.
+    fileprivate mutating func goOnReading(_ flags: UInt32) {
+        clear(Self.goesOnReading)
+        if flags & UInt32(SocketCallBacks.read.rawValue) != 0 { set(Self.goesOnReading) }
+    }
 }

@@ -22,9 +22,9 @@ public func RLFileDescriptorCreate(
         Misuse.report("RLFileDescriptorCreate", "fd", "no open descriptor")
         return nil
     }
-    guard Registry.current != nil else { return nil }
+    guard let loop = Registry.current else { return nil }
     client.info = client.retained()
-    guard let descriptor = FileDescriptorPointer.create(fd, closesOnInvalidate: closeOnInvalidate != 0, callout, client) else {
+    guard let descriptor = FileDescriptorPointer.create(fd, closesOnInvalidate: closeOnInvalidate != 0, callout, client, loop.home) else {
         preservingSystemError { client.released(client.info) }
         return nil
     }
@@ -44,15 +44,13 @@ public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMut
 
 @implementation @c
 public func RLFileDescriptorEnableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
-    guard let descriptor: FileDescriptorPointer = Handle.borrowInline(f, "RLFileDescriptorEnableCallBacks", "f"),
-        Registry.current != nil
-    else { return }
-    descriptor.enable(FileDescriptorStorage.events(callBackTypes))
+    guard let descriptor: FileDescriptorPointer = Handle.borrowInline(f, "RLFileDescriptorEnableCallBacks", "f") else { return }
+    descriptor.enable(Events(callBackTypes: callBackTypes))
 }
 
 @implementation @c
 public func RLFileDescriptorDisableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
-    borrow(f, "RLFileDescriptorDisableCallBacks")?.disable(FileDescriptorStorage.events(callBackTypes))
+    borrow(f, "RLFileDescriptorDisableCallBacks")?.disable(Events(callBackTypes: callBackTypes))
 }
 
 @implementation @c

@@ -188,7 +188,7 @@ public func RLSocketGetSocketFlags(_ s: OpaquePointer?) -> UInt { UInt(borrow(s,
 
 @implementation @c
 public func RLSocketSetSocketFlags(_ s: OpaquePointer?, _ flags: UInt) {
-    borrow(s, "RLSocketSetSocketFlags")?.pointee.flags.store(UInt32(truncatingIfNeeded: flags & 0xFF), ordering: .relaxed)
+    borrow(s, "RLSocketSetSocketFlags")?.setFlags(UInt32(truncatingIfNeeded: flags & 0xFF))
 }
 
 @implementation @c

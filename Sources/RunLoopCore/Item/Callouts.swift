@@ -8,7 +8,7 @@ import CRunLoop
 
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(
-    _ perform: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ info: UnsafeMutableRawPointer?
+    _ info: UnsafeMutableRawPointer?, _ perform: @convention(c) (UnsafeMutableRawPointer?) -> Void
 ) {
     perform(info)
     linux_callout_barrier(1)
@@ -97,8 +97,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(
 
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(
-    _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void, _ descriptor: OpaquePointer,
-    _ types: UInt, _ info: UnsafeMutableRawPointer?
+    _ descriptor: OpaquePointer, _ types: UInt, _ info: UnsafeMutableRawPointer?,
+    _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void
 ) {
     callout(descriptor, types, info)
     linux_callout_barrier(7)
@@ -106,8 +106,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(
 
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
-    _ callout: @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void,
-    _ socket: OpaquePointer, _ type: UInt, _ address: OpaquePointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?
+    _ socket: OpaquePointer, _ type: UInt, _ address: OpaquePointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?,
+    _ callout: @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
 ) {
     callout(socket, type, address, data, info)
     linux_callout_barrier(8)

@@ -33,8 +33,8 @@ struct SourceStorage: ObjectStorage, ~Copyable {
 /// What a source calls.
 struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
-    /// One of ours, for a source that `isOurs`: what is ready of what it waits for, and all that was reported. Nothing at all: the
-    /// thread has ended in a client's function that this called.
+    /// One of ours, for a source that `isOurs`: what is ready of what it waits for, and all that was reported. Nothing ready, of one that
+    /// `isPlain`: see `Endpoint.settle`. Nothing at all: the thread has ended in a client's function that this, or the loop, called.
     typealias Serve = @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> Served.RawValue
 
     private let address: UInt

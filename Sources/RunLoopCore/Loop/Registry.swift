@@ -147,6 +147,7 @@ enum Registry {
         SourceStorage.slab.resetAfterFork()
         Seat.slab.resetAfterFork()
         ObserverStorage.slab.resetAfterFork()
+        Home.endpointSlab.resetAfterFork()
         Home.messageSlab.resetAfterFork()
         Home.requestSlab.resetAfterFork()
         Home.smallDataSlab.resetAfterFork()

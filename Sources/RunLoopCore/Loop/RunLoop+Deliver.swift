@@ -204,7 +204,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func callPerform(_ source: SourcePointer) {
         unlockInline()
         if let perform = source.pointee.function.perform {
-            RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(perform, source.pointee.info)
+            RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(source.pointee.info, perform)
         }
         lockInline()
     }

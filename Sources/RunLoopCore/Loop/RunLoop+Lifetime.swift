@@ -171,6 +171,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         SourceStorage.slab.trim(&pointee.home.sources)
         Seat.slab.trim(&pointee.home.seats)
         ObserverStorage.slab.trim(&pointee.home.observers)
+        Home.endpointSlab.trim(&pointee.home.endpoints)
         Home.messageSlab.trim(&pointee.home.messages)
         Home.requestSlab.trim(&pointee.home.requests)
         Home.smallDataSlab.trim(&pointee.home.smallData)

@@ -18,6 +18,7 @@ struct Home: ~Copyable {
     var sources = Slab.Cache()
     var seats = Slab.Cache()
     var observers = Slab.Cache()
+    var endpoints = Slab.Cache()
     var messages = Slab.Cache()
     var requests = Slab.Cache()
     var smallData = Slab.Cache()
@@ -25,7 +26,9 @@ struct Home: ~Copyable {
     private var scratch: UnsafeMutableRawPointer?
     private var scratchSize = 0
 
-    /// What `messages` is a cache of. Here, because the room of ports lies above that of loops, which trim caches.
+    /// What `endpoints` is a cache of. Here, because the rooms of descriptors and ports lie above that of loops, which trim caches.
+    static let endpointSlab = Slab(size: 128)
+    /// What `messages` is a cache of.
     static let messageSlab = Slab(size: 64)
     /// The same of `requests`.
     static let requestSlab = Slab(size: 128)
@@ -112,7 +115,7 @@ extension UnsafeMutablePointer where Pointee == Home {
 
     /// Whether this is the calling thread's.
     @inline(__always)
-    private var isOwn: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
+    var isOwn: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
     @inline(never)
     private func lockSlowly() { pointee.lock.lockSlowly(asOwner: isOwn) }

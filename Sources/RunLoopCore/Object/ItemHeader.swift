@@ -36,6 +36,9 @@ struct ItemHeader: ~Copyable {
     /// For sources of our own: it does not keep a mode from being empty.
     static var background: UInt16 { 128 }
 
+    /// For sources of our own: its info is an endpoint, and the loop itself calls the client of that.
+    static var isPlain: UInt16 { 256 }
+
     init(_ kind: Kind, home: HomePointer, flags: UInt16, position: UInt32 = .max) {
         object = ObjectHeader(kind)
         homeAddress = Atomic(UInt(bitPattern: home))

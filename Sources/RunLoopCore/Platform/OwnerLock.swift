@@ -66,10 +66,17 @@ struct OwnerLock: ~Copyable {
     }
 
     /// The owner after a `lockQuickly` that failed, if it does not follow it with `lockSlowly`.
+    @inline(never)
     func retract() {
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
         if Membarrier.isAvailable { Futex.wake(inside, count: 1) }
+    }
+
+    /// The owner who does not know whether it is inside, or whether somebody waits for it to come out: after a `lockQuickly` or an
+    /// `unlockAfterQuickLock` that failed, or neither.
+    func stepOut() {
+        if inside.load(ordering: .relaxed) | contended.load(ordering: .relaxed) != 0 { retract() }
     }
 
     /// The owner after `lockQuickly`, or any other thread: that costs one membarrier. Called from very many places, so

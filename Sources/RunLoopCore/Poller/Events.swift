@@ -19,6 +19,14 @@ struct Events: OptionSet, BitwiseCopyable {
     static let error = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLERR))
     static let hangUp = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLHUP))
 
+    /// Of the numbers of RLFileDescriptor.h: 1 to read, 2 to write. O(1).
+    @inline(__always)
+    init(callBackTypes types: UInt) { self.init(rawValue: UInt16(truncatingIfNeeded: types & 1 | (types & 2) << 1)) }
+
+    /// The other way round. O(1).
+    @inline(__always)
+    var callBackTypes: UInt { UInt(rawValue & 1 | (rawValue & 4) >> 1) }
+
     /// As epoll reports it. O(1).
     @inline(__always)
     init(epoll: UInt32) { self.init(rawValue: UInt16(truncatingIfNeeded: epoll)) }

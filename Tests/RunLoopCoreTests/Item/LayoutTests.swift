@@ -46,6 +46,25 @@ import Testing
         #expect(lines[3] == 77)
     }
 
+    /// The same of a descriptor object, or a socket.
+    @Test func callingReadsOneLineOfAnEndpoint() {
+        #expect(MemoryLayout<FileDescriptorStorage>.size <= 128)
+        #expect(MemoryLayout<SocketStorage>.size <= 128)
+        let callout: EndpointCallout.OfDescriptor = { _, _, _ in }
+        let context = ClientContext(info: UnsafeMutableRawPointer(bitPattern: 77))
+        let (line, address) = onThread { () -> ([UInt], Int) in
+            let home = Registry.current!.home
+            let descriptor = FileDescriptorPointer.create(0, closesOnInvalidate: false, callout, context, home)!
+            defer { descriptor.release() }
+            let words = UnsafeRawPointer(descriptor).assumingMemoryBound(to: UInt.self)
+            return ((0..<8).map { words[$0] }, Int(bitPattern: descriptor))
+        }
+        #expect(address % 64 == 0)
+        #expect(line.contains(77))
+        #expect(line.contains(unsafeBitCast(callout, to: UInt.self)))
+        #expect(line.contains { UInt32(truncatingIfNeeded: $0) == EndpointState.valid })
+    }
+
     /// The field of the header that is a timer's place in the queue is a source's flag.
     @Test func signalFlagIsInTheHeader() {
         let seen = onThread { () -> [Bool] in

@@ -1,59 +1,11 @@
 import CLinux
 import Synchronization
 
-/// What a descriptor object and a socket begin with: the descriptor, whom to tell, what it waits for, and its run loop source.
-///
-/// Being armed and being watched are two things. Arming is one atomic change of `state`; the source, and through it epoll, is
-/// told only when the endpoint is armed for more than the source knows already. What is disarmed stays watched until it is
-/// reported in vain. So who is armed anew after every call, as most are, costs no system call and no lock.
-///
-/// Life: clients have references, and the source has one as long as it lives; the endpoint keeps its source until it is invalidated.
-struct Endpoint: ~Copyable {
-    var header: ObjectHeader
-    /// An `EndpointState`. Any thread.
-    let stateBits: Atomic<UInt32>
-    let fd: Int32
-    /// `info` is retained.
-    let context: ClientContext
-    /// With a reference. Guarded by `Endpoints.mutex`.
-    var source: SourcePointer?
-
-    init(_ kind: Kind, fd: Int32, context: ClientContext, _ state: EndpointState) {
-        header = ObjectHeader(kind)
-        stateBits = Atomic(state.bits)
-        self.fd = fd
-        self.context = context
-        source = nil
-    }
-}
-
-typealias EndpointPointer = UnsafeMutablePointer<Endpoint>
+// What descriptor objects and sockets have in common, but for what a loop does with them: `Endpoint.swift`.
 
 extension UnsafeMutablePointer where Pointee == Endpoint {
-    /// The endpoint that is the info of its source. O(1).
-    @inline(__always)
-    init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: Endpoint.self) }
-
-    /// Any thread.
-    @inline(__always)
-    var state: EndpointState { EndpointState(pointee.stateBits.load(ordering: .acquiring)) }
-
     /// The descriptor, -1 after invalidation. Any thread.
     var native: Int32 { state.isValid ? pointee.fd : -1 }
-
-    /// Changes the state as a whole; nil, and nothing is changed, if `change` says so. Returns the new one. Any thread, lock-free.
-    @inline(__always)
-    func update(_ change: (inout EndpointState) -> Bool) -> EndpointState? {
-        var old = state
-        while true {
-            var new = old
-            if !change(&new) { return nil }
-            let (done, now) = pointee.stateBits.weakCompareExchange(
-                expected: old.bits, desired: new.bits, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
-            if done { return new }
-            old = EndpointState(now)
-        }
-    }
 
     // MARK: arming
 
@@ -82,34 +34,39 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         } while settled == nil
     }
 
-    // MARK: using the descriptor
+    // MARK: calling
 
-    /// The calling thread uses the descriptor, which stays open until `leave`. False if it was invalidated. Any thread.
-    func enter() -> Bool {
-        update { state in
-            if state.isValid { state.bits &+= EndpointState.user }
-            return state.isValid
-        } != nil
+    /// It was reported in vain, or there was more to do after a call. The loop's thread, without its lock; may close the descriptor and call
+    /// the context's release.
+    @inline(never)
+    func settle() -> Served {
+        let now = state
+        if now.isValid { bringSourceUpToDate() } else { finishIfLast(now) }
+        return .unwanted
     }
 
-    /// The other end of `enter`. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
-    /// release.
+    /// The other end of a call that was begun by `update`, and arms what goes on by itself in the same step. The loop's thread; may close the
+    /// descriptor and call the context's release.
     @inline(__always)
-    func leave() {
-        let now = EndpointState(
-            pointee.stateBits.wrappingSubtract(EndpointState.user, ordering: .acquiringAndReleasing).newValue)
-        if !now.isValid { finishIfLast(now) }
-    }
-
-    /// The same, and arms what goes on by itself in the same step.
-    @inline(__always)
-    func leave(_ arming: (inout EndpointState) -> Void) {
+    func endCall(_ arm: (inout EndpointState) -> Void) {
         let now = update { state in
             state.bits &-= EndpointState.user
-            arming(&state)
+            if state.isValid { arm(&state) }
             return true
         }.unsafelyUnwrapped
         if now.isValid { tellSource(now) } else { finishIfLast(now) }
+    }
+
+    /// The thread has ended in a call: what that was about to arm is not armed. May call the context's release.
+    @inline(never)
+    func abandonCall() -> Served {
+        let now = update { state in
+            if state.users == 0 { return false }
+            state.bits &-= EndpointState.user
+            return true
+        }
+        if let now, !now.isValid { finishIfLast(now) }
+        return .unwanted
     }
 
     @inline(never)
@@ -117,11 +74,21 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         if now.users == 0 && now.has(EndpointState.unfinished) { finishLate(0) }
     }
 
-    /// The thread has ended between `enter` and `leave`: what a call was about to arm is not armed. May call the context's release.
-    @inline(never)
-    func abandon() -> Served {
-        if state.users > 0 { leave() }
-        return .unwanted
+    // MARK: using the descriptor
+
+    /// The calling thread uses the descriptor, which stays open until `leave`. False if it was invalidated. One atomic addition. Any
+    /// thread that has a loop.
+    func enter() -> Bool {
+        if pointee.uses.wrappingAdd(Endpoint.use, ordering: .acquiringAndReleasing).oldValue & Endpoint.isOver == 0 { return true }
+        leave()
+        return false
+    }
+
+    /// The other end of `enter`. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
+    /// release.
+    func leave() {
+        let now = pointee.uses.wrappingSubtract(Endpoint.use, ordering: .acquiringAndReleasing).newValue
+        if now & Endpoint.isOver != 0 { finishLate(0) }
     }
 
     /// Nobody uses it any more but for `ownCalls` of this thread: one of those who find that out ends it.
@@ -129,6 +96,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     private func finishLate(_ ownCalls: UInt32) {
         let mine = update { state in
             if !state.has(EndpointState.unfinished) || state.users > ownCalls { return false }
+            if pointee.uses.load(ordering: .acquiring) >= Endpoint.use { return false }
             state.clear(EndpointState.unfinished)
             return true
         }
@@ -140,7 +108,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// The endpoint's run loop source with a reference for the caller, made at the first call; nil if it was invalidated or if out of
     /// memory. A thread that has a loop.
     func source(
-        order: Int, serve: SourceFunction.Serve, _ detail: SourceDetailPointer, _ home: HomePointer
+        order: Int, isPlain: Bool, serve: SourceFunction.Serve, _ detail: SourceDetailPointer, _ home: HomePointer
     ) -> SourcePointer? {
         var old: SourcePointer?
         Endpoints.mutex.lock()
@@ -152,7 +120,8 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
             pointee.source = SourcePointer.create(
                 home, order: order, info: self, serve: serve, getPort: { EndpointPointer(info: $0).pointee.fd }, detail)
             if pointee.source != nil {
-                pointee.header.retain()
+                pointee.item.object.retain()
+                if isPlain { pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isPlain) }
                 // It waits for nothing yet.
                 _ = update { state in
                     state.setTold([])
@@ -179,7 +148,8 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
             let now = update({ state in
                 if !state.isValid { return false }
                 state.clear(EndpointState.valid | EndpointState.armedToRead | EndpointState.armedToWrite)
-                if state.users > ownCalls {
+                let uses = pointee.uses.bitwiseOr(Endpoint.isOver, ordering: .acquiringAndReleasing).oldValue
+                if state.users > ownCalls || uses >= Endpoint.use {
                     // This thread is one of them until it is not watched any more: nobody closes it before that.
                     state.bits += EndpointState.user
                     state.set(EndpointState.unfinished)
@@ -207,6 +177,26 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
             source.giveBack()
         }
         return true
+    }
+
+    // MARK: memory
+
+    /// For a descriptor object or a socket; nil with ENOMEM. The thread whose Home it is.
+    @inline(never)
+    static func allocate(_ home: HomePointer) -> UnsafeMutableRawPointer? {
+        let memory = Home.endpointSlab.allocate(&home.pointee.endpoints)
+        if memory == nil { systemError = ENOMEM }
+        return memory
+    }
+
+    /// The last reference is gone, and nobody has the memory any more. Any thread.
+    func giveBackMemory() {
+        pointee.item.object.tag = 0
+        if let home = HomePointer.current {
+            Home.endpointSlab.deallocate(self, &home.pointee.endpoints)
+        } else {
+            Home.endpointSlab.deallocateWithoutCache(self)
+        }
     }
 
     private func finish(closes: Bool) {

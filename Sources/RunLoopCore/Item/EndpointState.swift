@@ -1,5 +1,4 @@
-/// How an endpoint stands, in one word that is only changed as a whole (compare-and-swap), so that every change sees
-/// all others.
+/// How an endpoint stands, in one word that is only changed as a whole.
 struct EndpointState: BitwiseCopyable, Equatable {
     var bits: UInt32
 
@@ -29,7 +28,10 @@ struct EndpointState: BitwiseCopyable, Equatable {
     /// The client has told it to connect since the loop last looked: a report that it is not connected may be older.
     static var connects: UInt32 { 2048 }
 
-    /// One thread that is using the descriptor.
+    /// Reading goes on by itself after each call.
+    static var goesOnReading: UInt32 { 4096 }
+
+    /// A call that is under way.
     static var user: UInt32 { 1 << 16 }
 
     /// O(1), as everything here.
