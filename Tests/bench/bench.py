@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import resource
+import socket
 import subprocess
 import sys
 import time
@@ -96,6 +97,42 @@ def discover(directory, only):
     return found, missing
 
 
+class Pairs:
+    """The socket pairs of a row of "chain", which its programs inherit: see open_pairs in scenarios-descriptors.h."""
+
+    def __init__(self, parameter):
+        self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = 10000 if parameter == "most" else int(parameter)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(2 * wanted + 100, self.limits[0]), max(2 * wanted + 100, self.limits[1])))
+        except ValueError:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.limits[1], self.limits[1]))
+        self.count = min(wanted, (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 100) // 2)
+        self.open()
+
+    def open(self):
+        self.sockets = [end for _ in range(self.count) for end in socket.socketpair()]
+        numbers = [end.fileno() for end in self.sockets]
+        self.first = numbers[0]
+        assert numbers == list(range(self.first, self.first + 2 * self.count))
+        for end in self.sockets:
+            end.setblocking(False)
+            end.set_inheritable(True)
+
+    def renew(self):
+        """Somebody has left messages in them."""
+        self.close()
+        self.open()
+
+    def close(self):
+        for end in self.sockets:
+            end.close()
+
+    def end(self):
+        self.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.limits[0], resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
 class Runs:
     """The results of all runs, and what went wrong."""
 
@@ -105,7 +142,7 @@ class Runs:
         self.quick = quick
         self.environment = dict(os.environ, BENCH_SCALE="0.1" if quick else "1")
 
-    def run(self, program, scenario, parameter, variant):
+    def run(self, program, scenario, parameter, variant, pairs=None):
         key = (scenario, parameter, variant)
         if key in self.left:
             return
@@ -114,19 +151,26 @@ class Runs:
             command = [str(program.parent / "launch"), str(STARTS)] + command
         begin = time.monotonic()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, env=self.environment,
+            environment = dict(self.environment, BENCH_PAIRS=f"{pairs.first}:{pairs.count}") if pairs else self.environment
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, close_fds=not pairs,
                                   timeout=60)
         except subprocess.TimeoutExpired:
             self.fail(key, "hangs")
+            if pairs:
+                pairs.renew()
             return
         if done.returncode == UNSUPPORTED:
             self.left.add(key)
         elif done.returncode != 0:
+            if pairs:
+                pairs.renew()
             said = " ".join(done.stderr.split())
             self.fail(key, f"exit status {done.returncode}: {said[:200]}")
         else:
             result = json.loads(done.stdout.splitlines()[-1])
             self.results.setdefault(key, []).append(result)
+            if pairs and result["value"] is None:
+                pairs.renew()
             if result["value"] is None and library_of(variant) == OURS:
                 self.fail(key, "gave up")
             elif result["value"] is None or (self.quick and time.monotonic() - begin > 0.5):
@@ -264,6 +308,7 @@ def main():
     parser.add_argument("--libraries", type=names, help="columns: runloop,limit,uv,...")
     options = parser.parse_args()
 
+    os.closerange(3, 1024)                   # inherited: the pairs of "chain" stand in a row
     programs, missing = discover(options.programs, options.libraries)
     if OURS in missing or LIMIT in missing:
         sys.exit(f"{options.programs}: {OURS} and {LIMIT} must be built")
@@ -275,8 +320,11 @@ def main():
         for scenario, parameter in cells:
             variants = programs.get(scenario, [])
             turn = rounds % len(variants) if variants else 0
+            pairs = Pairs(parameter) if scenario == "chain" else None
             for program, variant in variants[turn:] + variants[:turn]:
-                runs.run(program, scenario, parameter, variant)
+                runs.run(program, scenario, parameter, variant, pairs)
+            if pairs:
+                pairs.end()
         rounds += 1
         now = time.monotonic()
         print(f"round {rounds}: {now - round_begin:.0f} s", file=sys.stderr)
