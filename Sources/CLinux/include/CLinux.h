@@ -15,7 +15,6 @@
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,8 +84,8 @@ __attribute__((no_sanitize("thread"))) static inline uint32_t linux_peek(const u
     return *(const volatile uint32_t *)place;
 }
 
-/* syscall(2) is variadic; glibc has no futex or membarrier of its own. `deadline` is absolute
-   CLOCK_MONOTONIC, NULL for none. */
+/* syscall(2) is variadic. What is a system call and nothing else goes through it: each function of glibc that the library
+   names is a search through all libraries whenever a program starts, and 80 bytes. `deadline`: CLOCK_MONOTONIC, or NULL. */
 static inline int linux_futex_wait(const void *word, uint32_t expected, const struct timespec *deadline)
 {
     return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL,
@@ -107,19 +106,27 @@ static inline int linux_membarrier(void)
 
 static inline int linux_membarrier_global(void) { return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); }
 
-/* gettid has no glibc wrapper before 2.30. */
-static inline int linux_is_main_thread(void) { return (int)syscall(SYS_gettid) == getpid(); }
+static inline int linux_process(void) { return (int)syscall(SYS_getpid); }
+static inline uint32_t linux_user(void) { return (uint32_t)syscall(SYS_geteuid); }
+static inline uint32_t linux_group(void) { return (uint32_t)syscall(SYS_getegid); }
+static inline int linux_is_main_thread(void) { return (int)syscall(SYS_gettid) == linux_process(); }
+static inline void linux_yield(void) { syscall(SYS_sched_yield); }
+static inline void linux_wish_huge_pages(void *memory, size_t size)
+{
+    syscall(SYS_madvise, memory, size, MADV_HUGEPAGE);
+}
 
-/* Macros: the only processor that a thread may run on (0: the calling one), -1 if there are several, or too many to ask. */
+/* Bits of longs: the only processor that a thread may run on (0: the calling one), -1 if several, or too many to ask. */
 static inline int linux_only_processor(int thread)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(thread, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1)
-        return -1;
-    int processor = 0;
-    while (!CPU_ISSET(processor, &set))
-        processor++;
-    return processor;
+    uint64_t set[16], *last = NULL;
+    long size = syscall(SYS_sched_getaffinity, thread, sizeof set, set);
+    for (uint64_t *word = set; word < set + size / 8; word++) {
+        if (*word != 0 && (last != NULL || (*word & (*word - 1)) != 0))
+            return -1;
+        last = *word != 0 ? word : last;
+    }
+    return last == NULL ? -1 : (int)(last - set) * 64 + __builtin_ctzll(*last);
 }
 
 /* epoll_pwait2 came with Linux 5.11 and glibc 2.35: through syscall(2), so that the library loads with
@@ -141,15 +148,14 @@ static const uint32_t linux_EPOLLRDHUP = EPOLLRDHUP;
 static const uint32_t linux_EPOLLERR = EPOLLERR;
 static const uint32_t linux_EPOLLHUP = EPOLLHUP;
 static const uint32_t linux_EPOLLET = EPOLLET;
-static inline int linux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+static inline int linux_epoll_create(void) { return (int)syscall(SYS_epoll_create1, EPOLL_CLOEXEC); }
 static inline int linux_epoll_ctl(int epoll, int operation, int fd, uint32_t events, uint64_t tag)
 {
     struct epoll_event event = {.events = events, .data = {.u64 = tag}};
-    return epoll_ctl(epoll, operation, fd, &event);
+    return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, &event);
 }
 static inline uint64_t linux_epoll_tag(const struct epoll_event *event) { return event->data.u64; }
-/* glibc's epoll_wait, read, write and close are cancellation points: a thread that is cancelled in the middle of our work
-   would leave a lock held or a wake-up half made. */
+/* No cancellation points, as glibc's are: who is cancelled in the middle would leave a lock held, a wake-up half made. */
 static inline int linux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int milliseconds)
 {
 #ifdef SYS_epoll_wait
@@ -161,19 +167,19 @@ static inline int linux_epoll_wait(int epoll, struct epoll_event *events, int ca
 static inline long linux_read(int fd, void *buffer, size_t size) { return syscall(SYS_read, fd, buffer, size); }
 static inline long linux_write(int fd, const void *buffer, size_t size) { return syscall(SYS_write, fd, buffer, size); }
 static inline int linux_close(int fd) { return (int)syscall(SYS_close, fd); }
-static inline int linux_eventfd(void) { return eventfd(0, EFD_CLOEXEC); }
+static inline int linux_eventfd(void) { return (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC); }
 
-/* Sockets. sockaddr comes as bytes; the calls that may wait go through syscall(2) for the reason above; errors come back as
-   negative numbers where the caller wants them. SOCK_STREAM is an enum. */
+/* Sockets. sockaddr comes as bytes; errors come back as negative numbers where it is wanted. SOCK_STREAM is an enum. */
 static const int linux_SOCK_STREAM = SOCK_STREAM;
 static inline int linux_socket(int family, int type, int protocol)
 {
-    return socket(family, type | SOCK_CLOEXEC, protocol);
+    return (int)syscall(SYS_socket, family, type | SOCK_CLOEXEC, protocol);
 }
 static inline int linux_bind(int fd, const void *address, uint32_t size)
 {
-    return bind(fd, (const struct sockaddr *)address, size);
+    return (int)syscall(SYS_bind, fd, address, size);
 }
+static inline int linux_listen(int fd, int backlog) { return (int)syscall(SYS_listen, fd, backlog); }
 static inline int linux_connect(int fd, const void *address, uint32_t size)
 {
     return (int)syscall(SYS_connect, fd, address, size);
@@ -195,27 +201,31 @@ static inline long linux_send(int fd, const void *bytes, size_t size, const void
     long count = syscall(SYS_sendto, fd, bytes, size, flags, address, address_size);
     return count < 0 ? -errno : count;
 }
-static inline int linux_getpeername(int fd, struct sockaddr *address, uint32_t *size)
+static inline int linux_name_of(int fd, int peer, struct sockaddr *address, uint32_t *size)
 {
-    return getpeername(fd, address, size);
+    return (int)syscall(peer ? SYS_getpeername : SYS_getsockname, fd, address, size);
 }
-static inline int linux_getsockname(int fd, struct sockaddr *address, uint32_t *size)
+static inline int linux_socket_option(int fd, int name, void *value, uint32_t *size)
 {
-    return getsockname(fd, address, size);
+    return (int)syscall(SYS_getsockopt, fd, SOL_SOCKET, name, value, size);
 }
 static inline long linux_readable_bytes(int fd)
 {
     int count;
-    return ioctl(fd, FIONREAD, &count) < 0 ? -1 : count;
+    return syscall(SYS_ioctl, fd, FIONREAD, &count) < 0 ? -1 : count;
+}
+static inline int linux_fcntl(int fd, int command, int argument)
+{
+    return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 static inline int linux_set_blocking(int fd, int blocks)
 {
-    int flags = fcntl(fd, F_GETFL);
+    int flags = linux_fcntl(fd, F_GETFL, 0);
     if (flags < 0)
         return -1;
     if (((flags & O_NONBLOCK) == 0) == (blocks != 0))
         return 0;
-    return fcntl(fd, F_SETFL, flags ^ O_NONBLOCK) < 0 ? -1 : 1;
+    return linux_fcntl(fd, F_SETFL, flags ^ O_NONBLOCK) < 0 ? -1 : 1;
 }
 static inline int linux_ppoll(struct pollfd *look, struct timespec *timeout)
 {
@@ -223,10 +233,7 @@ static inline int linux_ppoll(struct pollfd *look, struct timespec *timeout)
 }
 
 /* SOCK_SEQPACKET is imported as a member of an enum; addresses are unions by cast. 0, or -1 with errno. */
-static inline int linux_socket_of_packets(void)
-{
-    return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
+static inline int linux_socket_of_packets(void) { return linux_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0); }
 static inline int linux_unix_address(struct sockaddr_un *address, const char *path)
 {
     size_t length = strlen(path);
@@ -242,16 +249,13 @@ static inline int linux_unix_address(struct sockaddr_un *address, const char *pa
 static inline int linux_unix_listen(int fd, const char *path, int backlog)
 {
     struct sockaddr_un address;
-    if (linux_unix_address(&address, path) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0)
-        return -1;
-    return listen(fd, backlog);
+    int bad = linux_unix_address(&address, path) != 0 || linux_bind(fd, &address, sizeof address) != 0;
+    return bad ? -1 : linux_listen(fd, backlog);
 }
 static inline int linux_unix_connect(int fd, const char *path)
 {
     struct sockaddr_un address;
-    if (linux_unix_address(&address, path) != 0)
-        return -1;
-    return (int)syscall(SYS_connect, fd, &address, sizeof address);
+    return linux_unix_address(&address, path) != 0 ? -1 : linux_connect(fd, &address, sizeof address);
 }
 static inline int linux_accept_packets(int fd)
 {
@@ -261,14 +265,14 @@ static inline int linux_peer_credentials(int fd, int *pid, unsigned *uid, unsign
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    if (linux_socket_option(fd, SO_PEERCRED, &peer, &size) != 0)
         return -1;
     *pid = peer.pid;
     *uid = peer.uid;
     *gid = peer.gid;
     return 0;
 }
-static inline int linux_shutdown(int fd) { return shutdown(fd, SHUT_RDWR); }
+static inline int linux_shutdown(int fd) { return (int)syscall(SYS_shutdown, fd, SHUT_RDWR); }
 
 /* Whether the process has no thread but this one, as glibc knows it. */
 static inline int linux_is_single_threaded(void) { return __libc_single_threaded; }
@@ -385,23 +389,27 @@ static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize,
         linux_take_passed(&message, passed);
     return size;
 }
-/* memfd_create came with glibc 2.27; the constants are macros. A file that cannot shrink under its reader. */
-static inline int linux_memory_file(void) { return memfd_create("runloop", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
-static inline int linux_seal_size(int fd) { return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL); }
+/* The constants are macros. A file that cannot shrink under its reader. */
+static inline int linux_memory_file(void)
+{
+    return (int)syscall(SYS_memfd_create, "runloop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+static inline int linux_seal_size(int fd) { return linux_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL); }
 static inline int linux_is_sealed(int fd)
 {
-    int seals = fcntl(fd, F_GET_SEALS);
+    int seals = linux_fcntl(fd, F_GET_SEALS, 0);
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
-static inline int linux_seal_growth(int fd) { return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); }
+static inline int linux_seal_growth(int fd) { return linux_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); }
+static inline off_t linux_first_hole(int fd) { return syscall(SYS_lseek, fd, (off_t)0, SEEK_HOLE); }
 /* Whether a file that cannot be made smaller has all its pages and keeps them from now on: one that cannot be written to but
    through a mapping that is there already (Linux 5.1) cannot get holes either. Who else has sealed it does not matter. */
 static inline int linux_keep_pages(int fd, off_t size)
 {
-    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
-    int seals = fcntl(fd, F_GET_SEALS);
+    (void)linux_fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+    int seals = linux_fcntl(fd, F_GET_SEALS, 0);
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0 &&
-           lseek(fd, 0, SEEK_HOLE) >= size;
+           linux_first_hole(fd) >= size;
 }
 /* All pages at once, or an error. */
 static inline int linux_allocate(int fd, off_t size) { return (int)syscall(SYS_fallocate, fd, 0, (off_t)0, size); }
@@ -414,10 +422,11 @@ static inline long linux_pread(int fd, void *buffer, size_t size, off_t offset)
     return syscall(SYS_pread64, fd, buffer, size, offset);
 }
 
-/* open(2) is variadic, its flags are of several types. */
+/* The flags are of several types. */
+static inline void linux_make_directory(const char *path) { syscall(SYS_mkdirat, AT_FDCWD, path, 0700); }
 static inline int linux_open_directory(const char *path)
 {
-    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 /* Variadic. Does not wait for the lock, follows no link, and what it gives is the file of that name still. */
 static inline int linux_open_locked(int directory, const char *name)
@@ -427,7 +436,7 @@ static inline int linux_open_locked(int directory, const char *name)
 /* Without following a link, and without waiting: for the socket itself, not for what it leads to. */
 static inline int linux_open_path(int directory, const char *name)
 {
-    return openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return (int)syscall(SYS_openat, directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 /* S_ISSOCK is a macro. */
 static inline int linux_is_socket(int fd)
@@ -438,21 +447,22 @@ static inline int linux_is_socket(int fd)
 static inline int linux_is_mine(int fd)
 {
     struct stat status;
-    return fstat(fd, &status) == 0 && status.st_uid == geteuid();
+    return fstat(fd, &status) == 0 && status.st_uid == linux_user();
 }
 /* A directory of the user's own, of root's, or of `trusted`, in which nobody else can take away or replace what the user has
    put there: not writable for others, or sticky. */
 static inline int linux_is_guarded(int fd, uid_t trusted)
 {
     struct stat status;
-    return fstat(fd, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0 || status.st_uid == trusted) &&
+    return fstat(fd, &status) == 0 &&
+           (status.st_uid == linux_user() || status.st_uid == 0 || status.st_uid == trusted) &&
            ((status.st_mode & 022) == 0 || (status.st_mode & S_ISVTX) != 0);
 }
 /* Whether `name` still stands for the file that is open. */
 static inline int linux_is_same_file(int fd, int directory, const char *name)
 {
     struct stat open, named;
-    return fstat(fd, &open) == 0 && fstatat(directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return fstat(fd, &open) == 0 && syscall(SYS_newfstatat, directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
            open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 /* How many bytes a file really has: sparse ones have less than they say. */
@@ -483,8 +493,8 @@ static inline void *linux_map_memory_file(int fd, size_t limit, size_t *size, in
 {
     struct statfs system;
     struct stat status;
-    if (fstatfs(fd, &system) != 0 || system.f_type != TMPFS_MAGIC || !linux_is_sealed(fd) || fstat(fd, &status) != 0 ||
-        (uint64_t)status.st_size > limit || lseek(fd, 0, SEEK_HOLE) < status.st_size)
+    if (syscall(SYS_fstatfs, fd, &system) != 0 || system.f_type != TMPFS_MAGIC || !linux_is_sealed(fd) ||
+        fstat(fd, &status) != 0 || (uint64_t)status.st_size > limit || linux_first_hole(fd) < status.st_size)
         return NULL;
     *size = (size_t)status.st_size;
     void *address = linux_map(fd, *size, 1);
@@ -496,14 +506,24 @@ static inline void *linux_map_memory_file(int fd, size_t limit, size_t *size, in
     (void)linux_unmap(address, *size);
     return NULL;
 }
-static inline int linux_unlink(int directory, const char *name) { return unlinkat(directory, name, 0); }
+static inline int linux_unlink(int directory, const char *name)
+{
+    return (int)syscall(SYS_unlinkat, directory, name, 0);
+}
+static inline int linux_rename(int directory, const char *old, const char *new_name)
+{
+    return (int)syscall(SYS_renameat2, directory, old, directory, new_name, 0);
+}
+static inline int linux_set_mode(int directory, const char *name, uint32_t mode)
+{
+    return (int)syscall(SYS_fchmodat, directory, name, mode);
+}
 /* secure_getenv: a program with another user's rights does not believe its environment. */
 static inline const char *linux_environment(const char *name) { return secure_getenv(name); }
 
-/* Each is variadic. */
+/* Variadic. A function of glibc, because Tests/c/test-wakeup-adjust.c puts one of its own in its place. */
 static inline int linux_set_timer_slack(unsigned long nanoseconds) { return prctl(PR_SET_TIMERSLACK, nanoseconds); }
 static inline int linux_get_timer_slack(void) { return prctl(PR_GET_TIMERSLACK); }
-static inline int linux_fcntl_getfd(int fd) { return fcntl(fd, F_GETFD); }
 static inline int linux_format_double(char *buffer, size_t size, double value)
 {
     return snprintf(buffer, size, "%.3f", value);

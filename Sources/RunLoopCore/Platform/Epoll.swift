@@ -40,7 +40,7 @@ enum Epoll {
             hasNanosecondWait = false
         }
         var poll = pollfd(fd: epoll, events: Int16(POLLIN), revents: 0)
-        if ppoll(&poll, 1, &time, nil) <= 0 { return 0 }
+        if linux_ppoll(&poll, &time) <= 0 { return 0 }
         return wait(epoll, events, capacity, 0)
     }
 }
@@ -91,13 +91,14 @@ enum Descriptor {
         defer { systemError = saved }
         // poll's bits are epoll's.
         var look = pollfd(fd: fd, events: Int16(bitPattern: events), revents: 0)
-        return poll(&look, 1, 0) > 0 ? UInt16(bitPattern: look.revents) : 0
+        var none = timespec()
+        return linux_ppoll(&look, &none) > 0 ? UInt16(bitPattern: look.revents) : 0
     }
 
     /// Whether a number stands for an open file. One system call. Leaves errno as it was.
     static func isOpen(_ fd: Int32) -> Bool {
         let saved = systemError
         defer { systemError = saved }
-        return fd >= 0 && linux_fcntl_getfd(fd) >= 0
+        return fd >= 0 && linux_fcntl(fd, F_GETFD, 0) >= 0
     }
 }

@@ -10,7 +10,7 @@ enum Memory {
         let alignment = size < hugePage ? 64 : hugePage
         guard let memory = calloc(1, size + alignment) else { return nil }
         let aligned = memory + (alignment - Int(bitPattern: memory) & (alignment - 1))
-        if size >= hugePage { preservingSystemError { _ = madvise(aligned, size, MADV_HUGEPAGE) } }
+        if size >= hugePage { preservingSystemError { linux_wish_huge_pages(aligned, size) } }
         return aligned
     }
 
@@ -19,7 +19,7 @@ enum Memory {
         if size < hugePage { return aligned_alloc(64, size) }
         // Random access to a million objects misses the TLB at every step otherwise. Only a wish.
         guard let memory = aligned_alloc(hugePage, size) else { return nil }
-        preservingSystemError { _ = madvise(memory, size, MADV_HUGEPAGE) }
+        preservingSystemError { linux_wish_huge_pages(memory, size) }
         return memory
     }
 }

@@ -145,7 +145,7 @@ enum Membarrier {
             // Out of memory for a moment; or forbidden by a filter that came later, and then the slow kind may not be.
             if systemError != ENOMEM { invariant(linux_membarrier_global() == 0) }
             if systemError != ENOMEM { break }
-            sched_yield()
+            linux_yield()
         }
         systemError = saved
     }

@@ -20,21 +20,21 @@ struct PortDirectory: ~Copyable {
             path.append("/runloop")
         } else {
             path.append("/tmp/runloop-")
-            path.append(decimal: geteuid())
+            path.append(decimal: linux_user())
         }
         guard path.fits else {
             systemError = ENAMETOOLONG
             return nil
         }
-        let fd: Int32 = path.withCString { path in
-            _ = mkdir(path, 0o700)
+        let fd = path.withCString { path in
+            linux_make_directory(path)
             return linux_open_directory(path)
         }
         if fd < 0 {
             if systemError == ELOOP || systemError == ENOTDIR { systemError = EACCES }
             return nil
         }
-        if linux_is_guarded(fd, user ?? geteuid()) == 0 {
+        if linux_is_guarded(fd, user ?? linux_user()) == 0 {
             PacketSocket.close(fd)
             systemError = EACCES
             return nil
@@ -79,7 +79,7 @@ struct PortDirectory: ~Copyable {
     }
 
     /// Lets everybody connect to a socket of this user, or this user alone. False with errno.
-    func open(_ name: UnsafePointer<CChar>, toAll isForAll: Bool) -> Bool { fchmodat(fd, name, isForAll ? 0o666 : 0o600, 0) == 0 }
+    func open(_ name: UnsafePointer<CChar>, toAll isForAll: Bool) -> Bool { linux_set_mode(fd, name, isForAll ? 0o666 : 0o600) == 0 }
 
     /// Whether the locked file still has its name.
     func has(_ name: UnsafePointer<CChar>, _ file: Int32) -> Bool { linux_is_same_file(file, fd, name) != 0 }
@@ -88,7 +88,7 @@ struct PortDirectory: ~Copyable {
     func remove(_ name: UnsafePointer<CChar>) { preservingSystemError { _ = linux_unlink(fd, name) } }
 
     /// False with errno.
-    func rename(_ old: UnsafePointer<CChar>, _ new: UnsafePointer<CChar>) -> Bool { renameat(fd, old, fd, new) == 0 }
+    func rename(_ old: UnsafePointer<CChar>, _ new: UnsafePointer<CChar>) -> Bool { linux_rename(fd, old, new) == 0 }
 
     /// Calls `body` with a path to an open file, or to one in an open directory, that is short whatever its own path is.
     private static func withPath<Result>(

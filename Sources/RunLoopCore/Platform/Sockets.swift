@@ -43,7 +43,7 @@ enum Sockets {
         var found = false
         preservingSystemError {
             var size = UInt32(MemoryLayout<Int32>.size)
-            found = getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0
+            found = linux_socket_option(fd, name, &value, &size) == 0
         }
         return found ? value : nil
     }
@@ -60,7 +60,7 @@ enum Sockets {
     static func bind(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) -> Bool { linux_bind(fd, address, UInt32(count)) == 0 }
 
     /// With CFSocket's queue of 256 clients.
-    static func listen(_ fd: Int32) { _ = CLinux.listen(fd, 256) }
+    static func listen(_ fd: Int32) { _ = linux_listen(fd, 256) }
 
     /// False with errno, EINPROGRESS among them.
     static func connect(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) -> Bool {
@@ -76,14 +76,14 @@ enum Sockets {
     static func peer(of fd: Int32, _ address: inout SocketAddress) {
         let saved = systemError
         defer { systemError = saved }
-        if address.fill({ Int(linux_getpeername(fd, $0, $1)) }) < 0 { address.count = 0 }
+        if address.fill({ Int(linux_name_of(fd, 1, $0, $1)) }) < 0 { address.count = 0 }
     }
 
     /// Its own address; empty if there is none. Leaves errno as it was.
     static func local(of fd: Int32, _ address: inout SocketAddress) {
         let saved = systemError
         defer { systemError = saved }
-        if address.fill({ Int(linux_getsockname(fd, $0, $1)) }) < 0 { address.count = 0 }
+        if address.fill({ Int(linux_name_of(fd, 0, $0, $1)) }) < 0 { address.count = 0 }
     }
 
     /// The number of bytes, or the negative error number. Never waits.

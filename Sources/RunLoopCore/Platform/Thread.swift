@@ -54,7 +54,7 @@ enum Thread {
     /// calls at most, none once a second processor was seen. Any thread.
     static func lookAtProcessors() {
         if !maySpin { note(linux_only_processor(0)) }
-        if !maySpin { note(linux_only_processor(getpid())) }
+        if !maySpin { note(linux_only_processor(linux_process())) }
     }
 
     /// -1: several.

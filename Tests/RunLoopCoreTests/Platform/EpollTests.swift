@@ -7,7 +7,7 @@ import Testing
     private func withEpoll(_ body: (Int32, UnsafeMutablePointer<epoll_event>) -> Void) {
         let epoll = Epoll.create()
         #expect(epoll >= 0)
-        #expect(linux_fcntl_getfd(epoll) == FD_CLOEXEC)
+        #expect(linux_fcntl(epoll, F_GETFD, 0) == FD_CLOEXEC)
         let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: 8)
         body(epoll, events)
         events.deallocate()

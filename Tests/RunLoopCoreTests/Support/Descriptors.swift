@@ -49,4 +49,4 @@ final class Pipe {
 /// A descriptor of /dev/null. open(2) is variadic, and not to be had from Swift.
 func openNull() -> Int32 { creat("/dev/null", 0) }
 
-func isOpen(_ fd: Int32) -> Bool { linux_fcntl_getfd(fd) >= 0 }
+func isOpen(_ fd: Int32) -> Bool { linux_fcntl(fd, F_GETFD, 0) >= 0 }
