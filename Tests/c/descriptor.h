@@ -23,7 +23,7 @@ struct port {
     RLOptionFlags reenables; /* in each call */
     void (*action)(struct port *port, RLOptionFlags types);
     atomic_int calls;
-    RLOptionFlags last;
+    _Atomic RLOptionFlags last; /* two loops may call at the same time */
 };
 
 static inline void port_called(RLFileDescriptorRef f, RLOptionFlags types, void *info)

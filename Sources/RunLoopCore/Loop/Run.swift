@@ -196,9 +196,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// One sleep; `again` if it ended only because somebody changed what the loop may sleep for.
     private func sleep(_ mode: ModePointer, until deadline: Instant) -> Sleep {
         lock()
-        let target = self.target(mode)
+        let target = hasHad(Had.descriptors) ? self.target(mode) : .nothing
         let kickDescriptor = target.isNothing ? nil : pointee.poller.kickDescriptor
-        let timerLimit = Instant(nanoseconds: latestWake(mode))
+        let timerLimit = hasHad(Had.timers) ? Instant(nanoseconds: latestWake(mode)) : .never
         let limit = Swift.min(Swift.min(deadline, timerLimit), pointee.retryDeadline)
         pointee.sleepLimit.store(limit.nanoseconds, ordering: .relaxed)
         unlock()
