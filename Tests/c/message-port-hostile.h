@@ -1,0 +1,76 @@
+/* A server that is this process, and peers that are plain sockets and hostile: each is cut off with one diagnostic, and the server
+ * goes on for others. */
+#ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
+#define RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
+#include "message-port-wire.h"
+#include <sys/mman.h>
+
+static atomic_int calls;
+
+static UNUSED RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    atomic_fetch_add(&calls, 1);
+    return RLRetain(data);
+}
+
+static struct server server;
+
+static UNUSED void begin(void)
+{
+    use_own_directory();
+    serve(&server, NAME, echo, NULL);
+}
+
+static UNUSED void finish(void)
+{
+    end_server(&server);
+    remove_own_directory();
+}
+
+static UNUSED void turn(void) { RLRunLoopRunInMode(MODE, 0.002, false); }
+
+static UNUSED void greet(int fd)
+{
+    say_hello(fd);
+    turn();
+    ck_assert_int_eq(take_diagnostics(), 0);
+}
+
+/* The peer has been cut off, with one diagnostic. */
+static UNUSED void expect_cut(int fd)
+{
+    char byte;
+    turn();
+    turn();
+    ck_assert_int_eq(take_diagnostics(), 1);
+    ck_assert_int_eq(recv(fd, &byte, 1, MSG_DONTWAIT), 0);
+    close(fd);
+}
+
+/* A client in another process is still served. */
+static UNUSED void ask_as_child(UNUSED void *info)
+{
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    child_assert(remote != NULL);
+    RLDataRef reply = NULL;
+    child_assert(ask(remote, 1, "honest", 20, MODE, &reply) == kRLMessagePortSuccess);
+    child_assert(is_text(reply, "honest"));
+    RLRelease(reply);
+    RLRelease(remote);
+}
+
+static UNUSED void expect_service(void)
+{
+    int before = calls;
+    pid_t child = fork();
+    if (child == 0) {
+        ask_as_child(NULL);
+        _exit(0);
+    }
+    while (calls == before)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    end_process(child, 0);
+    ck_assert_int_eq(take_diagnostics(), 0);
+}
+
+#endif
