@@ -128,3 +128,28 @@ static void message_serve(void)
     request_size = 64;
     between_processes(serve_requests, send_requests);
 }
+
+/* ---- one way, to a server that is awake, or does not come to it: what is in between waits in memory that both share ---- */
+
+static void receive_nothing(void)
+{
+    CHECK(RLMessagePortCreateLocal(NULL, RLSTR("counts"), echo, NULL, NULL) != NULL);
+    pause();
+}
+
+static void send_one_way(void)
+{
+    enum { FIRST = 160, MESSAGES = 1280 };
+    RLMessagePortRef remote = NULL;
+    while (remote == NULL)
+        remote = RLMessagePortCreateRemote(NULL, RLSTR("counts"));
+    RLDataRef data = RLDataCreate(NULL, (const uint8_t[64]) { 0 }, 64);
+    for (int round = 0; round < FIRST + MESSAGES; round++) {
+        if (round == FIRST)
+            begin();
+        CHECK(RLMessagePortSendRequest(remote, 1, data, 10, 0, NULL, NULL) == 0);
+    }
+    end(MESSAGES, 0);
+}
+
+static void message_send(void) { between_processes(send_one_way, receive_nothing); }

@@ -206,6 +206,7 @@ static const struct { const char *name; void (*run)(void); } all[] = {
     { "extra-mode", extra_mode },             { "thread-exit", thread_exit },
     { "port-message", port_message },         { "message-ask", message_ask },
     { "message-ask-large", message_ask_large }, { "message-serve", message_serve },
+    { "message-send", message_send },
 };
 
 int main(int argc, char **argv)

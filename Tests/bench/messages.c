@@ -8,7 +8,8 @@
  * stream beyond, since a packet has to fit into the socket's buffer). It watches no time limit. sd-bus and libuv talk over
  * socket pairs too: sd-bus without a broker, as systemd's own programs do among themselves. Neither hand nor libuv says
  * how long a message is, who asks, or which request a reply belongs to: both ends know the size. One way ZeroMQ, nng and
- * sd-bus collect what a reader is too slow for, and send it together. */
+ * sd-bus collect what a reader is too slow for, and send it together; ours puts what is small into memory that both
+ * processes share. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>

@@ -11,7 +11,20 @@ struct head {
     int32_t message;
     uint64_t length, deadline;
 };
-enum { MAGIC = 0x314D4C52, HELLO = 1, REQUEST, REPLY, DROPPED, NOWHERE = 0, INSIDE, IN_FILE, LENT, RETURNED };
+enum {
+    MAGIC = 0x314D4C52,
+    HELLO = 1,
+    REQUEST,
+    REPLY,
+    DROPPED,
+    RING,
+    BELL,
+    NOWHERE = 0,
+    INSIDE,
+    IN_FILE,
+    LENT,
+    RETURNED
+};
 
 /* Connected to the only port of the test's directory. */
 static UNUSED int plain_socket(void)

@@ -1,11 +1,16 @@
 import CLinux
 
-// libFuzzer's way into `Frame.parse`: the first byte says who listens and whether a descriptor came with the packet, the rest
-// is the packet. What gets through has to be what the header of the protocol allows, said here once more in other words.
+// libFuzzer's way into `Frame.parse`, or into `Ring.take` if the first byte says so (RingFuzz.swift). Otherwise that says who listens
+// and whether a descriptor came with the packet; the rest is the packet. What gets through has to be what the header of the protocol
+// allows, said here once more in other words.
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     if count == 0 { return 0 }
+    if bytes[0] & 16 != 0 {
+        fuzzRing(bytes + 1, count - 1)
+        return 0
+    }
     let sides: [Frame.Side] = [.newServer, .server, .client]
     let side = sides[Int(bytes[0] & 3) % 3]
     let hasFile = bytes[0] & 4 != 0
@@ -29,6 +34,8 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     }
     switch side {
     case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))
+    case .server where frame.kind == .ring: precondition(frame.place == .file && frame.id == 0 && frame.length == 132 * 1024)
+    case .server where frame.kind == .bell: precondition(frame.place == .nowhere && frame.id == 0)
     case .server: precondition(frame.kind == .request && frame.place != .nowhere)
     case .client: precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
     }

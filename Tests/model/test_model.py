@@ -68,6 +68,8 @@ CONFIGURATIONS = [
     Configuration("store-mutex.pml", ("NO_MEMBARRIER",), LOOP_NEVER_ENDS),
     Configuration("store-mutex.pml", ("NO_MEMBARRIER", "WEAK"), LOOP_NEVER_ENDS),
     Configuration("item-guard.pml", ("MOVES=2",)),
+    Configuration("ring.pml", (), LOOP_NEVER_ENDS),
+    Configuration("ring.pml", ("DIES",), LOOP_NEVER_ENDS),
 ]
 
 # (mutant, model, further macros, what must be found)
@@ -147,6 +149,17 @@ MUTANTS = [
     ("MOVE_WITHOUT_RECHECK", "item-guard.pml", (), ASSERTION),
     ("MOVE_LOCKS_CURRENT_FIRST", "item-guard.pml", (), END_STATE),
     ("MOVE_UNDER_ONE_LOCK", "item-guard.pml", (), ASSERTION),
+    # the ring of messages that a client and a server share
+    ("ENTRIES_DO_NOT_WAIT", "ring.pml", (), ASSERTION),
+    ("NO_BELL_BEHIND_A_REQUEST", "ring.pml", (), ASSERTION),
+    ("LOOKS_BEFORE_PUBLISHING", "ring.pml", (), ASSERTION),
+    ("TAIL_STORED_RELAXED", "ring.pml", (), ASSERTION),
+    ("WANTED_CLEARED_AFTER_THE_BELL", "ring.pml", (), ASSERTION),
+    ("WANTED_STORED_RELAXED", "ring.pml", (), ASSERTION),
+    ("TAKES_PACKETS_UNSEEN", "ring.pml", (), ASSERTION),
+    ("LOOKS_INTO_THE_RING_ONCE", "ring.pml", (), ASSERTION),
+    ("LOOKS_INTO_THE_RING_ONCE", "ring.pml", ("DIES",), ASSERTION),
+    ("SOCKET_HOLDS_ONE_PACKET", "ring.pml", (), ASSERTION),
 ]
 
 

@@ -275,7 +275,8 @@ RL_EXPORT RLBoolean RLMessagePortSetAllowsOtherUsers(RLMessagePortRef port, RLBo
 RL_EXPORT RLIndex RLMessagePortGetCapacity(RLMessagePortRef port);
 
 /** Sets how many requests of this process may wait in a local port before senders have to. For each other process the
- *  limit is the kernel's, on bytes: about 200 KB, or 270 requests of 64 bytes.
+ *  limit is the kernel's, on bytes: about 200 KB, or 270 requests of 64 bytes, and 1 600 more of those through memory
+ *  that is shared for many small ones (RLMessagePortRequest.h).
  *  @param port      not NULL.
  *  @param capacity  1 or more; what is beyond 2147483647 counts as that.
  *  Ownership: none changes.  Thread: any; wakes senders that wait.  Re-entrancy: allowed in callbacks.

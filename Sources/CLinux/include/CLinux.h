@@ -411,6 +411,15 @@ static inline int linux_keep_pages(int fd, off_t size)
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0 &&
            linux_first_hole(fd) >= size;
 }
+/* Whether this Linux has what it takes. */
+static inline int linux_can_keep_pages(void)
+{
+    int fd = linux_memory_file();
+    int can = fd >= 0 && linux_fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    return can;
+}
 /* All pages at once, or an error. */
 static inline int linux_allocate(int fd, off_t size) { return (int)syscall(SYS_fallocate, fd, 0, (off_t)0, size); }
 static inline long linux_pwrite(int fd, const void *buffer, size_t size, off_t offset)

@@ -85,14 +85,15 @@ enum EventDescriptor {
 
 /// Descriptors of any kind.
 enum Descriptor {
-    /// What of `events`, as epoll(7) has them, is ready now; an error or a hang-up always. One system call. Leaves errno as it was.
-    static func look(_ fd: Int32, for events: UInt16) -> UInt16 {
+    /// What of `events`, as epoll(7) has them, is ready now, or within so many nanoseconds, less than a second; an error or a hang-up
+    /// always. One system call. Leaves errno as it was.
+    static func look(_ fd: Int32, for events: UInt16, within nanoseconds: Int = 0) -> UInt16 {
         let saved = systemError
         defer { systemError = saved }
         // poll's bits are epoll's.
         var look = pollfd(fd: fd, events: Int16(bitPattern: events), revents: 0)
-        var none = timespec()
-        return linux_ppoll(&look, &none) > 0 ? UInt16(bitPattern: look.revents) : 0
+        var time = timespec(tv_sec: 0, tv_nsec: nanoseconds)
+        return linux_ppoll(&look, &time) > 0 ? UInt16(bitPattern: look.revents) : 0
     }
 
     /// Whether a number stands for an open file. One system call. Leaves errno as it was.

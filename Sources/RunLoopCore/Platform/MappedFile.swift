@@ -9,7 +9,8 @@ import CLinux
 /// are read by system calls. What another process does to the contents is not our concern: bytes are copied once, and looked
 /// at in the copy.
 struct MappedFile: BitwiseCopyable {
-    private var address: UnsafeMutableRawPointer?
+    /// nil for none.
+    private(set) var address: UnsafeMutableRawPointer?
     private(set) var size = 0
     private var isWritable: Int32 = 0
     /// The file keeps its pages, whoever has it.
@@ -56,6 +57,9 @@ struct MappedFile: BitwiseCopyable {
     /// Whether there is a file.
     @inline(__always)
     var isThere: Bool { address != nil }
+
+    /// Whether the system has what `keep` and, of other processes' files, `reach` need. Three system calls.
+    static var canKeep: Bool { linux_can_keep_pages() != 0 }
 
     /// Whether so many bytes can be written to.
     func hasRoom(_ count: Int) -> Bool { address != nil && isWritable != 0 && size >= count }

@@ -11,6 +11,10 @@ struct Frame: BitwiseCopyable {
         case reply = 3
         /// The server will not answer a request.
         case dropped = 4
+        /// The client hands a ring over: see `Ring`.
+        case ring = 5
+        /// There may be something in the ring.
+        case bell = 6
     }
 
     /// Where the data of a frame is.
@@ -87,6 +91,8 @@ struct Frame: BitwiseCopyable {
         switch (side, kind) {
         case (.newServer, .hello): place == .inside && length > 0 && length <= Self.nameLimit && id == 0
         case (.server, .request): place != .nowhere && place != .returnedFile
+        case (.server, .ring): place == .file && length == Ring.size && id == 0
+        case (.server, .bell): place == .nowhere && id == 0
         case (.client, .reply): id != 0
         case (.client, .dropped): id != 0 && place == .nowhere
         default: false

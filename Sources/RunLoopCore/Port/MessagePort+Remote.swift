@@ -66,7 +66,6 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// RLMessagePortSendRequest without a reply. Any thread.
     func send(_ message: Int32, _ data: DataPointer?, until sendDeadline: Instant) -> RequestResult {
-        if !isValid { return .isInvalid }
         let frame = Frame(kind: .request, place: .inside, id: 0, message: message, length: 0, deadline: .never)
         return transmit(frame, data, until: sendDeadline)
     }
@@ -250,6 +249,11 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     private func transmit(_ frame: Frame, _ data: DataPointer?, to other: OtherEnd, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
+        var sent = PacketSocket.Sent.failed
+        if frame.id == 0, let wire = other.wire {
+            sent = wire.put(frame.message, data, until: deadline)
+            if sent == .done { return .success }
+        }
         // NULL arrives as data without bytes.
         let empty = data == nil ? DataPointer.create(nil, count: 0) : nil
         defer { empty?.release() }
@@ -261,11 +265,10 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             parcel = wire.pack(frame, data)
             if parcel == nil { return .transportError }
         }
-        var sent = PacketSocket.Sent.full
         defer { if let parcel { wire.discard(parcel, wasSent: sent == .done) } }
         while true {
             if let parcel {
-                sent = wire.locked { wire.pointee.isOpen ? wire.sendLocked(parcel) : .gone }
+                sent = wire.locked { wire.sendRequestLocked(parcel) }
             } else {
                 sent = wire.sendInside(frame, data)
             }

@@ -71,6 +71,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if pointee.isOpen && pointee.outbox.isEmpty {
             head.3 = pointee.borrowing.told(inAnswer: false)
             outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
+            if outcome == .done { noteSent(frame) }
         } else if pointee.isOpen {
             outcome = .full
         }

@@ -34,6 +34,8 @@ struct Wire: ~Copyable {
     var loan = Loan()
     /// What the other end lends.
     var borrowing = Borrowing()
+    /// For small requests one way.
+    var ring = Ring()
     /// 1 while there are. Written under `mutex`, read by the loop that asks what the source waits for.
     let isFull = Atomic<UInt32>(0)
     // In the list of the port, under its mutex.
@@ -86,6 +88,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         pointee.outbox.discard()
         pointee.loan.end()
         pointee.borrowing.end()
+        pointee.ring.end()
         deinitialize(count: 1)
         free(self)
         port.unhold()
@@ -131,7 +134,11 @@ extension UnsafeMutablePointer where Pointee == Wire {
 
     private func end() {
         let source = locked { () -> SourcePointer? in
-            if pointee.isOpen && pointee.fd >= 0 { PacketSocket.end(pointee.fd) }
+            if pointee.isOpen && pointee.fd >= 0 {
+                PacketSocket.end(pointee.fd)
+                // The next bell says so.
+                if pointee.ring.isThere { pointee.ring.wantBell() }
+            }
             pointee.isOpen = false
             defer { pointee.source = nil }
             return pointee.source
@@ -195,6 +202,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
             if !isMine { close() }
             return false
         }
+        if packet.frame.kind != .request { return false }
         guard let data = packet.data ?? DataPointer.create(nil, count: 0) else { return false }
         guard let request = RequestPointer.make(packet.frame, data, wire: self, remote: nil) else {
             data.release()
@@ -227,20 +235,27 @@ extension UnsafeMutablePointer where Pointee == Wire {
             unlock()
             return nil
         }
+        var frame: Frame?
+        let entry = pointee.ring.isThere && pointee.role == .server ? takeFromRing(scratch, &frame) : nil
         if waits && !pointee.mayWait { pointee.mayWait = PacketSocket.letWait(pointee.fd) }
-        let received = PacketSocket.receive(
-            pointee.fd, scratch, Frame.headSize + Frame.insideLimit, waits: waits && pointee.mayWait)
+        let received =
+            entry
+            ?? PacketSocket.receive(
+                pointee.fd, scratch, Frame.headSize + Frame.insideLimit, waits: waits && pointee.mayWait)
         if received.size <= 0 {
             unlock()
             if received.passed >= 0 { PacketSocket.close(received.passed) }
             if received.size != -1 { hangUp() }
             return nil
         }
-        // Of a packet that is too short the rest is what was there before; `parse` looks at the size first.
-        let head = scratch.load(as: Frame.Head.self)
-        let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
-        var frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
-        if let some = frame { note(some, &frame) }
+        if entry == nil {
+            // Of a packet that is too short the rest is what was there before; `parse` looks at the size first.
+            let head = scratch.load(as: Frame.Head.self)
+            let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
+            frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
+            if let some = frame { note(some, &frame) }
+            if let some = frame, pointee.role == .server, !noteInRing(some, received.passed) { frame = nil }
+        }
         unlock()
         guard let frame, received.passed != -2 else {
             if received.passed >= 0 { PacketSocket.close(received.passed) }
@@ -253,6 +268,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
             let inside = UnsafePointer((scratch + Frame.headSize).assumingMemoryBound(to: UInt8.self))
             guard let data = DataPointer.createPooled(inside, count: frame.length, home) else { return nil }
             return Packet(frame: frame, data: data)
+        case .file where frame.kind == .ring:
+            PacketSocket.close(received.passed)
+            return Packet(frame: frame, data: nil)
         case .file, .lentFile, .returnedFile:
             let data = DataPointer.create(nil, count: frame.length)
             let hasRead = data.map { read(frame, received.passed, $0) } ?? false

@@ -44,7 +44,7 @@ import Testing
             kind: .request, place: .inside, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,
             deadline: deadline, filesRead: UInt16(random.below(65536)))
         let places: [Frame.Place] = [.inside, .file, .lentFile]
-        switch random.below(4) {
+        switch random.below(6) {
         case 0:
             frame.kind = .hello
             frame.id = 0
@@ -61,6 +61,17 @@ import Testing
             frame.place = ofReplies[random.below(5)]
             frame.length = length(frame.place, &random)
             return (frame, .client)
+        case 3:
+            frame.kind = .ring
+            frame.id = 0
+            frame.place = .file
+            frame.length = Ring.size
+            return (frame, .server)
+        case 4:
+            frame.kind = .bell
+            frame.id = 0
+            frame.place = .nowhere
+            return (frame, .server)
         default:
             frame.kind = .dropped
             frame.id += 1

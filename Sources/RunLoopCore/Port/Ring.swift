@@ -1,0 +1,193 @@
+import CLinux
+import Synchronization
+
+/// Small requests one way, without a system call: memory that both ends of a wire have. The client writes entries and says how far
+/// it has come, the server reads them and says how far it has. The server is told by a packet, a *bell*, only if it sleeps.
+///
+/// The bell stays in the server's socket, unread, until the ring is empty: so the descriptor is ready, for epoll and for every loop that
+/// watches it, as long as there is something to deliver.
+///
+///     client                                          server
+///     a request went by the socket: bell              is there an entry whose requests have all come? deliver it
+///     write the entry, tail = its end                 is there a packet? else it is over
+///     bellWanted? bellWanted = 0, bell                bellWanted = 1
+///                                                     is there an entry now? deliver it, leave the packet
+///                                                     take the packet
+///
+/// `tail`, `bellWanted`: stored by one end, then the other is loaded, all sequentially consistent: either the client sees that a bell is
+/// wanted, or the server sees the entry and takes no packet. A bell that is taken was there before the server said that it wants one,
+/// so it is not the one that the client sends because of that. While `bellWanted` is 0 a bell is in the socket, or will be.
+/// `tail` releases what was written, `head` that it was read.
+///
+/// Order with requests that go by the socket: each entry says how many of them were sent before it, and waits for them; and the
+/// server looks at the ring once a packet is there, before it takes it. The first entry behind such a request is
+/// announced by a bell of its own, since older ones may be read before the request.
+///
+/// `Tests/model/ring.pml` checks this, and that each step is needed. Nothing that the other end may change is believed, or looked at twice.
+/// Guarded by the wire's mutex; who is at the other end does not matter here.
+struct Ring: BitwiseCopyable {
+    /// What there is to read.
+    enum Taken {
+        /// `length` bytes of data were copied.
+        case entry(message: Int32, length: Int)
+        case nothing
+        /// An entry, but requests that were sent before it have not come.
+        case tooEarly
+        case nonsense
+    }
+
+    private var file = MappedFile()
+    /// How far this end has come, in bytes, modulo 2³².
+    private var position: UInt32 = 0
+    /// How far it can go: to the tail, or until the ring is full.
+    private var limit: UInt32 = 0
+    /// How many requests have gone by the socket since the ring was handed over.
+    private var requests: UInt32 = 0
+    /// Client: that was so after the last bell.
+    private(set) var needsBell = false
+    /// Client: it was full, and has not become emptier while others ran.
+    var isStuck = false
+    /// Client: entries since it has looked at the socket; before there is a ring, requests that might have been entries.
+    var count: UInt8 = 0
+
+    /// Of the file: a page for what both ends say, and room for entries.
+    static var size: Int { 4096 + Int(room) }
+    private static var room: UInt32 { 128 * 1024 }
+    /// What one entry may hold.
+    static var dataLimit: Int { 4096 }
+    private static var headSize: UInt32 { 16 }
+
+    init() {}
+
+    @inline(__always)
+    var isThere: Bool { file.address != nil }
+
+    @inline(__always)
+    private var memory: UnsafeMutableRawPointer { file.address.unsafelyUnwrapped }
+
+    /// Client: makes the file, which the caller passes on and closes; -1 if it is not to be had. Some system calls.
+    mutating func make() -> Int32 {
+        var fd: Int32 = -1
+        preservingSystemError { if MappedFile.canKeep { fd = file.make(Self.size) } }
+        if fd >= 0 { wantBell() }
+        return fd
+    }
+
+    /// Server: takes over what a client has passed; false if that is anything but a ring. Some system calls.
+    mutating func open(_ fd: Int32) -> Bool {
+        if isThere { return false }
+        if file.reach(fd, Self.size, limit: Self.size) != nil && file.hasRoom(Self.size) { return true }
+        end()
+        return false
+    }
+
+    /// There is none any more.
+    mutating func end() {
+        file.end()
+        self = Ring()
+    }
+
+    @inline(__always)
+    private func word(_ offset: Int) -> UnsafeMutablePointer<Atomic<UInt32>> {
+        (memory + offset).assumingMemoryBound(to: Atomic<UInt32>.self)
+    }
+
+    /// Written by the client.
+    @inline(__always)
+    private var tail: UnsafeMutablePointer<Atomic<UInt32>> { word(0) }
+    /// Written by the server.
+    @inline(__always)
+    private var head: UnsafeMutablePointer<Atomic<UInt32>> { word(64) }
+    @inline(__always)
+    private var bellWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(128) }
+
+    @inline(__always)
+    private func place(_ position: UInt32) -> UnsafeMutableRawPointer {
+        memory + 4096 + Int(position & (Self.room - 1))
+    }
+
+    /// Of an entry with so much data. Entries begin at multiples of 16, so their heads are in one piece.
+    @inline(__always)
+    private static func size(_ length: UInt32) -> UInt32 { (headSize + length + 15) & ~15 }
+
+    /// How much of so many bytes lies before the end of the memory; the rest is at its beginning.
+    @inline(__always)
+    private static func firstPart(_ position: UInt32, _ count: UInt32) -> Int { Int(min(count, room - position & (room - 1))) }
+
+    /// A request went by the socket.
+    mutating func noteRequest() {
+        requests &+= 1
+        needsBell = true
+    }
+
+    // MARK: the client
+
+    /// Whether there is room for so much data.
+    mutating func hasRoom(for length: Int) -> Bool {
+        let size = Self.size(UInt32(length))
+        if limit &- position >= size { return true }
+        let used = position &- head.pointee.load(ordering: .acquiring)
+        // Not for one entry: both ends would wait for each other's cache line each time.
+        if used > Self.room - Self.room / 8 { return false }
+        limit = position &+ (Self.room - used)
+        isStuck = false
+        return true
+    }
+
+    /// Where there is room.
+    mutating func put(_ message: Int32, _ bytes: UnsafeRawPointer?, _ length: Int) {
+        let entry = place(position).assumingMemoryBound(to: UInt32.self)
+        entry[0] = UInt32(length)
+        entry[1] = UInt32(bitPattern: message)
+        entry[2] = requests
+        entry[3] = 0
+        let begin = position &+ Self.headSize
+        let first = Self.firstPart(begin, UInt32(length))
+        if let bytes {
+            memcpy(place(begin), bytes, first)
+            if first < length { memcpy(place(0), bytes + first, length - first) }
+        }
+        position &+= Self.size(UInt32(length))
+        tail.pointee.store(position, ordering: .sequentiallyConsistent)
+    }
+
+    /// Whether the server may sleep.
+    @inline(__always)
+    var wantsBell: Bool { bellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
+
+    /// A bell is about to be sent.
+    mutating func beginBell() { bellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
+
+    /// It was not sent, after all.
+    mutating func noteBell(_ wasSent: Bool) {
+        if wasSent { needsBell = false } else { wantBell() }
+    }
+
+    // MARK: the server
+
+    /// May sleep from now on. The client too: it will send a bell in any case.
+    func wantBell() { bellWanted.pointee.store(1, ordering: .sequentiallyConsistent) }
+
+    /// The next entry, if it is its turn. There is room for `dataLimit` bytes.
+    mutating func take(_ buffer: UnsafeMutableRawPointer) -> Taken {
+        if position == limit {
+            let now = tail.pointee.load(ordering: .sequentiallyConsistent)
+            if now == position { return .nothing }
+            if now &- position > Self.room { return .nonsense }
+            limit = now
+        }
+        let entry = place(position).assumingMemoryBound(to: Atomic<UInt32>.self)
+        let length = entry[0].load(ordering: .relaxed)
+        let message = entry[1].load(ordering: .relaxed)
+        let before = entry[2].load(ordering: .relaxed)
+        if length > UInt32(Self.dataLimit) || Self.size(length) > limit &- position { return .nonsense }
+        if before != requests { return Int32(bitPattern: before &- requests) > 0 ? .tooEarly : .nonsense }
+        let begin = position &+ Self.headSize
+        let first = Self.firstPart(begin, length)
+        memcpy(buffer, place(begin), first)
+        if first < Int(length) { memcpy(buffer + first, place(0), Int(length) - first) }
+        position &+= Self.size(length)
+        head.pointee.store(position, ordering: .releasing)
+        return .entry(message: Int32(bitPattern: message), length: Int(length))
+    }
+}

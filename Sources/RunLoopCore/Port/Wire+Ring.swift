@@ -1,0 +1,121 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// Rings on a wire: when there is one, and what goes by the socket beside it.
+
+extension Wire {
+    /// After how many small requests in a row that want no reply there is a ring; so often, too, a client looks whether
+    /// there still is a server.
+    fileprivate static var ringInterval: UInt8 { 16 }
+    /// How long a client whose ring is full sleeps before it looks again, in nanoseconds: a server takes longer for all entries.
+    fileprivate static var nap: Int { 100_000 }
+    /// How often.
+    fileprivate static var naps: Int { 64 }
+}
+
+extension UnsafeMutablePointer where Pointee == Wire {
+    // MARK: the client
+
+    /// Sends a small request that wants no reply by the ring: `done`, or `gone`; otherwise it has to go by the socket. If the ring is
+    /// full, lets the server run for a while. No system call unless the server sleeps, but for one in sixteen. Any thread.
+    @inline(never)
+    func put(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
+        let length = data?.pointee.count ?? 0
+        if length > Ring.dataLimit { return .failed }
+        var sent = locked { putLocked(message, data?.bytes, length) }
+        var naps = 0
+        while sent == .full && naps < Wire.naps && Clock.now < deadline {
+            // There is no bell for room: a thread of the client that serves the socket might take it from the one that waits.
+            _ = Descriptor.look(pointee.fd, for: 0, within: Wire.nap)
+            naps += 1
+            sent = locked { putLocked(message, data?.bytes, length) }
+        }
+        // From now on the socket says when there is room.
+        if sent == .full { locked { pointee.ring.isStuck = true } }
+        return sent
+    }
+
+    private func putLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> PacketSocket.Sent {
+        if !pointee.isOpen { return .gone }
+        pointee.ring.count += 1
+        let isTime = pointee.ring.count >= Wire.ringInterval
+        if isTime { pointee.ring.count = 0 }
+        if !pointee.ring.isThere && (!isTime || !handRingOver()) { return .failed }
+        if !pointee.ring.hasRoom(for: length) { return pointee.ring.isStuck ? .failed : .full }
+        if pointee.ring.needsBell && sendBell() != .done { return .failed }
+        pointee.ring.put(message, bytes, length)
+        // A socket that is full has an older bell in it still, behind everything else. If there was no memory, the next entry has one.
+        if pointee.ring.wantsBell { return sendBell() == .gone ? .gone : .done }
+        // Who is dead wants no bell.
+        return isTime && Descriptor.look(pointee.fd, for: 0) != 0 ? .gone : .done
+    }
+
+    /// A request that goes by the socket. Under the mutex.
+    func sendRequestLocked(_ parcel: Outbox.Parcel) -> PacketSocket.Sent {
+        if !pointee.isOpen { return .gone }
+        let sent = sendLocked(parcel)
+        if sent == .done { noteSent(parcel.frame) }
+        return sent
+    }
+
+    /// A frame went by the socket: of a client, a request. Under the mutex.
+    func noteSent(_ frame: Frame) {
+        if pointee.role == .server { return }
+        if pointee.ring.isThere { pointee.ring.noteRequest() } else if frame.id != 0 { pointee.ring.count = 0 }
+    }
+
+    private func handRingOver() -> Bool {
+        let fd = pointee.ring.make()
+        if fd < 0 { return false }
+        let sent = sendLocked(.ring, .file, Ring.size, fd)
+        PacketSocket.close(fd)
+        if sent != .done { pointee.ring.end() }
+        return sent == .done
+    }
+
+    private func sendBell() -> PacketSocket.Sent {
+        pointee.ring.beginBell()
+        let sent = sendLocked(.bell, .nowhere, 0, -1)
+        pointee.ring.noteBell(sent == .done)
+        return sent
+    }
+
+    private func sendLocked(_ kind: Frame.Kind, _ place: Frame.Place, _ length: Int, _ file: Int32) -> PacketSocket.Sent {
+        sendLocked(
+            Outbox.Parcel(
+                frame: Frame(kind: kind, place: place, id: 0, message: 0, length: length, deadline: .never), data: nil, file: file))
+    }
+
+    // MARK: the server
+
+    /// What is to be delivered before the next packet, as if it had come in one: behind where a head would be in `buffer`. nil if it is
+    /// the packet's turn. Under the mutex.
+    @inline(never)
+    func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ frame: inout Frame?) -> PacketSocket.Received? {
+        var taken = pointee.ring.take(buffer + Frame.headSize)
+        if case .nothing = taken {
+            if Descriptor.look(pointee.fd, for: Events.readable.rawValue) == 0 { return PacketSocket.Received(size: -1, passed: -1) }
+            pointee.ring.wantBell()
+            taken = pointee.ring.take(buffer + Frame.headSize)
+        }
+        switch taken {
+        case .nothing, .tooEarly: return nil
+        case .nonsense: break
+        case .entry(let message, let length):
+            frame = Frame(kind: .request, place: .inside, id: 0, message: message, length: length, deadline: .never)
+        }
+        return PacketSocket.Received(size: Frame.headSize, passed: -1)
+    }
+
+    /// A packet has come. False if it makes no sense. Under the mutex.
+    func noteInRing(_ frame: Frame, _ file: Int32) -> Bool {
+        switch frame.kind {
+        case .request: if pointee.ring.isThere { pointee.ring.noteRequest() }
+        case .bell: return pointee.ring.isThere
+        case .ring: return pointee.ring.open(file)
+        case .hello, .reply, .dropped: break
+        }
+        return true
+    }
+}

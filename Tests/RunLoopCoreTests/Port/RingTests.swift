@@ -1,0 +1,160 @@
+import CLinux
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+/// The ring beside an array, both ends in one process. What hostile ones do is in Tests/fuzz and Tests/c/test-message-port-ring-hostile.c,
+/// what becomes of bells in Tests/model/ring.pml and Tests/c/test-message-port-ring.c.
+@Suite struct RingTests {
+    /// A client's end and a server's, of the same memory: a race between them is one that ThreadSanitizer sees.
+    private final class Bench {
+        var client = Ring()
+        var server = Ring()
+
+        init() {
+            close(client.make())
+            server = client
+        }
+
+        deinit { client.end() }
+    }
+
+    private struct Message: Equatable {
+        var id: Int32
+        var bytes: [UInt8]
+
+        init(_ id: Int32, length: Int) {
+            self.id = id
+            bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ Int(id)) }
+        }
+    }
+
+    private func length(_ random: inout Random) -> Int {
+        switch random.below(10) {
+        case 0: Ring.dataLimit - random.below(20)
+        case 1: random.below(Ring.dataLimit + 1)
+        default: random.below(100)
+        }
+    }
+
+    @Test func anEmptyRing() {
+        let bench = Bench()
+        #expect(bench.client.isThere)
+        #expect(bench.client.wantsBell == true, "a server that has not come yet is to be told")
+        #expect(bench.client.needsBell == false)
+        guard case .nothing = take(bench).taken else {
+            Issue.record("there is something")
+            return
+        }
+        bench.client.beginBell()
+        #expect(bench.client.wantsBell == false)
+        bench.client.noteBell(false)
+        #expect(bench.client.wantsBell == true, "it was not sent")
+        bench.client.beginBell()
+        bench.client.noteBell(true)
+        bench.server.wantBell()
+        #expect(bench.client.wantsBell == true)
+    }
+
+    /// The server's file is the client's, by another mapping, and only once.
+    @Test func twoMappings() {
+        var client = Ring()
+        var server = Ring()
+        let fd = client.make()
+        #expect(server.open(fd) == true)
+        #expect(server.open(fd) == false)
+        close(fd)
+        let message = Message(5, length: 100)
+        client.put(message.id, message.bytes, 100)
+        let (_, received) = take(&server)
+        #expect(received == message)
+        client.end()
+        server.end()
+        #expect(!client.isThere && !server.isThere)
+    }
+
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func agreesWithArray(seed: UInt64) {
+        var random = Random(seed: seed)
+        let bench = Bench()
+        var model: [(message: Message, before: Int)] = []
+        var sent = 0
+        var received = 0
+        var wasFull = false
+        for number in 0..<scaled(5_000) {
+            switch random.below(wasFull ? 6 : 12) {
+            case 0...4:
+                let (taken, message) = take(bench)
+                if model.isEmpty {
+                    guard case .nothing = taken else {
+                        Issue.record("took what is not there")
+                        return
+                    }
+                } else if model[0].before > received {
+                    guard case .tooEarly = taken else {
+                        Issue.record("took it too early")
+                        return
+                    }
+                    received += 1
+                    bench.server.noteRequest()
+                } else if message != model.removeFirst().message {
+                    Issue.record("took something else at \(number)")
+                    return
+                }
+                if model.isEmpty { wasFull = false }
+            case 5 where sent < 1000:
+                sent += 1
+                bench.client.noteRequest()
+            default:
+                let message = Message(Int32(number), length: length(&random))
+                wasFull = !bench.client.hasRoom(for: message.bytes.count)
+                if wasFull { continue }
+                bench.client.put(message.id, message.bytes, message.bytes.count)
+                model.append((message, sent))
+                if model.reduce(0, { $0 + ($1.message.bytes.count + 31) & ~15 }) > Ring.size - 4096 {
+                    Issue.record("more than there is room for")
+                    return
+                }
+            }
+        }
+    }
+
+    /// Without bells: the server looks again and again.
+    @Test func twoThreads() {
+        let bench = Bench()
+        let count = Int32(scaled(20_000))
+        let problem = Pinned(0)
+        inParallel(2) { number in
+            var random = Random(seed: 9)
+            for id in 0..<count {
+                let length = self.length(&random) & 255
+                if number == 0 {
+                    let message = Message(id, length: length)
+                    while !bench.client.hasRoom(for: length) { sched_yield() }
+                    bench.client.put(id, message.bytes, length)
+                } else {
+                    var (taken, message) = self.take(&bench.server)
+                    while case .nothing = taken {
+                        sched_yield()
+                        (taken, message) = self.take(&bench.server)
+                    }
+                    if message != Message(id, length: length) { problem.pointer.pointee += 1 }
+                }
+            }
+        }
+        #expect(problem.pointer.pointee == 0)
+    }
+
+    private func take(_ bench: Bench) -> (taken: Ring.Taken, message: Message?) { take(&bench.server) }
+
+    private func take(_ ring: inout Ring) -> (taken: Ring.Taken, message: Message?) {
+        withUnsafeTemporaryAllocation(byteCount: Ring.dataLimit, alignment: 8) { buffer in
+            let taken = ring.take(buffer.baseAddress.unsafelyUnwrapped)
+            guard case .entry(let id, let length) = taken else { return (taken, nil) }
+            var message = Message(id, length: 0)
+            message.bytes = Array(buffer[0..<length])
+            return (taken, message)
+        }
+    }
+}

@@ -1,0 +1,598 @@
+/* Small messages one way between processes, so many that the client and the server share a ring: order, back-pressure, sleeping and
+ * waking, deaths. The server is this process, its clients are children, unless a test says otherwise. */
+#include "message-port.h"
+#include <sched.h>
+#include <sys/mman.h>
+
+enum { SMALL = 64, LARGEST_IN_RING = 4096, IN_PACKET = 20000, IN_FILE = 40000, STREAK = 16, RING_SIZE = 132 * 1024 };
+
+/* What parent and children both see. */
+static struct {
+    atomic_int received, sent, answers;
+} * shared;
+
+/* The next id of each sender: the first byte of the data says who. */
+enum { SENDERS = 4 };
+static atomic_int next[SENDERS];
+
+static void check_data(RLDataRef data, int32_t id)
+{
+    const uint8_t *bytes = RLDataGetBytePtr(data);
+    for (RLIndex index = 1; index < RLDataGetLength(data); index++)
+        require(bytes[index] == (uint8_t)(id + index));
+}
+
+/* Who has no deadline delivers several messages in a pass: `_i` says so. */
+static int endless, stop_at = -1;
+
+static void count_received(void)
+{
+    if (atomic_fetch_add(&shared->received, 1) + 1 == stop_at)
+        RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+static RLDataRef receive(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    uint8_t sender = RLDataGetLength(data) > 0 ? RLDataGetBytePtr(data)[0] : 0;
+    require(id == next[sender]);
+    check_data(data, id);
+    next[sender]++;
+    count_received();
+    return RLRetain(data);
+}
+
+static RLDataRef data_of(uint8_t sender, int32_t id, size_t size)
+{
+    static _Thread_local uint8_t bytes[IN_FILE];
+    for (size_t index = 0; index < size; index++)
+        bytes[index] = (uint8_t)((size_t)id + index);
+    bytes[0] = sender;
+    return RLDataCreate(NULL, bytes, (RLIndex)size);
+}
+
+static int32_t send_one(RLMessagePortRef remote, uint8_t sender, int32_t id, size_t size, RLTimeInterval limit)
+{
+    RLDataRef data = size > 0 ? data_of(sender, id, size) : NULL;
+    int32_t result = RLMessagePortSendRequest(remote, id, data, limit, 0, NULL, NULL);
+    if (data)
+        RLRelease(data);
+    if (result == kRLMessagePortSuccess)
+        atomic_fetch_add(&shared->sent, 1);
+    return result;
+}
+
+static void ask_one(RLMessagePortRef remote, uint8_t sender, int32_t id, size_t size)
+{
+    RLDataRef data = data_of(sender, id, size), reply = NULL;
+    int32_t result = RLMessagePortSendRequest(remote, id, data, 50, 50, MODE, &reply);
+    child_assert(result == kRLMessagePortSuccess);
+    child_assert(RLDataGetLength(reply) == (RLIndex)size);
+    RLRelease(data);
+    RLRelease(reply);
+    atomic_fetch_add(&shared->sent, 1);
+}
+
+static RLMessagePortRef connect_to_server(void)
+{
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    child_assert(remote != NULL);
+    return remote;
+}
+
+/* How many rings are mapped in this process: by their size, since files that are lent look the same. */
+static int rings(void)
+{
+    char line[512];
+    unsigned long from, to;
+    int count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        count += strstr(line, "/memfd:runloop") && sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from == RING_SIZE;
+    fclose(maps);
+    return count;
+}
+
+static struct server server;
+
+static void begin(void)
+{
+    use_own_directory();
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    serve(&server, NAME, receive, NULL);
+}
+
+static void finish(void)
+{
+    if (server.port)
+        end_server(&server);
+    remove_own_directory();
+}
+
+static pid_t start(void (*body)(void))
+{
+    pid_t child = fork();
+    require(child >= 0);
+    if (child == 0) {
+        body();
+        _exit(0);
+    }
+    return child;
+}
+
+static void receive_until(int wanted)
+{
+    stop_at = wanted;
+    while (shared->received < wanted)
+        RLRunLoopRunInMode(MODE, endless ? 1e10 : 0.05, !endless);
+}
+
+/* ---- order ---- */
+
+enum { MIXED = 20000, BURSTING = 60000 };
+
+static void send_mixed(RLMessagePortRef remote, uint8_t sender, int count)
+{
+    static const size_t sizes[] = {0, 1, SMALL, 100, LARGEST_IN_RING, LARGEST_IN_RING + 1, IN_PACKET, IN_FILE};
+    unsigned seed = 7u + sender;
+    for (int id = 0; id < count; id++) {
+        unsigned kind = (unsigned)rand_r(&seed) >> 8;
+        size_t size = kind % 16 ? SMALL : sizes[kind / 16 % 8];
+        if (size == 0 && sender > 0)
+            size = 1;
+        if (kind / 256 % 64 == 0)
+            ask_one(remote, sender, id, size > 0 ? size : 1);
+        else
+            child_assert(send_one(remote, sender, id, size, 50) == kRLMessagePortSuccess);
+    }
+}
+
+static void be_mixed_client(void)
+{
+    RLMessagePortRef remote = connect_to_server();
+    send_mixed(remote, 0, SCALED(MIXED));
+    child_assert(rings() == 1);
+    RLRelease(remote);
+    child_assert(rings() == 0);
+}
+
+START_TEST(order_is_kept_among_all_kinds)
+{
+    endless = _i;
+    pid_t child = start(be_mixed_client);
+    receive_until(SCALED(MIXED));
+    end_process(child, 0);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    ck_assert_int_eq(shared->received, shared->sent);
+    ck_assert_int_eq(rings(), 0);
+}
+END_TEST
+
+static RLMessagePortRef common;
+
+static void *send_as_thread(void *info)
+{
+    send_mixed(common, (uint8_t)(intptr_t)info, SCALED(5000));
+    return NULL;
+}
+
+static void be_client_of_threads(void)
+{
+    common = connect_to_server();
+    on_threads(SENDERS, send_as_thread);
+    child_assert(rings() == 1);
+    RLRelease(common);
+}
+
+START_TEST(threads_of_a_client_share_a_ring)
+{
+    endless = _i;
+    pid_t child = start(be_client_of_threads);
+    receive_until(SENDERS * SCALED(5000));
+    end_process(child, 0);
+}
+END_TEST
+
+/* ---- sleeping and waking ---- */
+
+/* Each burst finds the server asleep, or about to be, or still at the last one: a bell that is lost is never made good. */
+static void be_bursting_client(void)
+{
+    RLMessagePortRef remote = connect_to_server();
+    unsigned seed = 3;
+    int id = 0;
+    while (id < SCALED(BURSTING)) {
+        int count = rand_r(&seed) % 8 == 0 ? 40 : 1 + rand_r(&seed) % 3;
+        for (int index = 0; index < count && id < SCALED(BURSTING); index++, id++) {
+            size_t size = index + 1 == count && rand_r(&seed) % 4 == 0 ? LARGEST_IN_RING + 1 : SMALL;
+            child_assert(send_one(remote, 0, id, size, 50) == kRLMessagePortSuccess);
+        }
+        if (rand_r(&seed) % 64 == 0 && id < SCALED(BURSTING))
+            ask_one(remote, 0, id++, SMALL);
+        while (shared->received < id - rand_r(&seed) % 2)
+            sched_yield();
+    }
+    while (shared->received < id)
+        sched_yield();
+    child_assert(rings() == 1);
+    RLRelease(remote);
+}
+
+START_TEST(every_burst_arrives)
+{
+    endless = _i;
+    pid_t child = start(be_bursting_client);
+    receive_until(SCALED(BURSTING));
+    end_process(child, 0);
+    ck_assert_int_eq(shared->received, shared->sent);
+}
+END_TEST
+
+static void send_thousand(UNUSED void *info)
+{
+    RLMessagePortRef remote = connect_to_server();
+    for (int id = 0; id < 1000; id++)
+        child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
+}
+
+/* The client is gone, what it left in the ring is delivered: one in each run, and again after the loop has served another mode. */
+START_TEST(what_a_dead_client_left_is_delivered)
+{
+    RLRunLoopSourceRef other = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), other, RLSTR("other"));
+    ck_assert_int_eq(run_in_child(send_thousand, NULL), 0);
+    for (int run = 1; run <= 100; run++) {
+        while (shared->received < run)
+            RLRunLoopRunInMode(MODE, 1, true);
+        ck_assert_int_eq(shared->received, run);
+        RLRunLoopRunInMode(RLSTR("other"), 0, false);
+    }
+    receive_until(1000);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    ck_assert_int_eq(shared->received, 1000);
+    ck_assert_int_eq(rings(), 0);
+    drop_source(other);
+}
+END_TEST
+
+/* The bell that announced the first ones may be read before the large one, which it precedes. */
+static void send_large_between(void)
+{
+    RLMessagePortRef remote = connect_to_server();
+    for (int id = 0; id < 36; id++)
+        child_assert(send_one(remote, 0, id, id == 30 ? IN_PACKET : SMALL, 50) == kRLMessagePortSuccess);
+    shared->answers = 1;
+    while (shared->received < 36)
+        sched_yield();
+    RLRelease(remote);
+}
+
+START_TEST(what_comes_behind_a_large_one_is_announced)
+{
+    endless = _i;
+    pid_t child = start(send_large_between);
+    while (!shared->answers)
+        sched_yield();
+    receive_until(36);
+    end_process(child, 0);
+}
+END_TEST
+
+static void kill_itself_while_sending(void)
+{
+    RLMessagePortRef remote = connect_to_server();
+    for (int id = 0; id < 500; id++)
+        child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
+    kill(getpid(), SIGKILL);
+}
+
+START_TEST(client_is_killed)
+{
+    int before = open_descriptors();
+    pid_t child = start(kill_itself_while_sending);
+    end_process(child, SIGKILL);
+    receive_until(shared->sent);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    ck_assert_int_eq(shared->received, shared->sent);
+    ck_assert_int_eq(rings(), 0);
+    ck_assert_int_le(open_descriptors(), before + 2); /* the loop's own, made by its first run */
+}
+END_TEST
+
+/* ---- back-pressure ---- */
+
+static void fill(void)
+{
+    RLMessagePortRef remote = connect_to_server();
+    int id = 0;
+    while (send_one(remote, 0, id, SMALL, 0) == kRLMessagePortSuccess)
+        id++;
+    double before = monotonic_seconds();
+    child_assert(send_one(remote, 0, id, SMALL, 0.02) == kRLMessagePortSendTimeout);
+    child_assert(monotonic_seconds() - before >= 0.02);
+    child_assert(send_one(remote, 0, id, IN_PACKET, 0) == kRLMessagePortSendTimeout);
+    shared->answers = 1;
+    /* Now the server reads. */
+    for (; id < 5000; id++)
+        child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
+    RLRelease(remote);
+}
+
+START_TEST(a_full_ring_and_a_full_socket)
+{
+    endless = _i;
+    pid_t child = start(fill);
+    while (!shared->answers)
+        sched_yield();
+    ck_assert_int_gt(shared->sent, 1000);
+    ck_assert_int_lt(shared->sent, 5000);
+    ck_assert_int_eq(shared->received, 0);
+    receive_until(5000);
+    end_process(child, 0);
+}
+END_TEST
+
+/* ---- who has a ring ---- */
+
+static void look_for_rings(UNUSED void *info)
+{
+    RLMessagePortRef remote = connect_to_server();
+    int id = 0;
+    for (int round = 0; round < 10; round++) {
+        for (int index = 0; index < STREAK - 1; index++)
+            child_assert(send_one(remote, 0, id++, SMALL, 1) == kRLMessagePortSuccess);
+        ask_one(remote, 0, id++, SMALL);
+    }
+    for (int index = 0; index < 2 * STREAK; index++)
+        child_assert(send_one(remote, 0, id++, LARGEST_IN_RING + 1, 1) == kRLMessagePortSuccess);
+    child_assert(rings() == 0);
+    for (int index = 0; index < STREAK; index++)
+        child_assert(send_one(remote, 0, id++, SMALL, 1) == kRLMessagePortSuccess);
+    child_assert(rings() == 1);
+    int before = open_descriptors();
+    ask_one(remote, 0, id++, SMALL);
+    child_assert(open_descriptors() <= before + 2); /* the loop's own */
+    RLRelease(remote);
+    child_assert(rings() == 0);
+    shared->answers = 1;
+}
+
+static void look_as_process(void) { look_for_rings(NULL); }
+
+START_TEST(only_streams_have_a_ring)
+{
+    pid_t child = start(look_as_process);
+    while (!shared->answers)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    end_process(child, 0);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    ck_assert_int_eq(shared->received, shared->sent);
+    ck_assert_int_eq(rings(), 0);
+}
+END_TEST
+
+/* fork() leaves the ring to the parent. */
+static void fork_with_ring(void)
+{
+    RLMessagePortRef remote = connect_to_server();
+    int id = 0;
+    for (; id < 100; id++)
+        child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
+    pid_t child = fork();
+    if (child == 0) {
+        child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortIsInvalid);
+        RLRelease(remote);
+        child_assert(rings() == 0);
+        _exit(0);
+    }
+    int status;
+    child_assert(waitpid(child, &status, 0) == child && status == 0);
+    for (; id < 200; id++)
+        child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
+    RLRelease(remote);
+}
+
+START_TEST(a_client_forks)
+{
+    pid_t child = start(fork_with_ring);
+    receive_until(200);
+    end_process(child, 0);
+}
+END_TEST
+
+/* ---- two loops ---- */
+
+static void *run_loop(UNUSED void *info)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
+    while (!shared->answers)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
+    return NULL;
+}
+
+static RLDataRef count_only(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    check_data(data, id);
+    count_received();
+    return RLRetain(data);
+}
+
+START_TEST(two_loops_serve_a_ring)
+{
+    end_server(&server);
+    serve(&server, NAME, count_only, NULL);
+    pthread_t thread = start_thread(run_loop, NULL);
+    pid_t child = start(be_mixed_client);
+    receive_until(SCALED(MIXED));
+    end_process(child, 0);
+    shared->answers = 1;
+    join_thread(thread);
+    ck_assert_int_eq(shared->received, shared->sent);
+}
+END_TEST
+
+/* ---- the server is another process ---- */
+
+enum { MORE_THAN_FIT = 6000 };
+
+static RLDataRef end_after(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, void *info)
+{
+    if (++shared->received % 1000 != 0)
+        return NULL;
+    if (info)
+        kill(getpid(), SIGKILL);
+    RLMessagePortInvalidate(local);
+    RLRunLoopStop(RLRunLoopGetCurrent());
+    return NULL;
+}
+
+static void server_that_dies(int ready)
+{
+    serve(&server, NAME, end_after, &server);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+static void server_that_ends(int ready)
+{
+    serve(&server, NAME, end_after, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+    shared->answers = 1;
+    pause();
+}
+
+/* A client hears of it at one of its next messages, and can begin anew at once. */
+START_TEST(server_dies_in_the_middle)
+{
+    end_server(&server);
+    server.port = NULL;
+    int ready, status;
+    for (int round = 0; round < 10; round++) {
+        pid_t child = start_server_process(_i ? server_that_dies : server_that_ends, &ready);
+        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+        ck_assert_ptr_nonnull(remote);
+        int count = 0, result;
+        do
+            result = send_one(remote, 0, count, SMALL, 50);
+        while (result == kRLMessagePortSuccess && count++ < 100000);
+        ck_assert_int_eq(result, kRLMessagePortIsInvalid);
+        ck_assert_int_ge(count, 1000);
+        ck_assert(!RLMessagePortIsValid(remote));
+        RLRelease(remote);
+        ck_assert_int_eq(rings(), 0);
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+        close(ready);
+    }
+}
+END_TEST
+
+/* It was awake, so nobody is told of what comes; but the end is to be heard at once. */
+START_TEST(server_ends_while_awake)
+{
+    end_server(&server);
+    server.port = NULL;
+    int ready;
+    pid_t child = start_server_process(server_that_ends, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    kill(child, SIGSTOP);
+    for (int id = 0; id < 1000; id++)
+        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    kill(child, SIGCONT);
+    while (!shared->answers)
+        sched_yield();
+    ck_assert_int_eq(send_one(remote, 0, 1000, SMALL, 50), kRLMessagePortIsInvalid);
+    RLRelease(remote);
+    end_process(child, SIGKILL);
+    close(ready);
+}
+END_TEST
+
+static RLDataRef count_call(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    atomic_fetch_add(&shared->received, 1);
+    return NULL;
+}
+
+static void counting_server(int ready)
+{
+    serve(&server, NAME, count_call, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+/* Dead for sure: the next message says so if the server slept, one of the next sixteen if it did not. */
+START_TEST(message_to_the_dead)
+{
+    end_server(&server);
+    server.port = NULL;
+    int ready, id = 0;
+    pid_t child = start_server_process(counting_server, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    for (; id < 100; id++)
+        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    ck_assert_int_eq(rings(), 1);
+    if (_i)
+        kill(child, SIGSTOP);
+    else
+        while (shared->received < 100)
+            sched_yield();
+    for (; _i && id < 200; id++)
+        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    end_process(child, SIGKILL);
+    close(ready);
+    int more = 0;
+    while (send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess)
+        more++;
+    ck_assert_int_lt(more, STREAK);
+    ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortIsInvalid);
+    RLRelease(remote);
+}
+END_TEST
+
+/* A server that does not run is no dead one. */
+START_TEST(server_is_stopped_for_a_while)
+{
+    end_server(&server);
+    server.port = NULL;
+    int ready;
+    pid_t child = start_server_process(counting_server, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    kill(child, SIGSTOP);
+    int id = 0;
+    while (send_one(remote, 0, id, SMALL, 0) == kRLMessagePortSuccess)
+        id++;
+    ck_assert_int_eq(send_one(remote, 0, id, SMALL, 0.01), kRLMessagePortSendTimeout);
+    kill(child, SIGCONT);
+    for (; id < MORE_THAN_FIT; id++)
+        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    while (shared->received < MORE_THAN_FIT)
+        sched_yield();
+    end_process(child, SIGKILL);
+    close(ready);
+    RLRelease(remote);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-ring");
+    TCase *tcase = add_case(suite, "ring", 60);
+    tcase_add_checked_fixture(tcase, begin, finish);
+    tcase_add_loop_test(tcase, order_is_kept_among_all_kinds, 0, 2);
+    tcase_add_loop_test(tcase, threads_of_a_client_share_a_ring, 0, 2);
+    tcase_add_loop_test(tcase, every_burst_arrives, 0, 2);
+    tcase_add_test(tcase, what_a_dead_client_left_is_delivered);
+    tcase_add_loop_test(tcase, what_comes_behind_a_large_one_is_announced, 0, 2);
+    tcase_add_test(tcase, client_is_killed);
+    tcase_add_loop_test(tcase, a_full_ring_and_a_full_socket, 0, 2);
+    tcase_add_test(tcase, only_streams_have_a_ring);
+    tcase_add_test(tcase, a_client_forks);
+    tcase_add_test(tcase, two_loops_serve_a_ring);
+    tcase_add_loop_test(tcase, server_dies_in_the_middle, 0, 2);
+    tcase_add_test(tcase, server_ends_while_awake);
+    tcase_add_loop_test(tcase, message_to_the_dead, 0, 2);
+    tcase_add_test(tcase, server_is_stopped_for_a_while);
+    return suite;
+}

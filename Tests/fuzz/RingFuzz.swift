@@ -1,0 +1,67 @@
+import CLinux
+
+// What a hostile client may write into a ring: how far the server has come already, the tail, and the bytes between them.
+// What is let through is compared with the same bytes, read here once more.
+
+/// A server's end, and the memory as its client has it.
+private struct Stage {
+    var client = Ring()
+    let memory: UnsafeMutableRawPointer
+    let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Ring.dataLimit)
+
+    init() {
+        let fd = client.make()
+        memory = linux_map(fd, Ring.size, 1)
+        PacketSocket.close(fd)
+    }
+}
+
+private nonisolated(unsafe) var stage = Stage()
+private let room = Ring.size - 4096
+
+private func byte(_ position: Int) -> UnsafeMutablePointer<UInt8> {
+    (stage.memory + 4096 + position % room).assumingMemoryBound(to: UInt8.self)
+}
+
+private func number(_ position: Int) -> Int { (0..<4).reduce(0) { $0 | Int(byte(position + $1).pointee) << ($1 * 8) } }
+
+func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
+    if count < 6 { return }
+    memset(stage.memory, 0, 256)
+    var server = stage.client
+    var writer = stage.client
+    // So many entries have come and gone.
+    for _ in 0..<Int(bytes[0] % 40) {
+        precondition(writer.hasRoom(for: Ring.dataLimit - 16 * Int(bytes[1] & 15)))
+        writer.put(1, stage.buffer, Ring.dataLimit - 16 * Int(bytes[1] & 15))
+        guard case .entry = server.take(stage.buffer) else { preconditionFailure() }
+    }
+    let words = stage.memory.assumingMemoryBound(to: UInt32.self)
+    var position = Int(words[16])
+    for index in 6..<count { byte(position + index - 6).pointee = bytes[index] }
+    let tail = UInt32(bytes[2]) | UInt32(bytes[3]) << 8 | UInt32(bytes[4]) << 16 | UInt32(bytes[5]) << 24
+    words[0] = UInt32(position) &+ tail
+    var requests = 0
+    for _ in 0..<100 {
+        let left = Int(words[0] &- UInt32(position))
+        let (length, before) = (number(position), number(position + 8))
+        switch server.take(stage.buffer) {
+        case .nothing:
+            precondition(left == 0)
+            return
+        case .nonsense:
+            precondition(left > room || length > 4096 || (length + 31) & ~15 > left || before < requests || before >= 1 << 31)
+            return
+        case .tooEarly:
+            precondition(before > requests && left <= room)
+            requests += 1
+            server.noteRequest()
+        case .entry(let message, let itsLength):
+            precondition(itsLength == length && length <= 4096 && (length + 31) & ~15 <= left && left <= room && before == requests)
+            precondition(UInt32(bitPattern: message) == UInt32(number(position + 4)))
+            for index in 0..<length { precondition(stage.buffer[index] == byte(position + 16 + index).pointee) }
+            position += (length + 31) & ~15
+            precondition(words[16] == UInt32(position))
+        }
+    }
+}

@@ -1,0 +1,258 @@
+/* Small messages one way in memory that a client and a server share, beside the socket between them: all arrive, in order, and nobody sleeps meanwhile.
+ * Code: Sources/RunLoopCore/Port/Ring.swift (the words), Port/Wire+Ring.swift (`putLocked`, `sendRequestLocked`, `takeFromRing`), Port/Wire.swift (`receive`).
+ *
+ * model step                     code step                                              order     pairs with
+ * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
+ * put: needsBell -> ring_bell    sendBell(), if a request went by the socket behind     kernel    the server's take of packets: they come in order
+ *                                the last one
+ * put: entry = …                 memcpy into the ring                                   plain     published by tail, given back by head
+ * put: tail++                    tail.store()                                           seq_cst   server: tail.load() (acquire: the entry); and with the
+ *                                                                                                 next step: store here, load there, both ways
+ * put: wanted -> ring_bell       bellWanted.load()                                      seq_cst   server: wanted = 1
+ * ring_bell: wanted = 0          bellWanted.store(0)                                    seq_cst   before the packet is sent: whoever takes that packet has
+ *                                                                                                 seen it before it says that it wants another one
+ * ring_bell: socket!BELL         sendto                                                 kernel    the server's look
+ * send: socket!REQUEST           sendto, one more request for the entries that follow   kernel    the server's take of packets
+ * take: head != tail             tail.load()                                            seq_cst   put
+ * take: before != requests       an entry waits for the requests that were sent before  (own)     send
+ * take: head++                   head.store()                                           release   client: head.load() (acquire) before it writes there again
+ * receive: is there a packet?    poll                                                   kernel    put: what was written before that packet was sent is seen
+ *                                                                                                 from here on (on the way: wanted = 1, seq_cst)
+ * receive: wanted = 1            bellWanted.store(1)                                    seq_cst   put: wanted
+ * receive: take again            tail.load()                                            seq_cst   put: tail++
+ * receive: socket?               recvmsg, of a packet that is known to be there, or     kernel
+ *                                if an entry waits for it
+ *
+ * The argument. While `wanted` is 0 a bell is in the socket, or the client is about to send it: the client clears it only before it sends one, and a
+ * server takes a bell only if it has (a) seen it, (b) set `wanted`, (c) found the ring empty. If the client clears `wanted` behind (b), the bell that follows
+ * is another one than that of (a). If it does not, an entry that (c) does not see is followed by a load that sees `wanted`. Or the server takes a bell because
+ * an entry waits for a request: that is behind this bell, and another bell is behind that.
+ * A bell that does not fit into a full socket need not be sent: the last packet in there is a bell, and there is another one in front of it, so the
+ * server, which may be about to take one, comes back (MUTANT_SOCKET_HOLDS_ONE_PACKET).
+ *
+ * Memory is sequentially consistent, as these accesses are; the two stores that a load follows have a store buffer in the mutants that make them plain.
+ * A server may stop after each message (its run ends) and looks at the ring again only when the socket is readable: that is epoll's part, level-triggered.
+ *
+ * Configurations: default: a client, a server of two threads that share the wire, under its mutex. DIES: the client is killed between any two steps; what it
+ * has published is delivered all the same.
+ * Properties. Messages are delivered in the order in which they were sent (an assertion), and all of them are in the end.
+ */
+#ifndef MESSAGES
+#define MESSAGES 5
+#endif
+#define ENTRIES 2
+#ifdef MUTANT_SOCKET_HOLDS_ONE_PACKET
+#define PACKETS 1
+#else
+#define PACKETS 2
+#endif
+#define BELL    0
+#define REQUEST 1
+
+byte tail, head;
+bit wanted = 1;
+byte message[ENTRIES], before[ENTRIES];
+chan socket = [PACKETS] of { bit, byte };
+bit closed;                        /* the client is gone */
+bit mutex;                         /* of the server's wire */
+byte requests;                     /* the server's, under the mutex */
+byte published;                    /* ghost: how many messages are in the ring or in the socket, or were */
+byte delivered;                    /* ghost */
+
+#ifdef DIES
+#define MAY_DIE :: goto dead
+#else
+#define MAY_DIE
+#endif
+
+/* ---- store buffers of one entry ---- */
+#if defined(MUTANT_TAIL_STORED_RELAXED) || defined(MUTANT_WANTED_STORED_RELAXED)
+bit tailWaits, wantedWaits;
+active proctype StoreBuffers() {
+end: do
+    :: atomic { tailWaits -> tail++; tailWaits = 0 }
+    :: atomic { wantedWaits -> wanted = 1; wantedWaits = 0 }
+    od
+}
+#define TAIL_IS_OUT !tailWaits
+#else
+#define TAIL_IS_OUT true
+#endif
+
+inline publish() {
+#ifdef MUTANT_TAIL_STORED_RELAXED
+    atomic { TAIL_IS_OUT -> tailWaits = 1 };
+    published++
+#else
+    atomic { tail++; published++ }
+#endif
+}
+
+inline say_wanted() {
+#ifdef MUTANT_WANTED_STORED_RELAXED
+    wantedWaits = 1
+#else
+    wanted = 1
+#endif
+}
+
+/* ---- the client, under its mutex ---- */
+
+inline ring_bell(wasSent) {
+#ifndef MUTANT_WANTED_CLEARED_AFTER_THE_BELL
+    wanted = 0;
+#endif
+    if
+    MAY_DIE
+    :: true
+    fi;
+    atomic {
+        TAIL_IS_OUT ->                 /* a system call: what was stored before is out */
+        if
+        :: len(socket) < PACKETS -> socket!BELL, 0; wasSent = 1; needsBell = 0
+        :: len(socket) == PACKETS -> wasSent = 0
+        fi
+    };
+#ifdef MUTANT_WANTED_CLEARED_AFTER_THE_BELL
+    wanted = 0
+#else
+    if :: !wasSent -> wanted = 1 :: else fi
+#endif
+}
+
+active proctype Client() {
+    byte next, sent;               /* the next message, and how many went by the socket */
+    bit needsBell, wasSent, saw;
+
+    do
+    :: next == MESSAGES -> break
+    :: next < MESSAGES ->
+        if
+        MAY_DIE
+        :: (TAIL_IS_OUT && tail - head < ENTRIES) -> goto put
+        :: true -> goto send
+        fi;
+put:
+#ifndef MUTANT_NO_BELL_BEHIND_A_REQUEST
+        if
+        :: needsBell ->
+            ring_bell(wasSent);
+            if :: !wasSent -> goto send :: else fi
+        :: else
+        fi;
+#endif
+        atomic { TAIL_IS_OUT -> message[tail % ENTRIES] = next; before[tail % ENTRIES] = sent };
+#ifdef MUTANT_LOOKS_BEFORE_PUBLISHING
+        saw = wanted;
+        publish();
+#else
+        publish();
+        if
+        MAY_DIE
+        :: true
+        fi;
+        saw = wanted;
+#endif
+        if
+        :: saw -> ring_bell(wasSent)
+        :: else
+        fi;
+        goto done;
+send:
+        atomic { TAIL_IS_OUT && len(socket) < PACKETS -> socket!REQUEST, next; sent++; needsBell = 1; published++ };
+done:
+        atomic { next++; saw = 0; wasSent = 0 }
+    od;
+#ifdef DIES
+dead:
+    closed = 1
+#endif
+}
+
+/* ---- the server ---- */
+
+inline deliver(m) {
+    assert(m == delivered);
+    delivered++
+}
+
+/* What is next: an entry, or nothing, or an entry that has to wait. */
+inline take(isTaken, isTooEarly) {
+    if
+    :: head == tail
+    :: head != tail ->
+#ifndef MUTANT_ENTRIES_DO_NOT_WAIT
+        if
+        :: before[head % ENTRIES] > requests -> isTooEarly = 1
+        :: else ->
+            assert(before[head % ENTRIES] == requests);
+#endif
+            deliver(message[head % ENTRIES]);
+            head++;
+            isTaken = 1
+#ifndef MUTANT_ENTRIES_DO_NOT_WAIT
+        fi
+#endif
+    fi
+}
+
+#define READABLE (len(socket) > 0 || closed)
+
+active [2] proctype Server() {
+    bit kind, isTaken, isTooEarly;
+    byte m;
+
+end:
+    (READABLE && !(closed && len(socket) == 0 && head == tail));
+serve:
+    atomic { !mutex -> mutex = 1 };
+    take(isTaken, isTooEarly);
+    if
+    :: isTaken -> goto called
+    :: isTooEarly -> goto packet
+    :: else
+    fi;
+#ifndef MUTANT_TAKES_PACKETS_UNSEEN
+    if
+    :: !READABLE -> goto out
+    :: READABLE
+    fi;
+#endif
+    say_wanted();
+#ifndef MUTANT_LOOKS_INTO_THE_RING_ONCE
+    take(isTaken, isTooEarly);
+    if
+    :: isTaken -> goto called
+    :: else
+    fi;
+#endif
+packet:
+    isTooEarly = 0;
+#ifdef MUTANT_WANTED_STORED_RELAXED
+    !wantedWaits;                      /* a system call */
+#endif
+    if
+    :: atomic { len(socket) > 0 -> socket?kind, m }
+    :: atomic { len(socket) == 0 -> assert(!closed || head == tail); goto out }
+    fi;
+    if
+    :: kind == REQUEST ->
+        requests++;
+        deliver(m);
+        goto called
+    :: kind == BELL
+    fi;
+out:
+    atomic { mutex = 0; kind = 0; m = 0; isTaken = 0; goto end };
+called:
+    atomic { mutex = 0; kind = 0; m = 0; isTaken = 0; isTooEarly = 0 };
+    if
+    :: goto serve
+    :: goto end                        /* stopped: somebody runs the loop again later */
+    fi
+}
+
+active proctype Quiescence() {
+    timeout;
+    assert(delivered == published)
+}
