@@ -28,7 +28,10 @@ PEERS = {"corefoundation": "cf", "libdispatch": "dispatch", "glib": "glib", "lib
          "libev": "ev", "libevent": "event", "sd-event": "sdevent"}
 # Of ours only the ordinary way counts. What else there is for descriptors stands below the table.
 OUR_VARIANTS = [OURS, f"{OURS}-descriptor", f"{OURS}-socket"]
-STARTS = 10
+STARTS = 8
+# So often in each round: where a few in a hundred count, and one run is over in no time.
+TURNS = {"chain": 4, "ask": 3, "startup": 12}
+SHORT = 0.3
 UNSUPPORTED = 77
 NOISY = 0.25
 
@@ -139,6 +142,7 @@ class Runs:
     def __init__(self, quick):
         self.results = {}                    # (scenario, parameter, variant): [result, ...]
         self.left, self.failures = set(), []
+        self.seconds = {}                    # of the latest run
         self.quick = quick
         self.environment = dict(os.environ, BENCH_SCALE="0.1" if quick else "1")
 
@@ -154,6 +158,7 @@ class Runs:
             environment = dict(self.environment, BENCH_PAIRS=f"{pairs.first}:{pairs.count}") if pairs else self.environment
             done = subprocess.run(command, capture_output=True, text=True, env=environment, close_fds=not pairs,
                                   timeout=60)
+            self.seconds[key] = time.monotonic() - begin
         except subprocess.TimeoutExpired:
             self.fail(key, "hangs")
             if pairs:
@@ -173,7 +178,7 @@ class Runs:
                 pairs.renew()
             if result["value"] is None and library_of(variant) == OURS:
                 self.fail(key, "gave up")
-            elif result["value"] is None or (self.quick and time.monotonic() - begin > 0.5):
+            elif result["value"] is None or (self.quick and self.seconds[key] > SHORT):
                 self.left.add(key)           # slow: once is enough
 
     def fail(self, key, why):
@@ -319,10 +324,12 @@ def main():
         round_begin = time.monotonic()
         for scenario, parameter in cells:
             variants = programs.get(scenario, [])
-            turn = rounds % len(variants) if variants else 0
             pairs = Pairs(parameter) if scenario == "chain" else None
-            for program, variant in variants[turn:] + variants[:turn]:
-                runs.run(program, scenario, parameter, variant, pairs)
+            for turn in range(1 if options.quick else TURNS.get(scenario, 1)):
+                first = (rounds + turn) % len(variants) if variants else 0
+                for program, variant in variants[first:] + variants[:first]:
+                    if turn == 0 or runs.seconds.get((scenario, parameter, variant), 0) < SHORT:
+                        runs.run(program, scenario, parameter, variant, pairs)
             if pairs:
                 pairs.end()
         rounds += 1

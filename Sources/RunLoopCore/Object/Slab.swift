@@ -9,10 +9,10 @@ import Synchronization
 /// wait for a cache miss on it.
 struct Slab: ~Copyable {
     static var magazineSize: Int { 256 }
-    /// Most threads have a few objects. Each chunk is twice as large as the one before; a thread that has filled half a megabyte,
-    /// more than a processor knows the addresses of, takes huge pages.
+    /// Most threads have a few objects. Each chunk is twice as large as the one before, up to so many objects: a thread that needs
+    /// more, half a megabyte of timers or more than a megabyte of sources, takes huge pages, of which one byte takes all.
     private static var firstChunk: Int { 2048 }
-    private static var doublings: Int { 8 }
+    private static var mostInSmallPages: Int { 4096 }
     /// So many objects ahead memory is fetched into the processor's cache.
     private static var ahead: Int { 3 }
 
@@ -45,7 +45,7 @@ struct Slab: ~Copyable {
         fileprivate var count = 0
         fileprivate var fresh: UnsafeMutableRawPointer?
         fileprivate var freshCount = 0
-        fileprivate var chunks = 0
+        fileprivate var doublings = 0
     }
 
     /// Uninitialised memory, nil if out of memory. The cache's thread. O(1), a malloc for each chunk.
@@ -98,11 +98,12 @@ struct Slab: ~Copyable {
     @inline(never)
     private func allocateSlowly(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if !take(&cache) {
-            let chunk = cache.chunks < Self.doublings ? Self.firstChunk << cache.chunks : Memory.hugePage
+            let doubled = Self.firstChunk << cache.doublings
+            let chunk = doubled <= size * Self.mostInSmallPages ? doubled : Memory.hugePage
+            if chunk == doubled { cache.doublings += 1 }
             cache.fresh = isZeroAtFirst ? Memory.allocateZero(chunk) : Memory.allocate(chunk)
             if cache.fresh == nil { return nil }
             cache.freshCount = chunk / size
-            cache.chunks += 1
         }
         return allocateQuickly(&cache)
     }
