@@ -347,7 +347,7 @@ static inline int linux_let_wait(int fd, long microseconds)
                : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 /* What came with a packet: the descriptor, or -2 for several, which are closed. */
-static inline __attribute__((noinline)) void linux_take_passed(struct msghdr *message, int *passed)
+static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *message, int *passed)
 {
     int count = message->msg_flags & MSG_CTRUNC ? 2 : 0, first = -1;
     for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
