@@ -272,8 +272,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
             PacketSocket.close(received.passed)
             return Packet(frame: frame, data: nil)
         case .file, .lentFile, .returnedFile:
-            let data = DataPointer.create(nil, count: frame.length)
-            let hasRead = data.map { read(frame, received.passed, $0) } ?? false
+            let isSane = frame.place != .file || MemoryFile.isSane(received.passed, frame.length)
+            let data = isSane ? DataPointer.create(nil, count: frame.length) : nil
+            let hasRead = isSane ? read(frame, received.passed, data) : complain("passed a file that is none of ours")
             if received.passed >= 0 { PacketSocket.close(received.passed) }
             if hasRead { return data.map { Packet(frame: frame, data: $0) } }
             data?.release()
@@ -281,9 +282,13 @@ extension UnsafeMutablePointer where Pointee == Wire {
         }
     }
 
-    /// Copies out what is in a file; false if that cannot be: then the wire is cut.
+    /// Copies out what is in a file; false if that cannot be: then the wire is cut, unless there was no memory for it.
     @inline(never)
-    private func read(_ frame: Frame, _ file: Int32, _ data: DataPointer) -> Bool {
+    private func read(_ frame: Frame, _ file: Int32, _ data: DataPointer?) -> Bool {
+        guard let data else {
+            if frame.place == .returnedFile { locked { pointee.loan.endReading() } }
+            return false
+        }
         let bytes = UnsafeMutableRawPointer(data.pointee.bytes)
         switch frame.place {
         case .lentFile:
@@ -296,7 +301,6 @@ extension UnsafeMutablePointer where Pointee == Wire {
             locked { pointee.loan.endReading() }
             return hasRead || complain("returned a file without what should be in it")
         default:
-            guard MemoryFile.isSane(file, frame.length) else { return complain("passed a file that is none of ours") }
             return MemoryFile.read(file, bytes, frame.length) || complain("took back what it had passed")
         }
     }
