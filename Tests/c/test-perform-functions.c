@@ -197,6 +197,19 @@ START_TEST(a_delayed_function_is_never_early_and_ordered_by_date)
 }
 END_TEST
 
+START_TEST(a_delay_beyond_the_last_date_is_for_ever)
+{
+    static const double delays[] = {HUGE_VAL, 1e300, 1e10, 4.1e9};
+    for (int i = 0; i < 4; i++) {
+        ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "early", delays[i]));
+        ck_assert_double_le(RLRunLoopGetNextTimerFireDate(rl, kRLRunLoopDefaultMode), 4039289856.0);
+        ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
+        ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, note_info, "early"), 1);
+    }
+    assert_notes("");
+}
+END_TEST
+
 START_TEST(a_delayed_function_of_several_modes_runs_once)
 {
     const void *names[] = {RLSTR("first"), RLSTR("second")};
@@ -257,6 +270,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, cancel_finds_requests_by_function_and_info);
     tcase_add_test(tcase, cancel_in_a_function_reaches_those_of_the_same_batch);
     tcase_add_test(tcase, a_delayed_function_is_never_early_and_ordered_by_date);
+    tcase_add_test(tcase, a_delay_beyond_the_last_date_is_for_ever);
     tcase_add_test(tcase, a_delayed_function_of_several_modes_runs_once);
     tcase_add_test(tcase, a_delayed_function_wakes_a_sleeping_loop_of_another_thread);
     tcase_add_test(tcase, a_hundred_thousand_queued_functions_all_run);

@@ -112,7 +112,7 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef m
  *  @param modes     a mode or an array of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      handed to function; may be NULL.
- *  @param delay     seconds from now; 0 or negative: the next pass.
+ *  @param delay     seconds from now; 0 or negative: the next pass. HUGE_VAL: not at all; it waits to be cancelled.
  *  @return 1 if it is queued, else 0.
  *  Ownership: info stays yours and must be valid until function has run or was cancelled.  Thread: any.
  *  Re-entrancy: allowed in callbacks; function may call everything.

@@ -24,7 +24,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         delayed.initialize(to: DelayedPerform(loop: self, function: request.function, info: request.info))
         let context = ClientContext(
             info: memory, retain: nil, release: { free(UnsafeMutableRawPointer(mutating: $0)) }, copyDescription: nil)
-        let date = seconds > 0 ? Clock.currentDate + seconds : 0
+        let date = seconds > 0 ? Clock.clamped(Clock.currentDate + seconds) : 0
         guard let timer = TimerPointer.create(current, date: date, interval: 0, order: 0, { _, info in fireDelayed(info) }, context)
         else {
             free(memory)
