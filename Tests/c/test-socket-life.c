@@ -1,6 +1,7 @@
 /* RLSocket: who closes, who releases, when; calls and sends of several threads; mistakes. */
 #include "descriptor.h"
 
+#include <limits.h>
 #include <poll.h>
 
 static RLRunLoopRef rl;
@@ -162,6 +163,20 @@ END_TEST
 
 /* -- Mistakes -- */
 
+/* A list of sockets by number has room for every number up to the largest. */
+START_TEST(a_number_that_no_descriptor_has_costs_no_memory)
+{
+    errno = 0;
+    ck_assert_ptr_null(RLSocketCreateWithNative(NULL, INT_MAX, kRLSocketReadCallBack, NULL, NULL));
+    ck_assert_int_eq(errno, EINVAL);
+    assert_misuse("RLSocketCreateWithNative", "sock", NULL);
+    RLSocketRef small = RLSocketCreateWithNative(NULL, 1000000, kRLSocketReadCallBack, NULL, NULL);
+    ck_assert(RLSocketIsValid(small)); /* as in CF: found out when its source is added */
+    RLSocketInvalidate(small);
+    RLRelease(small);
+}
+END_TEST
+
 START_TEST(wrong_handles)
 {
     RLTypeRef wrong[] = {NULL, RLSTR("no socket"), keeper};
@@ -259,6 +274,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, invalidated_while_another_thread_sends_it_stays_open_until_that_is_done);
     tcase_add_test(tcase, info_is_retained_for_each_delivery_and_until_invalidation);
     tcase_add_test(tcase, a_negative_number_gives_a_socket_that_is_not_valid);
+    tcase_add_test(tcase, a_number_that_no_descriptor_has_costs_no_memory);
     tcase_add_test(tcase, wrong_handles);
     tcase_add_test(tcase, wrong_arguments);
     return suite;

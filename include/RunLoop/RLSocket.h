@@ -161,7 +161,7 @@ RL_EXPORT RLSocketRef RLSocketCreate(RLAllocatorRef allocator, int32_t protocolF
  *  Ownership: Create rule; info is retained through context.retain until invalidation. sock belongs to the object while
  *  kRLSocketCloseOnInvalidate is set.  Thread: any.  Re-entrancy: allowed in callbacks; calls context.retain.
  *  Errors: NULL with errno ENOMEM; a context version other than 0 is reported and gives NULL. A number that is no
- *  descriptor is found out, and reported, when the source is added.
+ *  descriptor is found out, and reported, when the source is added; from 1 048 576 on at once, and gives NULL.
  *  Cost: one allocation, one system call.  Since: 0.1.  Example: examples/echo.c */
 RL_EXPORT RLSocketRef RLSocketCreateWithNative(RLAllocatorRef allocator, RLSocketNativeHandle sock,
                                                RLOptionFlags callBackTypes, RLSocketCallBack callout,

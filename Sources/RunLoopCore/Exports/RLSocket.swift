@@ -40,6 +40,11 @@ public func RLSocketCreateWithNative(
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
     guard let client = given(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
+    // A number that no process has by default: the table of sockets does not grow for it.
+    if sock >= 1 << 20 && !Descriptor.isOpen(sock) {
+        Misuse.report("RLSocketCreateWithNative", "sock", "no open descriptor")
+        return nil
+    }
     return create(sock, callBackTypes, callout, client)?.handle
 }
 
