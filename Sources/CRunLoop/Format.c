@@ -87,7 +87,11 @@ static const char *directive(struct text *text, const char *format, va_list *arg
             return format;
         }
         if (c == '*') {
-            used += (size_t)snprintf(spec + used, 13, "%d", va_arg(*arguments, int));
+            int number = va_arg(*arguments, int);
+            if (number < 0 && spec[used - 1] == '.')
+                used--; /* as if there were no precision */
+            else
+                used += (size_t)snprintf(spec + used, 13, "%d", number);
             continue;
         }
         if (c != 0 && strchr("hlqjztL", c) != NULL) {

@@ -90,6 +90,24 @@ static RLStringRef format_with_list(RLStringRef format, ...)
     return string;
 }
 
+START_TEST(a_format_takes_all_of_a_long_string)
+{
+    enum { COUNT = 3001 };
+    char expected[COUNT + 3] = "<a"; /* one byte, then characters of two: cut off anywhere, it is no string */
+    for (int i = 2; i <= COUNT; i += 2)
+        memcpy(expected + i, "\u00e9", 2);
+    expected[COUNT + 1] = 0;
+    RLStringRef text = RLStringCreateWithCString(NULL, expected + 1, kRLStringEncodingUTF8);
+    RLStringRef description = RLCopyDescription(text);
+    ck_assert(RLEqual(text, description));
+    expected[COUNT + 1] = '>';
+    expected[COUNT + 2] = 0;
+    assert_format(RLStringCreateWithFormat(NULL, NULL, RLSTR("<%@>"), text), expected);
+    RLRelease(description);
+    RLRelease(text);
+}
+END_TEST
+
 START_TEST(formats)
 {
     char expected[512];
@@ -99,6 +117,8 @@ START_TEST(formats)
                                            7, 2.5L, 300, (void *)expected),
                   expected);
     assert_format(format_with_list(RLSTR("%@ and %@%%"), RLSTR("one"), NULL), "one and (null)%");
+    assert_format(RLStringCreateWithFormat(NULL, NULL, RLSTR("%.*s|%*d|%*.*f"), -1, "all", -5, 3, 8, -1, 2.5),
+                  "all|3    |2.500000");
     errno = 0;
     ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, RLSTR("%n"), &errno));
     ck_assert_int_eq(errno, EINVAL);
@@ -270,6 +290,7 @@ Suite *suite_under_test(void)
     tcase_add_test(values, data_changes);
     tcase_add_test(values, data_takes_or_borrows_a_block);
     tcase_add_test(values, numbers_and_dates);
+    tcase_add_test(values, a_format_takes_all_of_a_long_string);
     tcase_add_test(values, formats);
     tcase_add_test(values, strings_have_parts);
     tcase_add_test(values, data_says_what_is_wrong);

@@ -193,6 +193,32 @@ START_TEST(descriptions_name_the_kind_and_ask_the_context)
 }
 END_TEST
 
+static RLStringRef describe_at_length(const void *info)
+{
+    char text[1501];
+    for (int i = 0; i < 1500; i += 2)
+        memcpy(text + i, "\u00e9", 2);
+    text[1500] = 0;
+    (void)info;
+    return string(text);
+}
+
+START_TEST(a_description_is_not_cut_off_in_a_character)
+{
+    RLRunLoopSourceContext context = {.copyDescription = describe_at_length};
+    for (RLIndex order = 5; order <= 50; order += 45) { /* one digit and two: the text begins a byte later */
+        RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, order, &context);
+        RLStringRef description = RLCopyDescription(source);
+        RLStringRef again = string(RLStringGetCStringPtr(description, kRLStringEncodingUTF8));
+        ck_assert_msg(again != NULL, "not UTF-8");
+        ck_assert_int_gt(RLStringGetByteCount(description), 900);
+        RLRelease(again);
+        RLRelease(description);
+        RLRelease(source);
+    }
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("values");
@@ -207,5 +233,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, arrays_keep_their_values_by_their_callbacks);
     tcase_add_test(tcase, arrays_call_callbacks_of_the_clients_own);
     tcase_add_test(tcase, descriptions_name_the_kind_and_ask_the_context);
+    tcase_add_test(tcase, a_description_is_not_cut_off_in_a_character);
     return suite;
 }

@@ -26,10 +26,30 @@ int main(void)
     see("width from an argument", CFStringCreateWithFormat(NULL, NULL, CFSTR("%*d|%.*f"), 6, 42, 3, 1.0));
     see("C strings", CFStringCreateWithFormat(NULL, NULL, CFSTR("%s-%.2s-%c"), "abc", "wxyz", 'Q'));
     see("objects", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%@> %@ %d"), CFSTR("a string"), CFSTR("b"), 3));
+    static const double numbers[] = {3, 2.5, 0.1, -1e-4, 1e15, 1e20, 1.0 / 3};
+    for (int i = 0; i < 7; i++) {
+        CFNumberRef number = CFNumberCreate(NULL, kCFNumberDoubleType, &numbers[i]);
+        see("a number", CFStringCreateWithFormat(NULL, NULL, CFSTR("%@"), number));
+        CFRelease(number);
+    }
+    int whole = -42;
+    CFNumberRef integer = CFNumberCreate(NULL, kCFNumberIntType, &whole);
+    see("more objects", CFStringCreateWithFormat(NULL, NULL, CFSTR("%@ %@"), integer, kCFBooleanTrue));
+    CFRelease(integer);
+    see("lengths below 0", CFStringCreateWithFormat(NULL, NULL, CFSTR("%.*s|%*d|%*.*f"), -1, "all", -5, 3, 8, -1, 2.5));
     char many[301];
     memset(many, 'x', 300);
     many[300] = 0;
     see("long text", CFStringCreateWithFormat(NULL, NULL, CFSTR("%s%s"), many, "end"));
+    char more[2002];
+    memset(more, 'y', 2001);
+    more[2001] = 0;
+    CFStringRef object = CFStringCreateWithCString(NULL, more, kCFStringEncodingUTF8);
+    CFStringRef around = CFStringCreateWithFormat(NULL, NULL, CFSTR("<%@>"), object);
+    note("%ld", CFStringGetLength(around));
+    show("long object");
+    CFRelease(around);
+    CFRelease(object);
     see("nothing", CFStringCreateWithFormat(NULL, NULL, CFSTR("")));
     return 0;
 }

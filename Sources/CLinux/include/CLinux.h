@@ -533,9 +533,9 @@ static inline const char *linux_environment(const char *name) { return secure_ge
 /* Variadic. A function of glibc, because Tests/c/test-wakeup-adjust.c puts one of its own in its place. */
 static inline int linux_set_timer_slack(unsigned long nanoseconds) { return prctl(PR_SET_TIMERSLACK, nanoseconds); }
 static inline int linux_get_timer_slack(void) { return prctl(PR_GET_TIMERSLACK); }
-static inline int linux_format_double(char *buffer, size_t size, double value)
+static inline int linux_format_double(char *buffer, size_t size, double value, int is_exact)
 {
-    return snprintf(buffer, size, "%.3f", value);
+    return snprintf(buffer, size, is_exact ? "%.17g" : "%.3f", value);
 }
 
 /* Weak symbols are not imported. These are there if the process has libdispatch (its private interface for CFRunLoop), the

@@ -28,7 +28,9 @@ struct TextBuffer: ~Copyable {
     /// Bytes. O(n).
     @inline(never)
     mutating func append(_ source: UnsafePointer<UInt8>, _ length: Int) {
-        let fitting = min(length, Self.capacity - count)
+        var fitting = min(length, Self.capacity - count)
+        // Not the first half of a character: the text would not be UTF-8.
+        while fitting > 0 && fitting < length && source[fitting] & 0xC0 == 0x80 { fitting -= 1 }
         memcpy(bytes + count, source, fitting)
         count += fitting
     }
@@ -63,9 +65,15 @@ struct TextBuffer: ~Copyable {
     }
 
     /// With three digits after the point.
-    mutating func append(seconds value: Double) {
+    mutating func append(seconds value: Double) { append(value, isExact: false) }
+
+    /// With as many digits as it takes to tell it from every other one.
+    mutating func append(double value: Double) { append(value, isExact: true) }
+
+    @inline(never)
+    private mutating func append(_ value: Double, isExact: Bool) {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
-            let length = Int(linux_format_double(buffer.baseAddress, 64, value))
+            let length = Int(linux_format_double(buffer.baseAddress, 64, value, isExact ? 1 : 0))
             buffer.withMemoryRebound(to: UInt8.self) { append($0.baseAddress.unsafelyUnwrapped, min(length, 63)) }
         }
     }

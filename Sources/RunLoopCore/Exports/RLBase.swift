@@ -142,7 +142,8 @@ public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
 
 @implementation @c
 public func RLCopyDescription(_ object: UnsafeRawPointer?) -> OpaquePointer? {
-    guard anyKind(object, "RLCopyDescription") != nil, let object else { return nil }
+    guard let kind = anyKind(object, "RLCopyDescription"), let object else { return nil }
+    if kind == .string { return RLStringCreateCopy(nil, OpaquePointer(object)) }
     return TextBuffer.build { text in
         describe(object, &text)
         return text.withBytes { StringPointer.create($0, count: $1) }?.handle

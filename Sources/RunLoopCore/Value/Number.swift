@@ -187,8 +187,8 @@ extension UnsafeMutablePointer where Pointee == NumberStorage {
         return Bytes.mix(UInt(type.isFloat ? (value.isNaN ? 1 : pointee.bits) : pointee.bits))
     }
 
-    /// For people: the digits; a double with three behind the point.
+    /// The digits, as CFNumber writes them.
     func describe(_ text: inout TextBuffer) {
-        if type.isFloat { text.append(seconds: double) } else { text.append(decimal: Int(integer)) }
+        if type.isFloat { text.append(double: double) } else { text.append(decimal: Int(integer)) }
     }
 }

@@ -34,6 +34,9 @@ import Testing
     @Test(arguments: [(0, "0.000"), (1.5, "1.500"), (-0.25, "-0.250"), (2.0004, "2.000"), (1e6, "1000000.000")])
     func seconds(value: Double, expected: String) { #expect(text { $0.append(seconds: value) } == expected) }
 
+    @Test(arguments: [(0, "0"), (1.5, "1.5"), (-0.1, "-0.10000000000000001"), (1e300, "1.0000000000000001e+300")])
+    func doubles(value: Double, expected: String) { #expect(text { $0.append(double: value) } == expected) }
+
     @Test func hugeSecondsAreCutOff() {
         let made = text { $0.append(seconds: 1e300) }
         #expect(made.count == 63)
@@ -50,6 +53,15 @@ import Testing
             $0.append(decimal: -12)
         }
         #expect(made == String(repeating: "a", count: 999) + "b")
+    }
+
+    /// "é" is two bytes, "€" three, "😀" four.
+    @Test(arguments: ["é", "€", "😀"], [0, 1, 2, 3])
+    func noCharacterIsCutOff(character: String, before: Int) {
+        let block = Array((String(repeating: "a", count: before) + String(repeating: character, count: 1000)).utf8)
+        let made = text { $0.append(block, block.count) }
+        #expect(made.utf8.count > 1000 - 4)
+        #expect(made.dropFirst(before).allSatisfy { String($0) == character })
     }
 
     @Test(arguments: [0, 1, 999, 1000, 1001, 5000])
