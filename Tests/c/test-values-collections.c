@@ -78,6 +78,29 @@ START_TEST(modes_may_come_in_an_array_that_changes_later)
 }
 END_TEST
 
+START_TEST(modes_may_come_in_an_array_that_does_not_hold_them)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    atomic_int performed = 0;
+    RLStringRef others[2];
+    for (int is_mutable = 0; is_mutable < 2; is_mutable++) {
+        RLStringRef mode = RLStringCreateWithCString(NULL, "a mode of its own", kRLStringEncodingUTF8);
+        const void *values[] = {mode};
+        RLArrayRef modes = RLArrayCreate(NULL, values, 1, NULL);
+        RLMutableArrayRef changing = RLArrayCreateMutableCopy(NULL, 0, modes);
+        ck_assert(RLRunLoopPerformFunction(rl, is_mutable ? changing : modes, count_perform, &performed));
+        RLRelease(modes);
+        RLRelease(changing);
+        RLRelease(mode);
+        others[is_mutable] = RLStringCreateWithCString(NULL, "what comes after.", kRLStringEncodingUTF8);
+    }
+    RLRunLoopRunInMode(RLSTR("a mode of its own"), 0, 0);
+    ck_assert_int_eq(performed, 2);
+    RLRelease(others[0]);
+    RLRelease(others[1]);
+}
+END_TEST
+
 static RLComparisonResult by_text(const void *one, const void *other, void *context)
 {
     ++*(int *)context;
@@ -213,6 +236,47 @@ START_TEST(callbacks_that_change_their_set_harm_nothing)
 }
 END_TEST
 
+static RLMutableArrayRef meddled;
+static bool is_meddling;
+static const void *grow_and_retain(RLAllocatorRef allocator, const void *value)
+{
+    (void)allocator;
+    if (is_meddling) {
+        is_meddling = false;
+        for (int i = 0; i < 1000; i++)
+            RLArrayAppendValue(meddled, value);
+    }
+    return value;
+}
+
+/* What is copied is read from memory that the callback gives back. */
+START_TEST(callbacks_that_change_the_array_they_are_copied_from_harm_nothing)
+{
+    const RLArrayCallBacks callbacks = {.retain = grow_and_retain};
+    const void *values[] = {"a", "b", "c"};
+    for (int way = 0; way < 4; way++) {
+        RLMutableArrayRef copy = NULL;
+        meddled = RLArrayCreateMutable(NULL, 0, &callbacks);
+        RLArrayReplaceValues(meddled, (RLRange){0, 0}, values, 3);
+        is_meddling = true;
+        if (way == 0)
+            copy = (RLMutableArrayRef)RLArrayCreateCopy(NULL, meddled);
+        else if (way == 1)
+            copy = RLArrayCreateMutableCopy(NULL, 0, meddled);
+        else
+            RLArrayAppendArray(way == 2 ? meddled : (copy = RLArrayCreateMutable(NULL, 0, &callbacks)), meddled,
+                               (RLRange){0, 3});
+        ck_assert(!is_meddling);
+        ck_assert_int_ge(RLArrayGetCount(meddled), 1003);
+        for (int i = 0; copy != NULL && i < 3; i++)
+            ck_assert_ptr_eq(RLArrayGetValueAtIndex(copy, i), values[i]);
+        if (copy != NULL)
+            RLRelease(copy);
+        RLRelease(meddled);
+    }
+}
+END_TEST
+
 START_TEST(what_is_not_mutable_is_not_changed)
 {
     RLMutableArrayRef array = (RLMutableArrayRef)RLArrayCreate(NULL, NULL, 0, NULL);
@@ -288,11 +352,13 @@ Suite *suite_under_test(void)
     tcase_add_test(behaviour, an_array_changes);
     tcase_add_test(behaviour, an_immutable_array_is_its_own_copy);
     tcase_add_test(behaviour, modes_may_come_in_an_array_that_changes_later);
+    tcase_add_test(behaviour, modes_may_come_in_an_array_that_does_not_hold_them);
     tcase_add_test(behaviour, an_array_is_sorted_and_searched);
     tcase_add_test(behaviour, a_set_has_each_value_once);
     tcase_add_test(behaviour, a_dictionary_holds_a_hundred_thousand);
     tcase_add_test(behaviour, a_dictionary_is_copied_and_compared);
     tcase_add_test(behaviour, callbacks_that_change_their_set_harm_nothing);
+    tcase_add_test(behaviour, callbacks_that_change_the_array_they_are_copied_from_harm_nothing);
     TCase *mistakes = add_case(suite, "mistakes", 10);
     tcase_add_test(mistakes, what_is_not_mutable_is_not_changed);
     tcase_add_test(mistakes, places_outside_are_noticed);

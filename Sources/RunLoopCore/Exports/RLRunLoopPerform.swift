@@ -10,7 +10,7 @@ private struct Call {
     let loop: RunLoopPointer
     let modes: UnsafeRawPointer
     let function: PerformFunction
-    /// The modes, if they came in an array that may change while the request waits: an array of our own.
+    /// The modes, if they came in an array, which may change while the request waits, or not hold them: one of our own.
     let copy: ArrayPointer?
 
     /// The request, if there is one, has retained what it needs.
@@ -54,7 +54,7 @@ private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPoin
         Misuse.report(name, "modes", expected: "RLArray of RLString", got: array[value: index])
         return nil
     }
-    return array.immutableCopy()
+    return ArrayPointer.create(array.pointee.values, count: array.pointee.count, .ofObjects)
 }
 
 @implementation @c

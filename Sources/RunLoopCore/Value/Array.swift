@@ -33,7 +33,7 @@ extension UnsafeMutablePointer where Pointee == ArrayStorage {
         array.initialize(
             to: ArrayStorage(
                 header: ObjectHeader(.array), isMutable: false, count: count, capacity: 0, values: values, elements: elements))
-        for index in 0..<count { values[index] = elements.retained(source.unsafelyUnwrapped[index]) }
+        elements.retain(source, count, into: values)
         return array
     }
 
@@ -105,7 +105,7 @@ extension UnsafeMutablePointer where Pointee == ArrayStorage {
             let many = overflow || both > few
             guard let added = many ? Self.allocateValues(overflow ? .max : both) : stack.baseAddress else { return false }
             defer { if many { free(added) } }
-            for index in 0..<count { added[index] = pointee.elements.retained(new.unsafelyUnwrapped[index]) }
+            pointee.elements.retain(new, count, into: added)
             guard exchange(start, length, for: added, count: count, into: added + count) else {
                 for index in 0..<count { pointee.elements.released(added[index]) }
                 return false

@@ -1,3 +1,4 @@
+import CLinux
 import CRunLoop
 
 /// RLComparatorFunction: the order of two elements.
@@ -34,6 +35,14 @@ struct ElementCalls: BitwiseCopyable {
     func retained(_ value: UnsafeRawPointer?) -> UnsafeRawPointer? {
         guard let retainElement else { return value }
         return retainElement(nil, value)
+    }
+
+    /// The same for `count` values of a list. That is read first: the callback may change the array whose it is.
+    @inline(never)
+    func retain(_ source: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, into stored: UnsafeMutablePointer<UnsafeRawPointer?>) {
+        guard let source else { return }
+        memcpy(stored, source, count * MemoryLayout<UnsafeRawPointer?>.stride)
+        for index in 0..<count { stored[index] = retained(stored[index]) }
     }
 
     /// Gives up what was stored.
