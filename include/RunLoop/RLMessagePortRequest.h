@@ -21,7 +21,9 @@
  *  ----------
  *  Data of more than 32 KB goes to another process in a file in memory, up to 1.5 GB. From the second time on a
  *  connection keeps a file for the next, up to 8 MB, until 64 replies or requests without large data have come; a reply
- *  that fits goes back in the file of its request.
+ *  that fits goes back in the file of its request. If there can be no such file, at either end, since no descriptors
+ *  are left or the process may not write so much (RLIMIT_FSIZE), who asked gets kRLMessagePortTransportError, as for
+ *  data that is too large, a reply too.
  *
  *  Many small ones, one way
  *  ------------------------

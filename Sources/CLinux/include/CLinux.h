@@ -25,6 +25,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -346,10 +347,10 @@ static inline int linux_let_wait(int fd, long microseconds)
                ? -1
                : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
-/* What came with a packet: the descriptor, or -2 for several, which are closed. */
+/* What came with a packet: the descriptor; -2 for several, which are closed; -3 for one that this process has no number for. */
 static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *message, int *passed)
 {
-    int count = message->msg_flags & MSG_CTRUNC ? 2 : 0, first = -1;
+    int count = 0, first = -1;
     for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
         if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS)
             continue;
@@ -363,16 +364,16 @@ static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *m
             count++;
         }
     }
-    if (count == 1) {
-        *passed = first;
-    } else if (count > 1) {
-        if (first >= 0)
-            syscall(SYS_close, first);
+    int truncated = (message->msg_flags & MSG_CTRUNC) != 0;
+    if (count + truncated == 1) {
+        *passed = truncated ? -3 : first;
+    } else if (count > 0) {
+        syscall(SYS_close, first);
         *passed = -2;
     }
 }
-/* One packet. `*passed`: the descriptor that came with it, -1 for none, -2 for several, which are closed. The result is the
-   true size, also of a packet that was cut, or an error number below 0. */
+/* One packet. `*passed`: -1 if no descriptor came with it, else as above. The result is the true size, also of a packet that was
+   cut, or an error number below 0. */
 static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed, int waits)
 {
     struct iovec part = {buffer, bufferSize};
@@ -389,11 +390,18 @@ static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize,
         linux_take_passed(&message, passed);
     return size;
 }
-/* The constants are macros. A file that cannot shrink under its reader. */
-static inline int linux_memory_file(void)
+/* The constants are macros. A file for so many bytes, unless it would be larger than the process may make files (`ulimit -f`): to
+   try would raise SIGXFSZ. */
+static inline int linux_memory_file(off_t size)
 {
+    uint64_t limit[2];
+    if (syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, limit) == 0 && (uint64_t)size > limit[0]) {
+        errno = EFBIG;
+        return -1;
+    }
     return (int)syscall(SYS_memfd_create, "runloop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
+/* A file that cannot shrink under its reader. */
 static inline int linux_seal_size(int fd) { return linux_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL); }
 static inline int linux_is_sealed(int fd)
 {
@@ -414,7 +422,7 @@ static inline int linux_keep_pages(int fd, off_t size)
 /* Whether this Linux has what it takes. */
 static inline int linux_can_keep_pages(void)
 {
-    int fd = linux_memory_file();
+    int fd = linux_memory_file(0);
     int can = fd >= 0 && linux_fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
     if (fd >= 0)
         syscall(SYS_close, fd);

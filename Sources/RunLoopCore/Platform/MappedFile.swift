@@ -35,10 +35,10 @@ struct MappedFile: BitwiseCopyable {
     }
 
     /// A new file for `count` bytes, all of them there; -1 with errno. Once somebody else has it, ask `keep` before its memory is
-    /// touched. Four system calls.
+    /// touched. Five system calls.
     mutating func make(_ count: Int) -> Int32 {
         end()
-        let fd = linux_memory_file()
+        let fd = linux_memory_file(count)
         if fd < 0 { return -1 }
         if linux_allocate(fd, count) == 0 { address = linux_map(fd, count, 1) }
         size = count

@@ -69,8 +69,10 @@ enum PacketSocket {
     struct Received: BitwiseCopyable {
         /// Its true size; 0 at the end, -1 if there is none now, -2 for an error.
         var size: Int
-        /// -1 for none, -2 for more than one.
+        /// -1 for none, -2 for more than one, -3 for one that this process has no number for.
         var passed: Int32
+
+        static var noNumber: Int32 { -3 }
     }
 
     /// How long a wait in `receive` takes at most, in microseconds.
@@ -122,9 +124,10 @@ enum PacketSocket {
 
 /// A file in memory that can be passed to another process: what is too large for a packet.
 enum MemoryFile {
-    /// A file with these bytes that cannot be made smaller; -1 with errno. Some system calls; copies.
+    /// A file with these bytes that cannot be made smaller; -1 with errno, EFBIG if it is more than the process may write. Some system
+    /// calls; copies.
     static func make(_ bytes: UnsafeRawPointer, _ count: Int) -> Int32 {
-        let fd = linux_memory_file()
+        let fd = linux_memory_file(count)
         if fd < 0 || (linux_seal_size(fd) == 0 && write(fd, bytes, count)) { return fd }
         PacketSocket.close(fd)
         return -1

@@ -73,6 +73,8 @@ struct PortDirectory: ~Copyable {
     func listen(_ name: UnsafePointer<CChar>, isForAll: Bool) -> Int32 {
         remove(name)
         let listener = Self.withPath(fd, name) { PacketSocket.listen($0) }
+        // What is in the way is another user's, or no file.
+        if listener < 0 && systemError == EADDRINUSE { systemError = EACCES }
         if listener < 0 || open(name, toAll: isForAll) { return listener }
         PacketSocket.close(listener)
         return -1

@@ -117,7 +117,10 @@ struct Borrowing: ~Copyable {
         return mapping
     }
 
-    /// After it, when the data has been read.
+    /// A file could not be received: it counts as read.
+    mutating func skip() { count &+= 1 }
+
+    /// After `take`, when the data has been read.
     mutating func giveBack(_ used: MappedFile) {
         count &+= 1
         idleFrames = 0

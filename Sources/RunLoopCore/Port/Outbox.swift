@@ -82,7 +82,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// The same for what does not fit, or not now.
     @inline(never)
     private func sendSeldom(_ frame: Frame, _ data: DataPointer?) {
-        guard let parcel = pack(frame, data) else { return close() }
+        guard let parcel = pack(frame, data) else { return refuse(frame) }
         let outcome = locked { () -> PacketSocket.Sent in
             if !pointee.isOpen { return .gone }
             if pointee.outbox.isEmpty {
@@ -99,6 +99,19 @@ extension UnsafeMutablePointer where Pointee == Wire {
         // That the other end is gone is what the loop will find out.
         if outcome == .failed { close() }
     }
+
+    /// Who waits for an answer to this will get none.
+    @inline(never)
+    func refuse(_ frame: Frame) {
+        var frame = frame
+        frame.kind = .dropped
+        send(frame, nil)
+    }
+
+    /// A request cannot be handled. Who waits for an answer hears that there is none; of what is sent one way nothing may be missing,
+    /// so that ends the wire.
+    @inline(never)
+    func drop(_ frame: Frame) { if frame.id == 0 { close() } else { refuse(frame) } }
 
     /// Says where the data is, and puts it there. nil with errno.
     func pack(_ frame: Frame, _ data: DataPointer?) -> Outbox.Parcel? {

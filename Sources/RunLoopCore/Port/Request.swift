@@ -63,6 +63,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     /// The same for who alone has it.
     func respond(_ data: DataPointer?) {
         if pointee.id == 0 { return }
+        if let data, data.pointee.count > Frame.lengthLimit { return refuse() }
         if let wire = pointee.wire {
             wire.send(
                 Frame(
@@ -82,8 +83,11 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     }
 
     /// Nobody is going to answer.
-    private func drop() {
-        guard claimAnswer(), pointee.id != 0 else { return }
+    private func drop() { if claimAnswer() && pointee.id != 0 { refuse() } }
+
+    /// The sender hears that there is no answer.
+    @inline(never)
+    private func refuse() {
         if let wire = pointee.wire {
             wire.send(
                 Frame(kind: .dropped, place: .nowhere, id: pointee.id, message: 0, length: 0, deadline: .never), nil)

@@ -113,7 +113,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         switch frame.kind {
         case .request: if pointee.ring.isThere { pointee.ring.noteRequest() }
         case .bell: return pointee.ring.isThere
-        case .ring: return pointee.ring.open(file)
+        case .ring: return file == PacketSocket.Received.noNumber || pointee.ring.open(file)
         case .hello, .reply, .dropped: break
         }
         return true

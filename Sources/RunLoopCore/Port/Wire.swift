@@ -206,6 +206,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         guard let data = packet.data ?? DataPointer.create(nil, count: 0) else { return false }
         guard let request = RequestPointer.make(packet.frame, data, wire: self, remote: nil) else {
             data.release()
+            drop(packet.frame)
             return false
         }
         pointee.port.handle(request)
@@ -252,7 +253,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
             // Of a packet that is too short the rest is what was there before; `parse` looks at the size first.
             let head = scratch.load(as: Frame.Head.self)
             let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
-            frame = Frame.parse(head, size: received.size, hasFile: received.passed >= 0, side: side)
+            frame = Frame.parse(head, size: received.size, hasFile: received.passed != -1, side: side)
             if let some = frame { note(some, &frame) }
             if let some = frame, pointee.role == .server, !noteInRing(some, received.passed) { frame = nil }
         }
@@ -262,11 +263,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
             complain("sent something that makes no sense")
             return nil
         }
+        if received.passed == PacketSocket.Received.noNumber { return lose(frame) }
         switch frame.place {
         case .nowhere: return Packet(frame: frame, data: nil)
         case .inside:
             let inside = UnsafePointer((scratch + Frame.headSize).assumingMemoryBound(to: UInt8.self))
-            guard let data = DataPointer.createPooled(inside, count: frame.length, home) else { return nil }
+            guard let data = DataPointer.createPooled(inside, count: frame.length, home) else { return lose(frame) }
             return Packet(frame: frame, data: data)
         case .file where frame.kind == .ring:
             PacketSocket.close(received.passed)
@@ -277,9 +279,23 @@ extension UnsafeMutablePointer where Pointee == Wire {
             let hasRead = isSane ? read(frame, received.passed, data) : complain("passed a file that is none of ours")
             if received.passed >= 0 { PacketSocket.close(received.passed) }
             if hasRead { return data.map { Packet(frame: frame, data: $0) } }
+            if isSane && data == nil { return lose(frame) }
             data?.release()
             return nil
         }
+    }
+
+    /// This process has no memory, or no number for a file, to receive what a packet has.
+    @inline(never)
+    private func lose(_ frame: Frame) -> Packet? {
+        if frame.place == .lentFile { locked { pointee.borrowing.skip() } }
+        if pointee.role == .server {
+            drop(frame)
+            return nil
+        }
+        var frame = frame
+        frame.kind = .dropped
+        return Packet(frame: frame, data: nil)
     }
 
     /// Copies out what is in a file; false if that cannot be: then the wire is cut, unless there was no memory for it.

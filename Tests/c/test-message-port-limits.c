@@ -1,0 +1,254 @@
+/* Message ports where the process may not do all that it wants: no descriptors left, no large files, data that is too large. A
+ * request says so, and the connection goes on. */
+#include "message-port.h"
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+enum { LARGE = 300000, ASK_FOR_MUCH = 1, ASK_FOR_TOO_MUCH, TAKE_DESCRIPTORS, LIMIT_FILES, TOO_LARGE = 0x60000001 };
+
+/* Memory that is not touched, so that it costs nothing. */
+static RLDataRef too_large_data(void)
+{
+    void *bytes = mmap(NULL, TOO_LARGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    require(bytes != MAP_FAILED);
+    RLDataRef data = RLDataCreateWithBytesNoCopy(NULL, bytes, TOO_LARGE, kRLAllocatorNull);
+    require(data != NULL);
+    return data;
+}
+
+static RLDataRef data_of(RLIndex size)
+{
+    static uint8_t bytes[LARGE];
+    RLDataRef data = RLDataCreate(NULL, bytes, size);
+    require(data != NULL);
+    return data;
+}
+
+/* From now on this process gets no more of them. */
+static void take_descriptors(int spare)
+{
+    int next = dup(0);
+    require(next >= 0);
+    struct rlimit limit = {(rlim_t)(next + spare), (rlim_t)(next + spare)};
+    require(close(next) == 0 && setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/* Files of this process, those in memory too, are small from now on; to write more raises SIGXFSZ, which ends it. */
+static void limit_files(void)
+{
+    struct rlimit limit = {LARGE / 3, LARGE / 3};
+    require(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+static atomic_int calls;
+
+static RLDataRef answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    atomic_fetch_add(&calls, 1);
+    switch (id) {
+    case ASK_FOR_MUCH:
+        return data_of(LARGE);
+    case ASK_FOR_TOO_MUCH:
+        return too_large_data();
+    case TAKE_DESCRIPTORS:
+        take_descriptors(0);
+        return NULL;
+    case LIMIT_FILES:
+        limit_files();
+        return NULL;
+    default:
+        return RLRetain(data);
+    }
+}
+
+static void run_server(int ready)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+static int ready;
+static pid_t other;
+static RLMessagePortRef remote;
+
+static void begin(void)
+{
+    use_own_directory();
+    other = start_server_process(run_server, &ready);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+}
+
+static void finish(void)
+{
+    ck_assert(RLMessagePortIsValid(remote));
+    RLRelease(remote);
+    end_process(other, SIGKILL);
+    close(ready);
+    remove_own_directory();
+    ck_assert_int_eq(take_diagnostics(), 0);
+}
+
+static int32_t ask_with(int32_t id, RLIndex size, RLRunLoopMode mode)
+{
+    RLDataRef data = data_of(size), reply = NULL;
+    errno = 0;
+    int32_t result = RLMessagePortSendRequest(remote, id, data, 20, 20, mode, &reply);
+    int error = errno;
+    if (reply) {
+        ck_assert_int_eq(RLDataGetLength(reply), id == ASK_FOR_MUCH ? LARGE : size);
+        RLRelease(reply);
+    }
+    RLRelease(data);
+    errno = error;
+    return result;
+}
+
+static void expect(int32_t result, int32_t id, RLIndex size)
+{
+    /* More than once: a file may be kept from the second time on. */
+    for (int round = 0; round < 3; round++)
+        ck_assert_int_eq(ask_with(id, size, MODE), result);
+    ck_assert_int_eq(ask_with(0, 64, MODE), kRLMessagePortSuccess);
+}
+
+START_TEST(client_may_not_write_large_files)
+{
+    begin();
+    limit_files();
+    /* Enough of them for memory that is shared, which is a file too. */
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(ask_with(0, 64, NULL), kRLMessagePortSuccess);
+    expect(kRLMessagePortTransportError, 0, LARGE);
+    ck_assert_int_eq(ask_with(0, LARGE, MODE), kRLMessagePortTransportError);
+    ck_assert_int_eq(errno, EFBIG);
+    expect(kRLMessagePortSuccess, ASK_FOR_MUCH, 64);
+    finish();
+}
+END_TEST
+
+START_TEST(server_may_not_write_large_files)
+{
+    begin();
+    ck_assert_int_eq(ask_with(LIMIT_FILES, 0, MODE), kRLMessagePortSuccess);
+    expect(kRLMessagePortTransportError, ASK_FOR_MUCH, 64);
+    /* Another's file may be read; from the second one on the answer may be in it. */
+    ck_assert_int_eq(ask_with(0, LARGE, MODE), kRLMessagePortTransportError);
+    expect(kRLMessagePortSuccess, 0, LARGE);
+    finish();
+}
+END_TEST
+
+/* A number is needed for a file that is sent and for one that comes: nobody is to blame for what is not there. */
+START_TEST(client_is_out_of_descriptors)
+{
+    begin();
+    expect(kRLMessagePortSuccess, 0, 64);
+    take_descriptors(0);
+    expect(kRLMessagePortTransportError, 0, LARGE);
+    ck_assert_int_eq(ask_with(0, LARGE, MODE), kRLMessagePortTransportError);
+    ck_assert_int_eq(errno, EMFILE);
+    expect(kRLMessagePortTransportError, ASK_FOR_MUCH, 64);
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(ask_with(0, 64, NULL), kRLMessagePortSuccess);
+    finish();
+}
+END_TEST
+
+START_TEST(server_is_out_of_descriptors)
+{
+    begin();
+    ck_assert_int_eq(ask_with(TAKE_DESCRIPTORS, 0, MODE), kRLMessagePortSuccess);
+    expect(kRLMessagePortTransportError, ASK_FOR_MUCH, 64);
+    expect(kRLMessagePortTransportError, 0, LARGE);
+    finish();
+}
+END_TEST
+
+/* Nothing that is sent one way may be missing between others: the connection ends instead. */
+START_TEST(server_has_no_descriptor_for_what_is_sent_one_way)
+{
+    begin();
+    ck_assert_int_eq(ask_with(TAKE_DESCRIPTORS, 0, MODE), kRLMessagePortSuccess);
+    ck_assert_int_eq(ask_with(0, LARGE, NULL), kRLMessagePortSuccess);
+    while (ask_with(0, 64, MODE) == kRLMessagePortSuccess)
+        ;
+    ck_assert(!RLMessagePortIsValid(remote));
+    RLRelease(remote);
+    remote = RLMessagePortCreateRemote(NULL, NAME); /* into the number of the old one */
+    ck_assert_ptr_nonnull(remote);
+    expect(kRLMessagePortSuccess, 0, 64);
+    finish();
+}
+END_TEST
+
+static void expect_too_large(void)
+{
+    RLDataRef data = too_large_data(), reply = (RLDataRef)&calls;
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 0, data, 20, 20, MODE, &reply), kRLMessagePortTransportError);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 0, data, 20, 20, NULL, &reply), kRLMessagePortTransportError);
+    ck_assert_ptr_eq(reply, &calls);
+    RLRelease(data);
+    ck_assert_int_eq(ask_with(ASK_FOR_TOO_MUCH, 0, MODE), kRLMessagePortTransportError);
+    ck_assert_int_eq(ask_with(0, 64, MODE), kRLMessagePortSuccess);
+}
+
+START_TEST(data_is_too_large)
+{
+    begin();
+    expect_too_large();
+    finish();
+}
+END_TEST
+
+START_TEST(data_is_too_large_within_the_process)
+{
+    struct server server;
+    use_own_directory();
+    serve(&server, NAME, answer, NULL);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    expect_too_large();
+    RLRelease(remote);
+    end_server(&server);
+    remove_own_directory();
+}
+END_TEST
+
+START_TEST(directory_is_in_the_way)
+{
+    char path[512];
+    use_own_directory();
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+    DIR *directory = opendir(name_directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strstr(entry->d_name, ".port"))
+            snprintf(path, sizeof path, "%s/%s", name_directory, entry->d_name);
+    closedir(directory);
+    RLRelease(port);
+    strcpy(strstr(path, ".port"), ".new");
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    /* Nobody has the name. */
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(name_files(), 0);
+    remove_own_directory();
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-limits");
+    TCase *tcase = add_case(suite, "limits", 20);
+    tcase_add_test(tcase, client_may_not_write_large_files);
+    tcase_add_test(tcase, server_may_not_write_large_files);
+    tcase_add_test(tcase, client_is_out_of_descriptors);
+    tcase_add_test(tcase, server_is_out_of_descriptors);
+    tcase_add_test(tcase, server_has_no_descriptor_for_what_is_sent_one_way);
+    tcase_add_test(tcase, data_is_too_large);
+    tcase_add_test(tcase, data_is_too_large_within_the_process);
+    tcase_add_test(tcase, directory_is_in_the_way);
+    return suite;
+}
