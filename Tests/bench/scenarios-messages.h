@@ -40,7 +40,12 @@ static void ask(const char *parameter)
 /* ---- deliver ---------------------------------------------------------------------------------------- */
 
 #ifdef HAS_DELIVER
-static struct { uint64_t total, done; } deliveries;
+/* The sender reads `total` each time: not from the line that the receiver writes each time. */
+static struct {
+    uint64_t total;
+    _Alignas(128) uint64_t done;
+    char apart[120];
+} deliveries;
 
 static void on_delivery(void)
 {
