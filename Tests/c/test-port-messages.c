@@ -242,12 +242,14 @@ START_TEST(two_ports_take_turns_by_order)
 }
 END_TEST
 
-static void run_nested(struct end *end, UNUSED RLPortMessageRef message)
+static void run_nested(struct end *end, RLPortMessageRef message)
 {
+    uint32_t id = RLPortMessageGetMessageID(message);
     note("(");
     if (end->count < 3)
         run(0, true);
     note(")");
+    ck_assert_uint_eq(RLPortMessageGetMessageID(message), id);
 }
 
 START_TEST(nested_run_gets_the_next)
@@ -380,6 +382,72 @@ START_TEST(kept_message_keeps_its_port)
 }
 END_TEST
 
+/* Messages of one batch have nothing to do with each other: who keeps one keeps that one, and nobody keeps the parts of the others. */
+static RLPortMessageRef kept_messages[5];
+
+static void keep_odd_ones(struct end *end, RLPortMessageRef message)
+{
+    if (RLPortMessageGetMessageID(message) % 2 == 1)
+        kept_messages[end->count - 1] = (RLPortMessageRef)RLRetain(message);
+    for (int index = 0; index < end->count - 1; index += 2)
+        ck_assert_ptr_ne(kept_messages[index], message);
+}
+
+START_TEST(kept_messages_stay_as_they_were)
+{
+    struct end a = {.also = keep_odd_ones}, b = {0};
+    make_end(&a, 0);
+    make_end(&b, 0);
+    RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"x", 1);
+    const void *values[] = {data};
+    RLArrayRef parts = RLArrayCreate(NULL, values, 1, &kRLTypeArrayCallBacks);
+    for (uint32_t id = 1; id <= 5; id++)
+        send(a.port, id == 3 ? NULL : b.port, id == 5 ? NULL : parts, id, 0);
+    ck_assert_int_eq(RLGetRetainCount(parts), 5);
+    run(MOMENT, false);
+    assert_notes("1 2 3 4 5");
+    ck_assert_int_eq(RLGetRetainCount(parts), 3);
+    for (uint32_t id = 1; id <= 5; id += 2) {
+        RLPortMessageRef message = kept_messages[id - 1];
+        ck_assert_uint_eq(RLPortMessageGetMessageID(message), id);
+        ck_assert_ptr_eq(RLPortMessageGetSendPort(message), id == 3 ? NULL : b.port);
+        ck_assert_ptr_eq(RLPortMessageGetReceivePort(message), a.port);
+        ck_assert_ptr_eq(RLPortMessageGetComponents(message), id == 5 ? NULL : parts);
+        RLRelease(message);
+    }
+    ck_assert_int_eq(RLGetRetainCount(parts), 1);
+    RLRelease(parts);
+    RLRelease(data);
+    drop_end(&a);
+    drop_end(&b);
+}
+END_TEST
+
+/* One release too many in the callback ends that message, and no other. */
+static void release_once_too_often(struct end *end, RLPortMessageRef message)
+{
+    if (end->count > 1)
+        return;
+    RLRelease(message);
+    ck_assert_uint_eq(RLPortMessageGetMessageID(message), 0);
+    assert_misuse("RLPortMessageGetMessageID", "message", NULL);
+}
+
+START_TEST(message_released_in_its_callback)
+{
+    struct end a = {.also = release_once_too_often}, b = {0};
+    make_end(&a, 0);
+    make_end(&b, 0);
+    for (uint32_t id = 1; id <= 3; id++)
+        send(a.port, b.port, NULL, id, 0);
+    run(MOMENT, false);
+    assert_notes("1 2 3");
+    drop_end(&a);
+    ck_assert_int_eq(RLGetRetainCount(b.port), 2); /* its source has the other */
+    drop_end(&b);
+}
+END_TEST
+
 START_TEST(mistakes_are_reported)
 {
     struct end a = {0};
@@ -442,6 +510,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, released_source_frees_the_port);
     tcase_add_test(tcase, full_queue_makes_senders_wait);
     tcase_add_test(tcase, kept_message_keeps_its_port);
+    tcase_add_test(tcase, kept_messages_stay_as_they_were);
+    tcase_add_test(tcase, message_released_in_its_callback);
     tcase_add_test(tcase, mistakes_are_reported);
     return suite;
 }

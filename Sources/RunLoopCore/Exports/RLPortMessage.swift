@@ -28,7 +28,7 @@ public func RLPortMessageCreate(
     }
     guard let loop = Registry.current else { return nil }
     return PortMessagePointer.create(
-        loop.home, id: 0, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
+        loop.home, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
 }
 
 /// Whether an array has nothing in it but data and ports; a diagnostic if not.
@@ -78,12 +78,10 @@ public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Doub
         Misuse.report("RLPortMessageSendBeforeDate", "limit", "NaN")
         return 0
     }
-    guard let loop = Registry.current,
-        let arriving = PortMessagePointer.create(
-            loop.home, id: message.pointee.id, sendPort: message.pointee.receivePort, receivePort: nil, ownsReceivePort: false,
-            message.pointee.components)
-    else { return 0 }
-    if port.send(arriving, until: limit) { return 1 }
-    preservingSystemError { _ = arriving.release() }
+    if Registry.current == nil { return 0 }
+    let letter = Letter(message)
+    letter.retain()
+    if port.send(letter, until: limit) { return 1 }
+    preservingSystemError { letter.release() }
     return 0
 }

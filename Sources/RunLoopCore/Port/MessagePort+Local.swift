@@ -168,7 +168,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Puts a request of this process into the queue. The outcome is as for a port.
     func put(_ request: RequestPointer) -> PortQueue.Outcome {
         queue.lockSenders()
-        let outcome = queue.putLocked(UnsafeMutableRawPointer(request))
+        let outcome = queue.putLocked(Letter(UnsafeMutableRawPointer(request)))
         if outcome == .queuedUnannounced, let link = pointee.link, let source = link.pointee.source {
             source.signal()
             for index in 0..<link.pointee.places.count { link.pointee.places[index].loop.wakeUp() }
@@ -194,7 +194,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if request != nil, let source = link.pointee.source, !source.isSignalled { source.signal() }
         queue.unlockReceivers()
         queue.wakeSenders()
-        return request.map { RequestPointer(queued: $0) }
+        return request.map { RequestPointer($0) }
     }
 
     /// Calls the port's function with a request, answers it with what that returns, and gives the request back.
@@ -245,8 +245,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Requests that were not handled are dropped, remote ports that are joined to this one end.
     func endLocal() {
-        var rest = PlainList<UnsafeMutableRawPointer>()
-        var further = PlainList<UnsafeMutableRawPointer>()
+        var rest = PlainList<Letter>()
+        var further = PlainList<Letter>()
         queue.lockForFork()
         queue.closeLocked(&rest, &further)
         var source = pointee.link?.pointee.source
@@ -257,8 +257,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             remote.invalidate()
             remote.unhold()
         }
-        for index in 0..<rest.count { _ = RequestPointer(queued: rest[index]).release() }
-        for index in 0..<further.count { _ = RequestPointer(queued: further[index]).release() }
+        for index in 0..<rest.count { _ = RequestPointer(rest[index]).release() }
+        for index in 0..<further.count { _ = RequestPointer(further[index]).release() }
         if let source {
             RunLoopPointer.invalidate(source)
             source.giveBack()

@@ -93,23 +93,23 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     // MARK: sending
 
-    /// RLPortMessageSendBeforeDate: puts a message into this port's queue and wakes its loops if nobody is about to look.
+    /// RLPortMessageSendBeforeDate: puts a message's letter, whose parts are retained, into this port's queue and wakes its loops if nobody is about to look.
     /// False with ETIMEDOUT at the deadline, EPIPE if the port is invalid, ENOMEM. O(1); a system call only if a loop sleeps
     /// or the queue is full. Any thread.
     @inline(__always)
-    func send(_ message: PortMessagePointer, until limit: Double) -> Bool {
+    func send(_ letter: Letter, until limit: Double) -> Bool {
         var wake: RunLoopPointer?
         queue.lockSendersInline()
-        let outcome = queue.putLocked(UnsafeMutableRawPointer(message))
+        let outcome = queue.putLocked(letter)
         if outcome == .queuedUnannounced { wake = announceLocked() }
         queue.unlockSendersInline()
         wake?.wakeUp()
         if outcome == .queued || outcome == .queuedUnannounced { return true }
-        return sendSlowly(message, until: limit, outcome)
+        return sendSlowly(letter, until: limit, outcome)
     }
 
     @inline(never)
-    private func sendSlowly(_ message: PortMessagePointer, until limit: Double, _ first: PortQueue.Outcome) -> Bool {
+    private func sendSlowly(_ letter: Letter, until limit: Double, _ first: PortQueue.Outcome) -> Bool {
         var outcome = first
         let deadline = limit >= Clock.latestDate ? Instant.never : Clock.instant(ofDate: limit)
         while true {
@@ -128,7 +128,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
                 }
             }
             queue.lockSenders()
-            outcome = queue.putLocked(UnsafeMutableRawPointer(message))
+            outcome = queue.putLocked(letter)
             let wake = outcome == .queuedUnannounced ? announceLocked() : nil
             queue.unlockSenders()
             wake?.wakeUp()
@@ -150,34 +150,44 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     /// The perform function of the source: hands messages out, one, or more where nobody could tell the difference.
     func deliver(_ link: PortLinkPointer, on loop: RunLoopPointer) {
         var count = 0
-        while let message = take(link, after: count) {
+        var empty = emptyMessage(link, loop.home)
+        while let message = empty, take(link, after: count, into: message) {
             count += 1
-            message.pointee.receivePort = self
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
-            message.releaseReceived()
+            if !message.close() { empty = emptyMessage(link, loop.home) }
             guard let source = link.pointee.source, loop.mayGoOn(source) else { break }
         }
+        _ = empty?.release()
         if count > 0 { finish() } else { loop.pointee.performedNothing = true }
+    }
+
+    /// For the letters to come; nil if out of memory: then the source is signalled, to try again in the next pass.
+    @inline(never)
+    private func emptyMessage(_ link: PortLinkPointer, _ home: HomePointer) -> PortMessagePointer? {
+        let message = PortMessagePointer.create(home, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
+        if message == nil { link.pointee.source?.signal() }
+        return message
     }
 
     /// The next message to be handed out, counted as running. `after`: how many this perform has handed out. Leaves the source
     /// signalled, for a nested run and for what comes meanwhile; a perform that finds nothing does not count.
     @inline(__always)
-    private func take(_ link: PortLinkPointer, after count: Int) -> PortMessagePointer? {
+    private func take(_ link: PortLinkPointer, after count: Int, into message: PortMessagePointer) -> Bool {
         queue.lockReceivers()
         guard pointee.isValid else {
             queue.unlockReceivers()
-            return nil
+            return false
         }
-        let message = queue.takeLocked(inStream: count > 1) { _ = pointee.link?.pointee.source?.takeSignal() }
-        if message != nil {
+        let letter = queue.takeLocked(inStream: count > 1) { _ = pointee.link?.pointee.source?.takeSignal() }
+        if let letter {
+            message.open(letter)
             if count == 0 { pointee.running &+= 1 }
             // If it is not the port's any more, another has been told by `linkTo`.
             if let source = link.pointee.source, !source.isSignalled { source.signal() }
         }
         queue.unlockReceivers()
         queue.wakeSenders()
-        return message.map { PortMessagePointer(queued: $0) }
+        return letter != nil
     }
 
     /// A client's function is over. The last one after invalidation releases the info.
@@ -199,8 +209,8 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// RLPortInvalidate. Messages that were not handed out are dropped. Any thread; calls the client's functions.
     func invalidate() {
-        var rest = PlainList<UnsafeMutableRawPointer>()
-        var further = PlainList<UnsafeMutableRawPointer>()
+        var rest = PlainList<Letter>()
+        var further = PlainList<Letter>()
         queue.lockForFork()
         let wasValid = pointee.isValid
         pointee.isValid = false
@@ -214,8 +224,8 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         let invalidation = pointee.invalidation
         queue.unlockAfterFork()
         if !wasValid { return }
-        for index in 0..<rest.count { _ = PortMessagePointer(queued: rest[index]).release() }
-        for index in 0..<further.count { _ = PortMessagePointer(queued: further[index]).release() }
+        for index in 0..<rest.count { rest[index].release() }
+        for index in 0..<further.count { further[index].release() }
         if let source {
             RunLoopPointer.invalidate(source)
             source.giveBack()

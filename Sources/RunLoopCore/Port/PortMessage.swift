@@ -3,8 +3,8 @@ import Synchronization
 
 /// RLPortMessage: what is sent from port to port. 64 bytes at most, a cache line.
 ///
-/// Sending makes a second message for the receiver, in which the two ports have changed places and which shares the
-/// components. So the sender's stays the sender's, and no lock is needed: each side has a message of its own.
+/// Sending leaves the parts of a message in a queue, a `Letter`; the receiver has a message of its own, in which the two ports have
+/// changed places and which shares the components. So the sender's stays the sender's, and no lock is needed.
 struct PortMessageStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .portMessage }
 
@@ -14,23 +14,19 @@ struct PortMessageStorage: ObjectStorage, ~Copyable {
     /// Whether `receivePort` is retained: the receiver's message borrows it while its port's function runs.
     var ownsReceivePort = true
     /// Where a reply goes, or where this message is to go: retained, may be nil.
-    let sendPort: PortPointer?
+    var sendPort: PortPointer?
     var receivePort: PortPointer?
     /// Data and ports: retained, may be nil.
-    let components: ArrayPointer?
+    var components: ArrayPointer?
 }
 
 typealias PortMessagePointer = UnsafeMutablePointer<PortMessageStorage>
 
 extension UnsafeMutablePointer where Pointee == PortMessageStorage {
-    /// What a queue has in it.
-    @inline(__always)
-    init(queued message: UnsafeMutableRawPointer) { self = message.assumingMemoryBound(to: PortMessageStorage.self) }
-
     /// A message with one reference; nil with ENOMEM. Retains what it is given. O(1), no system call. Any thread that has a Home.
     @inline(__always)
     static func create(
-        _ home: HomePointer, id: UInt32, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
+        _ home: HomePointer, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
         _ components: ArrayPointer?
     ) -> PortMessagePointer? {
         guard let memory = Home.messageSlab.allocate(&home.pointee.messages) else {
@@ -43,7 +39,7 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         let message = memory.assumingMemoryBound(to: PortMessageStorage.self)
         message.initialize(
             to: PortMessageStorage(
-                header: ObjectHeader(.portMessage), id: id, ownsReceivePort: ownsReceivePort, sendPort: sendPort,
+                header: ObjectHeader(.portMessage), ownsReceivePort: ownsReceivePort, sendPort: sendPort,
                 receivePort: receivePort, components: components))
         return message
     }
@@ -58,28 +54,78 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         return true
     }
 
-    /// The receiver has seen it. Whoever kept it keeps the port, too.
+    /// What arrives: the letter's references are the message's from now on. The receiver, of a message that is empty.
     @inline(__always)
-    func releaseReceived() {
+    func open(_ letter: Letter) {
+        pointee.id = letter.id
+        pointee.sendPort = letter.replyPort
+        pointee.components = letter.components
+    }
+
+    /// The receiver has seen it. True if nobody else has it, and it is empty: it will do for the next letter. Whoever kept it keeps the
+    /// port, too.
+    @inline(__always)
+    func close() -> Bool {
+        if pointee.header.references.load(ordering: .acquiring) != 1 { return leave() }
+        if pointee.components != nil || pointee.sendPort != nil { letGo() }
+        return true
+    }
+
+    @inline(never)
+    private func letGo() {
+        let letter = Letter(pointee.components, replyPort: pointee.sendPort)
+        pointee.components = nil
+        pointee.sendPort = nil
+        letter.release()
+    }
+
+    @inline(never)
+    private func leave() -> Bool {
         if pointee.header.references.load(ordering: .acquiring) > 1 {
             pointee.receivePort?.retain()
             pointee.ownsReceivePort = true
+            _ = release()
         }
-        _ = release()
+        return false
     }
 
     @inline(never)
     private func destroy() {
-        let sendPort = pointee.sendPort
+        let letter = Letter(pointee.components, replyPort: pointee.sendPort)
         let receivePort = pointee.ownsReceivePort ? pointee.receivePort : nil
-        let components = pointee.components
+        // For the receiver, if its function has released what it only borrows.
+        pointee.header.references.store(0, ordering: .relaxed)
         if let home = HomePointer.current {
             Home.messageSlab.deallocate(self, &home.pointee.messages)
         } else {
             Home.messageSlab.deallocateWithoutCache(self)
         }
-        components?.release()
-        if let sendPort { _ = sendPort.release() }
+        letter.release()
         if let receivePort { _ = receivePort.release() }
     }
+}
+
+extension Letter {
+    /// What a message has for its receiver. O(1). Any thread that has the message.
+    @inline(__always)
+    init(_ message: PortMessagePointer) {
+        self.init(message.pointee.components, replyPort: message.pointee.receivePort, id: message.pointee.id)
+    }
+
+    /// One more reference to each part of a message. Any thread.
+    @inline(__always)
+    func retain() {
+        replyPort?.retain()
+        components?.pointee.header.retain()
+    }
+
+    /// One less. Any thread that has a Home.
+    @inline(never)
+    func release() {
+        components?.release()
+        if let replyPort { _ = replyPort.release() }
+    }
+
+    @inline(__always)
+    fileprivate var components: ArrayPointer? { content?.assumingMemoryBound(to: ArrayStorage.self) }
 }

@@ -1,6 +1,20 @@
 import CLinux
 import Synchronization
 
+/// What lies in a queue of a message: its parts, so that no more memory than the queue's own goes from the sender's CPU to the
+/// receiver's, and back. The queue looks at none of them.
+struct Letter: BitwiseCopyable {
+    let content: UnsafeMutableRawPointer?
+    let replyPort: PortPointer?
+    let id: UInt32
+
+    init(_ content: UnsafeMutableRawPointer?, replyPort: PortPointer? = nil, id: UInt32 = 0) {
+        self.content = content
+        self.replyPort = replyPort
+        self.id = id
+    }
+}
+
 /// The messages on their way to a port, whatever they are: any number of senders, any number of receivers, in the order in which they came.
 ///
 /// Two lists, each with its lock, so that senders and receivers meet only when the receivers' list is empty and they
@@ -19,7 +33,7 @@ import Synchronization
 struct PortQueue: ~Copyable {
     // Guarded by `senders`.
     fileprivate let senders = StoreMutex()
-    fileprivate var incoming = PlainList<UnsafeMutableRawPointer>()
+    fileprivate var incoming = PlainList<Letter>()
     /// How many were ever put in, modulo 2³².
     fileprivate var sent: UInt32 = 0
     /// `taken` as last looked at.
@@ -31,7 +45,7 @@ struct PortQueue: ~Copyable {
 
     // Guarded by `receivers`.
     fileprivate let receivers = StoreMutex()
-    fileprivate var outgoing = PlainList<UnsafeMutableRawPointer>()
+    fileprivate var outgoing = PlainList<Letter>()
     fileprivate var next = 0
 
     /// How many were ever taken out, modulo 2³². Any thread.
@@ -62,13 +76,13 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     /// Puts a message in; `queuedUnannounced` if the caller has to signal, which it does before `unlockSenders`. Under the
     /// senders' lock.
     @inline(__always)
-    func putLocked(_ message: UnsafeMutableRawPointer) -> PortQueue.Outcome {
+    func putLocked(_ letter: Letter) -> PortQueue.Outcome {
         guard pointee.isOpen else { return .closed }
         if pointee.sent &- pointee.takenSeen >= pointee.capacity {
             pointee.takenSeen = pointee.taken.load(ordering: .acquiring)
             if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
         }
-        guard pointee.incoming.appendInline(message) else { return .outOfMemory }
+        guard pointee.incoming.appendInline(letter) else { return .outOfMemory }
         pointee.sent &+= 1
         if pointee.isAnnounced { return .queued }
         pointee.isAnnounced = true
@@ -121,15 +135,14 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     /// instant for some more is cheaper than to take the senders' lock for each. Under the receivers' lock; `wakeSenders`
     /// follows after it is given back.
     @inline(__always)
-    func takeLocked(inStream: Bool, withdraw: () -> Void) -> UnsafeMutableRawPointer? {
+    func takeLocked(inStream: Bool, withdraw: () -> Void) -> Letter? {
         if pointee.next == pointee.outgoing.count { exchange(inStream, withdraw) }
         guard pointee.next < pointee.outgoing.count else { return nil }
-        let message = pointee.outgoing[pointee.next]
+        let letter = pointee.outgoing[pointee.next]
         pointee.next &+= 1
-        if pointee.next &+ 3 < pointee.outgoing.count { linux_prefetch(pointee.outgoing[pointee.next &+ 3]) }
         pointee.taken.store(pointee.taken.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         if pointee.next == pointee.outgoing.count { atomicMemoryFence(ordering: .sequentiallyConsistent) }
-        return message
+        return letter
     }
 
     @inline(never)
@@ -171,7 +184,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     }
 
     /// Nobody can send any more: what waits is moved into `rest`, senders that sleep are woken. Under both locks.
-    func closeLocked(_ rest: inout PlainList<UnsafeMutableRawPointer>, _ further: inout PlainList<UnsafeMutableRawPointer>) {
+    func closeLocked(_ rest: inout PlainList<Letter>, _ further: inout PlainList<Letter>) {
         pointee.isOpen = false
         pointee.isAnnounced = false
         for index in 0..<(pointee.outgoing.count - pointee.next) {

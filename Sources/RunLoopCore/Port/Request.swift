@@ -50,7 +50,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     }
 
     /// What a queue has in it.
-    init(queued request: UnsafeMutableRawPointer) { self = request.assumingMemoryBound(to: RequestStorage.self) }
+    init(_ letter: Letter) { self = letter.content.unsafelyUnwrapped.assumingMemoryBound(to: RequestStorage.self) }
 
     /// Answers, unless somebody has: then false. Retains the data for as long as it needs it. Any thread.
     @inline(never)

@@ -10,8 +10,17 @@ import Testing
         #expect(problem == nil)
     }
 
-    /// A message is a number here: what is queued is never looked at.
-    private func message(_ number: Int) -> UnsafeMutableRawPointer { UnsafeMutableRawPointer(bitPattern: number * 8 + 8).unsafelyUnwrapped }
+    /// A letter is a number here: what is queued is never looked at.
+    private func letter(_ number: Int) -> Letter {
+        Letter(UnsafeMutableRawPointer(bitPattern: number * 8 + 8), id: UInt32(number & 0xFFFF))
+    }
+
+    /// The number of a letter that is as it was; nil for any other.
+    private func number(_ letter: Letter?) -> Int? {
+        guard let letter else { return nil }
+        let number = Int(bitPattern: letter.content) / 8 - 1
+        return letter.replyPort == nil && letter.id == UInt32(number & 0xFFFF) ? number : nil
+    }
 
     private func compare(seed: UInt64, steps: Int) -> String? {
         var random = Random(seed: seed)
@@ -24,16 +33,16 @@ import Testing
         }
         var model: [Int] = []
         var isAnnounced = false
-        for number in 0..<steps {
+        for step in 0..<steps {
             switch random.below(11) {
             case 0...4:
                 queue.lockSenders()
-                let outcome = queue.putLocked(message(number))
+                let outcome = queue.putLocked(letter(step))
                 queue.unlockSenders()
                 let expected: PortQueue.Outcome = model.count >= capacity ? .full : isAnnounced ? .queued : .queuedUnannounced
-                if outcome != expected { return "put: \(outcome), not \(expected), at \(number)" }
+                if outcome != expected { return "put: \(outcome), not \(expected), at \(step)" }
                 if expected != .full {
-                    model.append(number)
+                    model.append(step)
                     isAnnounced = true
                 }
             case 5...8:
@@ -41,28 +50,28 @@ import Testing
                 queue.lockReceivers()
                 let taken = queue.takeLocked(inStream: random.below(2) == 0) { wasWithdrawn = true }
                 queue.unlockReceivers()
-                if taken != model.first.map(message) { return "took something else at \(number)" }
-                if wasWithdrawn != model.isEmpty { return "withdrawn: \(wasWithdrawn) at \(number)" }
+                if number(taken) != model.first { return "took something else at \(step)" }
+                if wasWithdrawn != model.isEmpty { return "withdrawn: \(wasWithdrawn) at \(step)" }
                 if model.isEmpty { isAnnounced = false } else { model.removeFirst() }
             case 9:
                 capacity = 1 + random.below(20)
                 queue.setCapacity(UInt32(capacity))
             default:
-                if Int(queue.count) != model.count { return "count \(queue.count), not \(model.count), at \(number)" }
+                if Int(queue.count) != model.count { return "count \(queue.count), not \(model.count), at \(step)" }
                 let hasRoom = queue.waitForRoom(until: .distantPast)
-                if hasRoom != (model.count < capacity) { return "room: \(hasRoom) at \(number)" }
+                if hasRoom != (model.count < capacity) { return "room: \(hasRoom) at \(step)" }
             }
         }
-        var rest = PlainList<UnsafeMutableRawPointer>()
-        var further = PlainList<UnsafeMutableRawPointer>()
+        var rest = PlainList<Letter>()
+        var further = PlainList<Letter>()
         queue.lockForFork()
         queue.closeLocked(&rest, &further)
         queue.unlockAfterFork()
         let left = (0..<rest.count).map { rest[$0] } + (0..<further.count).map { further[$0] }
-        if left != model.map(message) { return "what was left is something else" }
+        if left.map(number) != model { return "what was left is something else" }
         queue.lockSenders()
         defer { queue.unlockSenders() }
-        return queue.putLocked(message(0)) == .closed ? nil : "a closed queue takes messages"
+        return queue.putLocked(letter(0)) == .closed ? nil : "a closed queue takes messages"
     }
 
     @Test func everySenderIsServedInOrder() {
@@ -79,7 +88,7 @@ import Testing
                 for number in 0..<each {
                     while true {
                         queue.lockSenders()
-                        let outcome = queue.putLocked(message(sender << 32 | number))
+                        let outcome = queue.putLocked(letter(sender << 32 | number))
                         queue.unlockSenders()
                         if outcome != .full { break }
                         _ = queue.waitForRoom(until: .never)
@@ -98,7 +107,7 @@ import Testing
                 pauseProcessor()
                 continue
             }
-            let number = Int(bitPattern: taken) / 8 - 1
+            guard let number = number(taken) else { return "another letter than was put in" }
             if next[number >> 32] != number & 0xFFFF_FFFF { return "sender \(number >> 32) out of order" }
             next[number >> 32] += 1
             count += 1
