@@ -69,8 +69,19 @@ static inline void linux_pause(void)
 #endif
 }
 
-/* A builtin: tells the processor that this line will be written to soon. Any address will do. */
+/* A builtin: tells the processor that this line will be needed soon. Any address will do. */
 static inline void linux_prefetch(const void *address) { __builtin_prefetch(address, 1); }
+
+/* The same for a line that another processor has now, and that will be written to: nobody keeps a copy. Inline assembly on x86, where
+   the builtin means the above unless told that the processor is not one of the first, for which the instruction does nothing. */
+static inline void linux_prefetch_alone(const void *address)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
 
 /* The same for the line that a pointer points to, wherever that is: somebody may be writing it at this moment. */
 __attribute__((no_sanitize("thread"))) static inline void linux_prefetch_what(const void *pointer)
