@@ -59,6 +59,38 @@ START_TEST(timers_come_and_go_from_four_threads)
 }
 END_TEST
 
+/* Where a timer has its place that is due when it comes into a timer pass depends on the mode that runs, which nested runs
+ * change. */
+static RLRunLoopTimerRef nester;
+static atomic_int delayed_calls;
+
+static void run_nested(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
+{
+    for (int i = 0; i < 100; i++)
+        RLRunLoopRunInMode(RLSTR("inner"), 0, 0);
+    RLRunLoopTimerSetNextFireDate(nester, 0);
+}
+
+static void *delay_by_nothing(UNUSED void *info)
+{
+    for (int i = 0; i < 40000; i++)
+        require(RLRunLoopPerformFunctionAfterDelay(looper.loop, i % 2 == 0 ? RLSTR("inner") : kRLRunLoopDefaultMode,
+                                                   count_perform, &delayed_calls, 0));
+    return NULL;
+}
+
+START_TEST(timers_that_are_due_come_from_four_threads_while_nested_runs_begin_and_end)
+{
+    nester = make_timer(0, 3600, run_nested, NULL);
+    RLRunLoopAddTimer(looper.loop, nester, kRLRunLoopDefaultMode);
+    on_threads(THREADS, delay_by_nothing);
+    await_count(&delayed_calls, THREADS * 40000);
+    drop_timer(nester);
+    drain();
+    ck_assert_int_eq(delayed_calls, THREADS * 40000);
+}
+END_TEST
+
 /* One timer that everybody sets, removes and adds again, to this loop or another, never two at once. */
 static RLRunLoopTimerRef shared_timer;
 static struct looper second_looper;
@@ -289,6 +321,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "stress", 60);
     tcase_add_checked_fixture(tcase, start_looper, stop_looper);
     tcase_add_test(tcase, timers_come_and_go_from_four_threads);
+    tcase_add_test(tcase, timers_that_are_due_come_from_four_threads_while_nested_runs_begin_and_end);
     tcase_add_test(tcase, one_timer_changed_by_four_threads_and_two_loops_goes_on_firing);
     tcase_add_test(tcase, sources_come_and_go_from_four_threads);
     tcase_add_test(tcase, one_source_toggled_by_four_threads_stays_in_balance);

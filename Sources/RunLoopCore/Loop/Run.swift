@@ -86,8 +86,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.tookWake = false
         pointee.depth += 1
         pointee.reports.drop()
-        setCurrentMode(mode)
         lock()
+        setCurrentMode(mode)
         revisitWatches(mode)
         unlock()
         return outer
@@ -102,18 +102,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if pointee.depth > 0 {
             if pointee.tookWake || outer.stop != 0 { wakeUp() }
             lock()
+            setCurrentMode(outer.mode)
             if let mode = outer.mode { revisitWatches(mode) }
             unlock()
         } else {
+            setCurrentMode(nil)
             restoreTimerSlack()
         }
         pointee.tookWake = outer.tookWake
         pointee.deadline = outer.deadline
         pointee.returnsAfterSource = outer.returnsAfterSource
-        setCurrentMode(outer.mode)
     }
 
-    /// The name is for other threads; the mode lives as long as the loop.
+    /// The name is for other threads; the mode lives as long as the loop. Under the lock, but for the end of the outermost
+    /// activation: other threads look at the mode while timers fire.
     private func setCurrentMode(_ mode: ModePointer?) {
         pointee.currentMode = mode
         pointee.currentModeName.store(UInt(bitPattern: mode?.pointee.name), ordering: .releasing)
@@ -263,14 +265,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// which, run the mode. One system call, or none. The loop's thread; calls no user code.
     @inline(never)
     func sleepAlone(in mode: ModePointer, for fd: Int32, until deadline: Instant) -> Bool {
-        if !locked({ isQuiet(mode) }) { return false }
         let outerMode = pointee.currentMode
+        let hasBegun = locked { () -> Bool in
+            if !isQuiet(mode) { return false }
+            setCurrentMode(mode)
+            return true
+        }
+        if !hasBegun { return false }
         let outerTookWake = pointee.tookWake
         pointee.tookWake = false
         pointee.reports.drop()
-        setCurrentMode(mode)
         let sleep = sleep(mode, until: deadline)
-        setCurrentMode(outerMode)
+        locked { setCurrentMode(outerMode) }
         // Whoever woke the loop meant the run that follows, and those outside.
         if pointee.tookWake { wakeUp() }
         pointee.tookWake = outerTookWake

@@ -60,6 +60,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
 
     // The loop's thread, while it runs.
     var reports = Reports()
+    /// Changed under the lock while timers fire.
     var currentMode: ModePointer?
     var depth = 0
     /// How the innermost activation ends: for sources that would like to go on at once (`mayGoOn`).
