@@ -54,6 +54,7 @@ private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPoin
         Misuse.report(name, "modes", expected: "RLArray of RLString", got: array[value: index])
         return nil
     }
+    if !array.pointee.isMutable && array.pointee.elements.holdsObjects { return array.immutableCopy() }
     return ArrayPointer.create(array.pointee.values, count: array.pointee.count, .ofObjects)
 }
 

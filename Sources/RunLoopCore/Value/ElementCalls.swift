@@ -58,6 +58,9 @@ struct ElementCalls: BitwiseCopyable {
     /// Never 0: that is the mark of an empty place.
     func hash(_ value: UnsafeRawPointer?) -> UInt { max(1, Bytes.mix(hashElement?(value) ?? UInt(bitPattern: value))) }
 
+    /// Whether what is stored is retained as an object of ours.
+    var holdsObjects: Bool { unsafeBitCast(retainElement, to: UInt.self) == unsafeBitCast(kRLTypeArrayCallBacks.retain, to: UInt.self) }
+
     /// Whether two collections tell equality in the same way.
     func compares(like other: ElementCalls) -> Bool {
         unsafeBitCast(equal, to: UInt.self) == unsafeBitCast(other.equal, to: UInt.self)
