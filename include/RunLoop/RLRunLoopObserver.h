@@ -48,7 +48,8 @@ typedef struct RLRunLoopObserverContext {
     void *info;      /**< Handed to the callback. */
     /** Called once, in Create; what it returns is the observer's info. NULL: info itself, not retained. */
     const void *(*retain)(const void *info);
-    /** Called once, when the observer becomes invalid or is freed, on the thread that does it. */
+    /** Called once, when the observer becomes invalid or is freed, on the thread that does it (if the callback is
+     *  running on another thread: on that one, when it returns). */
     void (*release)(const void *info);
     /** Describes info for RLCopyDescription(); the library releases the result. */
     RLStringRef (*copyDescription)(const void *info);
