@@ -70,6 +70,11 @@ CONFIGURATIONS = [
     Configuration("item-guard.pml", ("MOVES=2",)),
     Configuration("ring.pml", (), LOOP_NEVER_ENDS),
     Configuration("ring.pml", ("DIES",), LOOP_NEVER_ENDS),
+    # With a queue of one each message is the last of its list, and nothing that was taken out waits behind the fence.
+    Configuration("room.pml", (), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
+    Configuration("room.pml", ("CAPACITY=2", "MESSAGES=3"), LOOP_NEVER_ENDS),
+    Configuration("room.pml", ("RECEIVERS=2", "MESSAGES=1"), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
+    Configuration("room.pml", ("GIVES_UP",), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
 ]
 
 # (mutant, model, further macros, what must be found)
@@ -160,6 +165,13 @@ MUTANTS = [
     ("LOOKS_INTO_THE_RING_ONCE", "ring.pml", (), ASSERTION),
     ("LOOKS_INTO_THE_RING_ONCE", "ring.pml", ("DIES",), ASSERTION),
     ("SOCKET_HOLDS_ONE_PACKET", "ring.pml", (), ASSERTION),
+    # room in a queue
+    ("COUNTS_ITSELF_AFTER_LOOKING", "room.pml", (), ASSERTION),
+    ("READS_THE_DOORBELL_AFTER_LOOKING", "room.pml", (), ASSERTION),
+    ("SAYS_WHEN_AFTER_LOOKING", "room.pml", (), ASSERTION),
+    ("LOOKS_BEFORE_TAKING", "room.pml", (), ASSERTION),
+    ("NO_FENCE_BEHIND_THE_LAST", "room.pml", (), ASSERTION),
+    ("WAKES_WITHOUT_THE_DOORBELL", "room.pml", (), ASSERTION),
 ]
 
 

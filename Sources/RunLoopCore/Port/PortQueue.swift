@@ -19,9 +19,11 @@ struct Letter: BitwiseCopyable {
 ///
 /// Two lists, each with its lock, so that senders and receivers meet only when the receivers' list is empty and they
 /// take the senders' in exchange: a steady flow allocates nothing. How many were taken is told by an atomic, which senders
-/// look at only when the queue seems full. Who finds it full counts itself, looks again, and sleeps on the doorbell;
-/// who makes room counts the room first and then looks for sleepers. One sees the other, for who sleeps executes a fence
-/// between its two steps, and a receiver does when it takes the last message of its list: before, it looks again soon.
+/// look at only when the queue seems full. Who finds it full counts itself, says for how much room it waits, looks again, and sleeps
+/// on the doorbell; who makes room counts the room first and then looks for sleepers. One sees the other, for who sleeps executes a
+/// fence between its two steps, and a receiver does when it takes the last message of its list: before, it looks again soon.
+/// `Tests/model/room.pml` checks this, and that each step is needed.
+///
 /// They are woken when there is room for some hundred messages, since waking costs as much as dozens of them; and, lest a
 /// receiver that stops before that keeps them, they look for themselves now and then. In a stream nobody sleeps that shortly: a sender
 /// watches as long as room is made fast, a receiver that found little rests for a moment, away from the lines that are being written.
@@ -119,10 +121,10 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         defer { _ = pointee.sleepers.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
         let seen = pointee.doorbell.load(ordering: .sequentiallyConsistent)
         lockSenders()
-        let isFull =
-            pointee.isOpen && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
         pointee.wakeAt.store(
             pointee.sent &- pointee.capacity &+ PortQueue.roomWorthWaiting(pointee.capacity), ordering: .sequentiallyConsistent)
+        let isFull =
+            pointee.isOpen && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
         unlockSenders()
         if !isFull { return true }
         if now >= deadline { return false }

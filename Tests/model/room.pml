@@ -1,0 +1,211 @@
+/* Senders that wait for room in a queue, and receivers that make it: nobody sleeps on a queue that has been emptied.
+ * Code: Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeLocked`, `exchange`, `wakeSenders`), Port/Port.swift (`take`).
+ *
+ * model step                     code step                                              order     pairs with
+ * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
+ * wait: sleepers++               sleepers.wrappingAdd(1)                                seq_cst   look: sleepers
+ * wait: seen = doorbell          doorbell.load()                                        seq_cst   ring: doorbell++
+ * wait: wakeAt = …               wakeAt.store(), under the senders' lock                seq_cst   look: wakeAt
+ * wait: taken                    taken.load(), under the senders' lock                  seq_cst   take: taken + 1
+ * wait: park                     futex wait(doorbell, seen)                             full      ring: doorbell++ (the kernel compares)
+ * take: taken + 1                taken.store(), under the receivers' lock               release   wait: taken; until a fence it may lie in the store buffer
+ * take: fence                    atomicMemoryFence() behind the last of the list        seq_cst   sleepers++: one of the two sees the other
+ * take: unlock                   receivers.unlock()                                     release   behind `taken + 1` in the store buffer
+ * look: sleepers                 sleepers.load()                                        relaxed   wait: sleepers++
+ * look: wakeAt                   wakeAt.load(), compareExchange()                       seq_cst   wait: wakeAt, which is written before the sender looks
+ * ring: doorbell++               doorbell.wrappingAdd(1)                                seq_cst   wait: park
+ * ring: wake                     futex wake(doorbell, all)                              full
+ *
+ * The argument. A sender that goes to sleep has not seen the last `taken + 1`. So that came behind its look, by which it was counted and had said for how
+ * much room it waits; the fence puts the receiver's look behind it. An emptied queue is room enough for everybody. The doorbell changes behind the
+ * look: who has read it before does not fall asleep any more.
+ * In the middle of a list nobody is sure to be seen, for there is no fence; the end of the list is near. A receiver that stops there (its run ends) may
+ * leave senders asleep beside some room: they look for themselves after a millisecond, which is not modelled.
+ *
+ * Both locks are locks here; their own protocol is store-mutex.pml's. What is taken out is counted in the receiver's store buffer, of which the rest
+ * is a locked instruction or a sequentially consistent store, so it is in memory at once.
+ *
+ * Configurations: default: two senders, a receiver that may stop behind any message, a queue of one: in a larger one all but the last that was taken
+ * out is in memory, and who looks there sees room anyway. CAPACITY=2. RECEIVERS=2. GIVES_UP: senders whose time is over.
+ * Property. Where all is quiet, nobody sleeps on an empty queue. Where no receiver stops that means that everything is sent.
+ */
+#ifndef CAPACITY
+#define CAPACITY 1
+#endif
+#ifndef RECEIVERS
+#define RECEIVERS 1
+#endif
+#ifndef MESSAGES
+#define MESSAGES 2
+#endif
+#define SENDERS 2
+#define ENOUGH  1                  /* for so much room senders want to be woken */
+#define NEVER   100
+
+byte sent, incoming, outgoing;
+byte taken;                        /* in memory */
+byte taking;                       /* the receivers' own idea of it, under their lock */
+short wakeAt;
+byte doorbell, sleepers;
+bit sendersLock, receiversLock;
+bit parked[SENDERS];
+bit takenWaits[RECEIVERS], unlockWaits[RECEIVERS];
+
+/* ---- the store buffer of a receiver ---- */
+
+inline fence(r) {
+    atomic {
+        if :: takenWaits[r] -> taken = taking; takenWaits[r] = 0 :: else fi;
+        if :: unlockWaits[r] -> receiversLock = 0; unlockWaits[r] = 0 :: else fi
+    }
+}
+
+active [RECEIVERS] proctype StoreBuffer() {
+end:
+    do
+    :: atomic { takenWaits[_pid] -> taken = taking; takenWaits[_pid] = 0 }
+    :: atomic { !takenWaits[_pid] && unlockWaits[_pid] -> receiversLock = 0; unlockWaits[_pid] = 0 }
+    od
+}
+
+/* ---- senders ---- */
+
+#define lock_senders()   atomic { !sendersLock -> sendersLock = 1 }
+#define unlock_senders() sendersLock = 0
+
+inline say_when() { wakeAt = sent - CAPACITY + ENOUGH }
+
+active [SENDERS] proctype Sender() {
+    byte me, next, seen;
+    bit isFull;
+
+    me = _pid - RECEIVERS;
+again:
+    if :: next == MESSAGES -> goto done :: else fi;
+    lock_senders();
+    if
+    :: sent - taken < CAPACITY ->
+        atomic { sent++; incoming++; next++ };
+        unlock_senders();
+        goto again
+    :: else -> unlock_senders()
+    fi;
+#ifndef MUTANT_COUNTS_ITSELF_AFTER_LOOKING
+    sleepers++;
+#endif
+#ifndef MUTANT_READS_THE_DOORBELL_AFTER_LOOKING
+    seen = doorbell;
+#endif
+    lock_senders();
+#ifndef MUTANT_SAYS_WHEN_AFTER_LOOKING
+    say_when();
+#endif
+    isFull = (sent - taken >= CAPACITY);
+#ifdef MUTANT_SAYS_WHEN_AFTER_LOOKING
+    say_when();
+#endif
+    unlock_senders();
+#ifdef MUTANT_COUNTS_ITSELF_AFTER_LOOKING
+    sleepers++;
+#endif
+#ifdef MUTANT_READS_THE_DOORBELL_AFTER_LOOKING
+    seen = doorbell;
+#endif
+    if
+    :: isFull ->
+#ifdef GIVES_UP
+        if :: next++; goto awake :: true fi;
+#endif
+        atomic { if :: doorbell == seen -> parked[me] = 1 :: else fi };
+endAsleep:
+        !parked[me]
+    :: else
+    fi;
+awake:
+    sleepers--;
+    goto again;
+done:
+    skip
+}
+
+/* ---- receivers ---- */
+
+inline ring() {
+#ifndef MUTANT_WAKES_WITHOUT_THE_DOORBELL
+    doorbell++;
+#endif
+    atomic { parked[0] = 0; parked[1] = 0 }
+}
+
+inline look(r) {
+    if
+    :: sleepers > 0 ->
+        was = wakeAt;
+        if
+        :: taking >= was ->
+            fence(r);
+            atomic {
+                if
+                :: wakeAt == was -> wakeAt = taking + NEVER; mayRing = 1
+                :: else
+                fi
+            };
+            if :: mayRing -> mayRing = 0; ring() :: else fi
+        :: else
+        fi;
+        was = 0
+    :: else
+    fi
+}
+
+active [RECEIVERS] proctype Receiver() {
+    byte me;
+    short was;
+    bit found, mayRing;
+
+    me = _pid - RECEIVERS - SENDERS;
+end:
+    sent != taken;
+take:
+    fence(me);
+    atomic { !receiversLock -> receiversLock = 1 };
+    if
+    :: outgoing == 0 ->
+        lock_senders();
+        atomic { outgoing = incoming; incoming = 0 };
+        unlock_senders()
+    :: else
+    fi;
+    found = 0;
+    if
+    :: outgoing > 0 ->
+        found = 1;
+#ifdef MUTANT_LOOKS_BEFORE_TAKING
+        look(me);
+#endif
+        atomic { outgoing--; taking++; takenWaits[me] = 1 };
+#ifndef MUTANT_NO_FENCE_BEHIND_THE_LAST
+        if
+        :: outgoing == 0 -> atomic { if :: takenWaits[me] -> taken = taking; takenWaits[me] = 0 :: else fi }
+        :: else
+        fi
+#endif
+    :: else
+    fi;
+    unlockWaits[me] = 1;
+#ifndef MUTANT_LOOKS_BEFORE_TAKING
+    look(me);
+#endif
+    if
+    :: found -> goto take
+    :: found -> goto stopped
+    :: !found -> goto end
+    fi;
+stopped:
+    fence(me)
+}
+
+active proctype Quiescence() {
+    timeout;
+    assert(sent != taken || !(parked[0] || parked[1]))
+}
