@@ -10,7 +10,8 @@ from public_headers import INCLUDE, ROOT
 #: What may be called of C outside Platform/: memory and bytes, and shims of CLinux that make no system call.
 FREE_OF_THE_SYSTEM = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "memcpy", "memcmp", "memset", "memmove",
                       "strlen", "strcmp", "strtol", "strtod", "linux_compiler_barrier", "linux_prefetch",
-                      "linux_prefetch_what", "linux_peek", "linux_callout_barrier", "linux_format_double", "linux_epoll_tag"}
+                      "linux_prefetch_alone", "linux_prefetch_what", "linux_peek", "linux_callout_barrier", "linux_format_double",
+                      "linux_epoll_tag"}
 #: And what one file needs, with its reason.
 SYSTEM_ELSEWHERE = {
     "Object/Misuse.swift": {"getenv", "abort"},  # RUNLOOP_MISUSE=abort; neither is a system call that can be moved

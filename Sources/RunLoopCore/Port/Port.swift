@@ -154,7 +154,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         while let message = empty, take(link, after: count, into: message) {
             count += 1
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
-            if !message.close() { empty = emptyMessage(link, loop.home) }
+            if !message.finish() { empty = emptyMessage(link, loop.home) }
             guard let source = link.pointee.source, loop.mayGoOn(source) else { break }
         }
         _ = empty?.release()
@@ -180,7 +180,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         }
         let letter = queue.takeLocked(inStream: count > 1) { _ = pointee.link?.pointee.source?.takeSignal() }
         if let letter {
-            message.open(letter)
+            message.receive(letter)
             if count == 0 { pointee.running &+= 1 }
             // If it is not the port's any more, another has been told by `linkTo`.
             if let source = link.pointee.source, !source.isSignalled { source.signal() }

@@ -56,7 +56,7 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
 
     /// What arrives: the letter's references are the message's from now on. The receiver, of a message that is empty.
     @inline(__always)
-    func open(_ letter: Letter) {
+    func receive(_ letter: Letter) {
         pointee.id = letter.id
         pointee.sendPort = letter.replyPort
         pointee.components = letter.components
@@ -65,7 +65,7 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
     /// The receiver has seen it. True if nobody else has it, and it is empty: it will do for the next letter. Whoever kept it keeps the
     /// port, too.
     @inline(__always)
-    func close() -> Bool {
+    func finish() -> Bool {
         if pointee.header.references.load(ordering: .acquiring) != 1 { return leave() }
         if pointee.components != nil || pointee.sendPort != nil { letGo() }
         return true
@@ -127,5 +127,5 @@ extension Letter {
     }
 
     @inline(__always)
-    fileprivate var components: ArrayPointer? { content?.assumingMemoryBound(to: ArrayStorage.self) }
+    fileprivate var components: ArrayPointer? { content.map { Handle.storage(UnsafeRawPointer($0)) } }
 }
