@@ -1,6 +1,6 @@
 /* Requests and replies between two processes, and messages one way: this library beside hand-written sockets, ZeroMQ, nng,
  * sd-bus and libuv's pipes. Each server echoes; one way the last message of a round says so, and the server answers on a
- * pipe. The rounds are interleaved, and medians are printed.
+ * pipe. Each library has a client process of its own; the rounds are interleaved, and medians are printed.
  *
  *     make -C Tests/bench messages        both ends on one CPU, then one CPU each
  *
@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -261,7 +262,7 @@ static const struct peer one_way[] = {
     {"libuv", uv_sink, uv_source},
 #endif
 };
-enum { PEERS = sizeof both_ways / sizeof *both_ways, ROUNDS = 5 };
+enum { PEERS = sizeof both_ways / sizeof *both_ways, ROUNDS = 9 };
 
 static int compare(const void *left, const void *right)
 {
@@ -281,9 +282,66 @@ static void close_both(const int pair[2])
     close(pair[1]);
 }
 
+static void set_address(const struct peer *peer) { snprintf(address, sizeof address, "ipc://%s/%s", directory, peer->name); }
+
+static pid_t start_server(const struct peer *peer, int cpu)
+{
+    pid_t server = fork();
+    if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pin(cpu);
+        close(ends[0]);
+        close(bus_ends[0]);
+        close(uv_ends[0]);
+        peer->server();
+        exit(0);
+    }
+    return server;
+}
+
+struct client {
+    pid_t process;
+    int orders[2], times[2];
+};
+
+/* A process of its own for each: in one that has the threads of another library every system call takes longer, and ours
+ * has to lock. It does a round whenever it is told to. */
+static void start_client(const struct peer *peer, struct client *client)
+{
+    if (pipe(client->orders) != 0 || pipe(client->times) != 0)
+        fail("pipe");
+    client->process = fork();
+    if (client->process != 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pin(0);
+    close(ends[1]);
+    close(bus_ends[1]);
+    close(uv_ends[1]);
+    close(client->orders[1]);
+    for (int count; read(client->orders[0], &count, sizeof count) == sizeof count;) {
+        double begin = now();
+        peer->client(count);
+        double time = (now() - begin) / count * 1e6;
+        if (write(client->times[1], &time, sizeof time) != sizeof time)
+            fail("time");
+    }
+    _exit(0);
+}
+
+static double run(const struct client *client, int count)
+{
+    double time = 0;
+    if (write(client->orders[1], &count, sizeof count) != sizeof count ||
+        read(client->times[0], &time, sizeof time) != sizeof time)
+        fail("client");
+    return time;
+}
+
 static void measure(const struct peer *peers, size_t bytes, int count, int server_cpu)
 {
     pid_t servers[PEERS];
+    struct client clients[PEERS];
     double times[PEERS][ROUNDS];
     size = bytes;
     make_pair(size > 131072 ? SOCK_STREAM : SOCK_SEQPACKET, ends);
@@ -292,53 +350,34 @@ static void measure(const struct peer *peers, size_t bytes, int count, int serve
     if (pipe(acknowledgements) != 0)
         fail("pipe");
     for (int peer = 0; peer < PEERS; peer++) {
-        snprintf(address, sizeof address, "ipc://%s/%s", directory, peers[peer].name);
-        servers[peer] = fork();
-        if (servers[peer] == 0) {
-            pin(server_cpu);
-            close(ends[0]);
-            close(bus_ends[0]);
-            close(uv_ends[0]);
-            peers[peer].server();
-            exit(0);
-        }
+        set_address(&peers[peer]);
+        servers[peer] = start_server(&peers[peer], server_cpu);
+        start_client(&peers[peer], &clients[peer]);
     }
-    /* The clients in a process of their own: what they keep belongs to this size. */
-    pid_t client = fork();
-    if (client == 0) {
-        pin(0);
-        close(ends[1]);
-        close(bus_ends[1]);
-        close(uv_ends[1]);
-        for (int round = -1; round < ROUNDS; round++) {
-            for (int peer = 0; peer < PEERS; peer++) {
-                snprintf(address, sizeof address, "ipc://%s/%s", directory, peers[peer].name);
-                double begin = now();
-                peers[peer].client(round < 0 ? count / 10 + 1 : count);
-                if (round >= 0)
-                    times[peer][round] = (now() - begin) / count * 1e6;
-            }
-        }
-        printf("%8zu B, %s, %s:", size, peers == one_way ? "one way " : "and back", server_cpu == 0 ? "one CPU " : "two CPUs");
-        for (int peer = 0; peer < PEERS; peer++) {
-            qsort(times[peer], ROUNDS, sizeof(double), compare);
-            printf("   %s %.2f us (%.2f)", peers[peer].name, times[peer][ROUNDS / 2], times[peer][ROUNDS / 2] / times[0][ROUNDS / 2]);
-        }
-        printf("\n");
-        exit(0);
-    }
-    int status;
-    waitpid(client, &status, 0);
+    for (int peer = 0; peer < PEERS; peer++)
+        run(&clients[peer], count / 10 + 1);
+    /* Each round begins with another one. */
+    for (int round = 0; round < ROUNDS; round++)
+        for (int turn = 0; turn < PEERS; turn++)
+            times[(turn + round) % PEERS][round] = run(&clients[(turn + round) % PEERS], count);
+    printf("%8zu B, %s, %s:", size, peers == one_way ? "one way " : "and back", server_cpu == 0 ? "one CPU " : "two CPUs");
     for (int peer = 0; peer < PEERS; peer++) {
+        qsort(times[peer], ROUNDS, sizeof(double), compare);
+        printf("   %s %.2f us (%.2f)", peers[peer].name, times[peer][ROUNDS / 2], times[peer][ROUNDS / 2] / times[0][ROUNDS / 2]);
+    }
+    printf("\n");
+    for (int peer = 0; peer < PEERS; peer++) {
+        kill(clients[peer].process, SIGKILL);
+        waitpid(clients[peer].process, NULL, 0);
         kill(servers[peer], SIGKILL);
         waitpid(servers[peer], NULL, 0);
+        close_both(clients[peer].orders);
+        close_both(clients[peer].times);
     }
     close_both(ends);
     close_both(bus_ends);
     close_both(uv_ends);
     close_both(acknowledgements);
-    if (status != 0)
-        exit(1);
 }
 
 int main(void)
