@@ -41,9 +41,6 @@ struct Wire: ~Copyable {
     // In the list of the port, under its mutex.
     var previous: WirePointer?
     var following: WirePointer?
-
-    /// What all their sources have in common.
-    fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
 typealias WirePointer = UnsafeMutablePointer<Wire>
@@ -110,54 +107,8 @@ extension UnsafeMutablePointer where Pointee == Wire {
     @inline(never)
     func unlock() { pointee.mutex.unlock() }
 
-    /// The source for the descriptor, in no loop. It retains the wire.
-    private func makeSource() -> SourcePointer? {
-        guard let loop = Registry.current,
-            let detail = SourceDetailPointer.shared(Wire.sourceDetail, SourceDetail(release: { wire($0).release() })),
-            let source = SourcePointer.create(
-                loop.home, order: 0, info: UnsafeMutableRawPointer(self), serve: { info, ready, _ in wire(info).serve(ready).rawValue },
-                getPort: { wire($0).pointee.fd }, detail)
-        else { return nil }
-        retain()
-        source.pointee.item.set(ItemHeader.background)
-        source.setInterest(.readable)
-        return source
-    }
-
-    /// Out of the port's list and of all loops; the other end hears of it. Any thread. A second call has no effect.
-    @inline(never)
-    func close() {
-        if !pointee.port.locked({ pointee.port.remove(self) }) { return }
-        end()
-        release()
-    }
-
-    private func end() {
-        let source = locked { () -> SourcePointer? in
-            if pointee.isOpen && pointee.fd >= 0 {
-                PacketSocket.end(pointee.fd)
-                // The next bell says so.
-                if pointee.ring.isThere { pointee.ring.wantBell() }
-            }
-            pointee.isOpen = false
-            defer { pointee.source = nil }
-            return pointee.source
-        }
-        guard let source else { return }
-        RunLoopPointer.invalidate(source)
-        source.giveBack()
-    }
-
-    /// The source with a reference for the caller; nil once the wire is cut. Any thread.
-    var sharedSource: SourcePointer? {
-        locked {
-            pointee.source?.pointee.item.object.retain()
-            return pointee.source
-        }
-    }
-
     /// The loop has found the descriptor ready.
-    private func serve(_ ready: UInt16) -> Served {
+    func serve(_ ready: UInt16) -> Served {
         guard let home = HomePointer.current else { return .unwanted }
         let loop = RunLoopPointer(home)
         if Events(rawValue: ready).contains(.writable) { drain() }
@@ -342,8 +293,4 @@ extension UnsafeMutablePointer where Pointee == Wire {
         hangUp()
         return false
     }
-}
-
-private func wire(_ info: UnsafeRawPointer?) -> WirePointer {
-    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Wire.self)
 }

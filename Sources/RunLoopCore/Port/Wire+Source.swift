@@ -1,0 +1,62 @@
+import CLinux
+import Synchronization
+
+// The source that watches the descriptor of a wire: made with it, in all loops and modes where the port is served, gone at its end.
+
+extension Wire {
+    /// What all their sources have in common.
+    fileprivate static let sourceDetail = Atomic<UInt>(0)
+}
+
+extension UnsafeMutablePointer where Pointee == Wire {
+    /// The source for the descriptor, in no loop. It retains the wire.
+    func makeSource() -> SourcePointer? {
+        guard let loop = Registry.current,
+            let detail = SourceDetailPointer.shared(Wire.sourceDetail, SourceDetail(release: { wire($0).release() })),
+            let source = SourcePointer.create(
+                loop.home, order: 0, info: UnsafeMutableRawPointer(self), serve: { info, ready, _ in wire(info).serve(ready).rawValue },
+                getPort: { wire($0).pointee.fd }, detail)
+        else { return nil }
+        retain()
+        source.pointee.item.set(ItemHeader.background)
+        source.setInterest(.readable)
+        return source
+    }
+
+    /// Out of the port's list and of all loops; the other end hears of it. Any thread. A second call has no effect.
+    @inline(never)
+    func close() {
+        if !pointee.port.locked({ pointee.port.remove(self) }) { return }
+        end()
+        release()
+    }
+
+    /// The same for one that is in no list.
+    func end() {
+        let source = locked { () -> SourcePointer? in
+            if pointee.isOpen && pointee.fd >= 0 {
+                PacketSocket.end(pointee.fd)
+                // The next bell says so.
+                if pointee.ring.isThere { pointee.ring.wantBell() }
+            }
+            pointee.isOpen = false
+            defer { pointee.source = nil }
+            return pointee.source
+        }
+        guard let source else { return }
+        RunLoopPointer.invalidate(source)
+        source.giveBack()
+    }
+
+    /// The source with a reference for the caller; nil once the wire is cut. Any thread.
+    var sharedSource: SourcePointer? {
+        locked {
+            pointee.source?.pointee.item.object.retain()
+            return pointee.source
+        }
+    }
+}
+
+private func wire(_ info: UnsafeRawPointer?) -> WirePointer {
+    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Wire.self)
+}
