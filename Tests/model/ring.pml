@@ -20,6 +20,8 @@
  *                                                                                                 from here on (on the way: wanted = 1, seq_cst)
  * receive: wanted = 1            bellWanted.store(1)                                    seq_cst   put: wanted
  * receive: take again            tail.load()                                            seq_cst   put: tail++
+ * receive: wanted = 0            bellWanted.store(0), if there is an entry: the packet  seq_cst   put: wanted
+ *                                that is left in the socket is its bell
  * receive: socket?               recvmsg, of a packet that is known to be there, or     kernel
  *                                if an entry waits for it
  *
@@ -94,6 +96,13 @@ inline say_wanted() {
 #else
     wanted = 1
 #endif
+}
+
+inline say_unwanted() {
+#ifdef MUTANT_WANTED_STORED_RELAXED
+    !wantedWaits;
+#endif
+    wanted = 0
 }
 
 /* ---- the client, under its mutex ---- */
@@ -222,9 +231,12 @@ serve:
 #ifndef MUTANT_LOOKS_INTO_THE_RING_ONCE
     take(isTaken, isTooEarly);
     if
-    :: isTaken -> goto called
+    :: isTaken -> say_unwanted(); goto called
     :: else
     fi;
+#endif
+#ifdef MUTANT_WANTS_NO_BELL_AND_TAKES_IT
+    say_unwanted();
 #endif
 packet:
     isTooEarly = 0;

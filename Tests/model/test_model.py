@@ -162,6 +162,7 @@ MUTANTS = [
     ("WANTED_CLEARED_AFTER_THE_BELL", "ring.pml", (), ASSERTION),
     ("WANTED_STORED_RELAXED", "ring.pml", (), ASSERTION),
     ("TAKES_PACKETS_UNSEEN", "ring.pml", (), ASSERTION),
+    ("WANTS_NO_BELL_AND_TAKES_IT", "ring.pml", (), ASSERTION),
     ("LOOKS_INTO_THE_RING_ONCE", "ring.pml", (), ASSERTION),
     ("LOOKS_INTO_THE_RING_ONCE", "ring.pml", ("DIES",), ASSERTION),
     ("SOCKET_HOLDS_ONE_PACKET", "ring.pml", (), ASSERTION),

@@ -56,6 +56,7 @@ public func RLMessagePortSendRequest(
     guard let call = Call(remote, data, sendTimeout, rcvTimeout, "RLMessagePortSendRequest") else {
         return RequestResult.transportError.rawValue
     }
+    if replyMode == nil, let result = call.port.sendAtOnce(msgid, call.data) { return result.rawValue }
     let now = Clock.now
     let limit = sendDeadline(sendTimeout, from: now)
     if replyMode == nil { return call.port.send(msgid, call.data, until: limit).rawValue }

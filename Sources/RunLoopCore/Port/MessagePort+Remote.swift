@@ -64,7 +64,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     // MARK: requests
 
-    /// RLMessagePortSendRequest without a reply. Any thread.
+    /// RLMessagePortSendRequest without a reply where that takes no time: nil if it may take some, and nothing was sent. Any thread.
+    @inline(never)
+    func sendAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
+        // The wire lives as long as it is the port's.
+        let sent = locked { pointee.wire?.putAtOnce(message, data) ?? .failed }
+        if sent == .done { return .success }
+        if sent != .gone { return nil }
+        invalidate()
+        return .isInvalid
+    }
+
+    /// The same in any case.
     func send(_ message: Int32, _ data: DataPointer?, until sendDeadline: Instant) -> RequestResult {
         let frame = Frame(kind: .request, place: .inside, id: 0, message: message, length: 0, deadline: .never)
         return transmit(frame, data, until: sendDeadline)

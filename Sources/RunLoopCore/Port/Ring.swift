@@ -11,12 +11,12 @@ import Synchronization
 ///     a request went by the socket: bell              is there an entry whose requests have all come? deliver it
 ///     write the entry, tail = its end                 is there a packet? else it is over
 ///     bellWanted? bellWanted = 0, bell                bellWanted = 1
-///                                                     is there an entry now? deliver it, leave the packet
+///                                                     is there an entry now? bellWanted = 0, deliver it, leave the packet
 ///                                                     take the packet
 ///
 /// `tail`, `bellWanted`: stored by one end, then the other is loaded, all sequentially consistent: either the client sees that a bell is
 /// wanted, or the server sees the entry and takes no packet. A bell that is taken was there before the server said that it wants one,
-/// so it is not the one that the client sends because of that. While `bellWanted` is 0 a bell is in the socket, or will be.
+/// so it is not the one that the client sends because of that. If it is left, it stands for the one that is not wanted after all. While `bellWanted` is 0 a bell is in the socket, or will be.
 /// `tail` releases what was written, `head` that it was read.
 ///
 /// Order with requests that go by the socket: each entry says how many of them were sent before it, and waits for them; and the
@@ -47,7 +47,8 @@ struct Ring: BitwiseCopyable {
     private(set) var needsBell = false
     /// Client: it was full, and has not become emptier while others ran.
     var isStuck = false
-    /// Client: entries since it has looked at the socket; before there is a ring, requests that might have been entries.
+    /// Client: entries since it has looked at the socket; before there is a ring, requests that might have been entries. Server: entries
+    /// since the last bell, or two if there were more.
     var count: UInt8 = 0
 
     /// Of the file: a page for what both ends say, and room for entries.
@@ -168,6 +169,21 @@ struct Ring: BitwiseCopyable {
     /// May sleep from now on. The client too: it will send a bell in any case.
     func wantBell() { bellWanted.pointee.store(1, ordering: .sequentiallyConsistent) }
 
+    /// One that has not been taken out of the socket will do: the client need not send another.
+    func wantNoBell() { bellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
+
+    /// Whether there is something to read, after a short wait if there was more than one entry since the last bell: a bell costs both
+    /// ends more than that. It is looked for now and then only, since each look takes the words away from the client.
+    @inline(never)
+    func awaitEntry() -> Bool {
+        if count < 2 { return false }
+        for _ in 0..<8 {
+            for _ in 0..<8 { pauseProcessor() }
+            if tail.pointee.load(ordering: .relaxed) != position { return true }
+        }
+        return false
+    }
+
     /// The next entry, if it is its turn. There is room for `dataLimit` bytes.
     mutating func take(_ buffer: UnsafeMutableRawPointer) -> Taken {
         if position == limit {
@@ -187,6 +203,7 @@ struct Ring: BitwiseCopyable {
         memcpy(buffer, place(begin), first)
         if first < Int(length) { memcpy(buffer + first, place(0), Int(length) - first) }
         position &+= Self.size(length)
+        if count < 2 { count += 1 }
         head.pointee.store(position, ordering: .releasing)
         return .entry(message: Int32(bitPattern: message), length: Int(length))
     }

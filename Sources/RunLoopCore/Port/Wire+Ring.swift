@@ -5,9 +5,10 @@ import Synchronization
 // Rings on a wire: when there is one, and what goes by the socket beside it.
 
 extension Wire {
-    /// After how many small requests in a row that want no reply there is a ring; so often, too, a client looks whether
-    /// there still is a server.
-    fileprivate static var ringInterval: UInt8 { 16 }
+    /// After how many small requests in a row that want no reply there is a ring.
+    fileprivate static var ringStreak: UInt8 { 16 }
+    /// After how many entries a client looks whether there still is a server.
+    fileprivate static var lookInterval: UInt8 { 32 }
     /// How long a client whose ring is full sleeps before it looks again, in nanoseconds: a server takes longer for all entries.
     fileprivate static var nap: Int { 100_000 }
     /// How often.
@@ -18,7 +19,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     // MARK: the client
 
     /// Sends a small request that wants no reply by the ring: `done`, or `gone`; otherwise it has to go by the socket. If the ring is
-    /// full, lets the server run for a while. No system call unless the server sleeps, but for one in sixteen. Any thread.
+    /// full, lets the server run for a while. No system call unless the server sleeps, but for one in 32. Any thread.
     @inline(never)
     func put(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
@@ -36,10 +37,22 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return sent
     }
 
+    /// The same if there is a ring, without waiting for room. Reads no clock.
+    @inline(never)
+    func putAtOnce(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
+        let length = data?.pointee.count ?? 0
+        if length > Ring.dataLimit { return .failed }
+        lock()
+        let sent = pointee.ring.isThere ? putLocked(message, data?.bytes, length) : .failed
+        unlock()
+        return sent
+    }
+
+    @inline(never)
     private func putLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> PacketSocket.Sent {
         if !pointee.isOpen { return .gone }
         pointee.ring.count += 1
-        let isTime = pointee.ring.count >= Wire.ringInterval
+        let isTime = pointee.ring.count >= (pointee.ring.isThere ? Wire.lookInterval : Wire.ringStreak)
         if isTime { pointee.ring.count = 0 }
         if !pointee.ring.isThere && (!isTime || !handRingOver()) { return .failed }
         if !pointee.ring.hasRoom(for: length) { return pointee.ring.isStuck ? .failed : .full }
@@ -94,10 +107,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
     @inline(never)
     func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ frame: inout Frame?) -> PacketSocket.Received? {
         var taken = pointee.ring.take(buffer + Frame.headSize)
+        if case .nothing = taken, pointee.ring.awaitEntry() { taken = pointee.ring.take(buffer + Frame.headSize) }
         if case .nothing = taken {
             if Descriptor.look(pointee.fd, for: Events.readable.rawValue) == 0 { return PacketSocket.Received(size: -1, passed: -1) }
             pointee.ring.wantBell()
             taken = pointee.ring.take(buffer + Frame.headSize)
+            if case .entry = taken { pointee.ring.wantNoBell() } else { pointee.ring.count = 0 }
         }
         switch taken {
         case .nothing, .tooEarly: return nil

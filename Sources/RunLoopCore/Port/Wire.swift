@@ -138,7 +138,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         var wantsReply = false
         while receiveRequest(on: loop, &wantsReply) {
             count += 1
-            if wantsReply || count == 16 || pointee.isFull.load(ordering: .relaxed) != 0 || !loop.mayServeOn { break }
+            if wantsReply || count == 32 || pointee.isFull.load(ordering: .relaxed) != 0 || !loop.mayServeOn { break }
         }
         return count > 0
     }
