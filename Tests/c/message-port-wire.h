@@ -19,6 +19,7 @@ enum {
     DROPPED,
     RING,
     BELL,
+    READ,
     NOWHERE = 0,
     INSIDE,
     IN_FILE,

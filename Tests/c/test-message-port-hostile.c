@@ -1,5 +1,6 @@
 /* Whatever a peer sends: that connection is cut with one diagnostic, the server and its other clients go on. */
 #include "message-port-hostile.h"
+#include <poll.h>
 #include <sys/resource.h>
 
 static void throw_request(struct head head, size_t extra, const int *passed, int count)
@@ -156,6 +157,12 @@ static void lend_file(int fd, int file, int mapped)
         turn();
     ck_assert_int_eq(calls, before + 1);
     ck_assert_int_eq(mapped_files(), mapped);
+    /* It may be written to again. */
+    static uint16_t files_read;
+    ck_assert_int_eq(recv(fd, &head, sizeof head, MSG_DONTWAIT), sizeof head);
+    ck_assert(head.magic == MAGIC && head.kind == READ && head.place == NOWHERE && head.id == 0 && head.length == 0);
+    files_read = head.files_read == 1 ? 1 : (uint16_t)(files_read + 1);
+    ck_assert_uint_eq(head.files_read, files_read);
 }
 
 START_TEST(lent_files)
@@ -348,6 +355,41 @@ START_TEST(a_client_that_does_not_read)
 }
 END_TEST
 
+/* One that lends a file again and again, and does not hear that it was read. */
+START_TEST(a_client_that_does_not_hear_that_a_file_was_read)
+{
+    int before = open_descriptors(), fd = plain_socket(), file = lent_file(100000, F_SEAL_SHRINK);
+    struct head head = lend(100000);
+    int calls_before = calls, lent = 0;
+    greet(fd);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    for (int quiet = 0; quiet < 20; quiet++) {
+        struct pollfd room = {fd, POLLOUT, 0};
+        if (poll(&room, 1, 0) > 0 && room.revents & POLLOUT) {
+            throw_packet(fd, &head, sizeof head, &file, 1);
+            lent++;
+            quiet = 0;
+        }
+        RLRunLoopRunInMode(MODE, 0.001, false);
+        ck_assert_int_lt(lent, 5000);
+    }
+    expect_service();
+    ck_assert_int_lt(calls, calls_before + lent + 1);
+    for (int count = 1; count <= lent;) {
+        if (recv(fd, &head, sizeof head, 0) == sizeof head) {
+            ck_assert(head.kind == READ && head.files_read == count);
+            count++;
+        }
+        RLRunLoopRunInMode(MODE, 0.001, false);
+    }
+    close(fd);
+    close(file);
+    turn();
+    ck_assert_int_eq(mapped_files(), 0);
+    ck_assert_int_eq(open_descriptors(), before);
+}
+END_TEST
+
 /* ---- the server is hostile ---- */
 
 /* What it answers, after how many packets. The lent file is in the last of them. */
@@ -389,20 +431,8 @@ static int receive_file(int fd)
 
 static void nonsense_process(int ready)
 {
-    char path[512] = "", packet[4096];
-    struct server victim;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    serve(&victim, RLSTR("com.example.victim"), echo, NULL);
-    DIR *directory = opendir(name_directory);
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (strstr(entry->d_name, "victim") && strstr(entry->d_name, ".port"))
-            snprintf(path, sizeof path, "%.60s/%.255s", name_directory, entry->d_name);
-    closedir(directory);
-    unlink(path);
-    snprintf(address.sun_path, sizeof address.sun_path, "%.107s", path);
-    int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 8))
-        _exit(1);
+    char packet[4096];
+    int listener = listen_as_victim();
     say_ready(ready);
     int fd = accept(listener, NULL, NULL);
     int file = -1;
@@ -412,13 +442,15 @@ static void nonsense_process(int ready)
         spoil(file);
     if (send(fd, &nonsense.head, sizeof nonsense.head, 0) < 0 || recv(fd, packet, sizeof packet, 0) != 0)
         _exit(3);
-    unlink(path);
+    unlink(victim_path);
 }
 
 START_TEST(a_server_that_answers_nonsense)
 {
     static const struct nonsense answers[] = {
         {{.kind = REPLY, .place = INSIDE, .length = 1ull << 40}, 2, ONLY_LIES},
+        /* that it has read a request with a number */
+        {{.kind = READ, .place = NOWHERE}, 2, ONLY_LIES},
         /* in a file that it was not lent, or says it has not read, or is larger than the file, or is not what it was */
         {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 0}, 2, ONLY_LIES},
         {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 1}, 2, ONLY_LIES},
@@ -466,6 +498,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_thousand_that_say_nothing);
     tcase_add_test(tcase, out_of_descriptors);
     tcase_add_test(tcase, a_client_that_does_not_read);
-    tcase_add_loop_test(tcase, a_server_that_answers_nonsense, 0, 8);
+    tcase_add_test(tcase, a_client_that_does_not_hear_that_a_file_was_read);
+    tcase_add_loop_test(tcase, a_server_that_answers_nonsense, 0, 9);
     return suite;
 }

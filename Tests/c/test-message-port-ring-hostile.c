@@ -326,26 +326,6 @@ END_TEST
 
 /* ---- the server is hostile ---- */
 
-static char victim_path[512];
-
-static int listen_as_victim(void)
-{
-    struct server victim;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    serve(&victim, RLSTR("com.example.victim"), echo, NULL);
-    DIR *directory = opendir(name_directory);
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (strstr(entry->d_name, "victim") && strstr(entry->d_name, ".port"))
-            snprintf(victim_path, sizeof victim_path, "%.60s/%.255s", name_directory, entry->d_name);
-    closedir(directory);
-    unlink(victim_path);
-    snprintf(address.sun_path, sizeof address.sun_path, "%.107s", victim_path);
-    int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 8))
-        _exit(1);
-    return listener;
-}
-
 /* The file that comes with the next ring; the packets before it are read. */
 static struct ring receive_ring(int fd)
 {

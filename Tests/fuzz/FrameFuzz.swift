@@ -37,6 +37,7 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     case .server where frame.kind == .ring: precondition(frame.place == .file && frame.id == 0 && frame.length == 132 * 1024)
     case .server where frame.kind == .bell: precondition(frame.place == .nowhere && frame.id == 0)
     case .server: precondition(frame.kind == .request && frame.place != .nowhere)
+    case .client where frame.kind == .read: precondition(frame.place == .nowhere && frame.id == 0)
     case .client: precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
     }
     // What was understood is written as it was read.

@@ -20,10 +20,13 @@
  *  Large data
  *  ----------
  *  Data of more than 32 KB goes to another process in a file in memory, up to 1.5 GB. From the second time on a
- *  connection keeps a file for the next, up to 8 MB, until 64 replies or requests without large data have come; a reply
- *  that fits goes back in the file of its request. If there can be no such file, at either end, since no descriptors
- *  are left or the process may not write so much (RLIMIT_FSIZE), who asked gets kRLMessagePortTransportError, as for
- *  data that is too large, a reply too.
+ *  connection keeps a file for the next, up to 8 MB, until there have been 64 replies, or requests that want none,
+ *  without large data; a reply that fits goes back in the file of its request. Who sends large data and wants no reply
+ *  uses the file again as soon as the server has copied the data: it waits for that, no longer than its time limit and
+ *  2 ms, and when that is in vain the next ones get files of their own, which take several times as long, until the
+ *  server has come so far. While it waits it takes what the server sends, as a thread does that waits for a reply.
+ *  If there can be no file, at either end, since no descriptors are left or the process may not write so much
+ *  (RLIMIT_FSIZE), who asked gets kRLMessagePortTransportError, as for data that is too large, a reply too.
  *
  *  Many small ones, one way
  *  ------------------------

@@ -15,6 +15,8 @@ struct Frame: BitwiseCopyable {
         case ring = 5
         /// There may be something in the ring.
         case bell = 6
+        /// The server has read the lent file of a request that wants no reply.
+        case read = 7
     }
 
     /// Where the data of a frame is.
@@ -95,6 +97,7 @@ struct Frame: BitwiseCopyable {
         case (.server, .bell): place == .nowhere && id == 0
         case (.client, .reply): id != 0
         case (.client, .dropped): id != 0 && place == .nowhere
+        case (.client, .read): id == 0 && place == .nowhere
         default: false
         }
     }

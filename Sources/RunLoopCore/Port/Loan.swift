@@ -16,10 +16,13 @@ struct Loan: ~Copyable {
     /// How many times it was lent, and how many times the other end has said that it was read, modulo 2¹⁶.
     private var lent: UInt16 = 0
     private var read: UInt16 = 0
-    /// A reply is being read from it: nobody else gets the file meanwhile.
-    private var isBeingRead = false
-    /// How many frames came since.
+    /// A thread writes to it and has not sent it yet, or reads a reply, without the mutex: nobody else gets the file meanwhile, or closes it,
+    /// whatever the other end says.
+    private var isBusy = false
+    /// How many frames, or entries of a ring, came or went since.
     private var idleFrames = 0
+    /// The other end says at once that it has read the file.
+    private var isSoonRead = false
 
     /// After so many frames without large data it is given up.
     fileprivate static var patience: Int { 64 }
@@ -27,8 +30,9 @@ struct Loan: ~Copyable {
     init() {}
 
     /// The file, for so many bytes, until `returned` or `takeBack`; -1 if the other end has it still, or there is none to be had.
-    mutating func take(_ count: Int) -> Int32 {
-        if count > Frame.lentLimit || lent != read || isBeingRead { return -1 }
+    /// `isSoonRead`: the other end need not think of an answer.
+    mutating func take(_ count: Int, isSoonRead: Bool) -> Int32 {
+        if count > Frame.lentLimit || lent != read || isBusy { return -1 }
         idleFrames = 0
         if !isWanted {
             isWanted = true
@@ -39,18 +43,27 @@ struct Loan: ~Copyable {
             // With some room, so that it serves what grows.
             file = mapping.make(min(count + count / 4, Frame.lentLimit))
         }
-        if file >= 0 { lent &+= 1 }
+        if file < 0 { return -1 }
+        lent &+= 1
+        isBusy = true
+        self.isSoonRead = isSoonRead
         return file
     }
 
-    /// Copies data into the file that was taken. By the one who took it, without the mutex.
+    /// Whether it is worth waiting for the file.
+    var isExpected: Bool { isSoonRead && lent != read }
+
+    /// It did not come as soon as that.
+    mutating func expectNothing() { isSoonRead = false }
+
+    /// Copies data into the file that was taken. By the one who took it, without the mutex. Once it is sent, `endUse`.
     func write(_ bytes: UnsafeRawPointer, _ count: Int) { mapping.write(bytes, count) }
 
     /// The other end returns the file with a reply in it, and has read so many: false if it has not got it. Then `read`, and
-    /// `endReading`.
+    /// `endUse`.
     mutating func beginReading(_ count: UInt16) -> Bool {
-        if file < 0 || isBeingRead || lent &- read != 1 || count != lent { return false }
-        isBeingRead = true
+        if file < 0 || isBusy || lent &- read != 1 || count != lent { return false }
+        isBusy = true
         return true
     }
 
@@ -61,22 +74,29 @@ struct Loan: ~Copyable {
         return true
     }
 
-    /// After it.
-    mutating func endReading() { isBeingRead = false }
+    /// It was sent, or the reply has been read.
+    mutating func endUse() { isBusy = false }
 
     /// It was not sent after all.
-    mutating func takeBack() { lent &-= 1 }
+    mutating func takeBack() {
+        lent &-= 1
+        endUse()
+    }
 
     /// The other end has sent a frame, and says how many it has read.
     @inline(__always)
     mutating func returned(_ count: UInt16) {
         read = count
-        if isWanted { noteFrame() }
+        noteSmall()
     }
+
+    /// Something small came or went.
+    @inline(__always)
+    mutating func noteSmall() { if isWanted { noteFrame() } }
 
     private mutating func noteFrame() {
         idleFrames += 1
-        if idleFrames <= Self.patience || lent != read || isBeingRead { return }
+        if idleFrames <= Self.patience || lent != read || isBusy { return }
         end()
         isWanted = false
     }

@@ -273,6 +273,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         guard let wire = other.wire else { return .isInvalid }
         var parcel: Outbox.Parcel?
         if !wire.fits(data) {
+            if data.pointee.count <= Frame.lentLimit { wire.awaitFile(until: deadline) }
             parcel = wire.pack(frame, data)
             if parcel == nil { return .transportError }
         }

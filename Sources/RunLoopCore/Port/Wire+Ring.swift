@@ -58,6 +58,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if !pointee.ring.hasRoom(for: length) { return pointee.ring.isStuck ? .failed : .full }
         if pointee.ring.needsBell && sendBell() != .done { return .failed }
         pointee.ring.put(message, bytes, length)
+        pointee.loan.noteSmall()
         // A socket that is full has an older bell in it still, behind everything else. If there was no memory, the next entry has one.
         if pointee.ring.wantsBell { return sendBell() == .gone ? .gone : .done }
         // Who is dead wants no bell.
@@ -75,6 +76,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// A frame went by the socket: of a client, a request. Under the mutex.
     func noteSent(_ frame: Frame) {
         if pointee.role == .server { return }
+        if frame.id == 0 { pointee.loan.noteSmall() }
         if pointee.ring.isThere { pointee.ring.noteRequest() } else if frame.id != 0 { pointee.ring.count = 0 }
     }
 
@@ -118,6 +120,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         case .nothing, .tooEarly: return nil
         case .nonsense: break
         case .entry(let message, let length):
+            pointee.borrowing.noteFrame()
             frame = Frame(kind: .request, place: .inside, id: 0, message: message, length: length, deadline: .never)
         }
         return PacketSocket.Received(size: Frame.headSize, passed: -1)
@@ -129,7 +132,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         case .request: if pointee.ring.isThere { pointee.ring.noteRequest() }
         case .bell: return pointee.ring.isThere
         case .ring: return file == PacketSocket.Received.noNumber || pointee.ring.open(file)
-        case .hello, .reply, .dropped: break
+        case .hello, .reply, .dropped, .read: break
         }
         return true
     }

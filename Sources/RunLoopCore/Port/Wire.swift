@@ -253,7 +253,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     @inline(never)
     private func read(_ frame: Frame, _ file: Int32, _ data: DataPointer?) -> Bool {
         guard let data else {
-            if frame.place == .returnedFile { locked { pointee.loan.endReading() } }
+            if frame.place == .returnedFile { locked { pointee.loan.endUse() } }
             return false
         }
         let bytes = UnsafeMutableRawPointer(data.pointee.bytes)
@@ -262,10 +262,14 @@ extension UnsafeMutablePointer where Pointee == Wire {
             var mapping = locked { pointee.borrowing.take() }
             let hasRead = Borrowing.read(&mapping, file, bytes, frame.length)
             locked { pointee.borrowing.giveBack(mapping) }
+            // No reply will say so.
+            if hasRead && frame.id == 0 {
+                send(Frame(kind: .read, place: .nowhere, id: 0, message: 0, length: 0, deadline: .never), nil)
+            }
             return hasRead || complain("lent a file that is none of ours")
         case .returnedFile:
             let hasRead = pointee.loan.read(bytes, frame.length)
-            locked { pointee.loan.endReading() }
+            locked { pointee.loan.endUse() }
             return hasRead || complain("returned a file without what should be in it")
         default:
             return MemoryFile.read(file, bytes, frame.length) || complain("took back what it had passed")

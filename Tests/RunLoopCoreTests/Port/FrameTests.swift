@@ -44,7 +44,7 @@ import Testing
             kind: .request, place: .inside, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,
             deadline: deadline, filesRead: UInt16(random.below(65536)))
         let places: [Frame.Place] = [.inside, .file, .lentFile]
-        switch random.below(6) {
+        switch random.below(7) {
         case 0:
             frame.kind = .hello
             frame.id = 0
@@ -72,6 +72,11 @@ import Testing
             frame.id = 0
             frame.place = .nowhere
             return (frame, .server)
+        case 5:
+            frame.kind = .read
+            frame.id = 0
+            frame.place = .nowhere
+            return (frame, .client)
         default:
             frame.kind = .dropped
             frame.id += 1

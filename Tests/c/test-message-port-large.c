@@ -1,0 +1,348 @@
+/* Large requests one way: the file of one is filled again for the next as soon as the server has said that it was read. The server is
+ * a plain socket here, which says so or does not; at the end a real one. */
+#include "message-port-hostile.h"
+#include <poll.h>
+#include <sched.h>
+
+enum { LARGE = 100000, ANY = 300 };
+
+/* What the server has seen, and what it is to do. Shared with it. */
+static struct {
+    atomic_int received, said,
+        read;        /* packets; what it said of them; how many it is to say that it has read, from now on */
+    atomic_int junk; /* how many frames it says before */
+    struct {
+        uint8_t kind, place;
+        uint64_t inode;
+    } packets[ANY];
+} * shared;
+
+static void begin_shared(void)
+{
+    use_own_directory();
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(shared, MAP_FAILED);
+}
+
+static void say_read(int fd, int count)
+{
+    struct head head = {.magic = MAGIC, .kind = READ, .files_read = (uint16_t)count, .deadline = ~0ull};
+    throw_packet(fd, &head, sizeof head, NULL, 0);
+}
+
+static int receive(int fd, struct head *head)
+{
+    union {
+        char space[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {head, sizeof *head};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
+    if (recvmsg(fd, &message, 0) <= 0)
+        _exit(0);
+    int file = -1;
+    if (CMSG_FIRSTHDR(&message) != NULL)
+        memcpy(&file, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof file);
+    return file;
+}
+
+static void plain_server(int ready)
+{
+    int listener = listen_as_victim(), lent = 0, told = 0;
+    say_ready(ready);
+    int fd = accept(listener, NULL, NULL);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    for (int count = 0; count < ANY; count++) {
+        struct head head;
+        struct stat status = {0};
+        struct pollfd packet = {fd, POLLIN, 0};
+        poll(&packet, 1, -1);
+        int file = receive(fd, &head);
+        if (file >= 0 && (fstat(file, &status) != 0 || close(file) != 0))
+            _exit(1);
+        shared->packets[count].kind = head.kind;
+        shared->packets[count].place = head.place;
+        shared->packets[count].inode = status.st_ino;
+        lent += head.place == LENT;
+        for (int junk = 0; junk < shared->junk; junk++)
+            say_read(fd, junk % 2 ? lent + 1 : told);
+        if (shared->read) {
+            told = lent;
+            say_read(fd, told);
+        }
+        shared->received = count + 1;
+    }
+}
+
+static RLMessagePortRef remote;
+
+/* Goes on when the server has had it, and said what it says. */
+static void send_large(RLTimeInterval limit)
+{
+    static const uint8_t bytes[LARGE];
+    RLDataRef data = RLDataCreate(NULL, bytes, sizeof bytes);
+    int before = shared->received;
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, limit, 0, NULL, NULL), kRLMessagePortSuccess);
+    RLRelease(data);
+    while (shared->received == before)
+        sched_yield();
+}
+
+static int place(int count) { return shared->packets[count].place; }
+
+static pid_t begin_with_plain_server(void)
+{
+    int ready;
+    pid_t child = start_server_process(plain_server, &ready);
+    remote = RLMessagePortCreateRemote(NULL, RLSTR("com.example.victim"));
+    ck_assert_ptr_nonnull(remote);
+    while (shared->received == 0)
+        sched_yield();
+    ck_assert_int_eq(shared->packets[0].kind, HELLO);
+    return child;
+}
+
+static void end_with_plain_server(pid_t child)
+{
+    RLRelease(remote);
+    ck_assert_int_eq(take_diagnostics(), 0);
+    end_process(child, 0);
+}
+
+START_TEST(a_file_that_was_read_is_lent_again)
+{
+    int before = open_descriptors();
+    shared->read = 1;
+    pid_t child = begin_with_plain_server();
+    for (int count = 1; count <= 40; count++) {
+        /* It need not wait for what has been said: without a time limit as well. */
+        send_large(count % 2 ? 10 : 0);
+        ck_assert_int_eq(place(count), count == 1 ? IN_FILE : LENT);
+        ck_assert(count < 3 || shared->packets[count].inode == shared->packets[2].inode);
+    }
+    ck_assert_int_ne((int)(shared->packets[1].inode == shared->packets[2].inode), 1);
+    end_with_plain_server(child);
+    /* The pipe of the server. */
+    ck_assert_int_le(open_descriptors(), before + 1);
+}
+END_TEST
+
+/* Files of their own meanwhile; who waits in vain does not wait again. */
+START_TEST(a_file_that_was_not_read_is_left_alone)
+{
+    pid_t child = begin_with_plain_server();
+    for (int count = 1; count <= 10; count++) {
+        send_large(count % 2 ? 10 : 0);
+        ck_assert_int_eq(place(count), count == 2 ? LENT : IN_FILE);
+    }
+    shared->read = 1;
+    send_large(10);
+    ck_assert_int_eq(place(11), IN_FILE);
+    /* Now it may be known that it was read, once somebody has looked. */
+    RLRunLoopRunInMode(MODE, 0, false);
+    RLDataRef reply = NULL;
+    shared->read = 0;
+    ck_assert_int_eq(ask(remote, 1, "not answered", 0.01, MODE, &reply), kRLMessagePortReceiveTimeout);
+    send_large(10);
+    ck_assert_int_eq(place(13), LENT);
+    ck_assert(shared->packets[13].inode == shared->packets[2].inode);
+    end_with_plain_server(child);
+}
+END_TEST
+
+/* What nobody has lent was not read, and what was said before does not matter. */
+START_TEST(a_server_that_says_too_much)
+{
+    pid_t child = begin_with_plain_server();
+    shared->junk = 2;
+    shared->read = 1;
+    for (int count = 1; count <= 60; count++) {
+        send_large(count % 2 ? 10 : 0);
+        ck_assert(place(count) == IN_FILE || place(count) == LENT);
+    }
+    ck_assert(RLMessagePortIsValid(remote));
+    end_with_plain_server(child);
+}
+END_TEST
+
+static void *send_sixty(void *info)
+{
+    for (int count = 0; count < 60; count++)
+        require(RLMessagePortSendRequest(remote, 1, info, 10, 0, NULL, NULL) == kRLMessagePortSuccess);
+    return NULL;
+}
+
+/* That something was read before it was sent: nobody takes the file away from who fills it. */
+START_TEST(a_server_that_says_it_too_soon)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    RLDataRef data[THREADS];
+    pid_t child = begin_with_plain_server();
+    shared->junk = 40;
+    for (int index = 0; index < THREADS; index++) {
+        RLIndex size = 40000 + 800000 * index;
+        uint8_t *bytes = calloc(1, (size_t)size);
+        data[index] = RLDataCreate(NULL, bytes, size);
+        free(bytes);
+        threads[index] = start_thread(send_sixty, (void *)(uintptr_t)data[index]);
+    }
+    for (int index = 0; index < THREADS; index++) {
+        join_thread(threads[index]);
+        RLRelease(data[index]);
+    }
+    end_with_plain_server(child);
+}
+END_TEST
+
+/* ---- a real server ---- */
+
+/* How many memory files are mapped here that large data may be in. */
+static int large_files(void)
+{
+    char line[512];
+    unsigned long from, to;
+    int count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        count += strstr(line, "/memfd:runloop") && sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from > 1 << 20;
+    fclose(maps);
+    return count;
+}
+
+/* Says how many that are in the server, or checks what it gets. */
+static RLDataRef count_or_check(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    static int32_t expected;
+    if (id < 0) {
+        uint8_t count = (uint8_t)large_files();
+        return RLDataCreate(NULL, &count, 1);
+    }
+    const uint8_t *bytes = RLDataGetBytePtr(data);
+    require(id == expected++);
+    for (RLIndex index = 0; index < RLDataGetLength(data); index += 997)
+        require(bytes[index] == (uint8_t)(id + index));
+    return NULL;
+}
+
+static void real_server(int ready)
+{
+    static struct server real;
+    serve(&real, NAME, count_or_check, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+static void send_pattern(int32_t id, RLIndex size)
+{
+    uint8_t *bytes = malloc((size_t)size);
+    for (RLIndex index = 0; index < size; index++)
+        bytes[index] = (uint8_t)(id + index);
+    RLDataRef data = RLDataCreate(NULL, bytes, size);
+    require(RLMessagePortSendRequest(remote, id, data, 100, 0, NULL, NULL) == kRLMessagePortSuccess);
+    RLRelease(data);
+    free(bytes);
+}
+
+static int files_of_server(void)
+{
+    RLDataRef reply = NULL;
+    ck_assert_int_eq(ask(remote, -1, "how many", 100, MODE, &reply), kRLMessagePortSuccess);
+    int count = RLDataGetBytePtr(reply)[0];
+    RLRelease(reply);
+    return count;
+}
+
+/* Small requests one way, by the socket and through the ring, let both ends give the file up. */
+START_TEST(files_are_given_up)
+{
+    int ready, open = 0;
+    int32_t id = 0;
+    pid_t child = start_server_process(real_server, &ready);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+    for (int round = 0; round < 3; round++) {
+        for (int count = 0; count < 60; count++)
+            send_pattern(id++, 2 << 20);
+        ck_assert_int_eq(large_files(), 1);
+        ck_assert_int_eq(files_of_server(), 1);
+        for (int count = 0; count < 200; count++)
+            send_pattern(id++, round == 2 ? 20000 : 64);
+        ck_assert_int_eq(files_of_server(), 0);
+        ck_assert_int_eq(large_files(), 0);
+        ck_assert(round == 0 || open_descriptors() == open);
+        open = open_descriptors();
+    }
+    RLRelease(remote);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
+static void *send_much(void *info)
+{
+    RLDataRef data = info;
+    for (int count = 0; count < SCALED(40); count++) {
+        RLDataRef reply = NULL;
+        bool asks = count % 5 == 4;
+        require(RLMessagePortSendRequest(remote, asks ? -1 : 0, data, 100, 100, asks ? MODE : NULL, &reply) ==
+                kRLMessagePortSuccess);
+        if (asks)
+            RLRelease(reply);
+    }
+    return NULL;
+}
+
+static RLDataRef count_only(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    require(RLDataGetBytePtr(data)[RLDataGetLength(data) - 1] == 7);
+    return id < 0 ? RLRetain(data) : NULL;
+}
+
+static void counting_server(int ready)
+{
+    static struct server real;
+    serve(&real, NAME, count_only, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+/* Each of several threads gets the file now and then, and what it is told of the others' requests is theirs. */
+START_TEST(threads_share_the_file)
+{
+    enum { THREADS = 4 };
+    int ready;
+    pthread_t threads[THREADS];
+    RLDataRef data[THREADS];
+    pid_t child = start_server_process(counting_server, &ready);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    for (int index = 0; index < THREADS; index++) {
+        size_t size = 40000 + 300000 * (size_t)index;
+        uint8_t *bytes = malloc(size);
+        memset(bytes, 7, size);
+        data[index] = RLDataCreate(NULL, bytes, (RLIndex)size);
+        free(bytes);
+        threads[index] = start_thread(send_much, (void *)(uintptr_t)data[index]);
+    }
+    for (int index = 0; index < THREADS; index++) {
+        join_thread(threads[index]);
+        RLRelease(data[index]);
+    }
+    RLRelease(remote);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-large");
+    TCase *tcase = add_case(suite, "large", 60);
+    tcase_add_checked_fixture(tcase, begin_shared, remove_own_directory);
+    tcase_add_test(tcase, a_file_that_was_read_is_lent_again);
+    tcase_add_test(tcase, a_file_that_was_not_read_is_left_alone);
+    tcase_add_test(tcase, a_server_that_says_too_much);
+    tcase_add_test(tcase, a_server_that_says_it_too_soon);
+    tcase_add_test(tcase, files_are_given_up);
+    tcase_add_test(tcase, threads_share_the_file);
+    return suite;
+}
