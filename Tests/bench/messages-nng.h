@@ -21,7 +21,7 @@ static void nng_client(int count)
     static nng_socket socket;
     static char *bytes;
     if (bytes == NULL) {
-        bytes = calloc(1, size);
+        bytes = filled();
         nng_req0_open(&socket);
         nng_setopt_size(socket, NNG_OPT_RECVMAXSZ, 0);
         while (nng_dial(socket, address, NULL, 0) != 0) {
@@ -52,7 +52,7 @@ static void nng_source(int count)
     static nng_socket socket;
     static char *bytes;
     if (bytes == NULL) {
-        bytes = malloc(size);
+        bytes = filled();
         nng_push0_open(&socket);
         nng_setopt_int(socket, NNG_OPT_SENDBUF, 128);
         while (nng_dial(socket, address, NULL, 0) != 0) {

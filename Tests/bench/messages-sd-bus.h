@@ -79,7 +79,7 @@ static void bus_client(int count)
     static sd_bus *bus;
     static char *bytes;
     if (bus == NULL) {
-        bytes = calloc(1, size);
+        bytes = filled();
         bus = bus_open(bus_ends[0], 0);
     }
     for (int index = 0; index < count; index++) {
@@ -100,7 +100,7 @@ static void bus_source(int count)
     static sd_bus *bus;
     static char *bytes;
     if (bus == NULL) {
-        bytes = malloc(size);
+        bytes = filled();
         bus = bus_open(bus_ends[0], 0);
     }
     for (int index = 1; index <= count; index++) {

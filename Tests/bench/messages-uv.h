@@ -85,7 +85,7 @@ static void uv_client(int count)
     static struct uv_end *end;
     if (end == NULL) {
         end = uv_open_end(uv_ends[0], size, uv_next);
-        end->out = calloc(1, size);
+        end->out = filled();
     }
     end->left = count;
     uv_put(end);

@@ -19,7 +19,7 @@ static void zmq_client(int count)
     static void *socket;
     static char *bytes;
     if (socket == NULL) {
-        bytes = calloc(1, size);
+        bytes = filled();
         socket = zmq_socket(zmq_ctx_new(), ZMQ_REQ);
         zmq_connect(socket, address);
     }
@@ -44,7 +44,7 @@ static void zmq_source(int count)
     static void *socket;
     static char *bytes;
     if (socket == NULL) {
-        bytes = malloc(size);
+        bytes = filled();
         socket = zmq_socket(zmq_ctx_new(), ZMQ_PUSH);
         zmq_connect(socket, address);
     }

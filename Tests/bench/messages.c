@@ -3,6 +3,8 @@
  * pipe. Each library has a client process of its own; the rounds are interleaved, and medians are printed.
  *
  *     make -C Tests/bench messages        both ends on one CPU, then one CPU each
+ *     build/bench/messages one 64 0       only one way (both: and back), of this size, the server on this CPU; any of them
+ *                                         may be left out from the end
  *
  * `hand` is what this library does without any of the rest: epoll, send, recv on a socket pair (SEQPACKET up to 128 KB, a
  * stream beyond, since a packet has to fit into the socket's buffer). It watches no time limit. sd-bus and libuv talk over
@@ -48,6 +50,13 @@ static void fail(const char *what)
 {
     perror(what);
     exit(1);
+}
+
+/* What is sent. Written to: memory that never was is one page of zeros, and takes no room in the processor's cache. */
+static char *filled(void)
+{
+    char *bytes = malloc(size);
+    return memset(bytes, 2, size);
 }
 
 /* One way: the last message of a round begins with this. */
@@ -114,7 +123,7 @@ static void hand_client(int count)
     static char *bytes;
     if (bytes == NULL) {
         epoll = watch(ends[0]);
-        bytes = calloc(1, size);
+        bytes = filled();
     }
     for (int index = 0; index < count; index++) {
         send_all(ends[0], bytes);
@@ -135,7 +144,7 @@ static void hand_source(int count)
 {
     static char *bytes;
     if (bytes == NULL)
-        bytes = malloc(size);
+        bytes = filled();
     for (int index = 1; index <= count; index++) {
         bytes[0] = index == count ? LAST : 0;
         send_all(ends[0], bytes);
@@ -171,7 +180,7 @@ static void our_sink(void) { serve(swallow); }
 
 static RLDataRef our_data(char first)
 {
-    char *bytes = calloc(1, size);
+    char *bytes = filled();
     bytes[0] = first;
     RLDataRef data = RLDataCreate(NULL, (uint8_t *)bytes, (RLIndex)size);
     free(bytes);
@@ -338,8 +347,23 @@ static double run(const struct client *client, int count)
     return time;
 }
 
+static char **wanted;
+
+static int is_wanted(int argument, const char *value)
+{
+    for (int index = 0; index < argument; index++)
+        if (wanted[index] == NULL)
+            return 1;
+    return wanted[argument] == NULL || strcmp(wanted[argument], value) == 0;
+}
+
 static void measure(const struct peer *peers, size_t bytes, int count, int server_cpu)
 {
+    char text[2][32];
+    snprintf(text[0], sizeof text[0], "%zu", bytes);
+    snprintf(text[1], sizeof text[1], "%d", server_cpu);
+    if (!is_wanted(0, peers == one_way ? "one" : "both") || !is_wanted(1, text[0]) || !is_wanted(2, text[1]))
+        return;
     pid_t servers[PEERS];
     struct client clients[PEERS];
     double times[PEERS][ROUNDS];
@@ -380,8 +404,10 @@ static void measure(const struct peer *peers, size_t bytes, int count, int serve
     close_both(acknowledgements);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+    (void)count;
+    wanted = arguments + 1;
     if (mkdtemp(directory) == NULL)
         fail(directory);
     setenv("RUNLOOP_PORT_DIR", directory, 1);
