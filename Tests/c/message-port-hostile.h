@@ -75,23 +75,19 @@ static UNUSED void expect_service(void)
 
 /* ---- the server is hostile ---- */
 
-static UNUSED char victim_path[512];
+#define VICTIM RLSTR("com.example.victim")
 
-/* A socket where the port "com.example.victim" would listen. In a process of its own. */
+static struct sockaddr_un victim_address;
+
+/* For a server process: the socket where clients of VICTIM come, without a port behind it. */
 static UNUSED int listen_as_victim(void)
 {
     struct server victim;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    serve(&victim, RLSTR("com.example.victim"), echo, NULL);
-    DIR *directory = opendir(name_directory);
-    for (struct dirent *entry; (entry = readdir(directory));)
-        if (strstr(entry->d_name, "victim") && strstr(entry->d_name, ".port"))
-            snprintf(victim_path, sizeof victim_path, "%.60s/%.255s", name_directory, entry->d_name);
-    closedir(directory);
-    unlink(victim_path);
-    snprintf(address.sun_path, sizeof address.sun_path, "%.107s", victim_path);
+    serve(&victim, VICTIM, echo, NULL);
+    victim_address = address_of("victim");
+    unlink(victim_address.sun_path);
     int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 8))
+    if (bind(listener, (struct sockaddr *)&victim_address, sizeof victim_address) || listen(listener, 8))
         _exit(1);
     return listener;
 }

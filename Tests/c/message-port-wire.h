@@ -27,15 +27,22 @@ enum {
     RETURNED
 };
 
-/* Connected to the only port of the test's directory. */
-static UNUSED int plain_socket(void)
+/* The socket of the only port of the test's directory that has `part` in its name. */
+static UNUSED struct sockaddr_un address_of(const char *part)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     DIR *directory = opendir(name_directory);
     for (struct dirent *entry; (entry = readdir(directory));)
-        if (strstr(entry->d_name, ".port"))
+        if (strstr(entry->d_name, part) && strstr(entry->d_name, ".port"))
             snprintf(address.sun_path, sizeof address.sun_path, "%.40s/%.60s", name_directory, entry->d_name);
     closedir(directory);
+    return address;
+}
+
+/* Connected to the only port of the test's directory. */
+static UNUSED int plain_socket(void)
+{
+    struct sockaddr_un address = address_of("");
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
     return fd;

@@ -118,6 +118,33 @@ START_TEST(descriptors_that_should_not_be_passed)
 }
 END_TEST
 
+/* The most memory that this process has ever mapped. */
+static long peak_kilobytes(void)
+{
+    long peak = -1;
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    ck_assert_ptr_nonnull(status);
+    while (fgets(line, sizeof line, status))
+        sscanf(line, "VmPeak: %ld", &peak);
+    fclose(status);
+    ck_assert_int_gt(peak, 0);
+    return peak;
+}
+
+/* A claim of 1.5 GB costs nothing but a look at the file that comes with it. */
+START_TEST(claims_are_looked_at_before_there_is_memory)
+{
+    long before = peak_kilobytes();
+    int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ck_assert_int_eq(ftruncate(file, 100000), 0);
+    ck_assert_int_eq(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    throw_request(request(0x60000000, IN_FILE), 0, &file, 1);
+    close(file);
+    ck_assert_int_lt(peak_kilobytes() - before, 1 << 20);
+}
+END_TEST
+
 /* How many memory files of others are mapped here. */
 static int mapped_files(void)
 {
@@ -442,7 +469,7 @@ static void nonsense_process(int ready)
         spoil(file);
     if (send(fd, &nonsense.head, sizeof nonsense.head, 0) < 0 || recv(fd, packet, sizeof packet, 0) != 0)
         _exit(3);
-    unlink(victim_path);
+    unlink(victim_address.sun_path);
 }
 
 START_TEST(a_server_that_answers_nonsense)
@@ -466,7 +493,7 @@ START_TEST(a_server_that_answers_nonsense)
     nonsense.head.id = 1;
     int ready;
     pid_t child = start_server_process(nonsense_process, &ready);
-    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, RLSTR("com.example.victim"));
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, VICTIM);
     ck_assert_ptr_nonnull(remote);
     /* Only the second large request lends a file. */
     bool lends = nonsense.packets > 2;
@@ -491,6 +518,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, frames_that_make_no_sense);
     tcase_add_test(tcase, no_greeting_or_a_wrong_one);
     tcase_add_test(tcase, descriptors_that_should_not_be_passed);
+    tcase_add_test(tcase, claims_are_looked_at_before_there_is_memory);
     tcase_add_test(tcase, lent_files);
     tcase_add_test(tcase, lent_files_are_sealed);
     tcase_add_test(tcase, lent_files_that_may_lack_pages);

@@ -368,7 +368,7 @@ START_TEST(a_server_that_does_not_read)
     hostile_head = heads[_i];
     hostile_wanted = (unsigned)_i & 1;
     pid_t child = start_server_process(server_that_lies, &ready);
-    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, RLSTR("com.example.victim"));
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, VICTIM);
     ck_assert_ptr_nonnull(remote);
     RLDataRef data = text_data("sixty-four bytes, or nearly so many, of which nobody reads one");
     int sent = 0, result;
@@ -381,7 +381,7 @@ START_TEST(a_server_that_does_not_read)
     ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 1, 0, NULL, NULL), kRLMessagePortIsInvalid);
     RLRelease(data);
     RLRelease(remote);
-    unlink(victim_path);
+    unlink(victim_address.sun_path);
 }
 END_TEST
 
@@ -398,7 +398,7 @@ static void server_that_hands_over_a_ring(int ready)
     throw_packet(fd, &head, sizeof head, &file, (int)hostile_head);
     if (recv(fd, packet, sizeof packet, 0) != 0)
         _exit(3);
-    unlink(victim_path);
+    unlink(victim_address.sun_path);
 }
 
 START_TEST(a_server_that_hands_over_a_ring)
@@ -406,7 +406,7 @@ START_TEST(a_server_that_hands_over_a_ring)
     int ready;
     hostile_head = (unsigned)_i;
     pid_t child = start_server_process(server_that_hands_over_a_ring, &ready);
-    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, RLSTR("com.example.victim"));
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, VICTIM);
     ck_assert_int_eq(ask(remote, 1, "x", 20, MODE, NULL), kRLMessagePortBecameInvalidError);
     ck_assert_int_eq(take_diagnostics(), 1);
     RLRelease(remote);
