@@ -496,14 +496,22 @@ START_TEST(server_dies_in_the_middle)
 }
 END_TEST
 
+/* The name is served by another process from now on. */
+static RLMessagePortRef serve_elsewhere(void (*body)(int ready), pid_t *child)
+{
+    int ready;
+    end_server(&server);
+    server.port = NULL;
+    *child = start_server_process(body, &ready);
+    close(ready);
+    return RLMessagePortCreateRemote(NULL, NAME);
+}
+
 /* It was awake, so nobody is told of what comes; but the end is to be heard at once. */
 START_TEST(server_ends_while_awake)
 {
-    end_server(&server);
-    server.port = NULL;
-    int ready;
-    pid_t child = start_server_process(server_that_ends, &ready);
-    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    pid_t child;
+    RLMessagePortRef remote = serve_elsewhere(server_that_ends, &child);
     kill(child, SIGSTOP);
     for (int id = 0; id < 1000; id++)
         ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
@@ -513,7 +521,6 @@ START_TEST(server_ends_while_awake)
     ck_assert_int_eq(send_one(remote, 0, 1000, SMALL, 50), kRLMessagePortIsInvalid);
     RLRelease(remote);
     end_process(child, SIGKILL);
-    close(ready);
 }
 END_TEST
 
@@ -533,11 +540,9 @@ static void counting_server(int ready)
 /* Dead for sure: the next message says so if the server slept, one of the next 32 if it did not. */
 START_TEST(message_to_the_dead)
 {
-    end_server(&server);
-    server.port = NULL;
-    int ready, id = 0;
-    pid_t child = start_server_process(counting_server, &ready);
-    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    pid_t child;
+    int id = 0;
+    RLMessagePortRef remote = serve_elsewhere(counting_server, &child);
     for (; id < 100; id++)
         ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
     ck_assert_int_eq(rings(), 1);
@@ -549,7 +554,6 @@ START_TEST(message_to_the_dead)
     for (; _i && id < 200; id++)
         ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
     end_process(child, SIGKILL);
-    close(ready);
     int more = 0;
     while (send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess)
         more++;
@@ -562,11 +566,8 @@ END_TEST
 /* A server that does not run is no dead one. */
 START_TEST(server_is_stopped_for_a_while)
 {
-    end_server(&server);
-    server.port = NULL;
-    int ready;
-    pid_t child = start_server_process(counting_server, &ready);
-    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    pid_t child;
+    RLMessagePortRef remote = serve_elsewhere(counting_server, &child);
     kill(child, SIGSTOP);
     int id = 0;
     while (send_one(remote, 0, id, SMALL, 0) == kRLMessagePortSuccess)
@@ -578,7 +579,6 @@ START_TEST(server_is_stopped_for_a_while)
     while (shared->received < MORE_THAN_FIT)
         sched_yield();
     end_process(child, SIGKILL);
-    close(ready);
     RLRelease(remote);
 }
 END_TEST
