@@ -245,10 +245,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Requests that were not handled are dropped, remote ports that are joined to this one end.
     func endLocal() {
-        var rest = PlainList<Letter>()
-        var further = PlainList<Letter>()
+        var rest = Undelivered()
         queue.lockForFork()
-        queue.closeLocked(&rest, &further)
+        queue.closeLocked(&rest)
         var source = pointee.link?.pointee.source
         if let some = source, !some.retainIfAlive() { source = nil }
         queue.unlockAfterFork()
@@ -257,8 +256,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             remote.invalidate()
             remote.unhold()
         }
-        for index in 0..<rest.count { _ = RequestPointer(rest[index]).release() }
-        for index in 0..<further.count { _ = RequestPointer(further[index]).release() }
+        rest.forEach { _ = RequestPointer($0).release() }
         if let source {
             RunLoopPointer.invalidate(source)
             source.giveBack()

@@ -209,14 +209,13 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// RLPortInvalidate. Messages that were not handed out are dropped. Any thread; calls the client's functions.
     func invalidate() {
-        var rest = PlainList<Letter>()
-        var further = PlainList<Letter>()
+        var rest = Undelivered()
         queue.lockForFork()
         let wasValid = pointee.isValid
         pointee.isValid = false
         var source: SourcePointer?
         if wasValid {
-            queue.closeLocked(&rest, &further)
+            queue.closeLocked(&rest)
             pointee.running += 1
             source = pointee.link?.pointee.source
             if let some = source, !some.retainIfAlive() { source = nil }
@@ -224,8 +223,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         let invalidation = pointee.invalidation
         queue.unlockAfterFork()
         if !wasValid { return }
-        for index in 0..<rest.count { rest[index].release() }
-        for index in 0..<further.count { further[index].release() }
+        rest.forEach { $0.release() }
         if let source {
             RunLoopPointer.invalidate(source)
             source.giveBack()

@@ -15,6 +15,22 @@ struct Letter: BitwiseCopyable {
     }
 }
 
+/// What was in a queue when it ended.
+struct Undelivered: ~Copyable {
+    fileprivate var first = PlainList<Letter>()
+    /// Where those in `first` begin.
+    fileprivate var next = 0
+    fileprivate var second = PlainList<Letter>()
+
+    var count: Int { first.count - next + second.count }
+
+    /// Calls `body` for each, in order.
+    func forEach(_ body: (Letter) -> Void) {
+        for index in next..<first.count { body(first[index]) }
+        for index in 0..<second.count { body(second[index]) }
+    }
+}
+
 /// The messages on their way to a port, whatever they are: any number of senders, any number of receivers, in the order in which they came.
 ///
 /// Two lists, each with its lock, so that senders and receivers meet only when the receivers' list is empty and they
@@ -213,17 +229,14 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     }
 
     /// Nobody can send any more: what waits is moved into `rest`, senders that sleep are woken. Under both locks.
-    func closeLocked(_ rest: inout PlainList<Letter>, _ further: inout PlainList<Letter>) {
+    func closeLocked(_ rest: inout Undelivered) {
         pointee.isOpen = false
         pointee.isAnnounced = false
-        for index in 0..<(pointee.outgoing.count - pointee.next) {
-            pointee.outgoing[index] = pointee.outgoing[pointee.next + index]
-        }
-        pointee.outgoing.truncate(to: pointee.outgoing.count - pointee.next)
+        rest.next = pointee.next
         pointee.next = 0
-        swap(&pointee.outgoing, &rest)
-        swap(&pointee.incoming, &further)
-        _ = pointee.taken.wrappingAdd(UInt32(truncatingIfNeeded: rest.count + further.count), ordering: .sequentiallyConsistent)
+        swap(&pointee.outgoing, &rest.first)
+        swap(&pointee.incoming, &rest.second)
+        _ = pointee.taken.wrappingAdd(UInt32(truncatingIfNeeded: rest.count), ordering: .sequentiallyConsistent)
         ringDoorbell()
     }
 

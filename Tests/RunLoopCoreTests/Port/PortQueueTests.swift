@@ -62,13 +62,13 @@ import Testing
                 if hasRoom != (model.count < capacity) { return "room: \(hasRoom) at \(step)" }
             }
         }
-        var rest = PlainList<Letter>()
-        var further = PlainList<Letter>()
+        var rest = Undelivered()
         queue.lockForFork()
-        queue.closeLocked(&rest, &further)
+        queue.closeLocked(&rest)
         queue.unlockAfterFork()
-        let left = (0..<rest.count).map { rest[$0] } + (0..<further.count).map { further[$0] }
-        if left.map(number) != model { return "what was left is something else" }
+        var left: [Int?] = []
+        rest.forEach { left.append(number($0)) }
+        if left != model || rest.count != model.count { return "what was left is something else" }
         queue.lockSenders()
         defer { queue.unlockSenders() }
         return queue.putLocked(letter(0)) == .closed ? nil : "a closed queue takes messages"
