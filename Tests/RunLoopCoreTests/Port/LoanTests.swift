@@ -17,7 +17,7 @@ import Testing
         loan.endUse()
         #expect(loan.take(50_000, isSoonRead: true) == -1)
         loan.returned(1)
-        #expect(!loan.isExpected)
+        #expect(loan.isExpected == false)
         #expect(loan.take(50_000, isSoonRead: false) == file && !loan.isExpected)
         loan.endUse()
         loan.end()
@@ -30,7 +30,7 @@ import Testing
         #expect(!loan.isExpected && loan.take(50_000, isSoonRead: true) == file)
         loan.endUse()
         loan.expectNothing()
-        #expect(!loan.isExpected)
+        #expect(loan.isExpected == false)
         loan.end()
     }
 
