@@ -48,7 +48,7 @@ struct Ring: BitwiseCopyable {
     /// Client: it was full, and has not become emptier while others ran.
     var isStuck = false
     /// Client: entries since it has looked at the socket; before there is a ring, requests that might have been entries. Server: entries
-    /// since the last bell, or two if there were more.
+    /// since the last request by the socket, or as many as count.
     var count: UInt8 = 0
 
     /// Of the file: a page for what both ends say, and room for entries.
@@ -57,6 +57,8 @@ struct Ring: BitwiseCopyable {
     /// What one entry may hold.
     static var dataLimit: Int { 4096 }
     private static var headSize: UInt32 { 16 }
+    /// So many entries are many.
+    private static var streak: UInt8 { 16 }
 
     init() {}
 
@@ -119,6 +121,7 @@ struct Ring: BitwiseCopyable {
     mutating func noteRequest() {
         requests &+= 1
         needsBell = true
+        count = 0
     }
 
     // MARK: the client
@@ -172,17 +175,21 @@ struct Ring: BitwiseCopyable {
     /// One that has not been taken out of the socket will do: the client need not send another.
     func wantNoBell() { bellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
-    /// Whether there is something to read, after a short wait if there was more than one entry since the last bell: a bell costs both
-    /// ends more than that. It is looked for now and then only, since each look takes the words away from the client.
+    /// Whether there is something to read, after a short wait if there have been many entries, more than one of them since it was last
+    /// empty, and no request by the socket among them: a bell costs both ends more than that. It is looked for now and then only, since
+    /// each look takes the words away from the client.
     @inline(never)
     func awaitEntry() -> Bool {
-        if count < 2 { return false }
+        if count < Self.streak { return false }
         for _ in 0..<8 {
             for _ in 0..<8 { pauseProcessor() }
             if tail.pointee.load(ordering: .relaxed) != position { return true }
         }
         return false
     }
+
+    /// It was empty twice.
+    mutating func noteEmpty() { count = min(count, Self.streak - 2) }
 
     /// The next entry, if it is its turn. There is room for `dataLimit` bytes.
     mutating func take(_ buffer: UnsafeMutableRawPointer) -> Taken {
@@ -203,7 +210,7 @@ struct Ring: BitwiseCopyable {
         memcpy(buffer, place(begin), first)
         if first < Int(length) { memcpy(buffer + first, place(0), Int(length) - first) }
         position &+= Self.size(length)
-        if count < 2 { count += 1 }
+        if count < Self.streak { count += 1 }
         head.pointee.store(position, ordering: .releasing)
         return .entry(message: Int32(bitPattern: message), length: Int(length))
     }

@@ -114,7 +114,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
             if Descriptor.look(pointee.fd, for: Events.readable.rawValue) == 0 { return PacketSocket.Received(size: -1, passed: -1) }
             pointee.ring.wantBell()
             taken = pointee.ring.take(buffer + Frame.headSize)
-            if case .entry = taken { pointee.ring.wantNoBell() } else { pointee.ring.count = 0 }
+            if case .entry = taken { pointee.ring.wantNoBell() } else { pointee.ring.noteEmpty() }
         }
         switch taken {
         case .nothing, .tooEarly: return nil
