@@ -23,7 +23,7 @@ struct PortDirectory: ~Copyable {
             path.append(decimal: linux_user())
         }
         guard path.fits else {
-            systemError = ENAMETOOLONG
+            systemError = path.hasMemory ? ENAMETOOLONG : ENOMEM
             return nil
         }
         let fd = path.withCString { path in
@@ -96,14 +96,15 @@ struct PortDirectory: ~Copyable {
     private static func withPath<Result>(
         _ file: Int32, _ name: UnsafePointer<CChar>?, _ body: (UnsafePointer<CChar>) -> Result
     ) -> Result {
-        var path = Path()
-        path.append("/proc/self/fd/")
-        path.append(decimal: UInt32(file))
-        if let name {
-            path.append("/")
-            path.append(name)
+        TextBuffer.build { path in
+            path.append("/proc/self/fd/")
+            path.append(decimal: Int(file))
+            if let name {
+                path.append("/")
+                path.append(UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self), strlen(name))
+            }
+            return path.withCString(body)
         }
-        return path.withCString(body)
     }
 }
 
@@ -121,6 +122,8 @@ private struct Path: ~Copyable {
     }
 
     deinit { free(bytes) }
+
+    var hasMemory: Bool { bytes != nil }
 
     mutating func append(_ text: UnsafePointer<CChar>) {
         let length = strlen(text)

@@ -118,7 +118,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         while index > 0 {
             index -= 1
             guard let place = place(index) else { continue }
-            _ = place.loop.add(source, in: place.mode)
+            // Nobody would hear this client: it had better ask again.
+            if !place.loop.add(source, in: place.mode), systemError == ENOMEM, wire.pointee.role == .server { wire.close() }
             // The place may have gone meanwhile, without this source being there to be taken away.
             if !isServed(place) { place.loop.remove(source, from: place.mode) }
             place.mode.release()

@@ -16,13 +16,16 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
+        // Who has ended, or hangs up, does not say why; want of memory does.
+        let saved = systemError
+        systemError = ECONNREFUSED
         if local.map({ port.join($0) }) ?? port.connect(fd, name) {
+            systemError = saved
             MessagePortRegistry.insert(port)
             return port
         }
         port.locked { port.pointee.isValid = false }
         port.unhold()
-        systemError = ECONNREFUSED
         return nil
     }
 
