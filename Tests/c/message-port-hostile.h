@@ -27,7 +27,13 @@ static UNUSED void finish(void)
     remove_own_directory();
 }
 
-static UNUSED void turn(void) { RLRunLoopRunInMode(MODE, 0.002, false); }
+/* What has been sent is received, on a slow machine too. */
+static UNUSED void turn(void)
+{
+    RLRunLoopRunInMode(MODE, 0.002, false);
+    for (int pass = 0; pass < 8; pass++)
+        RLRunLoopRunInMode(MODE, 0, false);
+}
 
 static UNUSED void greet(int fd)
 {

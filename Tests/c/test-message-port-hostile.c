@@ -232,7 +232,8 @@ START_TEST(lent_files_are_sealed)
     lend_file(fd, soft, 2);
     ck_assert_int_eq(fallocate(soft, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
     ck_assert_int_eq(errno, EPERM);
-    ck_assert_int_eq(madvise(bytes, 65536, MADV_REMOVE), -1);
+    (void)madvise(bytes, 65536, MADV_REMOVE); /* an emulator says 0 and does nothing */
+    ck_assert_int_eq(lseek(soft, 0, SEEK_HOLE), 100000);
     ck_assert_int_eq(ftruncate(soft, 4096), -1);
     ck_assert_int_eq(munmap(bytes, 100000), 0);
     lend_file(fd, soft, 1);
