@@ -44,7 +44,7 @@
  *      EADDRINUSE    the name is taken; RLMessagePortGetNameOwner() tells by which process
  *      ECONNREFUSED  nobody serves the name
  *      EACCES        not permitted: it is another user's, or the directory is not safe
- *      ENAMETOOLONG  more than 255 bytes
+ *      ENAMETOOLONG  more than 255 bytes, or too long a path of the directory
  *      EAGAIN        more than a hundred clients wait for the server to hear them: try again
  *
  *  How a request ended is one of six results: RLMessagePortRequest.h.
@@ -68,7 +68,10 @@
  *  2. errno says why a port was not made: see "Errors". CF gives no reason.
  *  3. A remote port may be used by several threads at once.
  *  4. The info of a local port is released when its last callback has returned, not while one runs.
- *  5. There are no dispatch queues, and so no CFMessagePortSetDispatchQueue. */
+ *  5. There are no dispatch queues, and so no CFMessagePortSetDispatchQueue.
+ *  6. A NULL reply arrives as NULL, as with older versions of CF. Newer ones make it data of length 0.
+ *  7. A port may be given the name that it has. CF's newer versions refuse that.
+ *  8. A stop of the loop while it waits for a reply ends the run outside. With CF it has no effect. */
 #ifndef RUNLOOP_RLMESSAGEPORT_H
 #define RUNLOOP_RLMESSAGEPORT_H
 #include <RunLoop/RLBase.h>

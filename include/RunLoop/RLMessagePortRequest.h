@@ -6,7 +6,7 @@
  *  - Without a reply: RLMessagePortSendRequest() with a NULL reply mode returns as soon as the request is on its way.
  *  - And wait: with a reply mode it runs the calling thread's loop in that mode until the reply is there. Sources and
  *    timers of the mode are served meanwhile, and may ask in turn. In kRLMessagePortPrivateReplyMode nothing else is
- *    served.
+ *    served, no local port either: who asks a port of the same thread waits in vain there.
  *  - And go on: RLMessagePortSendRequestAsync() returns at once, and a callback gets the reply, or hears that there
  *    is none, from the thread's loop in the mode that it names. Nothing is run again inside something else.
  *
