@@ -171,6 +171,41 @@ START_TEST(data_of_every_size)
 }
 END_TEST
 
+/* What comes in one packet and is long is kept where it was received: the next packet must not be received there. */
+static void *release_all(void *replies)
+{
+    for (int index = 0; index < 8; index++)
+        RLRelease(((RLDataRef *)replies)[index]);
+    return NULL;
+}
+
+START_TEST(data_stays_what_it_is)
+{
+    enum { SIZE = 32768, COUNT = 16 };
+    static uint8_t bytes[SIZE];
+    RLDataRef replies[COUNT];
+    for (int round = 0; round < 10; round++) {
+        for (int index = 0; index < COUNT; index++) {
+            RLIndex size = SIZE - index * 1500;
+            memset(bytes, round * COUNT + index, (size_t)size);
+            RLDataRef data = RLDataCreate(NULL, bytes, size);
+            ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 10, 10, MODE, &replies[index]),
+                             kRLMessagePortSuccess);
+            RLRelease(data);
+        }
+        for (int index = 0; index < COUNT; index++) {
+            ck_assert_int_eq(RLDataGetLength(replies[index]), SIZE - index * 1500);
+            for (RLIndex place = 0; place < RLDataGetLength(replies[index]); place++)
+                require(RLDataGetBytePtr(replies[index])[place] == (uint8_t)(round * COUNT + index));
+        }
+        pthread_t thread;
+        ck_assert_int_eq(pthread_create(&thread, NULL, release_all, replies), 0);
+        release_all(replies + 8);
+        pthread_join(thread, NULL);
+    }
+}
+END_TEST
+
 /* ---- requests that want no reply: this process serves, another has sent them all ---- */
 
 static int received, seen_by_source;
@@ -526,6 +561,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, request_and_reply);
     tcase_add_test(tcase, credentials_and_deadline_travel);
     tcase_add_test(tcase, data_of_every_size);
+    tcase_add_test(tcase, data_stays_what_it_is);
     tcase_add_test(tcase, large_data_both_ways);
     tcase_add_test(tcase, much_large_data_at_once);
     tcase_add_test(tcase, threads_share_a_port_for_large_data);

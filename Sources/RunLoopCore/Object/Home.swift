@@ -22,9 +22,8 @@ struct Home: ~Copyable {
     var messages = Slab.Cache()
     var requests = Slab.Cache()
     var smallData = Slab.Cache()
-    /// Memory for what is looked at for a moment.
-    private var scratch: UnsafeMutableRawPointer?
-    private var scratchSize = 0
+    /// Memory for what is looked at for a moment; nil if there is none yet, or none any more.
+    private var scratchMemory: UnsafeMutableRawPointer?
 
     /// What `endpoints` is a cache of. Here, because the rooms of descriptors and ports lie above that of loops, which trim caches.
     static let endpointSlab = Slab(size: 128)
@@ -42,22 +41,33 @@ struct Home: ~Copyable {
 }
 
 extension Home {
-    /// At least `size` bytes that are good until the next call; nil if out of memory. The owner's thread. O(1), one malloc now
+    /// Of what `scratch` gives.
+    static var scratchSize: Int { 33 * 1024 }
+
+    /// `scratchSize` bytes that are good until the next call; nil if out of memory. The owner's thread. O(1), one malloc now
     /// and then.
-    mutating func scratch(_ size: Int) -> UnsafeMutableRawPointer? {
-        if size > scratchSize {
-            free(scratch)
-            scratch = malloc(size)
-            scratchSize = scratch == nil ? 0 : size
-        }
-        return scratch
+    @inline(__always)
+    mutating func scratch() -> UnsafeMutableRawPointer? { scratchMemory ?? makeScratch() }
+
+    @inline(never)
+    private mutating func makeScratch() -> UnsafeMutableRawPointer? {
+        scratchMemory = malloc(Self.scratchSize)
+        return scratchMemory
+    }
+
+    /// What `scratch` gave is the caller's from now on, who gives it back, here or at another thread's Home, or frees it.
+    mutating func keepScratch() { scratchMemory = nil }
+
+    /// Nobody needs it any more. The owner's thread.
+    mutating func giveScratchBack(_ memory: UnsafeMutableRawPointer) {
+        free(scratchMemory)
+        scratchMemory = memory
     }
 
     /// The owner's thread ends.
     mutating func freeScratch() {
-        free(scratch)
-        scratch = nil
-        scratchSize = 0
+        free(scratchMemory)
+        scratchMemory = nil
     }
 }
 

@@ -74,6 +74,12 @@ struct ObjectHeader: ~Copyable {
         if references.load(ordering: .relaxed) < Self.immortal { references.wrappingAdd(1, ordering: .relaxed) }
     }
 
+    /// The same where it is often: without a locked instruction as long as the process has only one thread.
+    @inline(__always)
+    func retainInline() {
+        if references.load(ordering: .relaxed) < Self.immortal { references.countUp() }
+    }
+
     /// One reference less; true if it was the last and the caller has to destroy the object. For values;
     /// items that a loop can hold too have a rule of their own. Any thread, lock-free.
     @inline(__always)
@@ -81,6 +87,10 @@ struct ObjectHeader: ~Copyable {
         if references.load(ordering: .relaxed) >= Self.immortal { return false }
         return references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
     }
+
+    /// The same where it is often, as `retainInline`.
+    @inline(__always)
+    func releaseInline() -> Bool { references.load(ordering: .relaxed) < Self.immortal && references.countDown() }
 
     /// Takes one reference away unless it is the last: then false, and nothing has changed. Any thread, lock-free.
     @inline(__always)

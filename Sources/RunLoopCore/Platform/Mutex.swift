@@ -14,6 +14,18 @@ struct Mutex: ~Copyable {
     init() { word = Atomic(0) }
 
     /// O(1). Any thread.
+    @inline(__always)
+    func lockInline() {
+        if Thread.isAlone && word.load(ordering: .relaxed) == 0 { word.store(1, ordering: .relaxed) } else { lock() }
+    }
+
+    /// O(1). The thread that holds it.
+    @inline(__always)
+    func unlockInline() {
+        if Thread.isAlone { word.store(0, ordering: .relaxed) } else { unlock() }
+    }
+
+    /// O(1). Any thread.
     @inline(never)
     func lock() {
         if Thread.isAlone && word.load(ordering: .relaxed) == 0 { return word.store(1, ordering: .relaxed) }

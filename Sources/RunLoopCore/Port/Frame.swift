@@ -62,6 +62,14 @@ struct Frame: BitwiseCopyable {
     /// O(1).
     var head: Head { (Self.magic, kind.rawValue, place.rawValue, filesRead, id, message, UInt64(length), deadline.nanoseconds) }
 
+    /// Whether a packet of `size` bytes that came without a file is one that `parse` lets through, and what there is most of: a request
+    /// with its data, or a reply. What it says of itself is in the head then. Whoever listens may be told that kind. O(1).
+    @inline(__always)
+    static func isUsual(_ head: Head, size: Int, _ kind: Kind) -> Bool {
+        size >= headSize && size <= headSize + insideLimit && head.0 == magic && head.1 == kind.rawValue
+            && head.2 == Place.inside.rawValue && head.4 != 0 && head.6 == UInt64(size - headSize)
+    }
+
     /// What may follow what.
     enum Side {
         /// A server that has not been told a name yet, one that has, a client.

@@ -143,9 +143,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return count > 0
     }
 
-    @inline(never)
+    @inline(__always)
     private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool) -> Bool {
-        guard let packet = receive(loop.home) else { return false }
+        var packet = Packet()
+        if !receive(loop.home, &packet) { return false }
         wantsReply = packet.frame.id != 0
         if packet.frame.kind == .hello {
             let isMine = pointee.port.isNamed(packet.data)
@@ -167,86 +168,109 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// The server answers. `waits`: for the answer, as long as `PacketSocket.receive` does; the process has no other thread.
     @inline(never)
     func receiveReply(on loop: RunLoopPointer, waits: Bool = false) -> Bool {
-        guard let packet = receive(loop.home, waits: waits) else { return false }
+        var packet = Packet()
+        if !receive(loop.home, &packet, waits: waits) { return false }
         let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
 
     /// What a packet said.
     private struct Packet {
-        var frame: Frame
+        var frame = Frame(kind: .dropped, place: .nowhere, id: 0, message: 0, length: 0, deadline: .never)
         /// The caller's reference.
         var data: DataPointer?
     }
 
-    /// The next packet; nil if there is none, or none that makes sense: then the wire is cut.
-    private func receive(_ home: HomePointer, waits: Bool = false) -> Packet? {
-        guard let scratch = home.pointee.scratch(Frame.headSize + Frame.insideLimit) else { return nil }
-        lock()
+    /// The next packet; false if there is none, or none that makes sense: then the wire is cut.
+    @inline(never)
+    private func receive(_ home: HomePointer, _ packet: inout Packet, waits: Bool = false) -> Bool {
+        guard let buffer = DataPointer.receivingMemory(home) else { return false }
+        pointee.mutex.lockInline()
         if !pointee.isOpen {
             unlock()
-            return nil
+            return false
         }
-        var frame: Frame?
-        let entry = pointee.ring.isThere && pointee.role == .server ? takeFromRing(scratch, &frame) : nil
+        let isServer = pointee.role == .server
+        if isServer && pointee.ring.isThere {
+            var frame: Frame?
+            if let entry = takeFromRing(buffer, &frame) { return conclude(entry, frame, buffer, home, &packet, isEntry: true) }
+        }
         if waits && !pointee.mayWait { pointee.mayWait = PacketSocket.letWait(pointee.fd) }
-        let received =
-            entry
-            ?? PacketSocket.receive(
-                pointee.fd, scratch, Frame.headSize + Frame.insideLimit, waits: waits && pointee.mayWait)
+        let received = PacketSocket.receive(
+            pointee.fd, buffer, Frame.headSize + Frame.insideLimit, waits: waits && pointee.mayWait)
+        // Of a packet that is too short the rest is what was there before; the size is looked at first.
+        let head = buffer.load(as: Frame.Head.self)
+        if received.passed == -1, Frame.isUsual(head, size: received.size, isServer ? .request : .reply),
+            !isServer || (pointee.hasGreeted && !pointee.ring.isThere)
+        {
+            noteCounts(head.3)
+            pointee.mutex.unlockInline()
+            packet.frame.kind = isServer ? .request : .reply
+            packet.frame.id = head.4
+            packet.frame.message = head.5
+            packet.frame.deadline = Instant(nanoseconds: head.7)
+            packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: Int(head.6), home)
+            return packet.data != nil || lose(&packet)
+        }
+        let side: Frame.Side = !isServer ? .client : pointee.hasGreeted ? .server : .newServer
+        let frame = Frame.parse(head, size: received.size, hasFile: received.passed != -1, side: side)
+        return conclude(received, frame, buffer, home, &packet, isEntry: false)
+    }
+
+    /// The same for whatever is not usual, or an entry of the ring. Under the mutex, which it gives back.
+    @inline(never)
+    private func conclude(
+        _ received: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ home: HomePointer,
+        _ packet: inout Packet, isEntry: Bool
+    ) -> Bool {
         if received.size <= 0 {
             unlock()
             if received.passed >= 0 { PacketSocket.close(received.passed) }
             if received.size != -1 { hangUp() }
-            return nil
+            return false
         }
-        if entry == nil {
-            // Of a packet that is too short the rest is what was there before; `parse` looks at the size first.
-            let head = scratch.load(as: Frame.Head.self)
-            let side: Frame.Side = pointee.role == .client ? .client : pointee.hasGreeted ? .server : .newServer
-            frame = Frame.parse(head, size: received.size, hasFile: received.passed != -1, side: side)
+        var frame = parsed
+        if !isEntry {
             if let some = frame { note(some, &frame) }
             if let some = frame, pointee.role == .server, !noteInRing(some, received.passed) { frame = nil }
         }
         unlock()
         guard let frame, received.passed != -2 else {
             if received.passed >= 0 { PacketSocket.close(received.passed) }
-            complain("sent something that makes no sense")
-            return nil
+            return complain("sent something that makes no sense")
         }
-        if received.passed == PacketSocket.Received.noNumber { return lose(frame) }
+        packet.frame = frame
+        if received.passed == PacketSocket.Received.noNumber { return lose(&packet) }
         switch frame.place {
-        case .nowhere: return Packet(frame: frame, data: nil)
-        case .inside:
-            let inside = UnsafePointer((scratch + Frame.headSize).assumingMemoryBound(to: UInt8.self))
-            guard let data = DataPointer.createPooled(inside, count: frame.length, home) else { return lose(frame) }
-            return Packet(frame: frame, data: data)
+        case .nowhere: return true
+        case .inside: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, home)
         case .file where frame.kind == .ring:
             PacketSocket.close(received.passed)
-            return Packet(frame: frame, data: nil)
+            return true
         case .file, .lentFile, .returnedFile:
             let isSane = frame.place != .file || MemoryFile.isSane(received.passed, frame.length)
-            let data = isSane ? DataPointer.create(nil, count: frame.length) : nil
-            let hasRead = isSane ? read(frame, received.passed, data) : complain("passed a file that is none of ours")
+            packet.data = isSane ? DataPointer.create(nil, count: frame.length) : nil
+            let hasRead = isSane ? read(frame, received.passed, packet.data) : complain("passed a file that is none of ours")
             if received.passed >= 0 { PacketSocket.close(received.passed) }
-            if hasRead { return data.map { Packet(frame: frame, data: $0) } }
-            if isSane && data == nil { return lose(frame) }
-            data?.release()
-            return nil
+            if !hasRead {
+                if isSane && packet.data == nil { return lose(&packet) }
+                packet.data?.release()
+                return false
+            }
         }
+        return packet.data != nil || lose(&packet)
     }
 
     /// This process has no memory, or no number for a file, to receive what a packet has.
     @inline(never)
-    private func lose(_ frame: Frame) -> Packet? {
-        if frame.place == .lentFile { locked { pointee.borrowing.skip() } }
+    private func lose(_ packet: inout Packet) -> Bool {
+        if packet.frame.place == .lentFile { locked { pointee.borrowing.skip() } }
         if pointee.role == .server {
-            drop(frame)
-            return nil
+            drop(packet.frame)
+            return false
         }
-        var frame = frame
-        frame.kind = .dropped
-        return Packet(frame: frame, data: nil)
+        packet.frame.kind = .dropped
+        return true
     }
 
     /// Copies out what is in a file; false if that cannot be: then the wire is cut, unless there was no memory for it.
@@ -281,7 +305,13 @@ extension UnsafeMutablePointer where Pointee == Wire {
     private func note(_ some: Frame, _ frame: inout Frame?) {
         if some.kind == .hello { pointee.hasGreeted = true }
         if some.place == .returnedFile && !pointee.loan.beginReading(some.filesRead) { frame = nil }
-        pointee.loan.returned(some.filesRead)
+        noteCounts(some.filesRead)
+    }
+
+    /// The same of a frame that says nothing else about it.
+    @inline(__always)
+    private func noteCounts(_ filesRead: UInt16) {
+        pointee.loan.returned(filesRead)
         pointee.borrowing.noteFrame()
     }
 

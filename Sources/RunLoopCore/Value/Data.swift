@@ -10,6 +10,8 @@ struct DataStorage: ObjectStorage, ~Copyable {
         case behind, given, lent, growing
         /// Behind it, in a piece of `Home.smallDataSlab`.
         case pooled
+        /// Behind it, in what was a thread's scratch memory.
+        case received
     }
 
     var header: ObjectHeader
@@ -44,6 +46,28 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
         let bytes = (memory + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
         memcpy(bytes, source, count)
         return create(in: memory, .pooled, bytes, count: count, capacity: count)
+    }
+
+    /// Where the thread whose Home it is may receive up to `receivedLimit` bytes, for `createReceived`; nil if out of memory. The
+    /// place is a multiple of 16.
+    @inline(__always)
+    static func receivingMemory(_ home: HomePointer) -> UnsafeMutableRawPointer? { home.pointee.scratch().map { $0 + room } }
+
+    private static var room: Int { (MemoryLayout<DataStorage>.stride + 15) & ~15 }
+    static var receivedLimit: Int { Home.scratchSize - room }
+
+    /// Data of what was received there last, or a part of it. What is long is not copied. The same thread.
+    @inline(__always)
+    static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ home: HomePointer) -> DataPointer? {
+        let bytes = source.assumingMemoryBound(to: UInt8.self)
+        return count < Home.scratchSize / 2 ? createPooled(bytes, count: count, home) : keepReceived(bytes, count: count, home)
+    }
+
+    @inline(never)
+    private static func keepReceived(_ bytes: UnsafeMutablePointer<UInt8>, count: Int, _ home: HomePointer) -> DataPointer? {
+        guard let memory = home.pointee.scratch() else { return nil }
+        home.pointee.keepScratch()
+        return create(in: memory, .received, bytes, count: count, capacity: count)
     }
 
     /// Data around a block of the client's; nil with ENOMEM. One allocation. Any thread.
@@ -87,22 +111,19 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
 
     /// Any thread.
     func release() {
-        guard pointee.header.release() else { return }
+        guard pointee.header.releaseInline() else { return }
         pointee.header.tag = 0
+        if pointee.place == .pooled, let home = HomePointer.current {
+            return Home.smallDataSlab.deallocate(self, &home.pointee.smallData)
+        }
         switch pointee.place {
-        case .pooled: return giveBack()
+        case .pooled: return Home.smallDataSlab.deallocateWithoutCache(self)
+        case .received:
+            if let home = HomePointer.current { return home.pointee.giveScratchBack(self) }
         case .given, .growing: free(pointee.bytes)
         case .behind, .lent: break
         }
         free(self)
-    }
-
-    private func giveBack() {
-        if let home = HomePointer.current {
-            Home.smallDataSlab.deallocate(self, &home.pointee.smallData)
-        } else {
-            Home.smallDataSlab.deallocateWithoutCache(self)
-        }
     }
 
     /// Valid as long as the object and, if it is mutable, until it changes. O(1).

@@ -13,6 +13,31 @@ import Testing
     @Test func whatIsPooledFitsIntoItsPlace() {
         #expect(MemoryLayout<RequestStorage>.size <= 128)
         #expect(MemoryLayout<PortMessageStorage>.size <= 64)
+        #expect(DataPointer.receivedLimit >= Frame.headSize + Frame.insideLimit)
+    }
+
+    /// What is usual is nothing that would not be let through, and all of what there is most of.
+    @Test(arguments: [4, 5, 6] as [UInt64])
+    func whatIsUsualIsSane(seed: UInt64) {
+        var random = Random(seed: seed)
+        var count = 0
+        for _ in 0..<scaled(20_000) {
+            let (frame, side) = sane(&random)
+            let size = Frame.headSize + (frame.place == .inside ? frame.length : 0)
+            let kind = side == .client ? Frame.Kind.reply : .request
+            let isUsual = Frame.isUsual(frame.head, size: size, kind)
+            #expect(isUsual == (frame.kind == kind && frame.place == .inside && frame.id != 0))
+            if isUsual { count += 1 }
+            // One byte of it, or its size, is something else.
+            var head = frame.head
+            let place = random.below(Frame.headSize)
+            withUnsafeMutableBytes(of: &head) { $0[place] ^= UInt8(1 + random.below(255)) }
+            let sizes = [size, size + 1, size - 1, Frame.headSize - 1, Frame.headSize + Frame.insideLimit + 1, -1]
+            for size in sizes where Frame.isUsual(head, size: size, kind) {
+                #expect(Frame.parse(head, size: size, hasFile: false, side: side == .newServer ? .server : side) != nil)
+            }
+        }
+        #expect(count > 0)
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
