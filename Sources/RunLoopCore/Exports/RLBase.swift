@@ -7,7 +7,7 @@ import Synchronization
 @implementation @c
 public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
     guard anyKindInline(object, "RLRetain") != nil, let object else { return nil }
-    Handle.header(object).pointee.retain()
+    Handle.header(object).pointee.retainInline()
     return object
 }
 

@@ -3,12 +3,6 @@ import CRunLoop
 
 // include/RunLoop/RLMessagePortRequest.h
 
-/// More than ten days is no limit, less than a millisecond is none at all: as in CF.
-private func sendDeadline(_ seconds: Double, from now: Instant) -> Instant {
-    if seconds >= 864_000 { return .never }
-    return seconds < 0.001 ? .distantPast : now.after(seconds)
-}
-
 /// What the arguments of both functions that send stand for; nil with a diagnostic if one is wrong.
 private struct Call {
     let port: MessagePortPointer
@@ -18,10 +12,10 @@ private struct Call {
     init?(
         _ remote: OpaquePointer?, _ data: OpaquePointer?, _ sendTimeout: Double, _ rcvTimeout: Double, _ function: Name
     ) {
-        guard let port: MessagePortPointer = Handle.borrow(remote, function, "remote") else { return nil }
+        guard let port: MessagePortPointer = Handle.borrowInline(remote, function, "remote") else { return nil }
         var content: DataPointer?
         if data != nil {
-            content = Handle.borrow(data, function, "data")
+            content = Handle.borrowInline(data, function, "data")
             if content == nil { return nil }
         }
         if sendTimeout.isNaN || rcvTimeout.isNaN {
@@ -58,8 +52,8 @@ public func RLMessagePortSendRequest(
     }
     if replyMode == nil, let result = call.port.sendAtOnce(msgid, call.data) { return result.rawValue }
     let now = Clock.now
-    let limit = sendDeadline(sendTimeout, from: now)
-    if replyMode == nil { return call.port.send(msgid, call.data, until: limit).rawValue }
+    let limit = MessagePortPointer.SendLimit(seconds: sendTimeout, start: now)
+    if replyMode == nil { return call.port.send(msgid, call.data, until: limit.instant).rawValue }
     guard let mode = borrowMode(replyMode, "RLMessagePortSendRequest", "replyMode") else {
         return RequestResult.transportError.rawValue
     }
@@ -82,8 +76,8 @@ public func RLMessagePortSendRequestAsync(
         Misuse.report("RLMessagePortSendRequestAsync", "callout", expected: "a function", got: nil)
         return RequestResult.transportError.rawValue
     }
-    let limit = sendDeadline(sendTimeout, from: Clock.now)
-    return call.port.askLater(msgid, call.data, until: limit, within: rcvTimeout, in: mode, call.loop, callout, info).rawValue
+    let limit = MessagePortPointer.SendLimit(seconds: sendTimeout, start: Clock.now)
+    return call.port.askLater(msgid, call.data, until: limit.instant, within: rcvTimeout, in: mode, call.loop, callout, info).rawValue
 }
 
 @inline(never)

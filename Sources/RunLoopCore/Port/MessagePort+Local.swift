@@ -216,7 +216,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         // What nobody has taken nobody else has.
         if !request.pointee.isTaken { request.respond(reply) }
         reply?.release()
-        finish(request)
+        finishInline(request)
         if request.pointee.isTaken { _ = request.release() } else { request.dispose() }
     }
 

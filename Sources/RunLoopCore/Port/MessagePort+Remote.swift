@@ -84,6 +84,19 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return transmit(frame, data, until: sendDeadline)
     }
 
+    /// Until when a request waits for room: seldom asked for.
+    struct SendLimit {
+        let seconds: Double
+        let start: Instant
+
+        /// More than ten days is no limit, less than a millisecond is none at all: as in CF.
+        @inline(never)
+        var instant: Instant {
+            if seconds >= 864_000 { return .never }
+            return seconds < 0.001 ? .distantPast : start.after(seconds)
+        }
+    }
+
     /// When a reply is too late.
     struct Deadline {
         let instant: Instant
@@ -99,7 +112,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// RLMessagePortSendRequest with a reply: runs this thread's loop in a mode until it has come, or until a deadline. The
     /// reply's reference is the caller's. Calls user code.
     func ask(
-        _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, _ deadline: Deadline, in mode: StringPointer,
+        _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Deadline, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
         hold()
@@ -107,7 +120,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return withUnsafeTemporaryAllocation(of: Pending.self, capacity: 1) { memory in
             let pending = memory.baseAddress.unsafelyUnwrapped
             guard let other = begin(pending, loop, mode) else { return isValid ? .transportError : .isInvalid }
-            let wasEnded = wait(pending, other, message, data, sendDeadline, deadline, loop)
+            let wasEnded = wait(pending, other, message, data, sendLimit, deadline, loop)
             other.giveBack()
             pending.pointee.outlet.endWait(of: pending)
             let result = pending.pointee.result
@@ -140,7 +153,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// A request of this thread begins to wait, until `endWait`. nil if the port has ended, if out of memory, or if the loop cannot
     /// watch.
     private func begin(_ pending: PendingPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> OtherEnd? {
-        lock()
+        pointee.mutex.lockInline()
         var known = knownOutlet(loop, mode)
         if known == nil {
             unlock()
@@ -151,7 +164,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let outlet = known.unsafelyUnwrapped
         pending.initialize(to: Pending(outlet: outlet, nil, nil))
         let other = enqueueLocked(pending) ? otherEnd : nil
-        unlock()
+        pointee.mutex.unlockInline()
         if other == nil { outlet.endWait() }
         return other
     }
@@ -159,13 +172,13 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Sends and runs the loop. True if somebody stopped it meanwhile: that was meant for the run outside.
     @inline(never)
     private func wait(
-        _ pending: PendingPointer, _ other: OtherEnd, _ message: Int32, _ data: DataPointer?, _ sendDeadline: Instant,
+        _ pending: PendingPointer, _ other: OtherEnd, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit,
         _ limit: Deadline, _ loop: RunLoopPointer
     ) -> Bool {
         let deadline = limit.instant
         let frame = Frame(
             kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        let sent = transmit(frame, data, to: other, until: sendDeadline)
+        let sent = sendPlainly(frame, data, to: other) ? .success : transmit(frame, data, to: other, until: sendLimit.instant)
         if sent != .success {
             locked { if !pending.pointee.isOver { pending.pointee.result = sent } }
             return false
@@ -251,6 +264,13 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         outlet.endWait()
         unhold()
         return sent
+    }
+
+    /// Sends what there is most of: a packet with data, for which there is room. False if it was not sent.
+    @inline(__always)
+    private func sendPlainly(_ frame: Frame, _ data: DataPointer?, to other: OtherEnd) -> Bool {
+        guard let wire = other.wire, let data, wire.fits(data) else { return false }
+        return wire.sendInside(frame, data) == .done
     }
 
     /// Hands a request to whom this port stands for.

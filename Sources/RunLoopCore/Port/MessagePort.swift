@@ -88,10 +88,10 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Any thread.
     @inline(never)
-    func lock() { pointee.mutex.lock() }
+    func lock() { pointee.mutex.lockInline() }
     /// The thread that called `lock`.
     @inline(never)
-    func unlock() { pointee.mutex.unlock() }
+    func unlock() { pointee.mutex.unlockInline() }
 
     /// Runs `body` under the mutex.
     @inline(__always)
@@ -189,29 +189,42 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// The client's function is about to be called with a request: what to hand to it. nil if the port has ended. Call
     /// `finish` afterwards.
-    @inline(never)
+    @inline(__always)
     func begin(_ request: RequestPointer) -> ClientContext? {
-        lock()
-        defer { unlock() }
-        if !pointee.isValid { return nil }
-        pointee.running += 1
-        request.pointee.home = HomePointer.current
-        request.pointee.outer = pointee.current
-        pointee.current = request
-        return pointee.context
+        pointee.mutex.lockInline()
+        var context: ClientContext?
+        if pointee.isValid {
+            pointee.running += 1
+            request.pointee.home = HomePointer.current
+            request.pointee.outer = pointee.current
+            pointee.current = request
+            context = pointee.context
+        }
+        pointee.mutex.unlockInline()
+        return context
     }
 
-    /// A client's function is over, perhaps one that handled a request. The last one after invalidation releases the info.
+    /// A client's function is over. The last one after invalidation releases the info.
     @inline(never)
-    func finish(_ request: RequestPointer? = nil) {
+    func finish() {
         lock()
-        if let request { forget(request) }
         pointee.running -= 1
         let isOver = pointee.running == 0 && !pointee.isValid
         let context = pointee.context
         if isOver { pointee.context = .empty }
         unlock()
         if isOver { context.released(context.info) }
+    }
+
+    /// The same of one that handled a request.
+    @inline(__always)
+    func finishInline(_ request: RequestPointer) {
+        pointee.mutex.lockInline()
+        forget(request)
+        let isLast = pointee.running == 1 && !pointee.isValid
+        if !isLast { pointee.running -= 1 }
+        pointee.mutex.unlockInline()
+        if isLast { finish() }
     }
 
     /// Whether this is somebody to be at the other end. Under the mutex.

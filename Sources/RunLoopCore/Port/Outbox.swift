@@ -46,6 +46,14 @@ struct Outbox: ~Copyable {
 extension UnsafeMutablePointer where Pointee == Wire {
     /// Sends a frame, with the data if there is any, now or as soon as there is room. A wire that is cut sends nothing; one
     /// for which there is no memory is cut. Any thread.
+    @inline(__always)
+    func sendInline(_ frame: Frame, _ data: DataPointer?) {
+        if fits(data), sendInside(frame, data) == .done { return }
+        send(frame, data)
+    }
+
+    /// The same where it is seldom.
+    @inline(never)
     func send(_ frame: Frame, _ data: DataPointer?) {
         if fits(data) {
             let outcome = sendInside(frame, data)
@@ -66,7 +74,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         var head = frame.head
         head.2 = (data == nil ? Frame.Place.nowhere : .inside).rawValue
         head.6 = UInt64(count)
-        lock()
+        pointee.mutex.lockInline()
         var outcome = PacketSocket.Sent.gone
         if pointee.isOpen && pointee.outbox.isEmpty {
             head.3 = pointee.borrowing.told(inAnswer: false)
@@ -75,7 +83,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         } else if pointee.isOpen {
             outcome = .full
         }
-        unlock()
+        pointee.mutex.unlockInline()
         return outcome
     }
 

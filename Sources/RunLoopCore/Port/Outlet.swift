@@ -191,7 +191,7 @@ extension UnsafeMutablePointer where Pointee == Outlet {
                 pointee.satisfied -= 1
             }
             // A run outside this one waits for what came while this one took the signals.
-            if pointee.satisfied > 0 || pointee.over != nil { signalLocked() } else { _ = pointee.source?.takeSignal() }
+            if pointee.satisfied > 0 || pointee.over != nil { signalLocked() } else { takeSignalLocked() }
             return port.pointee.isValid
         }
         if !isValid { port.tidyOutlets() }
@@ -202,6 +202,12 @@ extension UnsafeMutablePointer where Pointee == Outlet {
     func signalLocked() {
         pointee.source?.signal()
         if !pointee.loop.isCurrent { pointee.loop.wakeUp() }
+    }
+
+    /// Nothing that needs it is over any more. Under the port's mutex, as whoever signals.
+    @inline(__always)
+    private func takeSignalLocked() {
+        if let source = pointee.source, source.isSignalled { _ = source.takeSignal() }
     }
 
     /// The loop's thread: tells of what is over. What a thread waits for it sees itself, when this ends its run.

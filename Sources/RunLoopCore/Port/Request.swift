@@ -65,7 +65,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
         if pointee.id == 0 { return }
         if let data, data.pointee.count > Frame.lengthLimit { return refuse() }
         if let wire = pointee.wire {
-            wire.send(
+            wire.sendInline(
                 Frame(
                     kind: .reply, place: .nowhere, id: pointee.id, message: pointee.message, length: 0, deadline: .never),
                 data)

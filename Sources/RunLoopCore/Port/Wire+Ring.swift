@@ -74,6 +74,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     }
 
     /// A frame went by the socket: of a client, a request. Under the mutex.
+    @inline(__always)
     func noteSent(_ frame: Frame) {
         if pointee.role == .server { return }
         if frame.id == 0 { pointee.loan.noteSmall() }

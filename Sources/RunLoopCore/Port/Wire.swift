@@ -102,10 +102,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
 
     /// Any thread.
     @inline(never)
-    func lock() { pointee.mutex.lock() }
+    func lock() { pointee.mutex.lockInline() }
     /// The thread that called `lock`.
     @inline(never)
-    func unlock() { pointee.mutex.unlock() }
+    func unlock() { pointee.mutex.unlockInline() }
 
     /// The loop has found the descriptor ready.
     func serve(_ ready: UInt16) -> Served {
