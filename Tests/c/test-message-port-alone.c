@@ -1,6 +1,6 @@
 /* Waiting for a reply in a mode in which there is nothing else: whatever comes to that mode meanwhile is served as in any
  * other, and what ends a wait ends it. Each test hangs until its time limit if the wait is deaf. */
-#include "message-port.h"
+#include "message-port-meanwhile.h"
 
 static RLMessagePortRequestRef kept;
 
@@ -28,9 +28,6 @@ static void server_process(int ready)
 
 static pid_t child;
 static RLMessagePortRef remote;
-static RLRunLoopRef main_loop;
-static RLRunLoopMode mode;
-static sem_t served;
 
 static void begin(void)
 {
@@ -52,68 +49,6 @@ static void end(void)
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     remove_own_directory();
-}
-
-static void say_served(UNUSED void *info) { sem_post(&served); }
-static void timer_serves(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { sem_post(&served); }
-static void observer_serves(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, UNUSED void *info)
-{
-    sem_post(&served);
-}
-
-/* ---- what another thread does while the main thread waits ---- */
-
-static void add_timer(void)
-{
-    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 0, timer_serves, NULL);
-    RLRunLoopAddTimer(main_loop, timer, mode);
-    RLRelease(timer);
-    sem_wait(&served);
-}
-
-static void post_function(void)
-{
-    RLRunLoopPostFunction(main_loop, mode, say_served, NULL);
-    sem_wait(&served);
-}
-
-static void signal_source(void)
-{
-    RLRunLoopSourceRef source = make_source(0, say_served, NULL);
-    RLRunLoopAddSource(main_loop, source, mode);
-    RLRunLoopSourceSignal(source);
-    RLRunLoopWakeUp(main_loop);
-    sem_wait(&served);
-    drop_source(source);
-}
-
-static void add_descriptor(void)
-{
-    int ends[2];
-    make_pipe(ends);
-    struct watch watch = {.fd = ends[0], .reads = true};
-    RLRunLoopSourceContext1 context = {.version = 1, .info = &watch, .getPort = watch_port, .perform = watch_perform};
-    watch.source = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&context);
-    RLRunLoopAddSource(main_loop, watch.source, mode);
-    require(write(ends[1], "x", 1) == 1);
-    await_count(&watch.performed, 1);
-    drop_source(watch.source);
-    close_pipe(ends);
-}
-
-static void add_observer(void)
-{
-    RLRunLoopObserverRef observer = make_observer(kRLRunLoopBeforeWaiting, true, 0, observer_serves, NULL);
-    RLRunLoopAddObserver(main_loop, observer, mode);
-    RLRunLoopWakeUp(main_loop);
-    sem_wait(&served);
-    drop_observer(observer);
-}
-
-static void wake_up(void)
-{
-    for (int round = 0; round < 100; round++)
-        RLRunLoopWakeUp(main_loop);
 }
 
 static void ask_as_well(void)
@@ -159,8 +94,7 @@ static void wait_while(void (*deed)(void))
 }
 
 static RLRunLoopMode modes[2];
-static void (*const deeds[])(void) = {add_timer,    post_function, signal_source, add_descriptor,
-                                      add_observer, wake_up,       ask_as_well};
+static void (*const deeds[])(void) = {MEANWHILE, ask_as_well};
 
 START_TEST(what_comes_meanwhile_is_served)
 {

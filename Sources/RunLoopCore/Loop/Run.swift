@@ -286,6 +286,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return locked { descriptor(ofReported: tag) == fd }
     }
 
+    /// The source of ours that is being told of its descriptor has dealt with it: sleeps until it is ready again, as the next pass would; true
+    /// if it is, and nothing else has happened. False if anything else may be due, or was reported: back to the loop, which goes on
+    /// with that. One system call, or none. Calls no user code.
+    @inline(never)
+    func sleepAgain() -> Bool {
+        guard mayServeOn, let mode = pointee.currentMode, !observes(mode, .beforeWaiting, .afterWaiting), pointee.orderedSeats == 0,
+            pointee.retryDeadline == .never, !pointee.hasLostDescriptor, sleep(mode, until: .never) == .over
+        else { return false }
+        return locked { pointee.callee.source.map { pointee.reports.takeOnly($0.reportTag) } ?? false }
+    }
+
     /// Whether the mode's only descriptor may as well be waited for by a system call that no thread can end, for some milliseconds: there
     /// is no other thread. What a signal handler asks for, the signal ends it for; or, if that comes just before, those
     /// milliseconds.

@@ -127,6 +127,13 @@ struct Reports: ~Copyable {
     /// The tag of the report that is left, if it is the only one.
     mutating func takeOnly() -> UInt64? { count - taken == 1 && !isAlwaysReadyTurn ? take()?.tag : nil }
 
+    /// Takes the report that is left if it is the only one and has this tag.
+    mutating func takeOnly(_ tag: UInt64?) -> Bool {
+        if count &- taken != 1 || isAlwaysReadyTurn || linux_epoll_tag(batch.unsafelyUnwrapped + taken) != tag { return false }
+        taken = count
+        return true
+    }
+
     /// The tag of a report that will be taken soon, 0 for the next; behind the last of them an older one, or 0. Up to `ahead`.
     @inline(__always)
     func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }

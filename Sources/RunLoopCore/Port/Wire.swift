@@ -132,13 +132,15 @@ extension UnsafeMutablePointer where Pointee == Wire {
     }
 
     /// The client says something; true if that was a request. Who wants no reply often sends more than one: the next is looked for at
-    /// once where nobody could tell that from another pass. Calls the port's function.
+    /// once where nobody could tell that from another pass. Who wants one may have another question then: that is waited for here,
+    /// again where nobody could tell. Calls the port's function.
     private func receiveRequests(on loop: RunLoopPointer) -> Bool {
         var count = 0
         var wantsReply = false
         while receiveRequest(on: loop, &wantsReply) {
             count += 1
-            if wantsReply || count == 32 || pointee.isFull.load(ordering: .relaxed) != 0 || !loop.mayServeOn { break }
+            if pointee.isFull.load(ordering: .relaxed) != 0 { break }
+            if wantsReply ? !loop.sleepAgain() : count >= 32 || !loop.mayServeOn { break }
         }
         return count > 0
     }

@@ -1,0 +1,283 @@
+/* A server that waits for the next request where it has answered one: whatever comes meanwhile is served as in any other wait, and what
+ * ends one ends it. The main thread serves, clients are processes, and another thread does what is done to the loop. */
+#include "message-port-meanwhile.h"
+
+enum { CLIENTS = 2, ECHO = 0, IN_CALLBACK = 1 };
+
+static struct server server;
+static atomic_int answered;
+static pid_t clients[CLIENTS];
+static int orders[CLIENTS];
+static void (*deed)(void);
+
+static RLDataRef answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    if (id == IN_CALLBACK)
+        deed();
+    atomic_fetch_add(&answered, 1);
+    return RLRetain(data);
+}
+
+static void client_process(int orders_of_mine)
+{
+    RLMessagePortRef remote;
+    while ((remote = RLMessagePortCreateRemote(NULL, NAME)) == NULL)
+        usleep(100);
+    for (char id; read(orders_of_mine, &id, 1) == 1;) {
+        RLDataRef reply = NULL;
+        child_assert(ask(remote, id, "x", 20, MODE, &reply) == kRLMessagePortSuccess && is_text(reply, "x"));
+        RLRelease(reply);
+    }
+    _exit(0);
+}
+
+static void begin(void)
+{
+    use_own_directory();
+    for (int index = 0; index < CLIENTS; index++) {
+        int ends[2];
+        require(pipe(ends) == 0);
+        clients[index] = fork();
+        if (clients[index] == 0) {
+            for (int other = 0; other < index; other++)
+                close(orders[other]);
+            close(ends[1]);
+            client_process(ends[0]);
+        }
+        close(ends[0]);
+        orders[index] = ends[1];
+    }
+    main_loop = RLRunLoopGetCurrent();
+    mode = MODE;
+    sem_init(&served, 0, 0);
+    serve(&server, NAME, answer, NULL);
+}
+
+static void end_client(int index)
+{
+    close(orders[index]);
+    end_process(clients[index], 0);
+    clients[index] = 0;
+}
+
+static void end(void)
+{
+    for (int index = 0; index < CLIENTS; index++)
+        if (clients[index] > 0)
+            kill(clients[index], SIGKILL);
+    end_server(&server);
+    remove_own_directory();
+}
+
+/* Has the client ask, and the loop wait after that. */
+static void have_asked(int client, char id)
+{
+    int before = atomic_load(&answered);
+    require(write(orders[client], &id, 1) == 1);
+    await_count(&answered, before + 1);
+    await_waiting(main_loop);
+}
+
+static void have_asked_often(void)
+{
+    for (int round = 0; round < 5; round++)
+        have_asked(0, ECHO);
+}
+
+static void *do_it(UNUSED void *info)
+{
+    have_asked_often();
+    deed();
+    have_asked_often();
+    RLRunLoopStop(main_loop);
+    return NULL;
+}
+
+static void run_while(void *(*body)(void *))
+{
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, body, NULL), 0);
+    RLRunLoopRun();
+    pthread_join(thread, NULL);
+}
+
+static void ask_within_the_process(void)
+{
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLDataRef reply = NULL;
+    require(ask(remote, ECHO, "own", 20, MODE, &reply) == kRLMessagePortSuccess && is_text(reply, "own"));
+    RLRelease(reply);
+    RLRelease(remote);
+}
+
+static void have_another_client_ask(void)
+{
+    for (int round = 0; round < 20; round++)
+        have_asked(round & 1, ECHO);
+    end_client(1);
+}
+
+static void (*const deeds[])(void) = {MEANWHILE, ask_within_the_process, have_another_client_ask};
+
+START_TEST(what_comes_meanwhile_is_served)
+{
+    deed = deeds[_i];
+    run_while(do_it);
+    end_client(0);
+}
+END_TEST
+
+/* ---- done by the function that answers ---- */
+
+static void add_timer_here(void)
+{
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.001, 0, timer_serves, NULL);
+    RLRunLoopAddTimer(main_loop, timer, mode);
+    RLRelease(timer);
+}
+
+static void perform_here(void) { RLRunLoopPerformFunction(main_loop, mode, say_served, NULL); }
+
+static RLRunLoopSourceRef source;
+
+static void signal_here(void)
+{
+    source = make_source(0, say_served, NULL);
+    RLRunLoopAddSource(main_loop, source, mode);
+    RLRunLoopSourceSignal(source);
+}
+
+static RLRunLoopActivity observed;
+
+static void observe_here(void)
+{
+    RLRunLoopObserverRef observer = make_observer(observed, false, 0, observer_serves, NULL);
+    RLRunLoopAddObserver(main_loop, observer, mode);
+    RLRelease(observer);
+}
+
+static void *have_it_done(UNUSED void *info)
+{
+    have_asked_often();
+    have_asked(0, IN_CALLBACK);
+    if (observed == kRLRunLoopAfterWaiting)
+        RLRunLoopWakeUp(main_loop);
+    sem_wait(&served);
+    have_asked_often();
+    RLRunLoopStop(main_loop);
+    return NULL;
+}
+
+static void (*const deeds_here[])(void) = {add_timer_here, perform_here, signal_here};
+
+START_TEST(what_the_callback_does_is_served)
+{
+    deed = deeds_here[_i];
+    run_while(have_it_done);
+    if (source)
+        drop_source(source);
+    end_client(0);
+}
+END_TEST
+
+static const RLRunLoopActivity activities[] = {kRLRunLoopBeforeTimers, kRLRunLoopBeforeSources, kRLRunLoopBeforeWaiting,
+                                               kRLRunLoopAfterWaiting};
+
+START_TEST(observers_from_the_callback_are_told)
+{
+    deed = observe_here;
+    observed = activities[_i];
+    run_while(have_it_done);
+    end_client(0);
+}
+END_TEST
+
+/* ---- what ends the wait ---- */
+
+static void stop_main(void) { RLRunLoopStop(main_loop); }
+static void remove_source(void) { RLRunLoopRemoveSource(main_loop, server.source, MODE); }
+
+/* That a mode is empty is seen by the next pass. */
+static void invalidate_port_and_wake(void)
+{
+    RLMessagePortInvalidate(server.port);
+    RLRunLoopWakeUp(main_loop);
+}
+
+static void remove_source_and_wake(void)
+{
+    remove_source();
+    RLRunLoopWakeUp(main_loop);
+}
+
+static pthread_t main_thread;
+static void stop_in_handler(UNUSED int signal) { RLRunLoopStop(main_loop); }
+static void stop_by_signal(void) { pthread_kill(main_thread, SIGUSR1); }
+
+static void *do_it_at_the_end(UNUSED void *info)
+{
+    have_asked_often();
+    deed();
+    return NULL;
+}
+
+static void (*const last_deeds[])(void) = {stop_main, invalidate_port_and_wake, remove_source_and_wake, stop_by_signal};
+
+START_TEST(what_ends_a_run_ends_it)
+{
+    signal(SIGUSR1, stop_in_handler);
+    main_thread = pthread_self();
+    deed = last_deeds[_i];
+    run_while(do_it_at_the_end);
+    ck_assert_int_eq(atomic_load(&answered), 5);
+}
+END_TEST
+
+static void *ask_until_it_ends(UNUSED void *info)
+{
+    char ids[] = {ECHO, ECHO, IN_CALLBACK};
+    require(write(orders[0], ids, 3) == 3);
+    return NULL;
+}
+
+START_TEST(what_ends_a_run_ends_it_in_the_callback)
+{
+    deed = _i ? remove_source : stop_main;
+    run_while(ask_until_it_ends);
+    ck_assert_int_eq(atomic_load(&answered), 3);
+    end_client(0);
+}
+END_TEST
+
+static void *end_one_client(UNUSED void *info)
+{
+    have_asked_often();
+    kill(clients[0], SIGKILL);
+    for (int round = 0; round < 10; round++)
+        have_asked(1, ECHO);
+    RLRunLoopStop(main_loop);
+    return NULL;
+}
+
+START_TEST(death_of_a_client_disturbs_nobody)
+{
+    run_while(end_one_client);
+    waitpid(clients[0], NULL, 0);
+    clients[0] = 0;
+    end_client(1);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-again");
+    TCase *tcase = add_case(suite, "again", 20);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_loop_test(tcase, what_comes_meanwhile_is_served, 0, (int)(sizeof deeds / sizeof *deeds));
+    tcase_add_loop_test(tcase, what_the_callback_does_is_served, 0, (int)(sizeof deeds_here / sizeof *deeds_here));
+    tcase_add_loop_test(tcase, observers_from_the_callback_are_told, 0, (int)(sizeof activities / sizeof *activities));
+    tcase_add_loop_test(tcase, what_ends_a_run_ends_it, 0, (int)(sizeof last_deeds / sizeof *last_deeds));
+    tcase_add_loop_test(tcase, what_ends_a_run_ends_it_in_the_callback, 0, 2);
+    tcase_add_test(tcase, death_of_a_client_disturbs_nobody);
+    return suite;
+}
