@@ -331,6 +331,8 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
             memcpy(packet + headSize, body, bodySize);
         return linux_call_on_packet(SYS_sendto, fd, packet, headSize + bodySize, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
+    if (passed < 0 && bodySize == 0)
+        return linux_call_on_packet(SYS_sendto, fd, head, headSize, MSG_NOSIGNAL | MSG_DONTWAIT);
     struct iovec parts[2] = {{(void *)(uintptr_t)head, headSize}, {(void *)(uintptr_t)body, bodySize}};
     union {
         char space[CMSG_SPACE(sizeof(int))];

@@ -46,7 +46,7 @@ enum PacketSocket {
     /// This process, as others see it.
     static var own: Credentials { Credentials(process: linux_process(), user: linux_user(), group: linux_group()) }
 
-    /// Sends one packet of two parts, with a descriptor unless that is -1. One system call; leaves errno as it was but for `failed`.
+    /// Sends one packet of two parts, or one, with a descriptor unless that is -1. One system call; leaves errno as it was but for `failed`.
     static func send(
         _ fd: Int32, _ head: UnsafeRawPointer, _ headSize: Int, _ body: UnsafeRawPointer?, _ bodySize: Int, passing: Int32
     ) -> Sent {

@@ -78,7 +78,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
         var outcome = PacketSocket.Sent.gone
         if pointee.isOpen && pointee.outbox.isEmpty {
             head.3 = pointee.borrowing.told(inAnswer: false)
-            outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
+            if count >= 4096, Thread.isAlone, let data, let place = data.head {
+                place.storeBytes(of: head, as: Frame.Head.self)
+                outcome = PacketSocket.send(pointee.fd, place, Frame.headSize + count, nil, 0, passing: -1)
+            } else {
+                outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
+            }
             if outcome == .done { noteSent(frame) }
         } else if pointee.isOpen {
             outcome = .full

@@ -27,12 +27,13 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     /// A copy of `count` bytes with one reference; nil with ENOMEM. One allocation. Any thread.
     @inline(never)
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> DataPointer? {
-        let (size, overflow) = count.addingReportingOverflow(MemoryLayout<DataStorage>.stride)
+        let offset = count < 4096 ? MemoryLayout<DataStorage>.stride : room + headRoom
+        let (size, overflow) = count.addingReportingOverflow(offset)
         guard !overflow, let memory = malloc(size) else {
             systemError = ENOMEM
             return nil
         }
-        let bytes = (memory + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
+        let bytes = (memory + offset).assumingMemoryBound(to: UInt8.self)
         if let source { memcpy(bytes, source, count) }
         return create(in: memory, .behind, bytes, count: count, capacity: count)
     }
@@ -52,6 +53,20 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     /// place is a multiple of 16.
     @inline(__always)
     static func receivingMemory(_ home: HomePointer) -> UnsafeMutableRawPointer? { home.pointee.scratch().map { $0 + room } }
+
+    /// In front of the bytes that lie behind large data, for whoever sends them: the kernel takes one piece sooner than two.
+    static var headRoom: Int { 32 }
+
+    /// Where the bytes are that lie behind it.
+    private var offset: Int { UnsafeRawPointer(pointee.bytes) - UnsafeRawPointer(self) }
+
+    /// The place of `headRoom` bytes that are nobody's, directly in front of the bytes; nil if there are none. Who writes there is the
+    /// only thread of the process.
+    @inline(__always)
+    var head: UnsafeMutableRawPointer? {
+        let isBehind = pointee.place == .behind || pointee.place == .received
+        return isBehind && offset == Self.room + Self.headRoom ? UnsafeMutableRawPointer(pointee.bytes) - Self.headRoom : nil
+    }
 
     private static var room: Int { (MemoryLayout<DataStorage>.stride + 15) & ~15 }
     static var receivedLimit: Int { Home.scratchSize - room }
@@ -103,9 +118,10 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
         guard let data = create(nil, count: capacity) else { return nil }
         let count = fill(data.pointee.bytes)
         data.pointee.count = count
-        guard capacity - count >= 256, let smaller = realloc(data, MemoryLayout<DataStorage>.stride + count) else { return data }
+        let offset = data.offset
+        guard capacity - count >= 256, let smaller = realloc(data, offset + count) else { return data }
         let moved = smaller.assumingMemoryBound(to: DataStorage.self)
-        moved.pointee.bytes = (smaller + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
+        moved.pointee.bytes = (smaller + offset).assumingMemoryBound(to: UInt8.self)
         return moved
     }
 
