@@ -16,13 +16,14 @@ static void wait_some(unsigned *seed, unsigned limit_microseconds)
     while (now.tv_sec == end.tv_sec && now.tv_nsec < end.tv_nsec);
 }
 
-static void serve_forever(void)
+static void serve_forever(int claimed)
 {
     for (;;) { /* claims, serves a moment, gives up, and claims again: it dies in any of these */
         struct server server = {0};
         RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, echo, NULL, NULL);
         if (port == NULL)
             continue;
+        require(write(claimed, "", 1) == 1);
         server.port = port;
         server.source = RLMessagePortCreateRunLoopSource(NULL, port, 0);
         RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
@@ -36,12 +37,17 @@ START_TEST(killed_at_random_moments)
     unsigned seed = 7;
     int asked = 0, connected = 0;
     for (int round = 0; round < SCALED(1000); round++) {
+        int claims[2];
+        char byte;
+        ck_assert_int_eq(pipe(claims), 0);
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {
-            serve_forever();
+            serve_forever(claims[1]);
             _exit(1);
         }
+        if (round % 4 == 1) /* however long it takes to come so far */
+            ck_assert_int_eq(read(claims[0], &byte, 1), 1);
         wait_some(&seed, 1500);
         if (round % 2) { /* somebody asks meanwhile: it gets an answer or hears that there is none */
             RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
@@ -60,6 +66,8 @@ START_TEST(killed_at_random_moments)
         }
         kill(child, SIGKILL);
         ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        close(claims[0]);
+        close(claims[1]);
         ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
         ck_assert_int_eq(errno, ECONNREFUSED);
         RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, echo, NULL, NULL);
