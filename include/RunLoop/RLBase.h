@@ -197,8 +197,8 @@ RL_EXPORT void RLShow(RLTypeRef object);
  *  The clock may be set, so this may jump in both directions; measure spans with CLOCK_MONOTONIC instead.
  *  @return seconds since 2001-01-01 00:00 UTC, with a resolution better than a microsecond.
  *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: none.
- *  Cost: three reads of clocks (about 60 ns), as it keeps the wall clock and the monotonic one together for timers; no
- *  system call where the kernel allows it.  Since: 0.1.  Example: examples/timers.c */
+ *  Cost: one read of the clock, and half as much again, as it keeps the wall clock and the monotonic one together for
+ *  timers; no system call where the kernel allows it.  Since: 0.1.  Example: examples/timers.c */
 RL_EXPORT RLAbsoluteTime RLAbsoluteTimeGetCurrent(void);
 
 /** Receives the reports of mistakes: see "Mistakes and failures" above.

@@ -1,0 +1,64 @@
+/* How the time is read, and timers right after somebody has set it. The program's own clock_gettime stands before libc's:
+ * it counts, and sets the wall clock without touching that of the machine. */
+#include "harness.h"
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_long wall_set_by, fine_reads, coarse_reads;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    bool is_coarse = clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE;
+    atomic_fetch_add(is_coarse ? &coarse_reads : &fine_reads, 1);
+    int result = (int)syscall(SYS_clock_gettime, clock, time);
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)
+        time->tv_sec += wall_set_by;
+    return result;
+}
+
+static RLAbsoluteTime called;
+static void note_time(RLRunLoopTimerRef timer, void *info)
+{
+    (void)timer, (void)info;
+    called = RLAbsoluteTimeGetCurrent();
+}
+
+/* The hour that a timer of the other clock would be late is the time limit's. */
+START_TEST(a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock)
+{
+    static const long hours[] = {1, -1, 2, -2, 0};
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    RLAbsoluteTimeGetCurrent();
+    for (size_t i = 0; i < sizeof hours / sizeof *hours; i++) {
+        wall_set_by = 3600 * hours[i];
+        RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 0.002;
+        RLRunLoopTimerRef timer = make_timer(date, 0, note_time, NULL);
+        RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+        ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+        ck_assert_double_ge(called, date);
+        RLRelease(timer);
+    }
+}
+END_TEST
+
+START_TEST(the_time_is_read_once)
+{
+    RLAbsoluteTimeGetCurrent();
+    fine_reads = coarse_reads = 0;
+    for (int i = 0; i < 100; i++)
+        RLAbsoluteTimeGetCurrent();
+    ck_assert_int_eq(fine_reads, 100);
+    ck_assert_int_ge(coarse_reads, 200);
+    ck_assert_int_le(coarse_reads, 1500);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("clock-set");
+    TCase *tcase = add_case(suite, "clock", 20);
+    tcase_add_test(tcase, a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock);
+    tcase_add_test(tcase, the_time_is_read_once);
+    return suite;
+}
