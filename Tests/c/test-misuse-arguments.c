@@ -199,7 +199,7 @@ START_TEST(performs)
 }
 END_TEST
 
-START_TEST(an_array_of_modes_with_something_else_in_it)
+START_TEST(an_array_or_a_set_of_modes_with_something_else_in_it)
 {
     RLDataRef no_mode = RLDataCreate(NULL, NULL, 0);
     const void *values[] = {kRLRunLoopDefaultMode, no_mode};
@@ -207,7 +207,12 @@ START_TEST(an_array_of_modes_with_something_else_in_it)
     INVALID(0, RLRunLoopPerformFunction, "modes", rl, modes, do_nothing, NULL);
     INVALID(0, RLRunLoopPostFunction, "modes", rl, modes, do_nothing, NULL);
     INVALID(0, RLRunLoopPerformFunctionAfterDelay, "modes", rl, modes, do_nothing, NULL, 0);
+    RLSetRef set = RLSetCreate(NULL, values, 2, &kRLTypeSetCallBacks), empty = RLSetCreate(NULL, NULL, 0, NULL);
+    INVALID(0, RLRunLoopPerformFunction, "modes", rl, set, do_nothing, NULL);
+    INVALID(0, RLRunLoopPerformFunction, "modes", rl, empty, do_nothing, NULL);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0), kRLRunLoopRunFinished);
+    RLRelease(set);
+    RLRelease(empty);
     RLRelease(modes);
     RLRelease(no_mode);
 }
@@ -227,6 +232,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, runs);
     tcase_add_test(tcase, spin_intervals);
     tcase_add_test(tcase, performs);
-    tcase_add_test(tcase, an_array_of_modes_with_something_else_in_it);
+    tcase_add_test(tcase, an_array_or_a_set_of_modes_with_something_else_in_it);
     return suite;
 }

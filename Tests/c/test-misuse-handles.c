@@ -193,7 +193,7 @@ static void pass_as_mode(void)
     REPORTED("RLString", RLRunLoopRemoveTimer, "mode", LOOP_EXAMPLE, TIMER_EXAMPLE, bad);
 }
 
-/* Functions of performs take a string or an array: the text is theirs, errno is EINVAL. */
+/* Functions of performs take a string, an array or a set: the text is theirs, errno is EINVAL. */
 #define MODES_REPORTED(function, ...)            \
     do {                                         \
         errno = 0;                               \
@@ -204,7 +204,7 @@ static void pass_as_mode(void)
 
 static void pass_as_modes(void)
 {
-    if (strcmp(of_kind, "RLString") == 0 || strcmp(of_kind, "RLArray") == 0)
+    if (strcmp(of_kind, "RLString") == 0 || strcmp(of_kind, "RLArray") == 0 || strcmp(of_kind, "RLSet") == 0)
         return;
     MODES_REPORTED(RLRunLoopPerformFunction, LOOP_EXAMPLE, bad, do_nothing, NULL);
     MODES_REPORTED(RLRunLoopPerformFunctionWithRelease, LOOP_EXAMPLE, bad, do_nothing, NULL, abort_on_release);

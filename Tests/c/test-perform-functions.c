@@ -56,6 +56,24 @@ START_TEST(a_function_of_several_modes_runs_once_in_whichever_comes_first)
 }
 END_TEST
 
+START_TEST(a_set_of_modes_is_as_good_as_an_array)
+{
+    const void *names[] = {RLSTR("first"), RLSTR("second")};
+    RLMutableSetRef modes = RLSetCreateMutable(NULL, 0, &kRLTypeSetCallBacks);
+    RLSetAddValue(modes, names[0]);
+    RLSetAddValue(modes, names[1]);
+    queue(modes, "a");
+    queue(modes, "b");
+    RLSetRemoveAllValues(modes); /* what is queued has modes of its own */
+    RLRelease(modes);
+    RLRunLoopRunInMode(RLSTR("third"), 0, 0);
+    assert_notes("");
+    RLRunLoopRunInMode(RLSTR("second"), 0, 0);
+    RLRunLoopRunInMode(RLSTR("first"), 0, 0);
+    assert_notes("a b");
+}
+END_TEST
+
 START_TEST(a_function_of_the_common_modes_runs_in_a_mode_made_common_later)
 {
     queue(kRLRunLoopCommonModes, "common");
@@ -261,6 +279,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_queued_function_keeps_its_mode_from_being_empty);
     tcase_add_test(tcase, functions_of_other_modes_stay_queued);
     tcase_add_test(tcase, a_function_of_several_modes_runs_once_in_whichever_comes_first);
+    tcase_add_test(tcase, a_set_of_modes_is_as_good_as_an_array);
     tcase_add_test(tcase, a_function_of_the_common_modes_runs_in_a_mode_made_common_later);
     tcase_add_test(tcase, a_function_queued_by_a_function_waits_for_the_next_step);
     tcase_add_test(tcase, a_function_that_always_queues_itself_does_not_keep_a_pass_from_ending);

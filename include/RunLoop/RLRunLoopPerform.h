@@ -17,8 +17,8 @@
  *  run in steps 4 and 9 of a pass (RLRunLoop.h). A function that is queued by a running one waits for the next such
  *  step. A queued function keeps its modes from being empty, so it is run even if there is nothing else; functions for
  *  other modes stay queued. Functions do not count as a source for returnAfterSourceHandled.
- *  `modes` is a mode (an RLStringRef), an RLArrayRef of modes, or kRLRunLoopCommonModes; the function runs once, in
- *  whichever comes first. It is retained while the request is queued.
+ *  `modes` is a mode (an RLStringRef), an RLArrayRef or RLSetRef of modes, or kRLRunLoopCommonModes; the function runs
+ *  once, in whichever comes first. It is retained while the request is queued.
  *  Requests wait while the loop does not run. They are dropped when its thread exits, and refused after that.
  *  What the caller wrote before the call is visible to the function; what the function wrote is visible to the caller
  *  when AndWait returns 1.
@@ -44,7 +44,7 @@ typedef void (*RLRunLoopFunction)(void *info);
 /** Queues a function for a loop without waking it: it runs in the next pass that serves one of the modes.
  *  A loop that sleeps, or is about to, does not notice: call RLRunLoopWakeUp(), or use RLRunLoopPostFunction().
  *  @param rl        not NULL.
- *  @param modes     a mode or an array of modes; not NULL.
+ *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      handed to function; may be NULL.
  *  @return 1 if it is queued, else 0.
@@ -57,7 +57,7 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunction(RLRunLoopRef rl, RLTypeRef modes, R
 /** Queues a function as RLRunLoopPerformFunction() does, and releases info exactly once when it is not needed any more:
  *  after function has run, or when the request is cancelled, or dropped because the thread exits.
  *  @param rl        not NULL.
- *  @param modes     a mode or an array of modes; not NULL.
+ *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      handed to function and release; may be NULL.
  *  @param release   called with info, after function on the loop's thread, or on the thread that cancels or drops the
@@ -73,7 +73,7 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionWithRelease(RLRunLoopRef rl, RLTypeR
 /** Queues a function for a loop and wakes the loop: RLRunLoopPerformFunction() and RLRunLoopWakeUp() in one.
  *  Never lost: if the loop does not run yet, the function waits for it.
  *  @param rl        not NULL.
- *  @param modes     a mode or an array of modes; not NULL.
+ *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      handed to function; may be NULL.
  *  @return 1 if it is queued, else 0.
@@ -90,7 +90,7 @@ RL_EXPORT RLBoolean RLRunLoopPostFunction(RLRunLoopRef rl, RLTypeRef modes, RLRu
  *  When the time is over before the function has begun, the request is withdrawn: the function never runs. When it has
  *  begun, the call waits for its end, however long that takes, and returns 1. Signals do not end the wait.
  *  @param rl        not NULL.
- *  @param modes     a mode or an array of modes; not NULL.
+ *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      handed to function; may be NULL, and may be on this thread's stack.
  *  @param timeout   seconds, on the monotonic clock. HUGE_VAL or 1e10 and more: for ever. 0 or negative: give up at
@@ -109,7 +109,7 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef m
  *  Like every timer it may be late, never early (RLRunLoopTimer.h, "Lateness"), and keeps its modes from being empty. A
  *  loop that sleeps takes notice.
  *  @param rl        not NULL.
- *  @param modes     a mode or an array of modes; not NULL.
+ *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      handed to function; may be NULL.
  *  @param delay     seconds from now; 0 or negative: the next pass. HUGE_VAL: not at all; it waits to be cancelled.
@@ -147,7 +147,7 @@ static inline void RLRunLoopDisposeBlock(void *info) { _Block_release(info); }
 
 /** Queues a block for a loop without waking it: RLRunLoopPerformFunctionWithRelease() for a block.
  *  @param rl     not NULL.
- *  @param modes  a mode or an array of modes; not NULL.
+ *  @param modes  a mode, or an array or a set of modes; not NULL.
  *  @param block  not NULL; copied, called on the loop's thread, then released.
  *  @return 1 if it is queued, else 0.
  *  Ownership: the block is copied.  Thread: any.  Re-entrancy: allowed in callbacks; the block may call everything.
@@ -169,7 +169,7 @@ static inline RLBoolean RLRunLoopPerformBlock(RLRunLoopRef rl, RLTypeRef modes, 
 
 /** Queues a block for a loop and wakes the loop: RLRunLoopPerformBlock() and RLRunLoopWakeUp() in one.
  *  @param rl     not NULL.
- *  @param modes  a mode or an array of modes; not NULL.
+ *  @param modes  a mode, or an array or a set of modes; not NULL.
  *  @param block  not NULL; copied, called on the loop's thread, then released.
  *  @return 1 if it is queued, else 0.
  *  Ownership: the block is copied; rl must be owned by somebody for the whole call.  Thread: any.
@@ -186,7 +186,7 @@ static inline RLBoolean RLRunLoopPostBlock(RLRunLoopRef rl, RLTypeRef modes, voi
 
 /** Runs a block on a loop's thread and waits until it has returned: RLRunLoopPerformFunctionAndWait() for a block.
  *  @param rl       not NULL.
- *  @param modes    a mode or an array of modes; not NULL.
+ *  @param modes    a mode, or an array or a set of modes; not NULL.
  *  @param block    not NULL; not copied, so its __block variables stay on this thread's stack.
  *  @param timeout  seconds; HUGE_VAL or 1e10 and more: for ever. 0 or negative: give up at once.
  *  @return 1 if the block has run; 0 if it has not and never will.

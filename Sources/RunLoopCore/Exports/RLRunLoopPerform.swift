@@ -40,22 +40,34 @@ private func checkSeldom(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ fun
 /// The caller releases it.
 @inline(never)
 private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPointer? {
+    if let modes, Handle.isKind(.set, modes) { return arrayOfModes((Handle.storage(modes) as SetPointer).table, name) }
     guard let modes, Handle.isKind(.array, modes) else {
-        Misuse.report(name, "modes", expected: "RLString or RLArray", got: modes)
+        Misuse.report(name, "modes", expected: "RLString, RLArray or RLSet", got: modes)
         return nil
     }
     let array: ArrayPointer = Handle.storage(modes)
-    if array.pointee.count == 0 {
-        Misuse.report(name, "modes", "an array without a mode")
-        return nil
-    }
-    for index in 0..<array.pointee.count {
-        if let mode = array[value: index], Handle.isKind(.string, mode) { continue }
-        Misuse.report(name, "modes", expected: "RLArray of RLString", got: array[value: index])
-        return nil
-    }
+    guard areModes(array.pointee.values, array.pointee.count, name) else { return nil }
     if !array.pointee.isMutable && array.pointee.elements.holdsObjects { return array.immutableCopy() }
     return ArrayPointer.create(array.pointee.values, count: array.pointee.count, .ofObjects)
+}
+
+/// CF takes a set, too, though its documentation has arrays only.
+private func arrayOfModes(_ set: TablePointer, _ name: Name) -> ArrayPointer? {
+    // Of places for pointers first: what is in it may not be an object.
+    guard let list = ArrayPointer.createMutable(capacity: set.pointee.count, ElementCalls()) else { return nil }
+    defer { list.release() }
+    set.list(list.pointee.values, nil)
+    return areModes(list.pointee.values, set.pointee.count, name)
+        ? ArrayPointer.create(list.pointee.values, count: set.pointee.count, .ofObjects) : nil
+}
+
+private func areModes(_ values: UnsafePointer<UnsafeRawPointer?>, _ count: Int, _ name: Name) -> Bool {
+    if count == 0 { Misuse.report(name, "modes", "no mode in it") }
+    for index in 0..<count where Handle.kind(of: values[index]) != .string {
+        Misuse.report(name, "modes", expected: "modes of RLString", got: values[index])
+        return false
+    }
+    return count > 0
 }
 
 @implementation @c
