@@ -124,6 +124,28 @@ CF_EXPORT const CFAllocatorRef kCFAllocatorMalloc __asm__("kRLAllocatorDefault")
 
 CF_EXPORT const CFAllocatorRef kCFAllocatorNull __asm__("kRLAllocatorNull");
 
+/* malloc's, without its header. 0 bytes and the allocator that is none give NULL; a hint is ignored. */
+CF_INLINE void *CFAllocatorAllocate(CFAllocatorRef allocator, CFIndex size, CFOptionFlags hint)
+{
+    (void)hint;
+    return size <= 0 || allocator == kCFAllocatorNull ? NULL : __builtin_malloc((size_t)size);
+}
+
+CF_INLINE void CFAllocatorDeallocate(CFAllocatorRef allocator, void *ptr)
+{
+    if (allocator != kCFAllocatorNull)
+        __builtin_free(ptr);
+}
+
+CF_INLINE void *CFAllocatorReallocate(CFAllocatorRef allocator, void *ptr, CFIndex newsize, CFOptionFlags hint)
+{
+    (void)hint;
+    if (newsize > 0 && allocator != kCFAllocatorNull)
+        return __builtin_realloc(ptr, (size_t)newsize);
+    CFAllocatorDeallocate(allocator, ptr);
+    return NULL;
+}
+
 CF_EXPORT CFTypeRef CFRetain(CFTypeRef cf) __asm__("RLRetain");
 CF_EXPORT void CFRelease(CFTypeRef cf) __asm__("RLRelease");
 CF_EXPORT CFIndex CFGetRetainCount(CFTypeRef cf) __asm__("RLGetRetainCount");

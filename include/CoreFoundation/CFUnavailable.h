@@ -92,9 +92,9 @@ __CF_NO_TYPE(CFUUIDRef, "use uuid_generate() of libuuid");
 __CF_NO_TYPE(CFUserNotificationRef, "there is no desktop to speak to");
 
 __CF_NO_FUNCTION(CFAllocatorCreate, __CF_NO_ALLOCATORS);
-__CF_NO_FUNCTION(CFAllocatorAllocate, __CF_NO_ALLOCATORS);
-__CF_NO_FUNCTION(CFAllocatorDeallocate, __CF_NO_ALLOCATORS);
 __CF_NO_FUNCTION(CFAllocatorSetDefault, __CF_NO_ALLOCATORS);
+__CF_NO_FUNCTION(CFAllocatorGetContext, __CF_NO_ALLOCATORS);
+__CF_NO_FUNCTION(CFAllocatorGetPreferredSizeForSize, __CF_NO_ALLOCATORS);
 __CF_NO_FUNCTION(CFNotificationCenterGetDarwinNotifyCenter, __CF_NO_CENTER);
 __CF_NO_FUNCTION(CFNotificationCenterGetDistributedCenter, __CF_NO_CENTER);
 

@@ -7,8 +7,8 @@
  *
  *  What is here: all of CFRunLoop, CFFileDescriptor, CFArray, CFData, CFSet, CFDictionary, CFNumber and CFBoolean; CFSocket
  *  without its name registry; CFMessagePort without dispatch queues; the part of CFString that deals with C strings, and
- *  formats; CFDate and absolute times without calendars; the local CFNotificationCenter; CFRetain and its kin. What is not
- *  here, and what to use instead: CFUnavailable.h. The compiler says so of each use.
+ *  formats; CFDate and absolute times without calendars; the local CFNotificationCenter; CFRetain and its kin; beside this
+ *  directory, AssertMacros.h. What is not here, and what to use instead: CFUnavailable.h. The compiler says so of each use.
  *
  *  Behaviour, and the differences from Apple's, are documented in RunLoop/RLRunLoop.h and its neighbours under the name
  *  with RL in place of CF. Both sets of headers may be included in one file; the handles are the same objects, of
