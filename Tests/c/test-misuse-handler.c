@@ -157,6 +157,43 @@ START_TEST(show_writes_a_line_to_standard_error)
 }
 END_TEST
 
+static char long_text[3001];
+
+static RLStringRef describe_at_length(UNUSED const void *info)
+{
+    return RLStringCreateWithCString(NULL, long_text, kRLStringEncodingUTF8);
+}
+
+static void show_long_ones(void)
+{
+    RLRunLoopTimerContext context = {.copyDescription = describe_at_length};
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, 0, 1, 0, 0, count_timer, &context);
+    static const size_t lengths[] = {999, 1000, 1001};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        memset(long_text, 'a' + (int)i, sizeof long_text - 1);
+        RLStringRef string =
+            RLStringCreateWithBytes(NULL, (uint8_t *)long_text, (RLIndex)lengths[i], kRLStringEncodingUTF8, 0);
+        RLShow(string);
+        RLRelease(string);
+    }
+    RLShow(timer);
+    RLRelease(timer);
+}
+
+START_TEST(show_writes_long_strings_whole_and_always_a_newline)
+{
+    const char *text = standard_error_of(show_long_ones);
+    static const size_t lengths[] = {999, 1000, 1001};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        ck_assert_uint_eq(strcspn(text, "\n"), lengths[i]);
+        ck_assert_int_eq(text[lengths[i] - 1], 'a' + (int)i);
+        text += lengths[i] + 1;
+    }
+    ck_assert_uint_eq(strcspn(text, "\n"), 1000);
+    ck_assert_uint_eq(strlen(text), 1001);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("misuse-handler");
@@ -167,5 +204,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, handler_and_info_are_replaced_together);
     tcase_add_test(tcase, nothing_else_is_ever_printed);
     tcase_add_test(tcase, show_writes_a_line_to_standard_error);
+    tcase_add_test(tcase, show_writes_long_strings_whole_and_always_a_newline);
     return suite;
 }

@@ -178,7 +178,8 @@ RL_EXPORT RLHashCode RLHash(RLTypeRef object);
 
 /** Makes a string that describes an object, for people: `<RLRunLoopTimer 0x… valid=1 …>`.
  *  The format may change in any version: do not parse it. A context's copyDescription callback, if there is one,
- *  describes info.
+ *  describes info. info is not held meanwhile: do not describe an object with such a callback while another thread may
+ *  invalidate it, or call it for the last time. A description longer than 1000 bytes is cut, unless it is a string's.
  *  @param object  any object, not NULL.
  *  @return the description, or NULL.
  *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks; may call copyDescription callbacks.
@@ -186,11 +187,11 @@ RL_EXPORT RLHashCode RLHash(RLTypeRef object);
  *  Cost: allocates; O(contents).  Since: 0.1.  Example: examples/values.c */
 RL_EXPORT RLStringRef RLCopyDescription(RLTypeRef object);
 
-/** Writes the description of an object and a newline to stderr. A debugging aid.
+/** Writes the description of an object and a newline to stderr: see RLCopyDescription(). A debugging aid.
  *  @param object  any object; NULL writes `(null)`.
  *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks; may call copyDescription callbacks.
  *  Errors: a handle that is no object is reported; a failed write is ignored.
- *  Cost: allocates; one system call.  Since: 0.1.  Example: examples/values.c */
+ *  Cost: O(contents); one system call, two for a long string.  Since: 0.1.  Example: examples/values.c */
 RL_EXPORT void RLShow(RLTypeRef object);
 
 /** Tells the time of the wall clock.

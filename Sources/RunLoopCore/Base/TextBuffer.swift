@@ -3,7 +3,7 @@ import CLinux
 /// Builds a short text (a diagnostic, a description) without allocating: what does not fit is left out.
 /// Swift's String would bring Unicode tables into a library that has no other use for them.
 struct TextBuffer: ~Copyable {
-    private static var capacity: Int { 1000 }
+    static var capacity: Int { 1000 }
 
     private let bytes: UnsafeMutablePointer<UInt8>
     private(set) var count: Int
@@ -86,6 +86,12 @@ struct TextBuffer: ~Copyable {
 
     /// The bytes so far.
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result { body(bytes, count) }
+
+    /// The bytes so far with a newline behind them, which has a place even if nothing else has.
+    func withLine(_ body: (UnsafePointer<UInt8>, Int) -> Void) {
+        bytes[count] = UInt8(ascii: "\n")
+        body(bytes, count + 1)
+    }
 
     /// The bytes so far with a 0 behind them.
     func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {

@@ -154,9 +154,15 @@ public func RLCopyDescription(_ object: UnsafeRawPointer?) -> OpaquePointer? {
 public func RLShow(_ object: UnsafeRawPointer?) {
     if object != nil && anyKind(object, "RLShow") == nil { return }
     TextBuffer.build { text in
-        if let object { describe(object, &text) } else { text.append("(null)") }
-        text.append("\n")
-        text.withBytes { StandardError.write($0, $1) }
+        if let object, Handle.isKind(.string, object), (Handle.storage(object) as StringPointer).count > TextBuffer.capacity {
+            let string: StringPointer = Handle.storage(object)
+            StandardError.write(string.pointee.bytes, string.count)
+        } else if let object {
+            describe(object, &text)
+        } else {
+            text.append("(null)")
+        }
+        text.withLine { StandardError.write($0, $1) }
     }
 }
 
