@@ -318,6 +318,20 @@ START_TEST(closed_before_invalidation_is_reported_once_when_found_out)
 }
 END_TEST
 
+/* Open, but for no more than its name. */
+START_TEST(a_descriptor_that_cannot_be_waited_for_is_reported_once)
+{
+    struct port port = {.name = "a"};
+    port_open(&port, open("/", O_PATH | O_CLOEXEC), READ);
+    ck_assert_int_le(passes_while_idle(), 3);
+    poll_once();
+    assert_misuse("RLRunLoopRun", "source",
+                  "its descriptor cannot be waited for: perhaps closed before it was invalidated");
+    ck_assert_int_eq(port.calls, 0);
+    port_drop(&port);
+}
+END_TEST
+
 START_TEST(a_number_that_was_found_closed_is_watched_again_for_a_new_object)
 {
     int fd = dup(ends[0]);
@@ -401,6 +415,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_nested_run_calls_others_and_itself_when_enabled_again);
     tcase_add_loop_test(tcase, who_is_ended_in_the_same_batch_is_not_called, removes, replaces + 1);
     tcase_add_test(tcase, closed_before_invalidation_is_reported_once_when_found_out);
+    tcase_add_test(tcase, a_descriptor_that_cannot_be_waited_for_is_reported_once);
     tcase_add_test(tcase, a_number_that_was_found_closed_is_watched_again_for_a_new_object);
     tcase_add_test(tcase, a_number_that_was_a_file_once_is_not_ready_for_ever);
     tcase_add_test(tcase, closed_before_invalidation_with_a_duplicate_open_does_not_spin);

@@ -187,7 +187,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         unlock()
         if hasLost {
             preservingSystemError {
-                Misuse.report("RLRunLoopRun", "source", "its descriptor was closed before it was invalidated")
+                Misuse.report("RLRunLoopRun", "source", "its descriptor cannot be waited for: perhaps closed before it was invalidated")
             }
         }
     }
