@@ -45,8 +45,8 @@
  *  7. No thread: callbacks come when the loop finds the socket ready, right after it wakes; nothing is read or
  *     accepted ahead.
  *  9. The end of a stream is told once, instead of again and again.
- *  12. Sending never raises SIGPIPE, and is all or nothing: CF takes a part for the whole. Close-on-exec is set on
- *      sockets made here.
+ *  12. Sending never raises SIGPIPE, and is all or nothing: CF takes a part for the whole. An empty datagram is sent,
+ *      and that is a success; CF sends it and says that it failed. Close-on-exec is set on sockets made here.
  *  13. Connect waits for the connection if the source was added before; CF calls at once. After
  *      RLSocketConnectToAddress() the socket blocks again if it did before.
  *  14. What is disabled in its own callback stays so, accept too.

@@ -16,7 +16,10 @@
  *  1. Only UTF-8 and ASCII. CF knows some hundred encodings.
  *  2. RLStringGetCStringPtr() always succeeds for UTF-8. In CF it may return NULL at any time.
  *  3. Equality and RLStringCompare() look at code points only. CF does so too without options; it knows options.
- *  4. RLStringGetByteCount() is new. RLStringGetLength() counts UTF-16 code units, as CFStringGetLength does. */
+ *  4. RLStringGetByteCount() is new. RLStringGetLength() counts UTF-16 code units, as CFStringGetLength does.
+ *  5. RLStringGetDoubleValue() also reads hexadecimal numbers, `inf` and `nan`, as strtod(3). CF gives 0 for them.
+ *  Not a difference from CFString on Linux, though one from that of a Mac: numbers in formats and for
+ *  RLStringGetDoubleValue() have the decimal point of the program's locale (LC_NUMERIC; a dot before setlocale(3)). */
 #ifndef RUNLOOP_RLSTRING_H
 #define RUNLOOP_RLSTRING_H
 #include <RunLoop/RLBase.h>
