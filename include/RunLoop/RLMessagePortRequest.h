@@ -31,10 +31,10 @@
  *  Many small ones, one way
  *  ------------------------
  *  Who sends 16 requests of up to 4 KB to another process, wants no reply to any of them, and asks for none in
- *  between, gets 132 KB of memory that it shares with the server. Such requests go through that, and there is a system
- *  call only if the server sleeps, and one in 32 to see that it is alive: so up to 31 may still be sent with success to
- *  a server that has just been killed. Each is there for the server when the call returns, and the order of all
- *  requests of a thread stays what it is. */
+ *  between, gets 132 KB of memory that it shares with the server as long as the connection lasts. Such requests go
+ *  through that, and there is a system call only if the server sleeps, and one in 32 to see that it is alive: so up to
+ *  31 may still be sent with success to a server that has just been killed. Each is there for the server when the call
+ *  returns, and the order of all requests of a thread stays what it is. */
 #ifndef RUNLOOP_RLMESSAGEPORTREQUEST_H
 #define RUNLOOP_RLMESSAGEPORTREQUEST_H
 #include <RunLoop/RLMessagePort.h>
