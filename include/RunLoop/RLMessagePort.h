@@ -163,7 +163,7 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateRemoteOfUser(RLAllocatorRef alloca
  *  @param name  the name.
  *  @return its process id, or 0.
  *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
- *  Errors: 0 with errno as for RLMessagePortCreateRemote().
+ *  Errors: 0 with errno as for RLMessagePortCreateRemote(); otherwise errno stays what it was.
  *  Cost: some system calls.  Since: 0.1.  Example: examples/calculator/client.c */
 RL_EXPORT int RLMessagePortGetNameOwner(RLStringRef name);
 

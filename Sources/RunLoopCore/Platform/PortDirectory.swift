@@ -27,7 +27,8 @@ struct PortDirectory: ~Copyable {
             return nil
         }
         let fd = path.withCString { path in
-            linux_make_directory(path)
+            // It is there already, most of the time.
+            preservingSystemError { linux_make_directory(path) }
             return linux_open_directory(path)
         }
         if fd < 0 {
