@@ -35,6 +35,20 @@ static UNUSED int name_files(void)
     return count;
 }
 
+/* How many of the library's memory files of such a size are mapped in this process. */
+static UNUSED int mapped_files(unsigned long least, unsigned long most)
+{
+    char line[512];
+    unsigned long from, to;
+    int count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        count += strstr(line, "/memfd:runloop") && sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from >= least &&
+                 to - from <= most;
+    fclose(maps);
+    return count;
+}
+
 static UNUSED void remove_own_directory(void)
 {
     char path[512];

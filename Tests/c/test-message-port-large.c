@@ -1,6 +1,7 @@
 /* Large requests one way: the file of one is filled again for the next as soon as the server has said that it was read. The server is
  * a plain socket here, which says so or does not; at the end a real one. */
 #include "message-port-hostile.h"
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 
@@ -166,6 +167,26 @@ START_TEST(a_server_that_says_too_much)
 }
 END_TEST
 
+/* Four threads send, each data of another size. */
+static void send_by_threads(void *(*body)(void *), size_t step, int byte)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    RLDataRef data[THREADS];
+    for (int index = 0; index < THREADS; index++) {
+        size_t size = 40000 + step * (size_t)index;
+        uint8_t *bytes = malloc(size);
+        memset(bytes, byte, size);
+        data[index] = RLDataCreate(NULL, bytes, (RLIndex)size);
+        free(bytes);
+        threads[index] = start_thread(body, (void *)(uintptr_t)data[index]);
+    }
+    for (int index = 0; index < THREADS; index++) {
+        join_thread(threads[index]);
+        RLRelease(data[index]);
+    }
+}
+
 static void *send_sixty(void *info)
 {
     for (int count = 0; count < 60; count++)
@@ -173,43 +194,21 @@ static void *send_sixty(void *info)
     return NULL;
 }
 
-/* That something was read before it was sent: nobody takes the file away from who fills it. */
+/* That something was read before it was sent: nobody takes the file away from who fills it. What may not happen is in LoanTests; here it
+ * has many chances. */
 START_TEST(a_server_that_says_it_too_soon)
 {
-    enum { THREADS = 4 };
-    pthread_t threads[THREADS];
-    RLDataRef data[THREADS];
     pid_t child = begin_with_plain_server();
     shared->junk = 40;
-    for (int index = 0; index < THREADS; index++) {
-        RLIndex size = 40000 + 800000 * index;
-        uint8_t *bytes = calloc(1, (size_t)size);
-        data[index] = RLDataCreate(NULL, bytes, size);
-        free(bytes);
-        threads[index] = start_thread(send_sixty, (void *)(uintptr_t)data[index]);
-    }
-    for (int index = 0; index < THREADS; index++) {
-        join_thread(threads[index]);
-        RLRelease(data[index]);
-    }
+    send_by_threads(send_sixty, 800000, 0);
     end_with_plain_server(child);
 }
 END_TEST
 
 /* ---- a real server ---- */
 
-/* How many memory files are mapped here that large data may be in. */
-static int large_files(void)
-{
-    char line[512];
-    unsigned long from, to;
-    int count = 0;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    while (fgets(line, sizeof line, maps))
-        count += strstr(line, "/memfd:runloop") && sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from > 1 << 20;
-    fclose(maps);
-    return count;
-}
+/* Files here that large data may be in. */
+static int large_files(void) { return mapped_files((1 << 20) + 1, ULONG_MAX); }
 
 /* Says how many that are in the server, or checks what it gets. */
 static RLDataRef count_or_check(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, UNUSED void *info)
@@ -310,24 +309,10 @@ static void counting_server(int ready)
 /* Each of several threads gets the file now and then, and what it is told of the others' requests is theirs. */
 START_TEST(threads_share_the_file)
 {
-    enum { THREADS = 4 };
     int ready;
-    pthread_t threads[THREADS];
-    RLDataRef data[THREADS];
     pid_t child = start_server_process(counting_server, &ready);
     remote = RLMessagePortCreateRemote(NULL, NAME);
-    for (int index = 0; index < THREADS; index++) {
-        size_t size = 40000 + 300000 * (size_t)index;
-        uint8_t *bytes = malloc(size);
-        memset(bytes, 7, size);
-        data[index] = RLDataCreate(NULL, bytes, (RLIndex)size);
-        free(bytes);
-        threads[index] = start_thread(send_much, (void *)(uintptr_t)data[index]);
-    }
-    for (int index = 0; index < THREADS; index++) {
-        join_thread(threads[index]);
-        RLRelease(data[index]);
-    }
+    send_by_threads(send_much, 300000, 7);
     RLRelease(remote);
     end_process(child, SIGKILL);
 }

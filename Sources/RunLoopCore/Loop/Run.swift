@@ -286,9 +286,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return locked { descriptor(ofReported: tag) == fd }
     }
 
-    /// The source of ours that is being told of its descriptor has dealt with it: sleeps until it is ready again, as the next pass would; true
-    /// if it is, and nothing else has happened. False if anything else may be due, or was reported: back to the loop, which goes on
-    /// with that. One system call, or none. Calls no user code.
+    /// The source of ours that is being told of its descriptor has dealt with it: sleeps until it is ready again, as the next pass
+    /// would; true if it is, and nothing else has happened. False if anything else may be due, or was reported: back to the loop,
+    /// which goes on with that. One system call, or none. The loop's thread; calls no user code.
     @inline(never)
     func sleepAgain() -> Bool {
         guard mayServeOn, let mode = pointee.currentMode, !observes(mode, .beforeWaiting, .afterWaiting), pointee.orderedSeats == 0,

@@ -93,9 +93,9 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     // MARK: sending
 
-    /// RLPortMessageSendBeforeDate: puts a message's letter, whose parts are retained, into this port's queue and wakes its loops if nobody is about to look.
-    /// False with ETIMEDOUT at the deadline, EPIPE if the port is invalid, ENOMEM. O(1); a system call only if a loop sleeps
-    /// or the queue is full. Any thread.
+    /// RLPortMessageSendBeforeDate: puts a message's letter, whose parts are retained, into this port's queue and wakes its loops if
+    /// nobody is about to look. False with ETIMEDOUT at the deadline, EPIPE if the port is invalid, ENOMEM: the parts are the caller's
+    /// still. O(1); a system call only if a loop sleeps or the queue is full. Any thread.
     @inline(__always)
     func send(_ letter: Letter, until limit: Double) -> Bool {
         var wake: RunLoopPointer?

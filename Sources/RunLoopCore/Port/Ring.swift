@@ -16,7 +16,8 @@ import Synchronization
 ///
 /// `tail`, `bellWanted`: stored by one end, then the other is loaded, all sequentially consistent: either the client sees that a bell is
 /// wanted, or the server sees the entry and takes no packet. A bell that is taken was there before the server said that it wants one,
-/// so it is not the one that the client sends because of that. If it is left, it stands for the one that is not wanted after all. While `bellWanted` is 0 a bell is in the socket, or will be.
+/// so it is not the one that the client sends because of that. If it is left, it stands for the one that is not wanted after all. While
+/// `bellWanted` is 0 a bell is in the socket, or will be.
 /// `tail` releases what was written, `head` that it was read.
 ///
 /// Order with requests that go by the socket: each entry says how many of them were sent before it, and waits for them; and the
