@@ -35,16 +35,18 @@ static UNUSED int name_files(void)
     return count;
 }
 
-/* How many of the library's memory files of such a size are mapped in this process. */
-static UNUSED int mapped_files(unsigned long least, unsigned long most)
+/* How many memory files of that name (the library's begin with runloop) and of such a size are mapped in this process. */
+static UNUSED int mapped_files(const char *name, unsigned long least, unsigned long most)
 {
-    char line[512];
+    char line[512], file[64];
     unsigned long from, to;
     int count = 0;
+    snprintf(file, sizeof file, "/memfd:%s", name);
     FILE *maps = fopen("/proc/self/maps", "r");
+    ck_assert_ptr_nonnull(maps);
     while (fgets(line, sizeof line, maps))
-        count += strstr(line, "/memfd:runloop") && sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from >= least &&
-                 to - from <= most;
+        count +=
+            strstr(line, file) && sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from >= least && to - from <= most;
     fclose(maps);
     return count;
 }

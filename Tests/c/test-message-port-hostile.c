@@ -1,5 +1,6 @@
 /* Whatever a peer sends: that connection is cut with one diagnostic, the server and its other clients go on. */
 #include "message-port-hostile.h"
+#include <limits.h>
 #include <poll.h>
 #include <sys/resource.h>
 
@@ -146,17 +147,7 @@ START_TEST(claims_are_looked_at_before_there_is_memory)
 END_TEST
 
 /* How many memory files of others are mapped here. */
-static int mapped_files(void)
-{
-    char line[512];
-    int count = 0;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    ck_assert_ptr_nonnull(maps);
-    while (fgets(line, sizeof line, maps))
-        count += strstr(line, "/memfd:lent") != NULL;
-    fclose(maps);
-    return count;
-}
+static int lent_files_mapped(void) { return mapped_files("lent", 0, ULONG_MAX); }
 
 static int lent_file(off_t size, unsigned seals)
 {
@@ -183,7 +174,7 @@ static void lend_file(int fd, int file, int mapped)
     while (calls == before)
         turn();
     ck_assert_int_eq(calls, before + 1);
-    ck_assert_int_eq(mapped_files(), mapped);
+    ck_assert_int_eq(lent_files_mapped(), mapped);
     /* It may be written to again. */
     static uint16_t files_read;
     ck_assert_int_eq(recv(fd, &head, sizeof head, MSG_DONTWAIT), sizeof head);
@@ -202,7 +193,7 @@ START_TEST(lent_files)
     throw_request(lend(9 << 20), 0, &file, 1);
     throw_request(lend(200000), 0, &file, 1);
     ck_assert_int_eq(calls, calls_before);
-    ck_assert_int_eq(mapped_files(), 0);
+    ck_assert_int_eq(lent_files_mapped(), 0);
     int others[2] = {file, lent_file(100000, PAGES_STAY)}, fd = plain_socket();
     greet(fd);
     for (int round = 0; round < 6; round++)
@@ -214,7 +205,7 @@ START_TEST(lent_files)
     struct head larger = lend(200000);
     throw_packet(fd, &larger, sizeof larger, &file, 1);
     expect_cut(fd);
-    ck_assert_int_eq(mapped_files(), 0);
+    ck_assert_int_eq(lent_files_mapped(), 0);
     close(loose);
     close(file);
     close(others[1]);
@@ -240,7 +231,7 @@ START_TEST(lent_files_are_sealed)
     close(fd);
     turn();
     close(soft);
-    ck_assert_int_eq(mapped_files(), 0);
+    ck_assert_int_eq(lent_files_mapped(), 0);
     ck_assert_int_eq(open_descriptors(), before);
     expect_service();
 }
@@ -413,7 +404,7 @@ START_TEST(a_client_that_does_not_hear_that_a_file_was_read)
     close(fd);
     close(file);
     turn();
-    ck_assert_int_eq(mapped_files(), 0);
+    ck_assert_int_eq(lent_files_mapped(), 0);
     ck_assert_int_eq(open_descriptors(), before);
 }
 END_TEST

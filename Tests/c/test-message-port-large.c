@@ -208,7 +208,7 @@ END_TEST
 /* ---- a real server ---- */
 
 /* Files here that large data may be in. */
-static int large_files(void) { return mapped_files((1 << 20) + 1, ULONG_MAX); }
+static int large_files(void) { return mapped_files("runloop", (1 << 20) + 1, ULONG_MAX); }
 
 /* Says how many that are in the server, or checks what it gets. */
 static RLDataRef count_or_check(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, UNUSED void *info)

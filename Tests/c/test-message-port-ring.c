@@ -88,7 +88,7 @@ static RLMessagePortRef connect_to_server(void)
 }
 
 /* Rings in this process: by their size, since files that are lent look the same. */
-static int rings(void) { return mapped_files(RING_SIZE, RING_SIZE); }
+static int rings(void) { return mapped_files("runloop", RING_SIZE, RING_SIZE); }
 
 static struct server server;
 
