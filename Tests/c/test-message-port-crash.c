@@ -128,6 +128,90 @@ START_TEST(a_name_has_one_owner)
 }
 END_TEST
 
+/* ---- what a client finds that has not noticed the death of its server ---- */
+
+static void serve_until_killed(int ready)
+{
+    struct server server;
+    serve(&server, NAME, echo, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+static int ends, replies;
+
+static void count_end(UNUSED RLMessagePortRef port, UNUSED void *info) { ends++; }
+static void count_reply(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED RLDataRef reply, UNUSED void *info)
+{
+    replies++;
+}
+
+/* A server process that answers, and the connection to it. */
+static RLMessagePortRef connect_to_new(pid_t *child)
+{
+    int ready;
+    *child = start_server_process(serve_until_killed, &ready);
+    close(ready);
+    RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(port);
+    RLMessagePortSetInvalidationCallBack(port, count_end);
+    ck_assert_int_eq(ask(port, 1, "x", 30, kRLMessagePortPrivateReplyMode, NULL), kRLMessagePortSuccess);
+    return port;
+}
+
+static int32_t ask_without_reply(RLMessagePortRef port) { return ask(port, 1, "x", 30, NULL, NULL); }
+static int32_t ask_and_wait(RLMessagePortRef port) { return ask(port, 1, "x", 30, MODE, NULL); }
+static int32_t ask_alone(RLMessagePortRef port) { return ask(port, 1, "x", 30, kRLMessagePortPrivateReplyMode, NULL); }
+static int32_t ask_and_go_on(RLMessagePortRef port)
+{
+    return RLMessagePortSendRequestAsync(port, 1, NULL, 1, 30, MODE, count_reply, NULL);
+}
+
+static int32_t (*const ways[])(RLMessagePortRef) = {ask_without_reply, ask_and_wait, ask_alone, ask_and_go_on};
+
+/* Not "the server went meanwhile": the request may safely be sent to another. */
+START_TEST(request_to_the_dead_was_not_sent)
+{
+    pid_t child;
+    RLMessagePortRef port = connect_to_new(&child);
+    end_process(child, SIGKILL);
+    ends = replies = 0;
+    ck_assert_int_eq(ways[_i](port), kRLMessagePortIsInvalid);
+    ck_assert(!RLMessagePortIsValid(port));
+    ck_assert_int_eq(ends, 1);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0, false), kRLRunLoopRunFinished);
+    ck_assert_int_eq(replies, 0);
+    ck_assert_int_eq(ways[_i](port), kRLMessagePortIsInvalid);
+    RLRelease(port);
+}
+END_TEST
+
+START_TEST(remote_port_is_of_who_serves_now)
+{
+    pid_t child;
+    RLMessagePortRef port = connect_to_new(&child);
+    ck_assert_ptr_eq(RLMessagePortCreateRemote(NULL, NAME), port);
+    RLRelease(port);
+    end_process(child, SIGKILL);
+    ends = 0;
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
+    ck_assert_int_eq(errno, ECONNREFUSED);
+    ck_assert(!RLMessagePortIsValid(port));
+    ck_assert_int_eq(ends, 1);
+    RLRelease(port);
+
+    port = connect_to_new(&child);
+    end_process(child, SIGKILL);
+    ends = 0;
+    RLMessagePortRef next = connect_to_new(&child);
+    ck_assert_ptr_ne(next, port);
+    ck_assert_int_eq(ends, 1);
+    RLRelease(port);
+    RLRelease(next);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
 /* Two processes that ask each other, and answer while they wait. */
 static RLMessagePortRef other;
 static int other_is_done;
@@ -187,6 +271,8 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, killed_at_random_moments);
     tcase_add_test(tcase, a_name_has_one_owner);
+    tcase_add_loop_test(tcase, request_to_the_dead_was_not_sent, 0, (int)(sizeof ways / sizeof *ways));
+    tcase_add_test(tcase, remote_port_is_of_who_serves_now);
     tcase_add_test(tcase, mutual_requests_do_not_block_each_other);
     return suite;
 }

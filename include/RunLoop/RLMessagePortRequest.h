@@ -49,9 +49,9 @@ enum {
     kRLMessagePortSuccess = 0,            /**< It was sent, and if a reply was wanted, it came. */
     kRLMessagePortSendTimeout = -1,       /**< There was no room for it in time. */
     kRLMessagePortReceiveTimeout = -2,    /**< It was sent, and no reply came in time. */
-    kRLMessagePortIsInvalid = -3,         /**< The remote port is invalid: the server is gone. */
+    kRLMessagePortIsInvalid = -3,         /**< It was not sent: the remote port is invalid, its server is gone. */
     kRLMessagePortTransportError = -4,    /**< It is too large, the system failed, or the server will not answer. */
-    kRLMessagePortBecameInvalidError = -5 /**< The server went while the reply was awaited. */
+    kRLMessagePortBecameInvalidError = -5 /**< It was sent, and the server went before the reply came. */
 };
 
 /** A reply mode in which nothing but replies is served. */

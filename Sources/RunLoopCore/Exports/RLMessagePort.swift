@@ -65,12 +65,20 @@ public func RLMessagePortCreateLocal(
 
 private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -> OpaquePointer? {
     guard let name = borrowName(name, function), Registry.current != nil else { return nil }
-    var local: MessagePortPointer?
-    let port = MessagePortRegistry.withNames {
-        MessagePortRegistry.find(name, isRemote: true, of: user) ?? MessagePortPointer.createRemote(name, of: user, &local)
+    while true {
+        var local: MessagePortPointer?
+        var isNew = false
+        let port = MessagePortRegistry.withNames { () -> MessagePortPointer? in
+            if let known = MessagePortRegistry.find(name, isRemote: true, of: user) { return known }
+            isNew = true
+            return MessagePortPointer.createRemote(name, of: user, &local)
+        }
+        if let local { preservingSystemError { _ = local.release() } }
+        guard !isNew, let port, port.isHungUp else { return port?.handle }
+        // Its server is gone, and nobody has noticed yet: another may serve the name now.
+        port.invalidate()
+        _ = port.release()
     }
-    if let local { preservingSystemError { _ = local.release() } }
-    return port?.handle
 }
 
 @implementation @c

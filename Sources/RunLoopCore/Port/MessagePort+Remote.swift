@@ -81,7 +81,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// The same in any case.
     func send(_ message: Int32, _ data: DataPointer?, until sendDeadline: Instant) -> RequestResult {
         let frame = Frame(kind: .request, place: .inside, id: 0, message: message, length: 0, deadline: .never)
-        return transmit(frame, data, until: sendDeadline)
+        let sent = transmit(frame, data, until: sendDeadline)
+        if sent == .isInvalid { invalidate() }
+        return sent
     }
 
     /// Until when a request waits for room: seldom asked for.
@@ -125,6 +127,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             pending.pointee.outlet.endWait(of: pending)
             let result = pending.pointee.result
             reply = pending.pointee.reply
+            if result == .isInvalid { invalidate() }
             if wasEnded && loop.pointee.depth > 0 { loop.requestStop() }
             return result
         }
@@ -180,7 +183,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
         let sent = sendPlainly(frame, data, to: other) ? .success : transmit(frame, data, to: other, until: sendLimit.instant)
         if sent != .success {
-            locked { if !pending.pointee.isOver { pending.pointee.result = sent } }
+            // What was not sent is not lost in the middle, whoever has ended the port meanwhile.
+            locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
         }
         if let wire = other.wire { waitAlone(pending, wire, loop, until: limit) }
@@ -262,6 +266,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         hold()
         discard(pending)
         outlet.endWait()
+        if sent == .isInvalid { invalidate() }
         unhold()
         return sent
     }
@@ -273,7 +278,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return wire.sendInside(frame, data) == .done
     }
 
-    /// Hands a request to whom this port stands for.
+    /// Hands a request to whom this port stands for. `isInvalid`: it was not sent, and nobody will get another; the caller ends
+    /// the port when it has taken the request back.
     private func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
         let other = locked { otherEnd }
         defer { other.giveBack() }
@@ -310,9 +316,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             switch sent {
             case .done: return .success
             case .failed: return .transportError
-            case .gone:
-                invalidate()
-                return .isInvalid
+            case .gone: return .isInvalid
             case .full: if !PacketSocket.awaitRoom(wire.pointee.fd, until: deadline) { return .sendTimeout }
             }
         }
