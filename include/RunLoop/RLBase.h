@@ -29,7 +29,7 @@
  *  ---------------------
  *  A mistake of the program (a NULL handle, a handle of the wrong kind, a released handle where that can be told, an
  *  unknown version number, NaN) never corrupts anything. One line goes to the error handler, the call does nothing and
- *  returns its failure value. The default handler writes to stderr, for instance
+ *  returns its failure value; errno is EINVAL. The default handler writes to stderr, for instance
  *
  *      runloop: RLRunLoopAddSource: source: expected RLRunLoopSource, got RLRunLoopTimer
  *

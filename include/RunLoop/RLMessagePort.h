@@ -20,7 +20,7 @@
  *  of one user on one machine. They are files (locks and sockets) in a directory, `$RUNLOOP_PORT_DIR`, else
  *  `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`, which is made with mode 0700 if it is missing. A directory in
  *  which others could replace the user's files, or a symbolic link to one, is refused. The kernel tells who is at the
- *  other end; who is not the same user is not talked to.
+ *  other end; who is not the same user is not talked to. /proc must be there.
  *
  *  Other users
  *  -----------
@@ -57,10 +57,11 @@
  *  The end
  *  -------
  *  Invalidating a local port frees its name and cuts its clients off; remote ports become invalid. A client that waits
- *  hears of that at once, also when the server is killed. Otherwise a remote port notices it when it is used next, and
- *  while a loop runs, in a mode that is not empty, from which it was used. The last RLRelease() invalidates a port. A
- *  loop that has a local port's source keeps it. In the child of a fork() all message ports are invalid; their
- *  callbacks are not called, and the parent's are not disturbed.
+ *  hears of that at once, also when the server is killed. Otherwise a remote port notices it when it is used or asked
+ *  for next, and while a loop runs in a mode that is not empty and was a reply mode of the port. To survive the restart
+ *  of a server: release the port that became invalid, and create one anew, until that succeeds. The last RLRelease()
+ *  invalidates a port. A loop that has a local port's source keeps it. In the child of a fork() all message ports are
+ *  invalid; their callbacks are not called, and the parent's are not disturbed.
  *
  *  Deliberate differences from CFMessagePort
  *  -----------------------------------------
@@ -102,7 +103,7 @@ typedef struct RLMessagePortContext {
  *  @param data   what the sender gave, never NULL: no data is data of length 0. Retain it to keep it.
  *  @param info   that of the context.
  *  @return the reply, which the library releases, or NULL: the sender then gets NULL. Nobody sees it if the sender
- *          wants no reply, or if RLMessagePortCopyRequest() was called. */
+ *          wants no reply, if RLMessagePortCopyRequest() was called, or if the port has become invalid meanwhile. */
 typedef RLDataRef (*RLMessagePortCallBack)(RLMessagePortRef local, int32_t msgid, RLDataRef data, void *info);
 
 /** Hears that a port was invalidated, once, on the thread that did it or noticed it.
@@ -156,6 +157,7 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateRemote(RLAllocatorRef allocator, R
  *  @return the port, or NULL.
  *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: as for RLMessagePortCreateRemote(); EACCES also if another user serves the name, or does not allow others.
+ *  (Root, whom the file's mode does not stop, is cut off: it gets ECONNREFUSED, or a port that ends at the first use.)
  *  Cost: some system calls and one descriptor.  Since: 0.1.  Example: examples/users.c */
 RL_EXPORT RLMessagePortRef RLMessagePortCreateRemoteOfUser(RLAllocatorRef allocator, RLStringRef name, unsigned uid);
 
