@@ -121,6 +121,28 @@ START_TEST(ports_change_places_and_components_are_shared)
 }
 END_TEST
 
+START_TEST(array_that_changes_is_copied)
+{
+    struct end a = {.also = keep_components};
+    make_end(&a, 0);
+    RLMutableArrayRef parts = RLArrayCreateMutable(NULL, 0, &kRLTypeArrayCallBacks);
+    RLArrayAppendValue(parts, a.port);
+    RLPortMessageRef message = RLPortMessageCreate(NULL, a.port, NULL, parts);
+    RLArrayAppendValue(parts, RLSTR("not for messages"));
+    ck_assert(RLPortMessageSendBeforeDate(message, 0));
+    RLArrayRemoveAllValues(parts);
+    ck_assert_int_eq(run(0, true), kRLRunLoopRunHandledSource);
+    ck_assert_int_eq(RLArrayGetCount(a.kept), 1);
+    ck_assert_ptr_eq(RLArrayGetValueAtIndex(a.kept, 0), a.port);
+    ck_assert_int_eq(RLGetRetainCount(parts), 1);
+    RLRelease(parts);
+    RLRelease(message);
+    ck_assert_int_eq(RLGetRetainCount(a.kept), 1);
+    RLRelease(a.kept);
+    drop_end(&a);
+}
+END_TEST
+
 START_TEST(message_can_be_sent_again)
 {
     struct end a = {0}, b = {0};
@@ -496,6 +518,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "messages", 10);
     tcase_add_test(tcase, message_has_what_it_was_made_with);
     tcase_add_test(tcase, ports_change_places_and_components_are_shared);
+    tcase_add_test(tcase, array_that_changes_is_copied);
     tcase_add_test(tcase, message_can_be_sent_again);
     tcase_add_test(tcase, one_message_per_returning_run);
     tcase_add_test(tcase, batch_is_not_to_be_noticed);

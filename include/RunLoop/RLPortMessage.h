@@ -2,7 +2,8 @@
  *  Messages: what is sent from port to port inside a process (NSPortMessage for C). See RLPort.h.
  *
  *  A message has a number (its message id, yours to choose), a port it goes to, perhaps a port for replies, and
- *  components: data and other ports. Nothing of that is copied; the receiver gets the same objects, which never change.
+ *  components: data and other ports. Nothing of that is copied, only an array that can change: the receiver gets the
+ *  same objects. So leave data that can change as it is once it was sent, and lent bytes until nobody has them.
  *
  *  Which port is which
  *  -------------------

@@ -27,6 +27,13 @@ public func RLPortMessageCreate(
         guard let parts, areComponents(parts) else { return nil }
     }
     guard let loop = Registry.current else { return nil }
+    var copy: ArrayPointer?
+    if let changing = parts, changing.pointee.isMutable {
+        copy = changing.immutableCopy()
+        if copy == nil { return nil }
+        parts = copy
+    }
+    defer { copy?.release() }
     return PortMessagePointer.create(
         loop.home, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
 }
