@@ -11,7 +11,8 @@
  *      RLRunLoopAddSource(…), RLRunLoopRun()
  *        handle(port, 1, data, info) returns a reply
  *
- *  If both are in one process nothing is copied and the kernel takes no part, except to wake a loop that sleeps.
+ *  If both are in one process the kernel takes no part, except to wake a loop that sleeps, and nothing is copied but
+ *  data that can change (RLMutableDataRef) or whose bytes are lent: what arrives is what was sent.
  *
  *  Names
  *  -----
@@ -281,7 +282,8 @@ RL_EXPORT RLIndex RLMessagePortGetCapacity(RLMessagePortRef port);
 
 /** Sets how many requests of this process may wait in a local port before senders have to. For each other process the
  *  limit is the kernel's, on bytes: about 200 KB, or 270 requests of 64 bytes, and 1 600 more of those through memory
- *  that is shared for many small ones (RLMessagePortRequest.h).
+ *  that is shared for many small ones (RLMessagePortRequest.h). Of large ones, whose data is in files in memory that
+ *  the sender pays for, 270 may wait, too.
  *  @param port      not NULL.
  *  @param capacity  1 or more; what is beyond 2147483647 counts as that.
  *  Ownership: none changes.  Thread: any; wakes senders that wait.  Re-entrancy: allowed in callbacks.

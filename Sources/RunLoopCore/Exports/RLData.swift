@@ -35,13 +35,7 @@ public func RLDataCreateWithBytesNoCopy(
 
 @implementation @c
 public func RLDataCreateCopy(_ allocator: OpaquePointer?, _ data: OpaquePointer?) -> OpaquePointer? {
-    guard let data = borrow(data, "RLDataCreateCopy") else { return nil }
-    // Lent bytes are valid as long as the data only, and its maker counts on its end.
-    if data.pointee.place == .growing || data.pointee.place == .lent {
-        return DataPointer.create(data.bytes, count: data.pointee.count)?.handle
-    }
-    data.pointee.header.retain()
-    return data.handle
+    borrow(data, "RLDataCreateCopy")?.lastingCopy()?.handle
 }
 
 @implementation @c

@@ -322,9 +322,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
     }
 
-    /// Within the process: the data itself goes, not a copy.
+    /// Within the process: the data itself goes, not a copy, unless it may change.
     private func put(_ frame: Frame, _ data: DataPointer, to local: MessagePortPointer, until deadline: Instant) -> RequestResult {
-        data.pointee.header.retain()
+        guard let data = data.lastingCopy() else { return .transportError }
         guard let request = RequestPointer.make(frame, data, wire: nil, remote: self) else {
             data.release()
             return .transportError

@@ -102,8 +102,13 @@ extension UnsafeMutablePointer where Pointee == Wire {
                 let outcome = sendLocked(parcel)
                 if outcome != .full { return outcome }
             }
-            if !pointee.outbox.parcels.append(parcel) { return .failed }
-            parcel.data?.pointee.header.retain()
+            var waiting = parcel
+            waiting.data = parcel.data?.lastingCopy()
+            if (waiting.data == nil) != (parcel.data == nil) { return .failed }
+            if !pointee.outbox.parcels.append(waiting) {
+                waiting.data?.release()
+                return .failed
+            }
             pointee.isFull.store(1, ordering: .releasing)
             return .full
         }

@@ -70,8 +70,9 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
                     kind: .reply, place: .nowhere, id: pointee.id, message: pointee.message, length: 0, deadline: .never),
                 data)
         } else {
-            data?.pointee.header.retain()
-            pointee.remote.unsafelyUnwrapped.complete(pointee.id, .success, data)
+            let reply = data?.lastingCopy()
+            if data != nil && reply == nil { return refuse() }
+            pointee.remote.unsafelyUnwrapped.complete(pointee.id, .success, reply)
         }
     }
 

@@ -142,6 +142,15 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
         free(self)
     }
 
+    /// The same bytes for whoever keeps them longer than a call: the object itself, retained, if that is safe; nil with ENOMEM.
+    @inline(never)
+    func lastingCopy() -> DataPointer? {
+        // Lent bytes are valid as long as the data only, and its maker counts on its end.
+        if pointee.place == .growing || pointee.place == .lent { return Self.create(bytes, count: pointee.count) }
+        pointee.header.retain()
+        return self
+    }
+
     /// Valid as long as the object and, if it is mutable, until it changes. O(1).
     var bytes: UnsafePointer<UInt8> { UnsafePointer(pointee.bytes) }
 
