@@ -160,6 +160,45 @@ static void second_source(void)
     printf("first %d second %d\n", watched.performed, second.performed);
 }
 
+/* A descriptor that was closed before it was forgotten, while a duplicate of it is ready: to get rid of its reports the loop begins anew
+ * with another epoll. What it watches besides goes on, and so does waking it. */
+static void write_late(RLRunLoopTimerRef timer, void *info)
+{
+    (void)timer, (void)info;
+    write_byte(&watched);
+}
+
+static void stop_this(void *loop) { RLRunLoopStop(loop); }
+
+static void *stop_when_asleep(void *loop)
+{
+    until_asleep(loop);
+    CHECK(RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, stop_this, loop));
+    return NULL;
+}
+
+static void haunted(void)
+{
+    struct watched ghost;
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    open_pipe(&ghost);
+    open_pipe(&watched);
+    RLRunLoopSourceRef source = watch(&ghost, loop);
+    watch(&watched, loop);
+    CHECK(dup(ghost.reader) >= 0 && close(ghost.reader) == 0);
+    end_source(source);
+    write_byte(&ghost);
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, RLAbsoluteTimeGetCurrent() + 0.02, 0, 0, 0, write_late, NULL);
+    RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
+    RLRunLoopRunResult first = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, stop_when_asleep, loop) == 0);
+    RLRunLoopRunResult second = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    printf("results %d %d read %d\n", first, second, watched.performed);
+    RLRelease(timer);
+}
+
 /* Many threads with a loop each, which all use each other's. */
 enum { thread_count = 4 };
 static struct looper loopers[thread_count];
@@ -371,6 +410,7 @@ static const struct {
     {"timer-with-descriptors", timer_with_descriptors},
     {"set-up", set_up},
     {"second-source", second_source},
+    {"haunted", haunted},
     {"threads", threads},
     {"many-timers", many_timers},
     {"past-dates", past_dates},

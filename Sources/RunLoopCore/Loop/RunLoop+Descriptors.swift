@@ -158,7 +158,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             revisitWatches(mode)
             if !pointee.poller.open() { return .nothing }
         }
-        if pointee.reports.isHaunted() { pointee.poller.rebuild() }
+        if pointee.reports.isHaunted() && !pointee.poller.rebuild() { tryAgainLater() }
         return Reports.Target(
             epoll: pointee.poller.epoll, alwaysReady: pointee.poller.hasAlwaysReady { isWanted($0, mode) })
     }

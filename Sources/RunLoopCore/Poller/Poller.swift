@@ -268,17 +268,22 @@ struct Poller: ~Copyable {
     }
 
     /// A descriptor that was closed while a duplicate of it stays open cannot be taken out of an epoll, which goes on
-    /// reporting it: the only way out is another epoll. Under the lock, before waiting.
-    mutating func rebuild() {
+    /// reporting it: the only way out is another epoll. False if some watch could not move there. Under the lock, before waiting.
+    mutating func rebuild() -> Bool {
         let new = Epoll.create()
-        if new < 0 { return }
-        _ = Epoll.add(new, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag)
+        if new < 0 { return true }
+        if Epoll.add(new, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag) != 0 {
+            EventDescriptor.close(new)
+            return true
+        }
         EventDescriptor.close(epoll)
         epoll = new
+        var isWhole = true
         for index in 0..<watches.count where watches[index].state == .listening {
             settle(index, .silent)
-            if !watches[index].wanted.isEmpty { _ = register(index) }
+            if !watches[index].wanted.isEmpty && !register(index) { isWhole = false }
         }
+        return isWhole
     }
 
     /// Somebody has closed our descriptors: the numbers may be anybody's. All watches are silent until they are listened to.

@@ -118,7 +118,7 @@ import Testing
         for index in indexes { watcher.poller.setWanted([], at: index) }
         #expect(watcher.poller.listen(indexes[0]) == true)
         watcher.poller.narrow(indexes[1], to: [])
-        watcher.poller.rebuild()
+        #expect(watcher.poller.rebuild() == true)
         for pipe in pipes { pipe.closeWriteEnd() }
         #expect(watcher.look() == [])
         for index in indexes { #expect(watcher.poller[index].state == .silent) }

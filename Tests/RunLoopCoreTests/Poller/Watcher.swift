@@ -26,7 +26,7 @@ struct Watcher: ~Copyable {
 
     /// What is ready now.
     mutating func look() -> [Int] {
-        if reports.isHaunted() { poller.rebuild() }
+        if reports.isHaunted() { _ = poller.rebuild() }
         wait()
         return take()
     }
