@@ -180,6 +180,10 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
         if place != Seat.noPlace { firstSeat.mark(at: place) } else { markSlowly() }
     }
 
+    /// `signal` off the hot paths.
+    @inline(never)
+    func signalSeldom() { signal() }
+
     /// 1 from Signal until the loop takes it, just before perform: the field of the header that is the timers', as this lies in the line
     /// that is looked at anyway. Any thread.
     @inline(__always)

@@ -39,7 +39,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var handled = false
         let first = pointee.turns.count
         if single != nil || onlyOne || !giveTurns(mode) {
-            while !handled, pointee.turns.reserveInline(first + 1), let source = single ?? takeFirst(mode)?.pointee.source {
+            while !handled {
+                // Out of memory, they stay queued for the next pass, which has to come.
+                if !pointee.turns.reserveInline(first + 1) {
+                    wakeUp()
+                    break
+                }
+                guard let source = single ?? takeFirst(mode)?.pointee.source else { break }
                 single = nil
                 _ = pointee.turns.appendInline(Turn(source, keep(source)))
                 handled = perform(pointee.turns[first])

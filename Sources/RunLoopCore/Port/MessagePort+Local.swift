@@ -13,6 +13,8 @@ struct MessagePortLink: ~Copyable {
 
     /// Retained, as by a client.
     let port: MessagePortPointer
+    /// 1: there was no memory to watch all wires at all places. The source is signalled, to try again in the next pass. Any thread.
+    let isBehind = Atomic<UInt32>(0)
     // Under the senders' lock of the port's queue.
     var source: SourcePointer?
     var places = PlainList<Place>()
@@ -108,7 +110,25 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return true
     }
 
-    /// Watches a new wire wherever the port is served.
+    /// The port's source is at a place: so are those of the wires from now on, or, if there is no memory for it, as soon as there is.
+    @inline(never)
+    func serve(_ link: MessagePortLinkPointer, at place: MessagePortLink.Place) {
+        queue.lockSenders()
+        if link.pointee.index(of: place) == nil {
+            place.mode.retain()
+            if !link.pointee.places.append(place) {
+                place.mode.release()
+                fallBehindLocked(link)
+                place.loop.wakeUp()
+            }
+        }
+        queue.unlockSenders()
+        var wire: WirePointer?
+        while let next = nextWire(&wire) { serve(next) }
+    }
+
+    /// Watches a wire wherever the port is served.
+    @inline(never)
     func serve(_ wire: WirePointer) {
         guard let source = wire.sharedSource else { return }
         defer { source.giveBack() }
@@ -118,12 +138,28 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         while index > 0 {
             index -= 1
             guard let place = place(index) else { continue }
-            // Nobody would hear this client: it had better ask again.
-            if !place.loop.add(source, in: place.mode), systemError == ENOMEM, wire.pointee.role == .server { wire.close() }
+            if !place.loop.add(source, in: place.mode), systemError == ENOMEM {
+                queue.lockSenders()
+                if let link = pointee.link { fallBehindLocked(link) }
+                queue.unlockSenders()
+            }
             // The place may have gone meanwhile, without this source being there to be taken away.
             if !isServed(place) { place.loop.remove(source, from: place.mode) }
             place.mode.release()
         }
+    }
+
+    /// Whoever waits on a wire must not be forgotten.
+    private func fallBehindLocked(_ link: MessagePortLinkPointer) {
+        link.pointee.isBehind.store(1, ordering: .relaxed)
+        announceLocked(link)
+    }
+
+    /// What there was no memory for, perhaps in the mode that is run.
+    @inline(never)
+    private func catchUp(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
+        link.pointee.isBehind.store(0, ordering: .relaxed)
+        if let mode = loop.pointee.currentMode { serve(link, at: MessagePortLink.Place(loop: loop, mode: mode.pointee.name)) }
     }
 
     private var placeCount: Int {
@@ -148,20 +184,19 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return link.pointee.index(of: place) != nil
     }
 
-    /// The port's source came to a place, or left it: so do the wires'.
-    func eachWireSource(_ body: (SourcePointer) -> Void) {
-        var sources = PlainList<SourcePointer>()
-        locked {
-            var next = pointee.wires
-            while let wire = next {
-                if let source = wire.sharedSource, !sources.append(source) { source.giveBack() }
-                next = wire.pointee.following
-            }
+    /// For a walk over all wires, some perhaps twice: the one behind `wire`, which is nil at first. The walk has a reference to it until
+    /// that is nil again. Allocates nothing. Any thread.
+    @inline(never)
+    func nextWire(_ wire: inout WirePointer?) -> WirePointer? {
+        let last = wire
+        wire = locked {
+            let isThere = last != nil && (last == pointee.wires || last?.pointee.previous != nil)
+            let next = isThere ? last?.pointee.following : pointee.wires
+            next?.retain()
+            return next
         }
-        for index in 0..<sources.count {
-            body(sources[index])
-            sources[index].giveBack()
-        }
+        last?.release()
+        return wire
     }
 
     // MARK: requests
@@ -170,16 +205,21 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     func put(_ request: RequestPointer) -> PortQueue.Outcome {
         queue.lockSenders()
         let outcome = queue.putLocked(Letter(UnsafeMutableRawPointer(request)))
-        if outcome == .queuedUnannounced, let link = pointee.link, let source = link.pointee.source {
-            source.signal()
-            for index in 0..<link.pointee.places.count { link.pointee.places[index].loop.wakeUp() }
-        }
+        if outcome == .queuedUnannounced, let link = pointee.link { announceLocked(link) }
         queue.unlockSenders()
         return outcome
     }
 
+    /// Under the senders' lock.
+    @inline(never)
+    private func announceLocked(_ link: MessagePortLinkPointer) {
+        link.pointee.source?.signalSeldom()
+        for index in 0..<link.pointee.places.count { link.pointee.places[index].loop.wakeUp() }
+    }
+
     /// The perform function of the port's source: handles what is in the queue, as `PortPointer.deliver`.
     func deliver(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
+        if link.pointee.isBehind.load(ordering: .relaxed) != 0 { catchUp(link, on: loop) }
         var count = 0
         while let request = take(link, after: count) {
             count += 1

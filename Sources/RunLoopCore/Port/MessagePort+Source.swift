@@ -17,7 +17,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let isFirst = !hasLivingSourceLocked && queue.isOpenLocked
         if isFirst {
             pointee.link = link
-            if queue.isAnnounced { source.signal() }
+            if queue.isAnnounced { source.signalSeldom() }
         }
         queue.unlockSenders()
         if isFirst { return source }
@@ -81,13 +81,7 @@ private func place(_ loop: OpaquePointer?, _ mode: OpaquePointer?) -> MessagePor
 /// The source came into a mode of a loop.
 private func scheduleLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
     let link = link(info)
-    let place = place(loop, mode)
-    let port = link.pointee.port
-    port.queue.lockSenders()
-    place.mode.retain()
-    if !link.pointee.places.append(place) { place.mode.release() }
-    port.queue.unlockSenders()
-    port.eachWireSource { _ = place.loop.add($0, in: place.mode) }
+    link.pointee.port.serve(link, at: place(loop, mode))
 }
 
 /// The source left a mode of a loop.
@@ -102,7 +96,12 @@ private func cancelLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?
         link.pointee.places.remove(at: index)
     }
     port.queue.unlockSenders()
-    port.eachWireSource { place.loop.remove($0, from: place.mode) }
+    var wire: WirePointer?
+    while let next = port.nextWire(&wire) {
+        guard let source = next.sharedSource else { continue }
+        place.loop.remove(source, from: place.mode)
+        source.giveBack()
+    }
     gone?.release()
 }
 

@@ -61,7 +61,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         let isOpen = pointee.isValid
         if isOpen {
             pointee.link = link
-            if queue.isAnnounced { source.signal() }
+            if queue.isAnnounced { source.signalSeldom() }
         }
         queue.unlockSenders()
         if isOpen { return source }
@@ -86,8 +86,11 @@ private func scheduleLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointe
     guard let loop else { return }
     let queue = link.pointee.port.queue
     queue.lockSenders()
-    // Out of memory: the loop will look when it passes, but nobody wakes it.
-    _ = link.pointee.loops.append(Handle.storage(UnsafeRawPointer(loop)))
+    let new: RunLoopPointer = Handle.storage(UnsafeRawPointer(loop))
+    if !link.pointee.loops.append(new) {
+        link.pointee.isBehind.store(1, ordering: .relaxed)
+        link.tryAgain(on: new)
+    }
     queue.unlockSenders()
 }
 
@@ -98,9 +101,8 @@ private func cancelLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?
     let gone: RunLoopPointer = Handle.storage(UnsafeRawPointer(loop))
     let queue = link.pointee.port.queue
     queue.lockSenders()
-    var index = 0
-    while index < link.pointee.loops.count && link.pointee.loops[index] != gone { index += 1 }
-    if index < link.pointee.loops.count { link.pointee.loops.remove(at: index) }
+    if let index = link.pointee.index(of: gone) { link.pointee.loops.remove(at: index) }
+    if link.pointee.isBehind.load(ordering: .relaxed) != 0 { link.tryAgain(on: gone) }
     queue.unlockSenders()
 }
 

@@ -38,13 +38,33 @@ typealias PortPointer = UnsafeMutablePointer<PortStorage>
 struct PortLink: ~Copyable {
     /// Retained.
     let port: PortPointer
-    /// Everything below: under the senders' lock.
+    /// 1: there was no memory to note a loop. From then on each makes sure when it performs the source. Any thread.
+    let isBehind = Atomic<UInt32>(0)
+    // Under the senders' lock.
     var source: SourcePointer?
     /// The loops that the source is in, once for each mode.
     var loops = PlainList<RunLoopPointer>()
 }
 
+extension PortLink {
+    /// Under the senders' lock.
+    func index(of loop: RunLoopPointer) -> Int? {
+        for index in 0..<loops.count where loops[index] == loop { return index }
+        return nil
+    }
+}
+
 typealias PortLinkPointer = UnsafeMutablePointer<PortLink>
+
+extension UnsafeMutablePointer where Pointee == PortLink {
+    /// There was no memory for something: the loop performs the source in its next pass. As `announceLocked`, but a loop that performs
+    /// the source needs no lock.
+    @inline(never)
+    func tryAgain(on loop: RunLoopPointer) {
+        pointee.source?.signalSeldom()
+        loop.wakeUp()
+    }
+}
 
 extension UnsafeMutablePointer where Pointee == PortStorage {
     /// Where it lies, without the claim that nobody else uses it that an inout argument would make.
@@ -149,6 +169,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// The perform function of the source: hands messages out, one, or more where nobody could tell the difference.
     func deliver(_ link: PortLinkPointer, on loop: RunLoopPointer) {
+        if link.pointee.isBehind.load(ordering: .relaxed) != 0 { catchUp(link, on: loop) }
         var count = 0
         var empty = emptyMessage(link, loop.home)
         while let message = empty, take(link, after: count, into: message) {
@@ -161,12 +182,20 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         if count > 0 { finish() } else { loop.pointee.performedNothing = true }
     }
 
-    /// For the letters to come; nil if out of memory: then the source is signalled, to try again in the next pass.
+    /// For the letters to come; nil if out of memory: then the next pass tries again.
     @inline(never)
     private func emptyMessage(_ link: PortLinkPointer, _ home: HomePointer) -> PortMessagePointer? {
         let message = PortMessagePointer.create(home, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
-        if message == nil { link.pointee.source?.signal() }
+        if message == nil { link.tryAgain(on: RunLoopPointer(home)) }
         return message
+    }
+
+    /// One of the loops may not be known, or not for all of its modes: this one is from now on.
+    @inline(never)
+    private func catchUp(_ link: PortLinkPointer, on loop: RunLoopPointer) {
+        queue.lockSenders()
+        if link.pointee.index(of: loop) == nil && !link.pointee.loops.append(loop) { link.tryAgain(on: loop) }
+        queue.unlockSenders()
     }
 
     /// The next message to be handed out, counted as running. `after`: how many this perform has handed out. Leaves the source

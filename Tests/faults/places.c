@@ -1,0 +1,169 @@
+/* Ports whose sources come into modes of a loop, or which have messages to deliver, while memory is out.
+ *
+ *     places adding|delivering N COUNT    the Nth allocation of the loop's thread while it adds sources to modes, or delivers, fails, and
+ *                                         the next ones, COUNT in all
+ *
+ * Whatever fails, everybody is heard in every mode: who sends from another thread, by either kind of port, and a client in another
+ * process. Ends with 0 if all was well, with 4 if there was no such allocation. */
+#include "faults.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum { rounds = 10, messages = 300, nothing_failed = 4 };
+
+static __thread bool armed;
+static atomic_long allocations;
+static long fail_at, fail_count;
+
+static bool must_fail(void)
+{
+    if (!armed)
+        return false;
+    long number = atomic_fetch_add(&allocations, 1) + 1;
+    if (number < fail_at || number >= fail_at + fail_count)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+extern void *__libc_malloc(size_t size), *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size), *__libc_memalign(size_t alignment, size_t size);
+void *malloc(size_t size) { return must_fail() ? NULL : __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return must_fail() ? NULL : __libc_calloc(count, size); }
+void *realloc(void *memory, size_t size) { return must_fail() ? NULL : __libc_realloc(memory, size); }
+void *aligned_alloc(size_t alignment, size_t size) { return must_fail() ? NULL : __libc_memalign(alignment, size); }
+
+/* ---- the thread with the loop ---- */
+
+static RLPortRef port;
+static RLMessagePortRef local;
+static RLRunLoopRef loop;
+static RLRunLoopMode modes[rounds];
+static atomic_int round_number, received;
+static bool adds, delivers;
+
+static void hear(RLPortRef receiver, RLPortMessageRef message, void *info)
+{
+    (void)receiver, (void)info;
+    CHECK(RLPortMessageGetMessageID(message) == (uint32_t)received);
+    RLRetain(message); /* the next one needs memory of its own */
+    atomic_fetch_add(&received, 1);
+}
+
+static RLDataRef answer(RLMessagePortRef asked, int32_t id, RLDataRef data, void *info)
+{
+    (void)asked, (void)id, (void)info;
+    return RLRetain(data);
+}
+
+/* As a program does that knows that memory may be out. */
+static void add(RLRunLoopSourceRef source, RLRunLoopMode mode)
+{
+    do {
+        errno = 0;
+        armed = adds;
+        RLRunLoopAddSource(loop, source, mode);
+        armed = false;
+        CHECK(RLRunLoopContainsSource(loop, source, mode) || errno == ENOMEM);
+    } while (!RLRunLoopContainsSource(loop, source, mode));
+}
+
+static void *run(void *unused)
+{
+    loop = RLRunLoopGetCurrent();
+    RLRunLoopSourceRef of_port = RLPortCreateRunLoopSource(NULL, port, 0);
+    RLRunLoopSourceRef of_local = RLMessagePortCreateRunLoopSource(NULL, local, 0);
+    CHECK(loop != NULL && of_port != NULL && of_local != NULL);
+    for (int i = 0; i < rounds; i++) {
+        add(of_port, modes[i]);
+        add(of_local, modes[i]);
+        atomic_store(&round_number, i + 1);
+        armed = delivers;
+        CHECK(RLRunLoopRunInMode(modes[i], 1e10, false) == kRLRunLoopRunStopped);
+        armed = false;
+    }
+    RLRelease(of_port);
+    RLRelease(of_local);
+    return unused;
+}
+
+/* ---- those who send ---- */
+
+static void ask(RLMessagePortRef remote)
+{
+    CHECK(RLMessagePortSendRequest(remote, 0, NULL, 10, 10, kRLRunLoopDefaultMode, NULL) == kRLMessagePortSuccess);
+}
+
+static void be_client(RLStringRef name, int questions, int answers)
+{
+    RLMessagePortRef remote = NULL;
+    char byte;
+    CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    while (read(questions, &byte, 1) == 1) {
+        if (!remote)
+            remote = RLMessagePortCreateRemote(NULL, name);
+        ask(remote);
+        CHECK(write(answers, "x", 1) == 1);
+    }
+    _exit(0);
+}
+
+static void send_messages(int count)
+{
+    int before = received;
+    for (int i = 0; i < count; i++) {
+        RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, NULL);
+        CHECK(message != NULL);
+        RLPortMessageSetMessageID(message, (uint32_t)(before + i));
+        CHECK(RLPortMessageSendBeforeDate(message, RLAbsoluteTimeGetCurrent() + 10));
+        RLRelease(message);
+    }
+    until(&received, before + count);
+}
+
+int main(int argc, char **argv)
+{
+    char directory[] = "/tmp/runloop-faults-XXXXXX", byte;
+    int questions[2], answers[2];
+    CHECK(argc == 4);
+    adds = strcmp(argv[1], "adding") == 0;
+    delivers = !adds;
+    fail_at = atol(argv[2]);
+    fail_count = atol(argv[3]);
+    alarm(8);
+    RLSetErrorHandler(no_mistake, NULL);
+    RLStringRef name = RLStringCreateWithCString(NULL, "faults", kRLStringEncodingUTF8);
+    CHECK(mkdtemp(directory) && setenv("RUNLOOP_PORT_DIR", directory, 1) == 0 && !pipe(questions) && !pipe(answers));
+    pid_t client = fork();
+    CHECK(client >= 0);
+    if (client == 0)
+        be_client(name, questions[0], answers[1]);
+    for (int i = 0; i < rounds; i++)
+        CHECK((modes[i] = RLStringCreateWithBytes(NULL, (uint8_t[]){(uint8_t)('a' + i)}, 1, kRLStringEncodingUTF8, 0)));
+    port = RLPortCreate(NULL, hear, NULL, NULL);
+    local = RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, name);
+    CHECK(port != NULL && local != NULL && remote != NULL);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, run, NULL) == 0);
+    for (int i = 1; i <= rounds; i++) {
+        until(&round_number, i);
+        until_asleep(loop);
+        send_messages(1);
+        if (delivers) {
+            send_messages(messages);
+        } else {
+            until_asleep(loop);
+            ask(remote);
+            CHECK(write(questions[1], "x", 1) == 1 && read(answers[0], &byte, 1) == 1);
+        }
+        until_asleep(loop);
+        RLRunLoopStop(loop);
+    }
+    CHECK(pthread_join(thread, NULL) == 0 && kill(client, SIGKILL) == 0 && waitpid(client, NULL, 0) == client);
+    RLRelease(remote);
+    RLMessagePortInvalidate(local);
+    CHECK(rmdir(directory) == 0);
+    return allocations >= fail_at ? 0 : nothing_failed;
+}
