@@ -11,7 +11,16 @@
 
 #define MODE kRLRunLoopDefaultMode
 
-enum { rounds = 3, small = 64, large = 100000, one_way = 40, ask_for_much = 1, end_failures = 2, nothing_failed = 4 };
+enum {
+    rounds = 3,
+    small = 64,
+    large = 100000,
+    one_way = 40,
+    ask_for_much = 1,
+    end_failures,
+    stay_silent,
+    nothing_failed
+};
 
 static bool armed;
 static long allocations, fail_at;
@@ -46,9 +55,15 @@ static RLDataRef data_of(int size)
 
 static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
 {
-    (void)local, (void)info;
+    static RLMessagePortRequestRef kept;
+    (void)info;
     if (id == end_failures)
         armed = false;
+    if (id == stay_silent) {
+        if (kept)
+            RLRelease(kept);
+        kept = RLMessagePortCopyRequest(local);
+    }
     return id == ask_for_much ? data_of(large) : RLRetain(data);
 }
 
@@ -103,6 +118,22 @@ static void ask_later(RLMessagePortRef remote, int size)
     RLRelease(data);
 }
 
+static void told(RLMessagePortRef remote, int32_t result, RLDataRef reply, void *info)
+{
+    (void)remote, (void)reply, (void)info;
+    if (result != kRLMessagePortReceiveTimeout)
+        note(result);
+    pending--;
+}
+
+static void ask_in_vain(RLMessagePortRef remote)
+{
+    if (note(RLMessagePortSendRequestAsync(remote, stay_silent, NULL, 1e10, 0.001, MODE, told, NULL)))
+        pending++;
+    while (pending > 0)
+        RLRunLoopRunInMode(MODE, 1e10, true);
+}
+
 static void ask_in_every_way(RLMessagePortRef remote)
 {
     for (int i = 0; i < 3; i++) {
@@ -115,6 +146,7 @@ static void ask_in_every_way(RLMessagePortRef remote)
         while (pending > 0)
             RLRunLoopRunInMode(MODE, 0.01, true);
     }
+    ask_in_vain(remote);
     for (int i = 0; i < one_way; i++)
         ask(remote, 0, small, NULL);
     ask(remote, 0, large, NULL);

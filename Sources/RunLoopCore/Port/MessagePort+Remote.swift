@@ -254,7 +254,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         outlet.needRun()
         if let timer = pending.pointee.timer { loop.addSeldom(timer, in: mode) }
         let frame = Frame(kind: .request, place: .inside, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        let sent = transmit(frame, data, until: sendDeadline)
+        // There may have been no memory for the timer in the mode.
+        let isTimed = deadline == .never || pending.pointee.timer?.pointee.set != nil
+        let sent = isTimed ? transmit(frame, data, until: sendDeadline) : .transportError
         if sent == .success { return .success }
         // Whoever takes it out of the list disposes of it: the loop, if the port has ended meanwhile.
         let isMine = locked { () -> Bool in

@@ -103,21 +103,23 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         unhold()
     }
 
-    /// An outlet goes: what waits there is taken out; that which nobody waits for goes into `dropped`. Under the mutex.
-    func abandon(_ outlet: OutletPointer, _ dropped: inout PlainList<PendingPointer>) {
+    /// An outlet goes: what waits there is taken out. The first of that which nobody waits for; `following` has the rest. Under the mutex.
+    func abandon(_ outlet: OutletPointer) -> PendingPointer? {
+        var dropped = outlet.pointee.over
+        outlet.pointee.over = nil
+        outlet.pointee.lastOver = nil
         var next = pointee.firstPending
         while let pending = next {
             next = pending.pointee.following
             if pending.pointee.outlet != outlet { continue }
             unlink(pending)
             pending.pointee.markOver()
-            if pending.pointee.callout != nil { _ = dropped.append(pending) }
+            if pending.pointee.callout != nil {
+                pending.pointee.following = dropped
+                dropped = pending
+            }
         }
-        while let pending = outlet.pointee.over {
-            outlet.pointee.over = pending.pointee.following
-            _ = dropped.append(pending)
-        }
-        outlet.pointee.lastOver = nil
+        return dropped
     }
 
     /// Whether the other end is gone, though nobody has noticed yet. A system call if that is another process. Any thread.

@@ -229,7 +229,7 @@ extension UnsafeMutablePointer where Pointee == Outlet {
     @inline(never)
     fileprivate func leave() {
         let port = pointee.port
-        var dropped = PlainList<PendingPointer>()
+        var dropped: PendingPointer?
         let source = port.locked { () -> SourcePointer? in
             guard let source = pointee.source else { return nil }
             pointee.source = nil
@@ -239,10 +239,13 @@ extension UnsafeMutablePointer where Pointee == Outlet {
                 port.pointee.outlets = pointee.following
             }
             pointee.following?.pointee.previous = pointee.previous
-            port.abandon(self, &dropped)
+            dropped = port.abandon(self)
             return source
         }
-        for index in 0..<dropped.count { port.discard(dropped[index]) }
+        while let pending = dropped {
+            dropped = pending.pointee.following
+            port.discard(pending)
+        }
         source?.giveBack()
     }
 
