@@ -1,4 +1,6 @@
-"""Ports that run out of memory, at each allocation in turn: see ports.c and places.c."""
+"""Ports that run out of memory, at each allocation in turn, and whose system calls fail: see ports.c, places.c and port-calls.c."""
+
+import re
 
 import pytest
 
@@ -28,3 +30,45 @@ def test_everybody_is_heard_once_there_is_memory_again(when, least, count):
         if done.returncode == NOTHING_FAILED and number > least:
             break
         assert done.returncode == 0, f"allocation {number}: {done.returncode} {done.stderr}"
+
+
+@pytest.fixture(scope="session")
+def calls():
+    return programs.build("port-calls")
+
+
+@pytest.mark.parametrize("when", [1, 3, 6])
+@pytest.mark.parametrize("call, error", [
+    *((call, error) for call in ("sendto", "sendmsg", "recvmsg") for error in ("ENOMEM", "ENOBUFS", "EINTR")),
+    ("sendmsg", "ETOOMANYREFS"), ("epoll_ctl", "ENOMEM"), ("epoll_ctl", "ENOSPC"), ("memfd_create", "ENOMEM"),
+    ("memfd_create", "EMFILE"), ("fallocate", "ENOSPC"), ("pwrite64", "ENOSPC"), ("accept4", "EMFILE"), ("accept4", "ENOMEM"),
+    ("socket", "ENFILE"), ("connect", "EAGAIN"), ("ppoll", "ENOMEM")])
+def test_a_request_has_an_end_when_calls_fail(calls, call, error, when):
+    """Each call fails three times in a row; afterwards all is well, and nobody is blamed."""
+    done, _ = programs.run_with_faults(calls, "everything", f"{call}:error={error}:when={when}..{when + 2}")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"failed \d+, then 0\n", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("call", ["epoll_create1", "eventfd2"])
+def test_loops_without_descriptors_of_their_own_are_found_again(calls, call):
+    done, trace = programs.run_with_faults(calls, "everything", f"{call}:error=ENOMEM:when=1")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"failed \d+, then 0\n", done.stdout) and programs.faults_in(trace) > 0, done.stdout
+
+
+@pytest.mark.parametrize("error", ["ENOMEM", "ENOBUFS"])
+@pytest.mark.parametrize("when", ["3+5", "19..21", "25"])
+def test_what_was_sent_one_way_arrives_though_the_server_could_not_be_woken(calls, error, when):
+    """The request is in memory that both have, and the packet that says so cannot be sent."""
+    done, trace = programs.run_with_faults(calls, "one-way", f"sendto:error={error}:when={when}")
+    assert (done.returncode, done.stdout) == (0, "all 1\n"), done.stderr
+    assert programs.faults_in(trace) > 0
+
+
+@pytest.mark.parametrize("scenario, result", [("ask-with-much", -1), ("ask-for-much", -2)])
+def test_files_that_cannot_be_sent_are_waited_for_until_the_deadline(calls, scenario, result):
+    """ETOOMANYREFS: the user has too many on their way, though there is room in the socket. Nobody tries all the time."""
+    done, trace = programs.run_with_faults(calls, scenario, "sendmsg:error=ETOOMANYREFS")
+    assert (done.returncode, done.stdout) == (0, f"result {result}\n"), done.stderr
+    assert 2 < programs.faults_in(trace) < 1500

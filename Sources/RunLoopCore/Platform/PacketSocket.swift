@@ -55,7 +55,7 @@ enum PacketSocket {
             if error <= 0 { return .done }
             switch Int32(error) {
             case EINTR: continue
-            // Too many descriptors on their way count as a full queue, too.
+            // Too many descriptors on their way, or no memory in the kernel, count as a full queue, too.
             case EAGAIN, ENOBUFS, ETOOMANYREFS: return .full
             case EPIPE, ECONNRESET, ENOTCONN, ECONNREFUSED: return .gone
             default:
@@ -105,7 +105,8 @@ enum PacketSocket {
         defer { systemError = saved }
         while true {
             let now = Clock.now
-            var time = Instant.timespec(now < deadline ? deadline.nanoseconds - now.nanoseconds : 0)
+            if now >= deadline { return false }
+            var time = Instant.timespec(deadline.nanoseconds - now.nanoseconds)
             var look = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
             let count = deadline == .never ? linux_ppoll(&look, nil) : linux_ppoll(&look, &time)
             if count > 0 { return true }

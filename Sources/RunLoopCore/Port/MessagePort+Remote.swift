@@ -71,9 +71,13 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     func sendAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
         // The wire lives as long as it is the port's.
-        let sent = locked { pointee.wire?.putAtOnce(message, data) ?? .failed }
-        if sent == .done { return .success }
-        if sent != .gone { return nil }
+        conclude(locked { pointee.wire?.putAtOnce(message, data) ?? .failed })
+    }
+
+    /// What it means that a request went by the ring, perhaps for nothing; nil if it has to go by the socket.
+    private func conclude(_ put: PacketSocket.Sent) -> RequestResult? {
+        if put == .done { return .success }
+        if put != .gone { return nil }
         invalidate()
         return .isInvalid
     }
@@ -291,11 +295,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     private func transmit(_ frame: Frame, _ data: DataPointer?, to other: OtherEnd, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
-        var sent = PacketSocket.Sent.failed
-        if frame.id == 0, let wire = other.wire {
-            sent = wire.put(frame.message, data, until: deadline)
-            if sent == .done { return .success }
-        }
+        if frame.id == 0, let wire = other.wire, let result = conclude(wire.put(frame.message, data, until: deadline)) { return result }
+        var (sent, wasFull) = (PacketSocket.Sent.failed, false)
         // NULL arrives as data without bytes.
         let empty = data == nil ? DataPointer.create(nil, count: 0) : nil
         defer { empty?.release() }
@@ -319,7 +320,11 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             case .done: return .success
             case .failed: return .transportError
             case .gone: return .isInvalid
-            case .full: if !PacketSocket.awaitRoom(wire.pointee.fd, until: deadline) { return .sendTimeout }
+            case .full:
+                if !PacketSocket.awaitRoom(wire.pointee.fd, until: deadline) { return .sendTimeout }
+                // Too many files are on their way, or the kernel has no memory: nothing says when that changes.
+                if wasFull { _ = Descriptor.look(wire.pointee.fd, for: 0, within: 100_000) }
+                wasFull = true
             }
         }
     }

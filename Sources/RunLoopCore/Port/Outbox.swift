@@ -198,9 +198,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return sent
     }
 
-    /// There is room: sends what waits.
-    func drain() {
+    /// There is room: sends what waits. False if there is none, after all, since files on their way have a limit of their own.
+    func drain() -> Bool {
         var outcome = PacketSocket.Sent.done
+        var isStuck = false
         locked {
             var sent = 0
             while pointee.isOpen, outcome == .done, sent < pointee.outbox.parcels.count {
@@ -210,11 +211,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
                     sent += 1
                 }
             }
+            isStuck = outcome == .full && sent == 0
             pointee.outbox.removeFirst(sent)
             pointee.isFull.store(pointee.outbox.isEmpty ? 0 : 1, ordering: .releasing)
         }
-        if outcome == .gone || outcome == .failed { return close() }
-        updateInterest()
+        if outcome == .gone || outcome == .failed { close() } else { updateInterest() }
+        return !isStuck
     }
 
     /// The loops watch for room, or for requests.

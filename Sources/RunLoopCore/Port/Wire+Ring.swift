@@ -59,8 +59,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if pointee.ring.needsBell && sendBell() != .done { return .failed }
         pointee.ring.put(message, bytes, length)
         pointee.loan.noteSmall()
-        // A socket that is full has an older bell in it still, behind everything else. If there was no memory, the next entry has one.
-        if pointee.ring.wantsBell { return sendBell() == .gone ? .gone : .done }
+        // A socket that is full has an older bell in it still, behind everything else. If there was no memory, the end of the wire has to
+        // be the bell: a server delivers what it finds in the ring first.
+        if pointee.ring.wantsBell {
+            let sent = sendBell()
+            return sent == .done || (sent == .full && Descriptor.look(pointee.fd, for: Events.writable.rawValue) == 0) ? .done : .gone
+        }
         // Who is dead wants no bell.
         return isTime && Descriptor.look(pointee.fd, for: 0) != 0 ? .gone : .done
     }

@@ -111,7 +111,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     func serve(_ ready: UInt16) -> Served {
         guard let home = HomePointer.current else { return .unwanted }
         let loop = RunLoopPointer(home)
-        if Events(rawValue: ready).contains(.writable) { drain() }
+        if Events(rawValue: ready).contains(.writable) && !drain() { return .tryLater }
         if !Events(rawValue: ready).contains(.readable) { return .unwanted }
         return switch pointee.role {
         case .listener: accept()
