@@ -72,3 +72,17 @@ def test_files_that_cannot_be_sent_are_waited_for_until_the_deadline(calls, scen
     done, trace = programs.run_with_faults(calls, scenario, "sendmsg:error=ETOOMANYREFS")
     assert (done.returncode, done.stdout) == (0, f"result {result}\n"), done.stderr
     assert 2 < programs.faults_in(trace) < 1500
+
+
+def test_a_server_without_memory_for_a_ring_blames_itself(calls):
+    """The calls of mmap are those of the loader, in the client, or come after 20 others."""
+    outputs = set()
+    for when in range(20, 40):
+        done, trace = programs.run_with_faults(calls, "everything", f"mmap:error=ENOMEM:when={when}")
+        assert done.returncode == 0, done.stderr
+        outputs.add(re.sub(r"\d+", "#", done.stdout))
+        if not programs.faults_in(trace):
+            break
+    assert outputs == {"failed #, then #\n",
+                       "runloop: RLMessagePort: process # is cut off: no memory or descriptor here for what it has sent\n"
+                       "failed #, then #\n"}

@@ -54,6 +54,8 @@
  *  -----
  *  What comes from another process is looked at before it is used. Whoever sends something that makes no sense is cut
  *  off, one line goes to the error handler (RUNLOOP_MISUSE=abort does not apply to it), and nobody else is disturbed.
+ *  The same becomes of a client whose requests without a reply this process has no memory or descriptors to receive,
+ *  since nothing may be missing between them.
  *
  *  The end
  *  -------

@@ -516,20 +516,22 @@ static inline void *linux_map(int fd, size_t size, int writable)
     return address == MAP_FAILED ? NULL : address;
 }
 static inline int linux_unmap(void *address, size_t size) { return munmap(address, size); }
-/* The whole of a file, to be written to if that is allowed; NULL unless it is an ordinary memory file (one of huge pages may
-   lack a page that it seems to have) that is not too large, and of which all pages are there and will stay: then no access can
-   fault. That they stay is made sure behind the mapping: there is none to write to of a file that keeps its pages. */
+/* The whole of a file; NULL unless it is an ordinary memory file (one of huge pages may lack a page that it seems to
+   have) that is not too large, and of which all pages are there and will stay: then no access can fault. That they stay
+   is made sure behind the mapping: there is none to write to of a file that keeps its pages. *isWritable: 1 if it can be
+   written to, 0 if that is not allowed, -1 with NULL if this process has no memory for it. */
 static inline void *linux_map_memory_file(int fd, size_t limit, size_t *size, int *isWritable)
 {
     struct statfs system;
     struct stat status;
+    *isWritable = 0;
     if (syscall(SYS_fstatfs, fd, &system) != 0 || system.f_type != TMPFS_MAGIC || !linux_is_sealed(fd) ||
         fstat(fd, &status) != 0 || (uint64_t)status.st_size > limit || linux_first_hole(fd) < status.st_size)
         return NULL;
     *size = (size_t)status.st_size;
     void *address = linux_map(fd, *size, 1);
-    *isWritable = address != NULL;
-    if (address == NULL)
+    *isWritable = address != NULL ? 1 : errno == ENOMEM || errno == EAGAIN ? -1 : 0;
+    if (*isWritable == 0)
         address = linux_map(fd, *size, 0);
     if (address == NULL || linux_keep_pages(fd, status.st_size))
         return address;

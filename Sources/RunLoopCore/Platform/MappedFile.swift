@@ -64,7 +64,10 @@ struct MappedFile: BitwiseCopyable {
     static var canKeep: Bool { linux_can_keep_pages() != 0 }
 
     /// Whether so many bytes can be written to.
-    func hasRoom(_ count: Int) -> Bool { address != nil && isWritable != 0 && size >= count }
+    func hasRoom(_ count: Int) -> Bool { address != nil && isWritable > 0 && size >= count }
+
+    /// Whether `reach` has failed for want of memory in this process.
+    var lacksMemory: Bool { isWritable < 0 }
 
     /// Copies data to the beginning, where there is room for it.
     func write(_ bytes: UnsafeRawPointer, _ count: Int) { memcpy(address.unsafelyUnwrapped, bytes, count) }

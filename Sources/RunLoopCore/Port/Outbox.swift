@@ -129,7 +129,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// A request cannot be handled. Who waits for an answer hears that there is none; of what is sent one way nothing may be missing,
     /// so that ends the wire.
     @inline(never)
-    func drop(_ frame: Frame) { if frame.id == 0 { close() } else { refuse(frame) } }
+    func drop(_ frame: Frame) {
+        if frame.id == 0 { complain("is cut off: no memory or descriptor here for what it has sent") } else { refuse(frame) }
+    }
 
     /// Says where the data is, and puts it there. nil with errno.
     func pack(_ frame: Frame, _ data: DataPointer?) -> Outbox.Parcel? {

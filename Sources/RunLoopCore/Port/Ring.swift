@@ -77,12 +77,13 @@ struct Ring: BitwiseCopyable {
         return fd
     }
 
-    /// Server: takes over what a client has passed; false if that is anything but a ring. Some system calls.
-    mutating func open(_ fd: Int32) -> Bool {
+    /// Server: takes over what a client has passed; false if that is anything but a ring, nil if out of memory. Some system calls.
+    mutating func open(_ fd: Int32) -> Bool? {
         if isThere { return false }
         if file.reach(fd, Self.size, limit: Self.size) != nil && file.hasRoom(Self.size) { return true }
+        let isOpen: Bool? = file.lacksMemory ? nil : false
         end()
-        return false
+        return isOpen
     }
 
     /// There is none any more.

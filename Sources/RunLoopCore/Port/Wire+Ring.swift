@@ -131,13 +131,16 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return PacketSocket.Received(size: Frame.headSize, passed: -1)
     }
 
-    /// A packet has come. False if it makes no sense. Under the mutex.
-    func noteInRing(_ frame: Frame, _ file: Int32) -> Bool {
+    /// A packet has come, perhaps with a file, for which there may be no memory. False if it makes no sense. Under the mutex.
+    func noteInRing(_ frame: Frame, _ file: inout Int32) -> Bool {
         switch frame.kind {
         case .request: if pointee.ring.isThere { pointee.ring.noteRequest() }
         case .bell: return pointee.ring.isThere
-        case .ring: return file == PacketSocket.Received.noNumber || pointee.ring.open(file)
-        case .hello, .reply, .dropped, .read: break
+        case .ring where file >= 0:
+            if let isOpen = pointee.ring.open(file) { return isOpen }
+            PacketSocket.close(file)
+            file = PacketSocket.Received.noNumber
+        case .ring, .hello, .reply, .dropped, .read: break
         }
         return true
     }

@@ -157,7 +157,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
             return false
         }
         if packet.frame.kind != .request { return false }
-        guard let data = packet.data ?? DataPointer.create(nil, count: 0) else { return false }
+        guard let data = packet.data else { return false }
         guard let request = RequestPointer.make(packet.frame, data, wire: self, remote: nil) else {
             data.release()
             drop(packet.frame)
@@ -222,9 +222,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// The same for whatever is not usual, or an entry of the ring. Under the mutex, which it gives back.
     @inline(never)
     private func conclude(
-        _ received: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ home: HomePointer,
+        _ packetReceived: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ home: HomePointer,
         _ packet: inout Packet, isEntry: Bool
     ) -> Bool {
+        var received = packetReceived
         if received.size <= 0 {
             unlock()
             if received.passed >= 0 { PacketSocket.close(received.passed) }
@@ -234,7 +235,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         var frame = parsed
         if !isEntry {
             if let some = frame { note(some, &frame) }
-            if let some = frame, pointee.role == .server, !noteInRing(some, received.passed) { frame = nil }
+            if let some = frame, pointee.role == .server, !noteInRing(some, &received.passed) { frame = nil }
         }
         unlock()
         guard let frame, received.passed != -2 else {
@@ -324,7 +325,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// One line, and the wire is cut. Nobody else is disturbed. False.
     @inline(never)
     @discardableResult
-    private func complain(_ what: Name) -> Bool {
+    func complain(_ what: Name) -> Bool {
         Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), what)
         hangUp()
         return false
