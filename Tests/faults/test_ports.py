@@ -86,3 +86,9 @@ def test_a_server_without_memory_for_a_ring_blames_itself(calls):
     assert outputs == {"failed #, then #\n",
                        "runloop: RLMessagePort: process # is cut off: no memory or descriptor here for what it has sent\n"
                        "failed #, then #\n"}
+
+
+def test_names_are_reached_through_proc(calls):
+    """The header says which error a process without it gets."""
+    done, _ = programs.run_with_faults(calls, "find", "connect:error=ENOENT")
+    assert (done.returncode, done.stdout) == (0, "No such file or directory\n"), done.stderr

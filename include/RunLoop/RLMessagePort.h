@@ -46,6 +46,7 @@
  *      ECONNREFUSED  nobody serves the name
  *      EACCES        not permitted: it is another user's, or the directory is not safe
  *      ENAMETOOLONG  more than 255 bytes, or too long a path of the directory
+ *      ENOENT        the directory cannot be made, or /proc, by which a process finds what is in it, is not mounted
  *      EAGAIN        more than a hundred clients wait for the server to hear them: try again
  *
  *  How a request ended is one of six results: RLMessagePortRequest.h.

@@ -60,10 +60,14 @@ struct PortDirectory: ~Copyable {
         return -1
     }
 
-    /// A connection to who listens at a socket in here; -1 with errno: EACCES if it is something else, a link to one too.
+    /// A connection to who listens at a socket in here; -1 with errno: ECONNREFUSED if there is none, EACCES if it is something else, a
+    /// link to one too, ENOENT if /proc is not there.
     func connect(_ name: UnsafePointer<CChar>) -> Int32 {
         let socket = linux_open_path(fd, name)
-        if socket < 0 { return -1 }
+        if socket < 0 {
+            if systemError == ENOENT { systemError = ECONNREFUSED }
+            return -1
+        }
         defer { PacketSocket.close(socket) }
         if linux_is_socket(socket) != 0 { return Self.withPath(socket, nil) { PacketSocket.connect($0) } }
         systemError = EACCES

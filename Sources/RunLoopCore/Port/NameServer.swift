@@ -86,9 +86,7 @@ enum NameServer {
     /// The same, whoever serves it. `user`: see `PortDirectory`.
     static func connect(_ name: StringPointer, trusting user: UInt32? = nil) -> Int32 {
         guard let directory = PortDirectory(trusting: user) else { return -1 }
-        let fd = withFileName(name, ".port") { directory.connect($0) }
-        if fd < 0 && systemError == ENOENT { systemError = ECONNREFUSED }
-        return fd
+        return withFileName(name, ".port") { directory.connect($0) }
     }
 
     private static func withFileName<Result>(
