@@ -291,10 +291,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// which goes on with that. One system call, or none. The loop's thread; calls no user code.
     @inline(never)
     func sleepAgain() -> Bool {
-        guard mayServeOn, let mode = pointee.currentMode, !observes(mode, .beforeWaiting, .afterWaiting), pointee.orderedSeats == 0,
-            pointee.retryDeadline == .never, !pointee.hasLostDescriptor, sleep(mode, until: .never) == .over
+        guard mayServeOn, let mode = pointee.currentMode, !observes(mode, .beforeWaiting, .afterWaiting),
+            sleep(mode, until: .never) == .over
         else { return false }
-        return locked { pointee.callee.source.map { pointee.reports.takeOnly($0.reportTag) } ?? false }
+        return locked {
+            // Another thread may have taken it out of the mode meanwhile.
+            if let seat = seatOfCallee(in: mode), pointee.reports.takeOnly(seat.pointee.source.reportTag) { return true }
+            // The next pass has them in order.
+            if pointee.orderedSeats > 0 { pointee.reports.drop() }
+            return false
+        }
     }
 
     /// Whether the mode's only descriptor may as well be waited for by a system call that no thread can end, for some milliseconds: there
@@ -318,7 +324,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         return mode.pointee.observedActivities.load(ordering: .relaxed) == 0 && !pointee.board.isMarked
             && !pointee.wake.isPending && inbox.isEmpty && pointee.held.count == 0
-            && SharedSignals.seen == pointee.sharedSignalsSeen && pointee.retryDeadline == .never
-            && !pointee.hasLostDescriptor && pointee.poller.narrowCount == 0
+            && SharedSignals.seen == pointee.sharedSignalsSeen && !hasWatchesToLookAfter && pointee.poller.narrowCount == 0
     }
 }

@@ -180,7 +180,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
             pointee.turns.count > 0, pointee.turns[pointee.turns.count - 1].source == source,
             let seat = soleSeat(of: source, in: mode), !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
-            inbox.isEmpty, pointee.held.count == 0, pointee.stop.load(ordering: .relaxed) == 0,
+            inbox.isEmpty, pointee.held.count == 0, pointee.stop.load(ordering: .relaxed) == 0, isNobodyQueued(mode),
             SharedSignals.seen == pointee.sharedSignalsSeen, portCount(mode) == 0
         else { return false }
         let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.deadline ?? .max)
@@ -191,12 +191,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     var mayServeOn: Bool {
         if pointee.returnsAfterSource || pointee.deadline != .never || !pointee.reports.isEmpty { return false }
         return locked {
-            guard let mode = pointee.currentMode, let source = pointee.callee.source, soleSeat(of: source, in: mode) != nil else {
-                return false
-            }
+            guard let mode = pointee.currentMode, seatOfCallee(in: mode) != nil else { return false }
             return maySurelyServeNext(mode, true)
         }
     }
+
+    /// The seat of the source that is being called, as `soleSeat`. Under the lock.
+    func seatOfCallee(in mode: ModePointer) -> SeatPointer? { pointee.callee.source.flatMap { soleSeat(of: $0, in: mode) } }
 
     /// The source's seat, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
     @inline(never)

@@ -172,8 +172,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// thread; may call the error handler.
     @inline(__always)
     func lookAfterWatches() {
-        if pointee.retryDeadline != .never || pointee.hasLostDescriptor { lookAfterFailures() }
+        if hasWatchesToLookAfter { lookAfterFailures() }
     }
+
+    /// Whether the next pass has to do that.
+    @inline(__always)
+    var hasWatchesToLookAfter: Bool { pointee.retryDeadline != .never || pointee.hasLostDescriptor }
 
     @inline(never)
     private func lookAfterFailures() {

@@ -64,7 +64,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func maySurelyServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
         if !goesOn || pointee.board.isMarked || pointee.wake.isPending || !inbox.isEmpty || pointee.held.count != 0 { return false }
         if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
-        if observes(mode, .beforeTimers, .beforeSources) || hasTimers(mode) { return false }
+        if observes(mode, .beforeTimers, .beforeSources) || hasTimersOrQueued(mode) || hasWatchesToLookAfter { return false }
         pointee.isStirred = 0
         return true
     }

@@ -178,11 +178,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return earliest
     }
 
-    /// Whether the mode has any timer, be it one that is firing. O(number of sets). Under the lock.
+    /// Whether the mode has any timer, be it one that is firing, or a source in its queue that may be signalled: a nested run may have
+    /// queued it. O(number of sets). Under the lock.
     @inline(__always)
-    func hasTimers(_ mode: ModePointer) -> Bool {
+    func hasTimersOrQueued(_ mode: ModePointer) -> Bool {
         var count = 0
-        for index in 0..<mode.pointee.sets.count { count |= mode.pointee.sets[index].pointee.timerCount }
+        for index in 0..<mode.pointee.sets.count {
+            let set = mode.pointee.sets[index]
+            count |= set.pointee.timerCount | set.pointee.signalled.count
+        }
         return count != 0
     }
 

@@ -1,0 +1,423 @@
+/* A server that finds the next request where it has answered one: whatever a pass of the loop would do between the two is done there, in
+ * that order. Clients are processes, which have sent all their requests before the loop runs. */
+#include "message-port.h"
+
+enum { CLIENTS = 2, REQUESTS = 3, GREETING = 0, BY_ONE_WAY = 100 };
+#define OTHER RLSTR("other")
+
+static RLRunLoopRef main_loop;
+static struct server server;
+static pid_t clients[CLIENTS];
+static int orders[CLIENTS], sent;
+/* Of the function that answers the first request. */
+static void (*deed)(void);
+static atomic_int missing;
+static atomic_int answered;
+
+/* Requests of the first client are 1, 2, 3, those of the second 11, 12, 13. */
+static RLDataRef answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    char word[8];
+    snprintf(word, sizeof word, "%d", (int)id);
+    if (id != GREETING)
+        note(word);
+    if (id == 1 && deed)
+        deed();
+    if (--missing == 0)
+        RLRunLoopStop(main_loop);
+    atomic_fetch_add(&answered, 1);
+    return RLRetain(data);
+}
+
+static void ignore(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED RLDataRef reply, UNUSED void *info) {}
+
+static void client_process(int number, int orders_of_mine)
+{
+    RLMessagePortRef remote;
+    RLDataRef data = text_data("x");
+    while ((remote = RLMessagePortCreateRemote(NULL, NAME)) == NULL)
+        usleep(100);
+    for (unsigned char count; read(orders_of_mine, &count, 1) == 1;) {
+        bool wants_reply = count < BY_ONE_WAY;
+        count %= BY_ONE_WAY;
+        for (int index = 1; index <= count; index++) {
+            int id = 10 * number + index;
+            child_assert((wants_reply ? RLMessagePortSendRequestAsync(remote, id, data, 20, 1e9, MODE, ignore, NULL)
+                                      : RLMessagePortSendRequest(remote, id, data, 20, 0, NULL, NULL)) == 0);
+        }
+        if (count == 0)
+            child_assert(RLMessagePortSendRequest(remote, GREETING, data, 20, 20, MODE, NULL) == 0);
+        child_assert(write(sent, "s", 1) == 1);
+    }
+    _exit(0);
+}
+
+static void have_sent(int client, unsigned char count)
+{
+    char byte;
+    missing += count % BY_ONE_WAY;
+    require(write(orders[client], &count, 1) == 1 && read(sent, &byte, 1) == 1);
+}
+
+static void begin(void)
+{
+    int both_sent[2];
+    use_own_directory();
+    require(pipe(both_sent) == 0);
+    for (int index = 0; index < CLIENTS; index++) {
+        int ends[2];
+        require(pipe(ends) == 0);
+        clients[index] = fork();
+        if (clients[index] == 0) {
+            for (int other = 0; other < index; other++)
+                close(orders[other]);
+            close(ends[1]);
+            sent = both_sent[1];
+            client_process(index, ends[0]);
+        }
+        close(ends[0]);
+        orders[index] = ends[1];
+    }
+    sent = both_sent[0];
+    main_loop = RLRunLoopGetCurrent();
+    serve(&server, NAME, answer, NULL);
+    /* Both are known, and have no ring yet. */
+    for (int index = 0; index < CLIENTS; index++) {
+        char greet = 0, byte;
+        missing = 1;
+        require(write(orders[index], &greet, 1) == 1);
+        RLRunLoopRun();
+        require(read(sent, &byte, 1) == 1);
+    }
+}
+
+static void end(void)
+{
+    for (int index = 0; index < CLIENTS; index++) {
+        close(orders[index]);
+        end_process(clients[index], 0);
+    }
+    end_server(&server);
+    remove_own_directory();
+}
+
+static bool is_one_way;
+
+static void have_all_sent(int client) { have_sent(client, (is_one_way ? BY_ONE_WAY : 0) + REQUESTS); }
+
+/* ---- what the first one's function does ---- */
+
+static void say(void *word) { note(word); }
+static void say_timer(UNUSED RLRunLoopTimerRef timer, void *word) { note(word); }
+
+static void nothing(void) {}
+static void wake(void) { RLRunLoopWakeUp(main_loop); }
+static void perform(void) { RLRunLoopPerformFunction(main_loop, MODE, say, "function"); }
+
+static RLRunLoopSourceRef signalled, keeper;
+
+static void signal_one(void)
+{
+    signalled = make_source(0, say, "source");
+    RLRunLoopAddSource(main_loop, signalled, MODE);
+    RLRunLoopSourceSignal(signalled);
+}
+
+static struct looper looper;
+
+static void signal_shared(void)
+{
+    looper_start(&looper);
+    signalled = make_source(0, say, "source");
+    RLRunLoopAddSource(looper.loop, signalled, OTHER);
+    RLRunLoopAddSource(main_loop, signalled, MODE);
+    RLRunLoopSourceSignal(signalled);
+}
+
+static void run_other_mode(void)
+{
+    keeper = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(main_loop, keeper, OTHER);
+    require(RLRunLoopRunInMode(OTHER, 0, false) == kRLRunLoopRunTimedOut);
+    note("run");
+}
+
+/* The inner run finds the mark, and leaves the source to the outer one. */
+static void signal_and_run_other_mode(void)
+{
+    signal_one();
+    run_other_mode();
+}
+
+static void perform_and_run_other_mode(void)
+{
+    perform();
+    run_other_mode();
+}
+
+static void add_due_timer(void)
+{
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 0, say_timer, "timer");
+    RLRunLoopAddTimer(main_loop, timer, MODE);
+    RLRelease(timer);
+}
+
+static RLRunLoopObserverRef observer;
+static void say_observed(UNUSED RLRunLoopObserverRef which, RLRunLoopActivity activity, UNUSED void *info)
+{
+    note(activity == kRLRunLoopBeforeTimers ? "timers?" : "sources?");
+}
+
+static void observe(RLRunLoopActivity activity)
+{
+    observer = make_observer(activity, true, 0, say_observed, NULL);
+    RLRunLoopAddObserver(main_loop, observer, MODE);
+}
+
+static void observe_timers(void) { observe(kRLRunLoopBeforeTimers); }
+static void observe_sources(void) { observe(kRLRunLoopBeforeSources); }
+
+static RLFileDescriptorRef descriptors[2];
+static int pipes[2][2];
+
+static void say_descriptor(UNUSED RLFileDescriptorRef descriptor, UNUSED RLOptionFlags types, void *word)
+{
+    note(word);
+}
+
+static void watch(int index, int fd, RLIndex order, char *word)
+{
+    RLFileDescriptorContext context = {.info = word};
+    descriptors[index] = RLFileDescriptorCreate(NULL, fd, false, say_descriptor, &context);
+    RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, descriptors[index], order);
+    RLRunLoopAddSource(main_loop, source, MODE);
+    RLRelease(source);
+}
+
+static void enable(int index) { RLFileDescriptorEnableCallBacks(descriptors[index], kRLFileDescriptorReadCallBack); }
+
+static void watch_ready_pipe(int index, RLIndex order, char *word)
+{
+    make_pipe(pipes[index]);
+    watch(index, pipes[index][0], order, word);
+    enable(index);
+    require(write(pipes[index][1], "x", 1) == 1);
+}
+
+static void watch_pipe(void) { watch_ready_pipe(0, 0, "pipe"); }
+
+static void watch_ordered_pipes(void)
+{
+    watch_ready_pipe(0, 2, "high");
+    watch_ready_pipe(1, 1, "low");
+}
+
+static void watch_always_ready(void)
+{
+    pipes[0][0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pipes[0][1] = -1;
+    watch(0, pipes[0][0], 0, "null");
+    enable(0);
+}
+
+/* A program closes a descriptor behind the library's back; an inner run finds out. */
+static void lose_descriptor(void)
+{
+    make_pipe(pipes[0]);
+    watch(0, pipes[0][0], 0, "never");
+    close(pipes[0][0]);
+    enable(0);
+    run_other_mode();
+    require(take_diagnostics() == 0);
+}
+
+static void clean(void)
+{
+    for (int index = 0; index < 2; index++)
+        if (descriptors[index]) {
+            RLFileDescriptorInvalidate(descriptors[index]);
+            RLRelease(descriptors[index]);
+            close_pipe(pipes[index]);
+        }
+    if (looper.loop)
+        looper_stop(&looper);
+    if (signalled)
+        drop_source(signalled);
+    if (keeper)
+        drop_source(keeper);
+    if (observer)
+        drop_observer(observer);
+}
+
+static void stop_here(void) { RLRunLoopStop(main_loop); }
+
+/* `of_one_way`: what differs when no replies are wanted. Then several requests are taken of one report. */
+static const struct {
+    void (*deed)(void);
+    const char *notes, *of_one_way;
+} between[] = {
+    {nothing, "1 2 3", NULL},
+    {wake, "1 2 3", NULL},
+    {perform, "1 function 2 3", NULL},
+    {signal_one, "1 source 2 3", NULL},
+    {signal_shared, "1 source 2 3", NULL},
+    {signal_and_run_other_mode, "1 run source 2 3", NULL},
+    {perform_and_run_other_mode, "1 run function 2 3", NULL},
+    {add_due_timer, "1 timer 2 3", NULL},
+    {observe_timers, "1 timers? 2 timers? 3", NULL},
+    {observe_sources, "1 sources? 2 sources? 3", NULL},
+    {watch_pipe, "1 2 pipe 3", "1 2 3"},
+    {watch_ordered_pipes, "1 2 low high 3", "1 2 3"},
+    {watch_always_ready, "1 2 null 3", "1 2 3"},
+    {stop_here, "1", NULL},
+};
+
+START_TEST(what_a_pass_would_do_is_done)
+{
+    const char *expected = between[_i / 2].notes;
+    deed = between[_i / 2].deed;
+    is_one_way = _i & 1;
+    if (is_one_way && between[_i / 2].of_one_way)
+        expected = between[_i / 2].of_one_way;
+    have_all_sent(0);
+    RLRunLoopRun();
+    ck_assert_str_eq(notes, expected);
+    clean();
+}
+END_TEST
+
+START_TEST(clients_take_turns)
+{
+    have_all_sent(0);
+    have_all_sent(1);
+    RLRunLoopRun();
+    if (notes[1] == '1') /* epoll's choice */
+        assert_notes("11 1 12 2 13 3");
+    else
+        assert_notes("1 11 2 12 3 13");
+}
+END_TEST
+
+START_TEST(a_run_for_one_source_handles_one)
+{
+    is_one_way = _i;
+    have_all_sent(0);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, true), kRLRunLoopRunHandledSource);
+    assert_notes("1");
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, true), kRLRunLoopRunHandledSource);
+    assert_notes("2");
+}
+END_TEST
+
+static void take_too_long(void) { spin_until(RLAbsoluteTimeGetCurrent() + 0.02); }
+
+START_TEST(deadline_ends_the_run)
+{
+    is_one_way = _i;
+    deed = take_too_long;
+    have_all_sent(0);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0.01, false), kRLRunLoopRunTimedOut);
+    assert_notes("1");
+    missing++;
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0.05, false), kRLRunLoopRunTimedOut);
+    assert_notes("2 3");
+}
+END_TEST
+
+static void *stop_when_waiting(UNUSED void *info)
+{
+    await_waiting(main_loop);
+    RLRunLoopStop(main_loop);
+    return NULL;
+}
+
+static pthread_t stopper;
+
+/* The port stays in another mode of the loop, which watches its descriptors as before. */
+static void move_to_other_mode(void)
+{
+    keeper = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(main_loop, keeper, MODE);
+    RLRunLoopAddSource(main_loop, server.source, OTHER);
+    RLRunLoopRemoveSource(main_loop, server.source, MODE);
+    stopper = start_thread(stop_when_waiting, NULL);
+}
+
+START_TEST(requests_follow_the_port_into_another_mode)
+{
+    deed = move_to_other_mode;
+    is_one_way = _i;
+    have_all_sent(0);
+    RLRunLoopRun();
+    join_thread(stopper);
+    assert_notes("1");
+    ck_assert_int_eq(RLRunLoopRunInMode(OTHER, 20, false), kRLRunLoopRunStopped);
+    assert_notes("2 3");
+    clean();
+}
+END_TEST
+
+static void stop_for_pipe(void *word)
+{
+    note(word);
+    RLRunLoopStop(main_loop);
+}
+
+static int first_pipe(UNUSED void *info) { return pipes[0][0]; }
+
+static void *take_out_while_waiting(UNUSED void *info)
+{
+    int before = atomic_load(&answered);
+    have_sent(0, 1);
+    await_count(&answered, before + 1);
+    await_waiting(main_loop);
+    RLRunLoopRemoveSource(main_loop, server.source, MODE);
+    have_sent(0, 1);
+    require(write(pipes[0][1], "x", 1) == 1);
+    return NULL;
+}
+
+/* As before, but by another thread, while the loop waits where it has answered. */
+START_TEST(requests_follow_the_port_that_another_thread_moves)
+{
+    make_pipe(pipes[0]);
+    keeper = make_port_source(0, first_pipe, stop_for_pipe, "pipe");
+    RLRunLoopAddSource(main_loop, keeper, MODE);
+    RLRunLoopAddSource(main_loop, server.source, OTHER);
+    missing = 1000;
+    pthread_t thread = start_thread(take_out_while_waiting, NULL);
+    RLRunLoopRun();
+    join_thread(thread);
+    assert_notes("1 pipe");
+    missing = 1;
+    ck_assert_int_eq(RLRunLoopRunInMode(OTHER, 20, false), kRLRunLoopRunStopped);
+    assert_notes("1");
+    clean();
+    close_pipe(pipes[0]);
+}
+END_TEST
+
+START_TEST(a_lost_descriptor_is_reported_by_the_next_pass)
+{
+    deed = lose_descriptor;
+    have_all_sent(0);
+    RLRunLoopRun();
+    assert_notes("1 run 2 3");
+    ck_assert_int_eq(take_diagnostics(), 1);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-between");
+    TCase *tcase = add_case(suite, "between", 20);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_loop_test(tcase, what_a_pass_would_do_is_done, 0, 2 * (int)(sizeof between / sizeof *between));
+    tcase_add_test(tcase, clients_take_turns);
+    tcase_add_loop_test(tcase, a_run_for_one_source_handles_one, 0, 2);
+    tcase_add_loop_test(tcase, deadline_ends_the_run, 0, 2);
+    tcase_add_loop_test(tcase, requests_follow_the_port_into_another_mode, 0, 2);
+    tcase_add_test(tcase, requests_follow_the_port_that_another_thread_moves);
+    tcase_add_test(tcase, a_lost_descriptor_is_reported_by_the_next_pass);
+    return suite;
+}
