@@ -275,14 +275,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let outerTookWake = pointee.tookWake
         pointee.tookWake = false
         pointee.reports.drop()
-        let sleep = sleep(mode, until: deadline)
+        _ = sleep(mode, until: deadline)
         locked { setCurrentMode(outerMode) }
         // Whoever woke the loop meant the run that follows, and those outside.
         if pointee.tookWake { wakeUp() }
         pointee.tookWake = outerTookWake
         let tag = pointee.reports.takeOnly()
         pointee.reports.drop()
-        guard sleep == .over, let tag else { return false }
+        guard let tag else { return false }
         return locked { descriptor(ofReported: tag) == fd }
     }
 
@@ -291,9 +291,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// which goes on with that. One system call, or none. The loop's thread; calls no user code.
     @inline(never)
     func sleepAgain() -> Bool {
-        guard mayServeOn, let mode = pointee.currentMode, !observes(mode, .beforeWaiting, .afterWaiting),
-            sleep(mode, until: .never) == .over
-        else { return false }
+        guard mayServeOn, let mode = pointee.currentMode, !observes(mode, .beforeWaiting, .afterWaiting) else { return false }
+        _ = sleep(mode, until: .never)
         return locked {
             // Another thread may have taken it out of the mode meanwhile.
             if let seat = seatOfCallee(in: mode), pointee.reports.takeOnly(seat.pointee.source.reportTag) { return true }

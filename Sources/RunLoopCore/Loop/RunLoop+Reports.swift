@@ -53,7 +53,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// report, so this is a quick look, which may be wrong if it sees something. Under the lock.
     @inline(__always)
     private func mayServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
-        let changes = pointee.wake.changes | pointee.stop.load(ordering: .relaxed) | inbox.mail
+        let changes = pointee.stop.load(ordering: .relaxed) | inbox.mail
         let held = UInt64(truncatingIfNeeded: pointee.held.count)
         let isQuiet = pointee.board.marks | UInt64(changes) | held | pointee.isStirred == 0
         return isQuiet && SharedSignals.seen == pointee.sharedSignalsSeen || maySurelyServeNext(mode, goesOn)
@@ -62,7 +62,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The same for sure.
     @inline(never)
     func maySurelyServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
-        if !goesOn || pointee.board.isMarked || pointee.wake.isPending || !inbox.isEmpty || pointee.held.count != 0 { return false }
+        if !goesOn || pointee.board.isMarked || !inbox.isEmpty || pointee.held.count != 0 { return false }
         if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
         if observes(mode, .beforeTimers, .beforeSources) || hasTimersOrQueued(mode) || hasWatchesToLookAfter { return false }
         pointee.isStirred = 0

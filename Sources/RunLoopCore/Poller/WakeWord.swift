@@ -58,10 +58,6 @@ struct WakeWord: ~Copyable {
     @inline(__always)
     var isPending: Bool { word.load(ordering: .relaxed) == Self.pending }
 
-    /// 0 if nobody has come since the loop looked last, for a wake-up or less. One load. The loop's thread, awake.
-    @inline(__always)
-    var changes: UInt32 { word.load(ordering: .relaxed) }
-
     /// Any thread.
     var isSleeping: Bool {
         let now = word.load(ordering: .relaxed)
