@@ -12,6 +12,10 @@
  *                                                                                                 sees the append of whoever called that WakeUp
  * drain: take, wakeOwed = false  take all; wakeOwed = false                             (locked)  post's
  * run                            move on to the next matching task, call it             (loop)    -
+ * cancel: had, then inbox = 0    takeIntoHeld: had.store(heldFunctions); then what is   relaxed;  drain: inbox, then had
+ *                                in the inbox goes to `held`, hasMail.store(0)          release
+ * drain: had && held             had.load(), behind hasMail.load(); then `held`, under  relaxed;  cancel: who reads its hasMail = 0 reads its `had`
+ *                                the loop's lock                                        acquire
  *
  * Invariant: wakeOwed is true only while some thread is between its append and its WakeUp, or that WakeUp is still Pending in W or being acted on. So a post
  * that finds it true may rely on that other thread, which has left the lock and has only its WakeUp still to do; but until it does, neither task runs.
@@ -20,7 +24,8 @@
  *
  * Tasks: 0 for mode M1 (the outer run's), 1 and 2 for the common modes; 3 is performed without a wake, common modes. Task 1 runs the loop again, in
  * mode M2, with or without a deadline.
- * Configurations: default; HANDLER: instead of posting 2 and performing 3, a signal handler on the loop's thread, which calls WakeUp, between any two steps. (Post takes a lock: it is not
+ * Configurations: default; CANCELS: instead of performing 3, another thread looks for tasks to cancel, and for that takes them out of the inbox, into what is
+ * held for the loop; HANDLER: instead of posting 2 and performing 3, a signal handler on the loop's thread, which calls WakeUp, between any two steps. (Post takes a lock: it is not
  * async-signal-safe, and MUTANT_HANDLER_POSTS deadlocks.)
  */
 #include "wake-word.inc.pml"
@@ -37,6 +42,10 @@ bit locked;
 byte inbox;                        /* set of tasks; guarded by the lock */
 bit wakeOwed;                      /* guarded by the lock */
 byte taken;                        /* loop thread only */
+#ifdef CANCELS
+bit had;                           /* something was held once */
+byte held;                         /* set of tasks; guarded by the lock, which stands for the loop's too */
+#endif
 byte done;                         /* ghost: set of tasks that ran */
 byte depth;                        /* loop thread only */
 bit inHandler;
@@ -74,6 +83,21 @@ inline perform(task) {
 }
 
 inline drain() {
+#ifdef CANCELS
+    mayWait = (inbox != 0);
+    if
+    :: !mayWait && had -> lock(); mayWait = (held != 0); unlock()
+    :: else
+    fi;
+    if
+    :: mayWait ->
+        mayWait = 0;
+        lock();
+        atomic { taken = taken | held | inbox; held = 0; inbox = 0; wakeOwed = 0 };
+        unlock()
+    :: else
+    fi
+#else
     if
     :: inbox != 0 ->
 #if defined(MUTANT_TAKE_WITHOUT_LOCK)
@@ -92,6 +116,7 @@ inline drain() {
 #endif
     :: else
     fi
+#endif
 }
 
 #ifdef HANDLER
@@ -102,7 +127,7 @@ inline drain() {
 
 active proctype Loop() INTERRUPTIBLE {
     LOOP_THREAD_VARIABLES;
-    bit consumed[2], hasDeadline;
+    bit consumed[2], hasDeadline, mayWait;
     byte task, onStack;
 
 pass:
@@ -169,7 +194,6 @@ active proctype PosterOfModeTask() { bit first; byte old; post(0, first, old) }
 active proctype PosterOfNestingTask() { bit first; byte old; post(1, first, old) }
 #ifndef HANDLER
 active proctype PosterOfCommonTask() { bit first; byte old; post(2, first, old) }
-
 #endif
 
 #ifdef HANDLER
@@ -183,6 +207,18 @@ active proctype SignalHandler() {
     wake_up(old);
 #endif
     inHandler = 0
+}
+#elif defined(CANCELS)
+active proctype Canceller() {
+    lock();
+#ifdef MUTANT_SAYS_HELD_BEHIND_THE_INBOX
+    atomic { held = held | inbox; inbox = 0; wakeOwed = 0 };
+    had = 1;
+#else
+    had = 1;
+    atomic { held = held | inbox; inbox = 0; wakeOwed = 0 };
+#endif
+    unlock()
 }
 #else
 active proctype Performer() { perform(3) }

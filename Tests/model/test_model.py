@@ -25,6 +25,8 @@ END_STATE = "invalid end state"
 KICK_TOO_FEW = "assertion violated (ended||isOpen)"
 KICK_TOO_MANY = "assertion violated (sum==kicks)"
 KICK_TOO_LATE = "assertion violated  !(closed)"
+PASSED_OVER = "assertion violated  !((announced&waits))"
+SERVED_TOO_SOON = "assertion violated ((inMode&&"
 ADJUSTMENT_LOST = "assertion violated ((limit<="
 
 
@@ -54,6 +56,7 @@ CONFIGURATIONS = [
     Configuration("wake.pml", ("HANDLER", "STOPPERS=1")),
     Configuration("post.pml", ("SPURIOUS=0",), LOOP_NEVER_ENDS),
     Configuration("post.pml", ("HANDLER",), LOOP_NEVER_ENDS),
+    Configuration("post.pml", ("CANCELS", "SPURIOUS=0"), LOOP_NEVER_ENDS),
     Configuration("adjust.pml"),
     Configuration("signal.pml", ("SPURIOUS=0",), LOOP_NEVER_ENDS),
     Configuration("signal.pml", ("RIVAL",), LOOP_NEVER_ENDS + ("i = 1",)),
@@ -75,6 +78,10 @@ CONFIGURATIONS = [
     Configuration("room.pml", ("CAPACITY=2", "MESSAGES=3"), LOOP_NEVER_ENDS),
     Configuration("room.pml", ("RECEIVERS=2", "MESSAGES=1"), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
     Configuration("room.pml", ("GIVES_UP",), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
+    # Whoever watches a descriptor sleeps in epoll, and this one has no time limit.
+    Configuration("again.pml", (), ("parked = 0", "timedOut = 1")),
+    Configuration("seat.pml", (), LOOP_NEVER_ENDS),
+    Configuration("stay.pml", (), LOOP_NEVER_ENDS),
 ]
 
 # (mutant, model, further macros, what must be found)
@@ -116,6 +123,7 @@ MUTANTS = [
     ("TAKE_WITHOUT_LOCK", "post.pml", (), ASSERTION),
     ("TAKEN_LIST_ON_STACK", "post.pml", (), ASSERTION),
     ("HANDLER_POSTS", "post.pml", ("HANDLER",), END_STATE),
+    ("SAYS_HELD_BEHIND_THE_INBOX", "post.pml", ("CANCELS", "SPURIOUS=0"), ASSERTION),
     # signalling
     ("NESTED_SWALLOWS_WAKE", "signal.pml", (), ASSERTION),
     ("BITS_ONLY_IF_FLAG_WAS_CLEAR", "signal.pml", (), ASSERTION),
@@ -173,6 +181,27 @@ MUTANTS = [
     ("LOOKS_BEFORE_TAKING", "room.pml", (), ASSERTION),
     ("NO_FENCE_BEHIND_THE_LAST", "room.pml", (), ASSERTION),
     ("WAKES_WITHOUT_THE_DOORBELL", "room.pml", (), ASSERTION),
+    # waiting for the next request where one has been answered
+    ("DEAF_TO_MARKS", "again.pml", (), PASSED_OVER),
+    ("DEAF_TO_QUEUED", "again.pml", (), PASSED_OVER),
+    ("DEAF_TO_MAIL", "again.pml", (), PASSED_OVER),
+    ("DEAF_TO_STOP", "again.pml", (), PASSED_OVER),
+    ("DEAF_TO_TIMERS", "again.pml", (), SERVED_TOO_SOON),
+    ("DEAF_TO_OBSERVERS", "again.pml", (), PASSED_OVER),
+    ("DEAF_TO_WATCHES", "again.pml", (), PASSED_OVER),
+    ("MODE_ASKED_FOR_BEHIND_THE_SLEEP", "again.pml", (), PASSED_OVER),
+    ("MODE_ASKED_FOR_BEFORE_THE_SLEEP", "again.pml", (), SERVED_TOO_SOON),
+    ("TAKES_ONE_OF_MANY", "again.pml", (), SERVED_TOO_SOON),
+    # signalling a source that moves between loops
+    ("MARKS_BEFORE_THE_FLAG", "seat.pml", (), ASSERTION),
+    ("PUBLISHES_WITHOUT_A_LOOK", "seat.pml", (), ASSERTION),
+    ("PUBLISHES_BY_PLAIN_STORE", "seat.pml", (), ASSERTION),
+    ("BOARD_BEHIND_THE_PLACE", "seat.pml", (), ASSERTION),
+    # what epoll reports of a source
+    ("LEAVES_WITHOUT_END", "stay.pml", (), ASSERTION),
+    ("ENDS_BEHIND_THE_LOCK", "stay.pml", (), ASSERTION),
+    ("BEGINS_ANEW", "stay.pml", (), ASSERTION),
+    ("TWO_NUMBERS", "stay.pml", (), ASSERTION),
 ]
 
 

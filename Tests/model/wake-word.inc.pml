@@ -152,6 +152,9 @@ inline publish() {
 #else
 #define MAY_SLEEP (W == AWAKE)
 #endif
+#ifndef REPORTS                    /* what else epoll reports when it returns; READY: that it has something */
+#define REPORTS skip
+#endif
 #ifndef SLEEPS_RIGHTLY             /* what else must hold when the loop falls asleep */
 #define SLEEPS_RIGHTLY 1
 #endif
@@ -190,7 +193,10 @@ inline sleep_as_chosen(depth, canTimeOut) {
         :: asleep == IN_EPOLL ->
 end_epoll:
             if
-            :: atomic { edge -> edge = 0 }
+            :: atomic { edge -> REPORTS; edge = 0 }
+#ifdef READY
+            :: atomic { !edge && (READY) -> REPORTS }
+#endif
 #if SPURIOUS
             :: atomic { spuriousLeft > 0 -> spuriousLeft-- }
 #endif
