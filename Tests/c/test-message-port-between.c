@@ -1,27 +1,29 @@
 /* A server that finds the next request where it has answered one: whatever a pass of the loop would do between the two is done there, in
  * that order. Clients are processes, which have sent all their requests before the loop runs. */
 #include "message-port.h"
+#include <sys/resource.h>
 
-enum { CLIENTS = 2, REQUESTS = 3, GREETING = 0, BY_ONE_WAY = 100 };
+enum { CLIENTS = 3, REQUESTS = 3, GREETING = 0, BY_ONE_WAY = 100 };
 #define OTHER RLSTR("other")
 
 static RLRunLoopRef main_loop;
 static struct server server;
 static pid_t clients[CLIENTS];
 static int orders[CLIENTS], sent;
-/* Of the function that answers the first request. */
+/* Of the function that answers the first request, or another one. */
 static void (*deed)(void);
+static int deed_of = 1;
 static atomic_int missing;
 static atomic_int answered;
 
-/* Requests of the first client are 1, 2, 3, those of the second 11, 12, 13. */
+/* Requests of the first client are 1, 2, 3, those of the second 11, 12, 13, those of the third 21, 22, 23. */
 static RLDataRef answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
     char word[8];
     snprintf(word, sizeof word, "%d", (int)id);
     if (id != GREETING)
         note(word);
-    if (id == 1 && deed)
+    if (id == deed_of && deed)
         deed();
     if (--missing == 0)
         RLRunLoopStop(main_loop);
@@ -33,11 +35,11 @@ static void ignore(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED R
 
 static void client_process(int number, int orders_of_mine)
 {
-    RLMessagePortRef remote;
+    RLMessagePortRef remote = NULL;
     RLDataRef data = text_data("x");
-    while ((remote = RLMessagePortCreateRemote(NULL, NAME)) == NULL)
-        usleep(100);
     for (unsigned char count; read(orders_of_mine, &count, 1) == 1;) {
+        if (remote == NULL)
+            child_assert((remote = RLMessagePortCreateRemote(NULL, NAME)) != NULL);
         bool wants_reply = count < BY_ONE_WAY;
         count %= BY_ONE_WAY;
         for (int index = 1; index <= count; index++) {
@@ -81,8 +83,8 @@ static void begin(void)
     sent = both_sent[0];
     main_loop = RLRunLoopGetCurrent();
     serve(&server, NAME, answer, NULL);
-    /* Both are known, and have no ring yet. */
-    for (int index = 0; index < CLIENTS; index++) {
+    /* Two are known, and have no ring yet. */
+    for (int index = 0; index < 2; index++) {
         char greet = 0, byte;
         missing = 1;
         require(write(orders[index], &greet, 1) == 1);
@@ -206,10 +208,17 @@ static void watch_ready_pipe(int index, RLIndex order, char *word)
 
 static void watch_pipe(void) { watch_ready_pipe(0, 0, "pipe"); }
 
+/* In any order of becoming ready. */
 static void watch_ordered_pipes(void)
 {
     watch_ready_pipe(0, 2, "high");
     watch_ready_pipe(1, 1, "low");
+}
+
+static void watch_ordered_pipes_backwards(void)
+{
+    watch_ready_pipe(1, 1, "low");
+    watch_ready_pipe(0, 2, "high");
 }
 
 static void watch_always_ready(void)
@@ -268,6 +277,7 @@ static const struct {
     {observe_sources, "1 sources? 2 sources? 3", NULL},
     {watch_pipe, "1 2 pipe 3", "1 2 3"},
     {watch_ordered_pipes, "1 2 low high 3", "1 2 3"},
+    {watch_ordered_pipes_backwards, "1 2 low high 3", "1 2 3"},
     {watch_always_ready, "1 2 null 3", "1 2 3"},
     {stop_here, "1", NULL},
 };
@@ -295,6 +305,21 @@ START_TEST(clients_take_turns)
         assert_notes("11 1 12 2 13 3");
     else
         assert_notes("1 11 2 12 3 13");
+}
+END_TEST
+
+START_TEST(many_one_way_let_others_through)
+{
+    /* The first ones make the ring, in which the others wait. */
+    for (int round = 0; round < 2; round++) {
+        notes[0] = 0;
+        deed = round ? watch_pipe : NULL;
+        have_sent(0, BY_ONE_WAY + 90);
+        RLRunLoopRun();
+    }
+    ck_assert_ptr_nonnull(strstr(notes, "pipe"));
+    ck_assert_msg(strstr(notes, "pipe") < strstr(notes, "90"), "%s", notes);
+    clean();
 }
 END_TEST
 
@@ -397,6 +422,31 @@ START_TEST(requests_follow_the_port_that_another_thread_moves)
 }
 END_TEST
 
+static struct rlimit usual;
+
+static void have_descriptors_again(void)
+{
+    require(setrlimit(RLIMIT_NOFILE, &usual) == 0);
+    spin_until(RLAbsoluteTimeGetCurrent() + 0.06); /* longer than until the next try */
+}
+
+/* The server is out of descriptors when somebody new comes; later, when it has some again, it is kept busy by another. */
+START_TEST(who_could_not_be_let_in_is_let_in)
+{
+    have_sent(2, 1);
+    have_sent(0, 9);
+    int next = dup(0);
+    close(next);
+    getrlimit(RLIMIT_NOFILE, &usual);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, usual.rlim_max}), 0);
+    deed = have_descriptors_again;
+    deed_of = 2;
+    RLRunLoopRun();
+    ck_assert_ptr_nonnull(strstr(notes, "21"));
+    ck_assert_msg(strstr(notes, "21") < strstr(notes, "9"), "%s", notes);
+}
+END_TEST
+
 START_TEST(a_lost_descriptor_is_reported_by_the_next_pass)
 {
     deed = lose_descriptor;
@@ -414,10 +464,12 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_loop_test(tcase, what_a_pass_would_do_is_done, 0, 2 * (int)(sizeof between / sizeof *between));
     tcase_add_test(tcase, clients_take_turns);
+    tcase_add_test(tcase, many_one_way_let_others_through);
     tcase_add_loop_test(tcase, a_run_for_one_source_handles_one, 0, 2);
     tcase_add_loop_test(tcase, deadline_ends_the_run, 0, 2);
     tcase_add_loop_test(tcase, requests_follow_the_port_into_another_mode, 0, 2);
     tcase_add_test(tcase, requests_follow_the_port_that_another_thread_moves);
+    tcase_add_test(tcase, who_could_not_be_let_in_is_let_in);
     tcase_add_test(tcase, a_lost_descriptor_is_reported_by_the_next_pass);
     return suite;
 }

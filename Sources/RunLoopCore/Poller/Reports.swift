@@ -127,9 +127,9 @@ struct Reports: ~Copyable {
     /// The tag of the report that is left, if it is the only one.
     mutating func takeOnly() -> UInt64? { count - taken == 1 && !isAlwaysReadyTurn ? take()?.tag : nil }
 
-    /// Takes the report that is left if it is the only one and has this tag.
+    /// Takes the report that is left if it is the only one of epoll's and has this tag.
     mutating func takeOnly(_ tag: UInt64?) -> Bool {
-        if count &- taken != 1 || isAlwaysReadyTurn || linux_epoll_tag(batch.unsafelyUnwrapped + taken) != tag { return false }
+        if count &- taken != 1 || linux_epoll_tag(batch.unsafelyUnwrapped + taken) != tag { return false }
         taken = count
         return true
     }
