@@ -32,7 +32,7 @@ SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -
 # No unwind tables for anything of C, as the Swift code has none.
 CFLAGS     := -std=c11 -Oz -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fno-asynchronous-unwind-tables
 
-include Makefile.check
+include Tests/own-directory.mk Makefile.check
 
 .DEFAULT_GOAL := all
 .PHONY: all demo bench install uninstall format clean help
@@ -45,7 +45,7 @@ all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
 # change: without touch make would come back each time.
 $(OBJ)/core.o: $(SWIFT) $(CMODULES) Makefile
 	@mkdir -p $(@D)
-	$(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -c $(SWIFT) -o $@
+	$(IN_OWN_DIRECTORY) $(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -c $(SWIFT) -o $@
 	objcopy --set-section-alignment .rodata.str1.16=1 $@
 	@touch $@
 

@@ -2,6 +2,7 @@
  * counts-ports.h -- operations for counts.c: messages within the process, and requests between two. The other process is
  * not counted.
  */
+#include "../own-directory.h"
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -44,7 +45,7 @@ static void port_message(void)
 
 /* ---- message ports ----------------------------------------------------------------------------------- */
 
-static char directory[] = "/tmp/counts-XXXXXX";
+static char directory[OWN_DIRECTORY_SIZE];
 static pid_t partner;
 static size_t request_size;
 
@@ -93,8 +94,7 @@ static void send_requests(void)
 
 static void between_processes(void (*ours)(void), void (*theirs)(void))
 {
-    CHECK(mkdtemp(directory) != NULL);
-    setenv("RUNLOOP_PORT_DIR", directory, 1);
+    make_directory_for_names(directory);
     partner = fork();
     CHECK(partner >= 0);
     if (partner == 0) {
@@ -106,9 +106,7 @@ static void between_processes(void (*ours)(void), void (*theirs)(void))
     ours();
     kill(partner, SIGKILL);
     waitpid(partner, NULL, 0);
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", directory);
-    CHECK(system(command) == 0);
+    remove_directory(directory);
 }
 
 static void message_ask(void)

@@ -13,6 +13,7 @@
  * sd-bus collect what a reader is too slow for, and send it together; ours puts what is small into memory that both
  * processes share. */
 #define _GNU_SOURCE /* sched_setaffinity */
+#include "../own-directory.h"
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <sched.h>
@@ -28,7 +29,7 @@
 #include <unistd.h>
 
 static size_t size;
-static char directory[] = "/tmp/messages-XXXXXX", address[64];
+static char directory[OWN_DIRECTORY_SIZE], address[80];
 static int ends[2], bus_ends[2], uv_ends[2], acknowledgements[2];
 
 static double now(void)
@@ -408,9 +409,7 @@ int main(int count, char **arguments)
 {
     (void)count;
     wanted = arguments + 1;
-    if (mkdtemp(directory) == NULL)
-        fail(directory);
-    setenv("RUNLOOP_PORT_DIR", directory, 1);
+    make_directory_for_names(directory);
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("microseconds (ratio to hand); the sizes are those of the data\n");
     for (int server_cpu = 0; server_cpu < 2; server_cpu++) {
@@ -420,7 +419,6 @@ int main(int count, char **arguments)
         measure(one_way, 64, 50000, server_cpu);
         measure(one_way, 1 << 20, 100, server_cpu);
     }
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", directory);
-    return system(command);
+    remove_directory(directory);
+    return 0;
 }

@@ -3,6 +3,7 @@
  *     ask       a request and its reply between two processes on one CPU; parameter = bytes of each
  *     deliver   one-way messages from one thread to another's loop, each waiting only if the queue is full
  */
+#include "../own-directory.h"
 
 /* ---- ask -------------------------------------------------------------------------------------------- */
 
@@ -11,9 +12,9 @@ static void ask(const char *parameter)
 {
     size_t size = strtoul(parameter, NULL, 10);
     uint64_t total = scaled(size > 4096 ? 200 : 10000), warm = total / 10 + 1;
-    char directory[] = "/tmp/messages-XXXXXX", command[64];
-    CHECK(size > 0 && mkdtemp(directory) != NULL);
-    setenv("RUNLOOP_PORT_DIR", directory, 1);
+    char directory[OWN_DIRECTORY_SIZE];
+    CHECK(size > 0);
+    make_directory_for_names(directory);
     pin_to(sched_getcpu());
     ask_prepare(size);
     pid_t server = fork();
@@ -32,8 +33,7 @@ static void ask(const char *parameter)
     result.operations = total;
     kill(server, SIGKILL);
     waitpid(server, NULL, 0);
-    snprintf(command, sizeof command, "rm -rf %s", directory);
-    CHECK(system(command) == 0);
+    remove_directory(directory);
 }
 #endif
 

@@ -1,4 +1,5 @@
 #include "harness.h"
+#include "../own-directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,15 +9,12 @@
 
 /* A sanitizer that found something makes the test's process exit with this, whatever the test thought: Check calls
  * that an early exit and the test fails. Leaks are looked for at the exit of every test's process. */
-const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "exitcode=99:detect_leaks=1:halt_on_error=1:detect_stack_use_after_return=1";
 }
-const char *__lsan_default_options(void);
 const char *__lsan_default_options(void) { return "exitcode=99:use_tls=1"; }
 /* die_after_fork=0: tests fork processes that have threads, and their children start threads. */
-const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
     return "exitcode=99:halt_on_error=0:die_after_fork=0:second_deadlock_stack=1";
@@ -78,20 +76,25 @@ TCase *add_case(Suite *suite, const char *name, double seconds)
     return tcase;
 }
 
+/* Tests are processes of their own: whatever becomes of them, their files go. Other users may go through, as some tests do. */
 int main(void)
 {
+    char directory[OWN_DIRECTORY_SIZE];
     SRunner *runner = srunner_create(suite_under_test());
+    make_own_directory(directory);
+    chmod(directory, 0711);
+    setenv("TMPDIR", directory, 1);
     srunner_set_fork_status(runner, CK_FORK);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    remove_directory(directory);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* -- Notes -- */
 
 char notes[4096];
-
 void note(const char *word)
 {
     size_t used = strlen(notes);
@@ -290,7 +293,7 @@ void await_count(atomic_int *count, int wanted)
 
 /* -- The process -- */
 
-static int count_entries(const char *path)
+int count_entries(const char *path)
 {
     DIR *directory = opendir(path);
     require(directory != NULL);

@@ -136,6 +136,8 @@ void await_waiting(RLRunLoopRef rl);
 void await_count(atomic_int *count, int wanted);
 
 /* -- The process --------------------------------------------------------------------------------------------------- */
+/* How many files are in a directory. */
+int count_entries(const char *path);
 int open_descriptors(void);
 int live_threads(void);
 /* Returns once there are that many threads: one that was joined may still be on its way out. */

@@ -1,6 +1,7 @@
 /* What the tests of message ports share: a private directory for names, a server, data in one line. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_H
+#include "../own-directory.h"
 #include "harness.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,27 +14,12 @@
 #define NAME RLSTR("com.example.test")
 #define MODE kRLRunLoopDefaultMode
 
-/* Names of this test are nobody else's. */
-static char name_directory[64];
+static char name_directory[OWN_DIRECTORY_SIZE];
 
-static UNUSED void use_own_directory(void)
-{
-    strcpy(name_directory, "/tmp/runloop-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(name_directory));
-    setenv("RUNLOOP_PORT_DIR", name_directory, 1);
-}
+static UNUSED void use_own_directory(void) { make_directory_for_names(name_directory); }
+static UNUSED void remove_own_directory(void) { remove_directory(name_directory); }
 
-/* How many files are in the directory. */
-static UNUSED int name_files(void)
-{
-    int count = 0;
-    DIR *directory = opendir(name_directory);
-    ck_assert_ptr_nonnull(directory);
-    for (struct dirent *entry; (entry = readdir(directory));)
-        count += entry->d_name[0] != '.';
-    closedir(directory);
-    return count;
-}
+static UNUSED int name_files(void) { return count_entries(name_directory); }
 
 /* How many memory files of that name (the library's begin with runloop) and of such a size are mapped in this process. */
 static UNUSED int mapped_files(const char *name, unsigned long least, unsigned long most)
@@ -49,22 +35,6 @@ static UNUSED int mapped_files(const char *name, unsigned long least, unsigned l
             strstr(line, file) && sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from >= least && to - from <= most;
     fclose(maps);
     return count;
-}
-
-static UNUSED void remove_own_directory(void)
-{
-    char path[512];
-    DIR *directory = opendir(name_directory);
-    if (directory == NULL)
-        return;
-    for (struct dirent *entry; (entry = readdir(directory));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof path, "%s/%s", name_directory, entry->d_name);
-        unlink(path);
-    }
-    closedir(directory);
-    rmdir(name_directory);
 }
 
 static UNUSED RLDataRef text_data(const char *text)

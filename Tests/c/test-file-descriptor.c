@@ -1,4 +1,5 @@
 /* RLFileDescriptor: when it calls, with which bits, and when it does not. */
+#include "../own-directory.h"
 #include "descriptor.h"
 
 #include <pty.h>
@@ -6,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -233,9 +235,7 @@ END_TEST
 
 START_TEST(dev_null_and_regular_files_are_always_ready)
 {
-    char name[] = "/tmp/runloop-test-XXXXXX";
-    int fds[] = {open("/dev/null", O_RDWR | O_CLOEXEC), mkstemp(name)};
-    unlink(name);
+    int fds[] = {open("/dev/null", O_RDWR | O_CLOEXEC), memfd_create("regular", MFD_CLOEXEC)};
     for (int i = 0; i < 2; i++) {
         port_open(&port, fds[i], READ | WRITE);
         ck_assert(poll_once());
@@ -375,12 +375,11 @@ static void make_file(void *directory)
 }
 START_TEST(directory)
 {
-    char name[] = "/tmp/runloop-test-XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(name));
+    char name[OWN_DIRECTORY_SIZE];
+    make_own_directory(name);
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     ck_assert_int_ge(inotify_add_watch(fd, name, IN_CREATE), 0);
     expect_one_call(fd, make_file, name);
-    rmdir(name);
 }
 END_TEST
 

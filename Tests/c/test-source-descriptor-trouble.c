@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -177,11 +178,8 @@ END_TEST
 
 START_TEST(dev_null_and_regular_files_are_always_ready)
 {
-    char name[] = "/tmp/runloop-test-XXXXXX";
-    int file = mkstemp(name);
-    ck_assert_int_ge(file, 0);
-    unlink(name);
-    int fds[] = {open("/dev/null", O_RDONLY | O_CLOEXEC), file, open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
+    int fds[] = {open("/dev/null", O_RDONLY | O_CLOEXEC), memfd_create("regular", MFD_CLOEXEC),
+                 open("/proc/self/exe", O_RDONLY | O_CLOEXEC)};
     for (int i = 0; i < 3; i++) {
         struct watch watch = {0};
         watch_fd(&watch, fds[i], 0);

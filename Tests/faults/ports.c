@@ -4,6 +4,7 @@
  *
  * Ends with 0 if all was well: every request had one of the six results, in time, and afterwards all of it works; with 4 if there was
  * no such allocation. */
+#include "../own-directory.h"
 #include "faults.h"
 
 #include <sys/prctl.h>
@@ -173,7 +174,7 @@ static RLMessagePortRef find_server(RLStringRef name)
 
 int main(int argc, char **argv)
 {
-    char directory[] = "/tmp/runloop-faults-XXXXXX", byte;
+    char directory[OWN_DIRECTORY_SIZE], byte;
     int ends[2];
     CHECK(argc == 3);
     in_client = strcmp(argv[1], "client") == 0;
@@ -181,7 +182,8 @@ int main(int argc, char **argv)
     alarm(8);
     RLSetErrorHandler(say_nothing_else, NULL);
     RLStringRef name = RLStringCreateWithCString(NULL, "faults", kRLStringEncodingUTF8);
-    CHECK(mkdtemp(directory) && setenv("RUNLOOP_PORT_DIR", directory, 1) == 0 && pipe(ends) == 0);
+    make_directory_for_names(directory);
+    CHECK(pipe(ends) == 0);
     pid_t server = fork();
     if (server == 0)
         serve(name, !in_client, ends[1]);

@@ -1,0 +1,16 @@
+"""What all tests start leaves its temporary files in one directory, which goes at the end, whatever becomes of a test."""
+
+import os
+import tempfile
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_temporary_directory(tmp_path_factory):
+    tmp_path_factory.getbasetemp()  # pytest's own stay where pytest keeps those of its last runs
+    # Directly in /tmp: the paths of sockets in there are short. Programs run as other users may go through.
+    with tempfile.TemporaryDirectory(prefix="runloop-", dir="/tmp", ignore_cleanup_errors=True) as directory:
+        os.chmod(directory, 0o711)
+        os.environ["TMPDIR"] = tempfile.tempdir = directory
+        yield
