@@ -1,0 +1,67 @@
+/* Descriptors: what all of them can do, waiting for them, and what wakes who waits. Part of CLinux.h. */
+#ifndef CLINUX_DESCRIPTORS_H
+#define CLINUX_DESCRIPTORS_H
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* No cancellation points, as glibc's are, here and for waiting: who is cancelled in the middle would leave a lock held, a wake-up
+   half made. */
+static inline long linux_read(int fd, void *buffer, size_t size) { return syscall(SYS_read, fd, buffer, size); }
+static inline long linux_write(int fd, const void *buffer, size_t size) { return syscall(SYS_write, fd, buffer, size); }
+static inline int linux_close(int fd) { return (int)syscall(SYS_close, fd); }
+
+/* Variadic. */
+static inline int linux_fcntl(int fd, int command, int argument)
+{
+    return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+/* epoll_pwait2 came with Linux 5.11 and glibc 2.35: through syscall(2), so that the library loads with
+   an older glibc, and answers ENOSYS on an older kernel. */
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+static inline int linux_epoll_pwait2(int epoll, struct epoll_event *events, int capacity,
+                                     const struct timespec *timeout)
+{
+    return (int)syscall(SYS_epoll_pwait2, epoll, events, capacity, timeout, NULL, 0);
+}
+
+/* EPOLLIN is imported as a member of an enum, EPOLL_CLOEXEC as an integer: one type for each here.
+   epoll_event is packed with a union in it: filled and read here. */
+static const uint32_t linux_EPOLLIN = EPOLLIN;
+static const uint32_t linux_EPOLLOUT = EPOLLOUT;
+static const uint32_t linux_EPOLLRDHUP = EPOLLRDHUP;
+static const uint32_t linux_EPOLLERR = EPOLLERR;
+static const uint32_t linux_EPOLLHUP = EPOLLHUP;
+static const uint32_t linux_EPOLLET = EPOLLET;
+static inline int linux_epoll_create(void) { return (int)syscall(SYS_epoll_create1, EPOLL_CLOEXEC); }
+static inline int linux_epoll_ctl(int epoll, int operation, int fd, uint32_t events, uint64_t tag)
+{
+    struct epoll_event event = {.events = events, .data = {.u64 = tag}};
+    return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, &event);
+}
+static inline uint64_t linux_epoll_tag(const struct epoll_event *event) { return event->data.u64; }
+static inline int linux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int milliseconds)
+{
+#ifdef SYS_epoll_wait
+    return (int)syscall(SYS_epoll_wait, epoll, events, capacity, milliseconds);
+#else
+    return (int)syscall(SYS_epoll_pwait, epoll, events, capacity, milliseconds, NULL, 8);
+#endif
+}
+static inline int linux_eventfd(void) { return (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC); }
+
+static inline int linux_ppoll(struct pollfd *look, struct timespec *timeout)
+{
+    return (int)syscall(SYS_ppoll, look, 1, timeout, NULL, 0);
+}
+
+#endif

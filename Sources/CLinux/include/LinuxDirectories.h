@@ -1,0 +1,72 @@
+/* The files of a directory: locks and sockets that have names. Part of CLinux.h. */
+#ifndef CLINUX_DIRECTORIES_H
+#define CLINUX_DIRECTORIES_H
+#include "LinuxProcess.h"
+#include <bsd/libutil.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+/* The flags are of several types. */
+static inline void linux_make_directory(const char *path) { syscall(SYS_mkdirat, AT_FDCWD, path, 0700); }
+static inline int linux_open_directory(const char *path)
+{
+    return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Variadic. Does not wait for the lock, follows no link, and what it gives is the file of that name still. */
+static inline int linux_open_locked(int directory, const char *name)
+{
+    return flopenat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
+/* Without following a link, and without waiting: for the socket itself, not for what it leads to. */
+static inline int linux_open_path(int directory, const char *name)
+{
+    return (int)syscall(SYS_openat, directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* S_ISSOCK is a macro. */
+static inline int linux_is_socket(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+static inline int linux_is_mine(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_uid == linux_user();
+}
+
+/* A directory of the user's own, of root's, or of `trusted`, in which nobody else can take away or replace what the user has
+   put there: not writable for others, or sticky. */
+static inline int linux_is_guarded(int fd, uid_t trusted)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 &&
+           (status.st_uid == linux_user() || status.st_uid == 0 || status.st_uid == trusted) &&
+           ((status.st_mode & 022) == 0 || (status.st_mode & S_ISVTX) != 0);
+}
+
+/* Whether `name` still stands for the file that is open. */
+static inline int linux_is_same_file(int fd, int directory, const char *name)
+{
+    struct stat open, named;
+    return fstat(fd, &open) == 0 && syscall(SYS_newfstatat, directory, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+static inline int linux_unlink(int directory, const char *name)
+{
+    return (int)syscall(SYS_unlinkat, directory, name, 0);
+}
+static inline int linux_rename(int directory, const char *old, const char *new_name)
+{
+    return (int)syscall(SYS_renameat2, directory, old, directory, new_name, 0);
+}
+static inline int linux_set_mode(int directory, const char *name, uint32_t mode)
+{
+    return (int)syscall(SYS_fchmodat, directory, name, mode);
+}
+
+#endif

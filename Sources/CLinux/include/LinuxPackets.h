@@ -1,0 +1,170 @@
+/* Sockets of packets between processes, by path, and the descriptors that travel with a packet. Part of CLinux.h. */
+#ifndef CLINUX_PACKETS_H
+#define CLINUX_PACKETS_H
+#include "LinuxSockets.h"
+#include <string.h>
+#include <sys/un.h>
+
+/* SOCK_SEQPACKET is imported as a member of an enum; addresses are unions by cast. 0, or -1 with errno. */
+static inline int linux_socket_of_packets(void) { return linux_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0); }
+static inline int linux_unix_address(struct sockaddr_un *address, const char *path)
+{
+    size_t length = strlen(path);
+    if (length >= sizeof address->sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, length);
+    return 0;
+}
+static inline int linux_unix_listen(int fd, const char *path, int backlog)
+{
+    struct sockaddr_un address;
+    int bad = linux_unix_address(&address, path) != 0 || linux_bind(fd, &address, sizeof address) != 0;
+    return bad ? -1 : linux_listen(fd, backlog);
+}
+static inline int linux_unix_connect(int fd, const char *path)
+{
+    struct sockaddr_un address;
+    return linux_unix_address(&address, path) != 0 ? -1 : linux_connect(fd, &address, sizeof address);
+}
+static inline int linux_accept_packets(int fd)
+{
+    return (int)syscall(SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+static inline int linux_peer_credentials(int fd, int *pid, unsigned *uid, unsigned *gid)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (linux_socket_option(fd, SO_PEERCRED, &peer, &size) != 0)
+        return -1;
+    *pid = peer.pid;
+    *uid = peer.uid;
+    *gid = peer.gid;
+    return 0;
+}
+static inline int linux_shutdown(int fd) { return (int)syscall(SYS_shutdown, fd, SHUT_RDWR); }
+
+/* The system calls of each request and reply, without the C library and its errno: the result, or an error number below 0.
+   sendto(2) on a connected socket; sendmsg(2) and recvmsg(2) have their flags where that has the size. */
+static inline long linux_call_on_packet(long number, long fd, const void *what, size_t size, long flags)
+{
+    long result;
+#if defined(__x86_64__) && defined(__LP64__)
+    register long fourth __asm__("r10") = flags, fifth __asm__("r8") = 0, sixth __asm__("r9") = 0;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(fd), "S"(what), "d"(size), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__) && defined(__LP64__)
+    register long which __asm__("x8") = number, first __asm__("x0") = fd, third __asm__("x2") = (long)size;
+    register const void *second __asm__("x1") = what;
+    register long fourth __asm__("x3") = flags, fifth __asm__("x4") = 0, sixth __asm__("x5") = 0;
+    __asm__ volatile("svc 0"
+                     : "+r"(first)
+                     : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+    result = first;
+#else
+    int saved = errno;
+    result = syscall(number, fd, what, size, flags, NULL, 0);
+    if (result < 0) {
+        result = -errno;
+        errno = saved;
+    }
+#endif
+    return result;
+}
+
+/* The macros of cmsg(3). One packet, and perhaps one descriptor with it (`passed`, -1 for none). Never waits, raises no
+   SIGPIPE. Below 0: an error number. */
+static inline long linux_send_packet(int fd, const void *head, size_t headSize, const void *body, size_t bodySize,
+                                     int passed)
+{
+    /* What is small is copied together: the kernel needs longer for two parts than this. */
+    if (passed < 0 && headSize + bodySize <= 512) {
+        char packet[512];
+        memcpy(packet, head, headSize);
+        if (bodySize > 0)
+            memcpy(packet + headSize, body, bodySize);
+        return linux_call_on_packet(SYS_sendto, fd, packet, headSize + bodySize, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    if (passed < 0 && bodySize == 0)
+        return linux_call_on_packet(SYS_sendto, fd, head, headSize, MSG_NOSIGNAL | MSG_DONTWAIT);
+    struct iovec parts[2] = {{(void *)(uintptr_t)head, headSize}, {(void *)(uintptr_t)body, bodySize}};
+    union {
+        char space[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = bodySize > 0 ? 2 : 1};
+    if (passed >= 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control.space;
+        struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+        item->cmsg_level = SOL_SOCKET;
+        item->cmsg_type = SCM_RIGHTS;
+        item->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(item), &passed, sizeof passed);
+    }
+    return linux_call_on_packet(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT, 0);
+}
+
+/* Lets who receives from a socket wait, for so long. Nothing restarts such a wait after a signal: see signal(7). */
+static inline int linux_let_wait(int fd, long microseconds)
+{
+    struct timeval limit = {0, microseconds};
+    int flags = fcntl(fd, F_GETFL);
+    return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0
+               ? -1
+               : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+/* What came with a packet: the descriptor; -2 for several, which are closed; -3 for one that this process has no number for. */
+static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *message, int *passed)
+{
+    int count = 0, first = -1;
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
+        if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t offset = 0; CMSG_LEN(offset) + sizeof(int) <= item->cmsg_len; offset += sizeof(int)) {
+            int one;
+            memcpy(&one, CMSG_DATA(item) + offset, sizeof one);
+            if (first < 0)
+                first = one;
+            else
+                syscall(SYS_close, one);
+            count++;
+        }
+    }
+    int truncated = (message->msg_flags & MSG_CTRUNC) != 0;
+    if (count + truncated == 1) {
+        *passed = truncated ? -3 : first;
+    } else if (count > 0) {
+        syscall(SYS_close, first);
+        *passed = -2;
+    }
+}
+
+/* One packet. `*passed`: -1 if no descriptor came with it, else as above. The result is the true size, also of a packet that was
+   cut, or an error number below 0. */
+static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed, int waits)
+{
+    struct iovec part = {buffer, bufferSize};
+    union {
+        char space[CMSG_SPACE(8 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
+    *passed = -1;
+    size_t flags = (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC | MSG_TRUNC;
+    long size = linux_call_on_packet(SYS_recvmsg, fd, &message, flags, 0);
+    if (size >= 0 && (message.msg_controllen != 0 || message.msg_flags & MSG_CTRUNC))
+        linux_take_passed(&message, passed);
+    return size;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* Sockets. Addresses come as bytes; errors come back as negative numbers where it is wanted. Part of CLinux.h. */
+#ifndef CLINUX_SOCKETS_H
+#define CLINUX_SOCKETS_H
+#include "LinuxDescriptors.h"
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+/* An enum. */
+static const int linux_SOCK_STREAM = SOCK_STREAM;
+
+static inline int linux_socket(int family, int type, int protocol)
+{
+    return (int)syscall(SYS_socket, family, type | SOCK_CLOEXEC, protocol);
+}
+static inline int linux_bind(int fd, const void *address, uint32_t size)
+{
+    return (int)syscall(SYS_bind, fd, address, size);
+}
+static inline int linux_listen(int fd, int backlog) { return (int)syscall(SYS_listen, fd, backlog); }
+static inline int linux_connect(int fd, const void *address, uint32_t size)
+{
+    return (int)syscall(SYS_connect, fd, address, size);
+}
+static inline int linux_accept(int fd, struct sockaddr *address, uint32_t *size)
+{
+    long client = syscall(SYS_accept4, fd, address, size, SOCK_CLOEXEC);
+    return client < 0 ? -errno : (int)client;
+}
+static inline long linux_receive(int fd, void *buffer, size_t size, struct sockaddr *address, uint32_t *address_size)
+{
+    long count = syscall(SYS_recvfrom, fd, buffer, size, MSG_DONTWAIT, address, address_size);
+    return count < 0 ? -errno : count;
+}
+static inline long linux_send(int fd, const void *bytes, size_t size, const void *address, uint32_t address_size,
+                              int waits)
+{
+    int flags = MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT);
+    long count = syscall(SYS_sendto, fd, bytes, size, flags, address, address_size);
+    return count < 0 ? -errno : count;
+}
+static inline int linux_name_of(int fd, int peer, struct sockaddr *address, uint32_t *size)
+{
+    return (int)syscall(peer ? SYS_getpeername : SYS_getsockname, fd, address, size);
+}
+static inline int linux_socket_option(int fd, int name, void *value, uint32_t *size)
+{
+    return (int)syscall(SYS_getsockopt, fd, SOL_SOCKET, name, value, size);
+}
+static inline long linux_readable_bytes(int fd)
+{
+    int count;
+    return syscall(SYS_ioctl, fd, FIONREAD, &count) < 0 ? -1 : count;
+}
+
+static inline int linux_set_blocking(int fd, int blocks)
+{
+    int flags = linux_fcntl(fd, F_GETFL, 0);
+    if (flags < 0)
+        return -1;
+    if (((flags & O_NONBLOCK) == 0) == (blocks != 0))
+        return 0;
+    return linux_fcntl(fd, F_SETFL, flags ^ O_NONBLOCK) < 0 ? -1 : 1;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* Threads: waiting for one another, fences of all at once, where they run, and how late their timers may be. Part of CLinux.h. */
+#ifndef CLINUX_THREADS_H
+#define CLINUX_THREADS_H
+#include "LinuxProcess.h"
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/prctl.h>
+#include <sys/single_threaded.h>
+#include <time.h>
+
+/* `deadline`: CLOCK_MONOTONIC, or NULL. */
+static inline int linux_futex_wait(const void *word, uint32_t expected, const struct timespec *deadline)
+{
+    return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL,
+                        FUTEX_BITSET_MATCH_ANY);
+}
+static inline void linux_futex_wake(const void *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
+}
+
+static inline int linux_membarrier_register(void)
+{
+    return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+static inline int linux_membarrier(void)
+{
+    return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+static inline int linux_membarrier_global(void) { return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); }
+
+static inline int linux_is_main_thread(void) { return (int)syscall(SYS_gettid) == linux_process(); }
+static inline void linux_yield(void) { syscall(SYS_sched_yield); }
+
+/* Bits of longs: the only processor that a thread may run on (0: the calling one), -1 if several, or too many to ask. */
+static inline int linux_only_processor(int thread)
+{
+    uint64_t set[16], *last = NULL;
+    long size = syscall(SYS_sched_getaffinity, thread, sizeof set, set);
+    for (uint64_t *word = set; word < set + size / 8; word++) {
+        if (*word != 0 && (last != NULL || (*word & (*word - 1)) != 0))
+            return -1;
+        last = *word != 0 ? word : last;
+    }
+    return last == NULL ? -1 : (int)(last - set) * 64 + __builtin_ctzll(*last);
+}
+
+/* Whether the process has no thread but this one, as glibc knows it. */
+static inline int linux_is_single_threaded(void) { return __libc_single_threaded; }
+
+/* Variadic. A function of glibc, because Tests/c/test-wakeup-adjust.c puts one of its own in its place. */
+static inline int linux_set_timer_slack(unsigned long nanoseconds) { return prctl(PR_SET_TIMERSLACK, nanoseconds); }
+static inline int linux_get_timer_slack(void) { return prctl(PR_GET_TIMERSLACK); }
+
+#endif
