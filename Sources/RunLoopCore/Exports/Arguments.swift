@@ -66,6 +66,14 @@ func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "inde
     return false
 }
 
+/// How many messages a port of either kind holds; nothing for nil.
+@inline(never)
+func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ function: Name) {
+    guard let queue else { return }
+    guard capacity > 0 else { return Misuse.report(function, "capacity", "not positive") }
+    queue.setCapacity(UInt32(min(capacity, Int(Int32.max))))
+}
+
 // MARK: contexts. Those of all objects but sources are alike: a version, which is 0, then what `ClientContext` has (a test compares).
 
 /// A diagnostic for a context that has another version.

@@ -177,9 +177,7 @@ public func RLMessagePortGetCapacity(_ port: OpaquePointer?) -> Int {
 
 @implementation @c
 public func RLMessagePortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
-    guard let port = borrow(port, "RLMessagePortSetCapacity") else { return }
-    guard capacity > 0 else { return Misuse.report("RLMessagePortSetCapacity", "capacity", "not positive") }
-    port.queue.setCapacity(UInt32(min(capacity, Int(Int32.max))))
+    setCapacity(of: borrow(port, "RLMessagePortSetCapacity")?.queue, capacity, "RLMessagePortSetCapacity")
 }
 
 @implementation @c

@@ -66,7 +66,5 @@ public func RLPortGetCapacity(_ port: OpaquePointer?) -> Int { Int(borrow(port, 
 
 @implementation @c
 public func RLPortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
-    guard let port = borrow(port, "RLPortSetCapacity") else { return }
-    guard capacity > 0 else { return Misuse.report("RLPortSetCapacity", "capacity", "not positive") }
-    port.queue.setCapacity(UInt32(min(capacity, Int(Int32.max))))
+    setCapacity(of: borrow(port, "RLPortSetCapacity")?.queue, capacity, "RLPortSetCapacity")
 }

@@ -4,14 +4,13 @@ import CLinux
 ///
 /// While it is linked in its loop's list the list has a reference to the timer. Freed by the timer's context, so not
 /// while the timer exists. Links are guarded by the loop's lock.
-struct DelayedPerform: ~Copyable {
+struct DelayedPerform: Linked, ~Copyable {
     let loop: RunLoopPointer
     let function: PerformRequest.Function
     let info: UnsafeMutableRawPointer?
     var timer: TimerPointer?
-    var next: DelayedPerformPointer?
     var previous: DelayedPerformPointer?
-    var isLinked = false
+    var following: DelayedPerformPointer?
 }
 
 typealias DelayedPerformPointer = UnsafeMutablePointer<DelayedPerform>
@@ -48,7 +47,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func unlinkUnqueued(_ timer: TimerPointer) -> Bool {
         let isThere = locked { () -> Bool in
             var next = pointee.delayed
-            while let delayed = next, delayed.pointee.timer != timer { next = delayed.pointee.next }
+            while let delayed = next, delayed.pointee.timer != timer { next = delayed.pointee.following }
             return next.flatMap { unlink($0) } != nil
         }
         if isThere { timer.giveBack() }
@@ -58,23 +57,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock. The list takes a reference.
     private func link(_ delayed: DelayedPerformPointer, _ timer: TimerPointer) {
         timer.pointee.item.object.retain()
-        delayed.pointee.next = pointee.delayed
-        pointee.delayed?.pointee.previous = delayed
-        pointee.delayed = delayed
-        delayed.pointee.isLinked = true
+        delayed.link(into: &pointee.delayed)
     }
 
     /// Under the lock. The list's reference is the caller's now; nil if it was not linked.
     fileprivate func unlink(_ delayed: DelayedPerformPointer) -> TimerPointer? {
-        if !delayed.pointee.isLinked { return nil }
-        delayed.pointee.isLinked = false
-        if let previous = delayed.pointee.previous {
-            previous.pointee.next = delayed.pointee.next
-        } else {
-            pointee.delayed = delayed.pointee.next
-        }
-        delayed.pointee.next?.pointee.previous = delayed.pointee.previous
-        return delayed.pointee.timer
+        delayed.unlink(from: &pointee.delayed) ? delayed.pointee.timer : nil
     }
 
     /// Takes out all that are chosen. The number. O(number of delayed functions). Any thread.
@@ -93,7 +81,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var next = pointee.delayed
         while let delayed = next {
             if choice.includes(delayed.pointee.function, delayed.pointee.info) { return unlink(delayed) }
-            next = delayed.pointee.next
+            next = delayed.pointee.following
         }
         return nil
     }

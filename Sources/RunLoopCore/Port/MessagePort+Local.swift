@@ -89,27 +89,6 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     // MARK: wires
 
-    /// Under the mutex.
-    func insert(_ wire: WirePointer) {
-        wire.pointee.following = pointee.wires
-        pointee.wires?.pointee.previous = wire
-        pointee.wires = wire
-    }
-
-    /// False if it was not in the list. Under the mutex.
-    func remove(_ wire: WirePointer) -> Bool {
-        if pointee.wires != wire && wire.pointee.previous == nil { return false }
-        if let previous = wire.pointee.previous {
-            previous.pointee.following = wire.pointee.following
-        } else {
-            pointee.wires = wire.pointee.following
-        }
-        wire.pointee.following?.pointee.previous = wire.pointee.previous
-        wire.pointee.previous = nil
-        wire.pointee.following = nil
-        return true
-    }
-
     /// The port's source is at a place: so are those of the wires from now on, or, if there is no memory for it, as soon as there is.
     @inline(never)
     func serve(_ link: MessagePortLinkPointer, at place: MessagePortLink.Place) {

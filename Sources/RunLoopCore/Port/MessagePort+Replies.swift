@@ -57,18 +57,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Under the mutex.
     @inline(never)
     func unlink(_ pending: PendingPointer) {
-        if let previous = pending.pointee.previous {
-            previous.pointee.following = pending.pointee.following
-        } else {
-            pointee.firstPending = pending.pointee.following
-        }
-        if let following = pending.pointee.following {
-            following.pointee.previous = pending.pointee.previous
-        } else {
-            pointee.lastPending = pending.pointee.previous
-        }
-        pending.pointee.previous = nil
-        pending.pointee.following = nil
+        if pointee.lastPending == pending { pointee.lastPending = pending.pointee.previous }
+        pending.unlink(from: &pointee.firstPending)
     }
 
     /// Calls the function of a request that nobody waited for, and disposes of it. The loop's thread.

@@ -11,7 +11,7 @@ import Synchronization
 /// among the clients for the source that the client asked for, and among the library for the rest.
 ///
 /// Guarded by `mutex` unless it says otherwise. No user code is called, and no lock of a loop taken, under it.
-struct MessagePortStorage: ObjectStorage, ~Copyable {
+struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     static var kind: Kind { .messagePort }
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 

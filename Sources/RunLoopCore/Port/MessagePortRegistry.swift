@@ -46,21 +46,14 @@ enum MessagePortRegistry {
     /// Any thread.
     static func insert(_ port: MessagePortPointer) {
         mutex.lock()
-        port.pointee.following = first
-        first?.pointee.previous = port
-        first = port
+        port.link(into: &first)
         mutex.unlock()
     }
 
-    /// The port's memory goes. Any thread.
+    /// The port's memory goes; it may never have been here. Any thread.
     static func remove(_ port: MessagePortPointer) {
         mutex.lock()
-        if let previous = port.pointee.previous {
-            previous.pointee.following = port.pointee.following
-        } else if first == port {
-            first = port.pointee.following
-        }
-        port.pointee.following?.pointee.previous = port.pointee.previous
+        port.unlink(from: &first)
         mutex.unlock()
     }
 

@@ -15,7 +15,7 @@ enum RequestResult: Int32 {
 /// A request that waits for its reply: on the stack of a thread that runs its loop meanwhile, or on its own.
 ///
 /// Guarded by the remote port's mutex.
-struct Pending: ~Copyable {
+struct Pending: Linked, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
     var id: UInt32 = 0
@@ -53,7 +53,7 @@ typealias PendingPointer = UnsafeMutablePointer<Pending>
 /// kept, so that a request adds and removes nothing; in the background, unless somebody waits for a reply.
 ///
 /// Freed with its source. Guarded by the remote port's mutex.
-struct Outlet: ~Copyable {
+struct Outlet: Linked, ~Copyable {
     /// Held.
     let port: MessagePortPointer
     let loop: RunLoopPointer
@@ -120,9 +120,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         outlet.pointee.source = source
         let isWanted = locked { () -> Bool in
             if !pointee.isValid { return false }
-            outlet.pointee.following = pointee.outlets
-            pointee.outlets?.pointee.previous = outlet
-            pointee.outlets = outlet
+            outlet.link(into: &pointee.outlets)
             return true
         }
         if !isWanted {
@@ -233,12 +231,7 @@ extension UnsafeMutablePointer where Pointee == Outlet {
         let source = port.locked { () -> SourcePointer? in
             guard let source = pointee.source else { return nil }
             pointee.source = nil
-            if let previous = pointee.previous {
-                previous.pointee.following = pointee.following
-            } else {
-                port.pointee.outlets = pointee.following
-            }
-            pointee.following?.pointee.previous = pointee.previous
+            unlink(from: &port.pointee.outlets)
             dropped = port.abandon(self)
             return source
         }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// The queue has locks of its own; the rest is guarded as it says. A port lives as long as clients, messages, or its source
 /// have references.
-struct PortStorage: ObjectStorage, ~Copyable {
+struct PortStorage: ObjectStorage, Linked, ~Copyable {
     static var kind: Kind { .port }
     typealias Callout = @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
     typealias InvalidationCallout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void

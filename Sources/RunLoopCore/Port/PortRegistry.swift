@@ -20,21 +20,14 @@ enum PortRegistry {
     /// Any thread.
     static func insert(_ port: PortPointer) {
         mutex.lock()
-        port.pointee.following = first
-        first?.pointee.previous = port
-        first = port
+        port.link(into: &first)
         mutex.unlock()
     }
 
     /// Any thread.
     static func remove(_ port: PortPointer) {
         mutex.lock()
-        if let previous = port.pointee.previous {
-            previous.pointee.following = port.pointee.following
-        } else {
-            first = port.pointee.following
-        }
-        port.pointee.following?.pointee.previous = port.pointee.previous
+        port.unlink(from: &first)
         mutex.unlock()
     }
 

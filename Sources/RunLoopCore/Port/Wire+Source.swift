@@ -26,7 +26,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// Out of the port's list and of all loops; the other end hears of it. Any thread. A second call has no effect.
     @inline(never)
     func close() {
-        if !pointee.port.locked({ pointee.port.remove(self) }) { return }
+        if !pointee.port.locked({ unlink(from: &pointee.port.pointee.wires) }) { return }
         end()
         release()
     }

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// The descriptor is closed when the last reference goes, so its number never is another file's while somebody may use it;
 /// what ends a wire at once is a shutdown.
-struct Wire: ~Copyable {
+struct Wire: Linked, ~Copyable {
     /// Whose descriptor it is.
     enum Role { case listener, server, client }
 
@@ -63,7 +63,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         wire.pointee.source = source
         let isWelcome = port.locked { () -> Bool in
             let isWelcome = port.pointee.isValid && port.talksTo(peer)
-            if isWelcome { port.insert(wire) }
+            if isWelcome { wire.link(into: &port.pointee.wires) }
             return isWelcome
         }
         if isWelcome { return wire }
