@@ -56,7 +56,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             let isPolling = handled || deadline == .distantPast
             if isPolling { poll(mode) } else if !hasReadyDescriptor(mode) { waitForEvents(mode, until: deadline) }
 
-            // 9: deliver what came: due timers, or a ready descriptor.
+            // 9: deliver what came: due timers, or a ready descriptor. Where nobody could tell it from passing again, a source
+            // goes on with what the next passes would bring it, sleeps too: `mayGoOn`, `mayServeOn`, `sleepAgain`.
             handled = deliver(mode, goesOn: !onlyOne && deadline == .never) || handled
             if performFunctions(mode) { pointee.reports.drop() }
 

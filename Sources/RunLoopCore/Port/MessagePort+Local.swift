@@ -232,7 +232,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }
-        // What nobody has taken nobody else has.
+        // No other thread can answer a request that the client has not taken: neither here nor below does it take an atomic step.
         if !request.pointee.isTaken { request.respond(reply) }
         reply?.release()
         finishInline(request)

@@ -195,18 +195,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if pending.pointee.isOver { return false }
         pending.pointee.outlet.needRun()
         var wasStopped = false
-        var limit = deadline
+        var runLimit = deadline
         while !pending.pointee.isOver {
-            let result = loop.run(in: pending.pointee.outlet.pointee.mode, until: limit, returnAfterSourceHandled: true)
+            let result = loop.run(in: pending.pointee.outlet.pointee.mode, until: runLimit, returnAfterSourceHandled: true)
             if result == .stopped { wasStopped = true }
-            if limit == .distantPast || pending.pointee.isOver { break }
+            if runLimit == .distantPast || pending.pointee.isOver { break }
             // The mode cannot be run: the system is out of descriptors.
             if result == .finished {
                 locked { if !pending.pointee.isOver { pending.pointee.result = .transportError } }
                 break
             }
             // What has come by then counts, even if other sources were handled first.
-            if deadline != .never && Clock.now >= deadline { limit = .distantPast }
+            if deadline != .never && Clock.now >= deadline { runLimit = .distantPast }
         }
         return wasStopped
     }

@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// What becomes of a request of a remote port: a reply, no reply in time, or the end of the port.
+// What becomes of a request of a remote port: a reply, no reply in time (`Pending.timeOut`), or the end of the port.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// A request is over. The caller's reference to the reply is taken. True if the calling thread waits for it. Any thread.
@@ -39,26 +39,6 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         // A thread that waits without running its loop looks for itself.
         if !outlet.pointee.loop.isCurrent || outlet.pointee.needsRun { outlet.signalLocked() }
         return pending.pointee.callout == nil && outlet.pointee.loop.isCurrent
-    }
-
-    /// Numbers a request, and puts it where its reply will find it. False if the port has ended. Under the mutex.
-    @inline(never)
-    func enqueueLocked(_ pending: PendingPointer) -> Bool {
-        if !pointee.isValid { return false }
-        pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
-        pending.pointee.id = pointee.lastID
-        pending.pointee.previous = pointee.lastPending
-        pointee.lastPending?.pointee.following = pending
-        pointee.lastPending = pending
-        if pointee.firstPending == nil { pointee.firstPending = pending }
-        return true
-    }
-
-    /// Under the mutex.
-    @inline(never)
-    func unlink(_ pending: PendingPointer) {
-        if pointee.lastPending == pending { pointee.lastPending = pending.pointee.previous }
-        pending.unlink(from: &pointee.firstPending)
     }
 
     /// Calls the function of a request that nobody waited for, and disposes of it. The loop's thread.
@@ -143,20 +123,5 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return true
         }
         if wasThere { unhold() }
-    }
-}
-
-extension UnsafeMutablePointer where Pointee == Pending {
-    /// The timer of a request that nobody waits for. The loop's thread.
-    func timeOut() {
-        let port = pointee.outlet.pointee.port
-        let isMine = port.locked { () -> Bool in
-            if pointee.isOver { return false }
-            port.unlink(self)
-            pointee.result = .receiveTimeout
-            pointee.markOver()
-            return true
-        }
-        if isMine { port.tell(self) }
     }
 }

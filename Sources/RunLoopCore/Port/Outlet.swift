@@ -2,53 +2,6 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// How a request ended, with the values of the public header.
-enum RequestResult: Int32 {
-    case success = 0
-    case sendTimeout = -1
-    case receiveTimeout = -2
-    case isInvalid = -3
-    case transportError = -4
-    case becameInvalid = -5
-}
-
-/// A request that waits for its reply: on the stack of a thread that runs its loop meanwhile, or on its own.
-///
-/// Guarded by the remote port's mutex.
-struct Pending: Linked, ~Copyable {
-    typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
-
-    var id: UInt32 = 0
-    let outlet: OutletPointer
-    private let over = Atomic<UInt32>(0)
-    var result = RequestResult.receiveTimeout
-    /// Retained.
-    var reply: DataPointer?
-    /// nil for one that a thread waits for.
-    var callout: Callout?
-    var info: UnsafeMutableRawPointer?
-    /// Fires when the reply has not come in time; retained.
-    var timer: TimerPointer?
-    var previous: PendingPointer?
-    var following: PendingPointer?
-
-    init(outlet: OutletPointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
-        self.outlet = outlet
-        self.callout = callout
-        self.info = info
-    }
-}
-
-extension Pending {
-    /// Whether there is a result. A look needs no mutex; what is in here is read under it.
-    var isOver: Bool { over.load(ordering: .acquiring) != 0 }
-
-    /// After the result, and the reply.
-    func markOver() { over.store(1, ordering: .releasing) }
-}
-
-typealias PendingPointer = UnsafeMutablePointer<Pending>
-
 /// A loop and a mode in which replies of a remote port are delivered: CF's reply source. Made at the first request from there and
 /// kept, so that a request adds and removes nothing; in the background, unless somebody waits for a reply.
 ///
@@ -99,7 +52,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return nil
     }
 
-    /// Somebody waits there already.
+    /// A new one, at which somebody waits already. Without the mutex.
     @inline(never)
     func makeOutlet(_ loop: RunLoopPointer, _ mode: StringPointer) -> OutletPointer? {
         guard let memory = malloc(MemoryLayout<Outlet>.size) else { return nil }

@@ -71,6 +71,7 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         return true
     }
 
+    /// The parts of the letter, which nobody has kept.
     @inline(never)
     private func letGo() {
         let letter = Letter(pointee.components, replyPort: pointee.sendPort)
@@ -79,6 +80,7 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         letter.release()
     }
 
+    /// Not the receiver's any more: what it borrowed is retained now, for whoever kept the message. False.
     @inline(never)
     private func leave() -> Bool {
         if pointee.header.references.load(ordering: .acquiring) > 1 {

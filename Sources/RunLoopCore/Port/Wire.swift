@@ -36,7 +36,7 @@ struct Wire: Linked, ~Copyable {
     var borrowing = Borrowing()
     /// For small requests one way.
     var ring = Ring()
-    /// 1 while there are. Written under `mutex`, read by the loop that asks what the source waits for.
+    /// 1 while there is anything in `outbox`. Written under `mutex`, read by the loop that asks what the source waits for.
     let isFull = Atomic<UInt32>(0)
     // In the list of the port, under its mutex.
     var previous: WirePointer?

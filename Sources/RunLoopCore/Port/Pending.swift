@@ -1,0 +1,86 @@
+import CLinux
+import Synchronization
+
+/// How a request ended, with the values of the public header.
+enum RequestResult: Int32 {
+    case success = 0
+    case sendTimeout = -1
+    case receiveTimeout = -2
+    case isInvalid = -3
+    case transportError = -4
+    case becameInvalid = -5
+}
+
+/// A request that waits for its reply: on the stack of a thread that runs its loop meanwhile, or on its own.
+///
+/// Guarded by the remote port's mutex.
+struct Pending: Linked, ~Copyable {
+    typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
+
+    var id: UInt32 = 0
+    let outlet: OutletPointer
+    private let over = Atomic<UInt32>(0)
+    var result = RequestResult.receiveTimeout
+    /// Retained.
+    var reply: DataPointer?
+    /// nil for one that a thread waits for.
+    var callout: Callout?
+    var info: UnsafeMutableRawPointer?
+    /// Fires when the reply has not come in time; retained.
+    var timer: TimerPointer?
+    var previous: PendingPointer?
+    var following: PendingPointer?
+
+    init(outlet: OutletPointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
+        self.outlet = outlet
+        self.callout = callout
+        self.info = info
+    }
+}
+
+extension Pending {
+    /// Whether there is a result. A look needs no mutex; what is in here is read under it.
+    var isOver: Bool { over.load(ordering: .acquiring) != 0 }
+
+    /// After the result, and the reply.
+    func markOver() { over.store(1, ordering: .releasing) }
+}
+
+typealias PendingPointer = UnsafeMutablePointer<Pending>
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// Numbers a request, and puts it where its reply will find it. False if the port has ended. Under the mutex.
+    @inline(never)
+    func enqueueLocked(_ pending: PendingPointer) -> Bool {
+        if !pointee.isValid { return false }
+        pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
+        pending.pointee.id = pointee.lastID
+        pending.pointee.previous = pointee.lastPending
+        pointee.lastPending?.pointee.following = pending
+        pointee.lastPending = pending
+        if pointee.firstPending == nil { pointee.firstPending = pending }
+        return true
+    }
+
+    /// Under the mutex.
+    @inline(never)
+    func unlink(_ pending: PendingPointer) {
+        if pointee.lastPending == pending { pointee.lastPending = pending.pointee.previous }
+        pending.unlink(from: &pointee.firstPending)
+    }
+}
+
+extension UnsafeMutablePointer where Pointee == Pending {
+    /// The timer of a request that nobody waits for. The loop's thread.
+    func timeOut() {
+        let port = pointee.outlet.pointee.port
+        let isMine = port.locked { () -> Bool in
+            if pointee.isOver { return false }
+            port.unlink(self)
+            pointee.result = .receiveTimeout
+            pointee.markOver()
+            return true
+        }
+        if isMine { port.tell(self) }
+    }
+}
