@@ -1,5 +1,6 @@
 /* Waiting for a reply in a mode in which there is nothing else: whatever comes to that mode meanwhile is served as in any
  * other, and what ends a wait ends it. Each test hangs until its time limit if the wait is deaf. */
+#include "message-port-child.h"
 #include "message-port-meanwhile.h"
 
 static RLMessagePortRequestRef kept;
@@ -18,37 +19,14 @@ static RLDataRef keep_one(RLMessagePortRef local, int32_t id, RLDataRef data, UN
     return RLRetain(data);
 }
 
-static void server_process(int ready)
-{
-    struct server server;
-    serve(&server, NAME, keep_one, NULL);
-    say_ready(ready);
-    RLRunLoopRun();
-}
-
-static pid_t child;
-static RLMessagePortRef remote;
-
 static void begin(void)
 {
-    int ready;
-    use_own_directory();
-    child = start_server_process(server_process, &ready);
-    remote = RLMessagePortCreateRemote(NULL, NAME);
-    ck_assert_ptr_nonnull(remote);
+    begin_child(keep_one);
     main_loop = RLRunLoopGetCurrent();
     sem_init(&served, 0, 0);
     /* The first one makes what later ones wait in. */
     ck_assert_int_eq(ask(remote, 0, "x", 20, MODE, NULL), kRLMessagePortSuccess);
     ck_assert_int_eq(ask(remote, 0, "x", 20, kRLMessagePortPrivateReplyMode, NULL), kRLMessagePortSuccess);
-}
-
-static void end(void)
-{
-    RLRelease(remote);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    remove_own_directory();
 }
 
 static void ask_as_well(void)
@@ -203,7 +181,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-alone");
     TCase *tcase = add_case(suite, "alone", 60);
-    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_checked_fixture(tcase, begin, end_child);
     tcase_add_loop_test(tcase, what_comes_meanwhile_is_served, 0, 2 * (int)(sizeof deeds / sizeof *deeds));
     tcase_add_loop_test(tcase, stop_is_passed_on_to_the_run_outside, 0, 2);
     tcase_add_test(tcase, work_for_the_run_outside_waits_for_it);

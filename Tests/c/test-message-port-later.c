@@ -1,5 +1,5 @@
 /* What CFMessagePort's users wish for: asking without waiting, answering later, from any thread. */
-#include "message-port.h"
+#include "message-port-child.h"
 
 /* ---- a server that answers later ---- */
 
@@ -33,35 +33,10 @@ static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED
     return NULL;
 }
 
-static void server_process(int ready)
-{
-    struct server server;
-    serve(&server, NAME, keep, NULL);
-    say_ready(ready);
-    RLRunLoopRun();
-}
+static void begin_process(void) { begin_child(keep); }
 
 static struct server local_server;
-static pid_t child;
-static RLMessagePortRef remote;
 static bool in_process;
-
-static void begin_process(void)
-{
-    int ready;
-    use_own_directory();
-    child = start_server_process(server_process, &ready);
-    remote = RLMessagePortCreateRemote(NULL, NAME);
-    ck_assert_ptr_nonnull(remote);
-}
-
-static void end_server_process(void)
-{
-    RLRelease(remote);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    remove_own_directory();
-}
 
 static void begin_local(void)
 {
@@ -267,7 +242,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-later");
     TCase *process = add_case(suite, "process", 30), *local = add_case(suite, "local", 30);
-    tcase_add_checked_fixture(process, begin_process, end_server_process);
+    tcase_add_checked_fixture(process, begin_process, end_child);
     tcase_add_checked_fixture(local, begin_local, end_local);
     TCase *both[] = {process, local};
     for (int index = 0; index < 2; index++) {

@@ -1,6 +1,6 @@
 /* Message ports where the process may not do all that it wants: no descriptors left, no large files, data that is too large. A
  * request says so, and the connection goes on. */
-#include "message-port.h"
+#include "message-port-child.h"
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -61,33 +61,14 @@ static RLDataRef answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef dat
     }
 }
 
-static void run_server(int ready)
-{
-    struct server server;
-    serve(&server, NAME, answer, NULL);
-    say_ready(ready);
-    RLRunLoopRun();
-}
-
-static int ready;
-static pid_t other;
-static RLMessagePortRef remote;
-
-static void begin(void)
-{
-    use_own_directory();
-    other = start_server_process(run_server, &ready);
-    remote = RLMessagePortCreateRemote(NULL, NAME);
-    ck_assert_ptr_nonnull(remote);
-}
+static void begin(void) { begin_child(answer); }
 
 static void finish(void)
 {
     ck_assert(RLMessagePortIsValid(remote));
-    RLRelease(remote);
-    end_process(other, SIGKILL);
-    close(ready);
-    remove_own_directory();
+    end_process(child, SIGKILL);
+    child = 0;
+    end_child();
     ck_assert_int_eq(take_diagnostics(), 0);
 }
 

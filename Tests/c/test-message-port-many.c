@@ -1,4 +1,5 @@
 /* Many connections: what one costs while it is idle, and that ten thousand leave nothing behind. */
+#include "message-port-child.h"
 #include "message-port-wire.h"
 #include <malloc.h>
 
@@ -180,25 +181,8 @@ static void server_process(int ready)
     RLRunLoopRun();
 }
 
-static pid_t child;
-static RLMessagePortRef control;
-
-static void begin_server(void)
-{
-    int ready;
-    use_own_directory();
-    child = start_server_process(server_process, &ready);
-    control = RLMessagePortCreateRemote(NULL, CONTROL);
-    ck_assert_ptr_nonnull(control);
-}
-
-static void end_server_process(void)
-{
-    RLRelease(control);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    remove_own_directory();
-}
+/* `remote` is for CONTROL, which is not what is connected to so often. */
+static void begin_server(void) { begin_child_process(server_process, CONTROL); }
 
 struct usage {
     int descriptors;
@@ -215,7 +199,7 @@ static struct usage of_the_server(void)
     struct usage usage;
     RLDataRef reply = NULL;
     char text[64] = {0};
-    ck_assert_int_eq(ask(control, REPORT, NULL, 20, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert_int_eq(ask(remote, REPORT, NULL, 20, MODE, &reply), kRLMessagePortSuccess);
     memcpy(text, RLDataGetBytePtr(reply), (size_t)RLDataGetLength(reply));
     RLRelease(reply);
     ck_assert_int_eq(sscanf(text, "%d %ld %ld", &usage.descriptors, &usage.bytes, &usage.kilobytes), 3);
@@ -236,7 +220,7 @@ static void connect_often(int count)
         RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
         while (port == NULL) { /* the server is behind */
             ck_assert_int_eq(errno, EAGAIN);
-            ck_assert_int_eq(ask(control, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
+            ck_assert_int_eq(ask(remote, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
             port = RLMessagePortCreateRemote(NULL, NAME);
         }
         if (round % 3 == 0)
@@ -246,11 +230,11 @@ static void connect_often(int count)
     /* The last one is heard after all others. */
     RLMessagePortRef port = NULL;
     while ((port = RLMessagePortCreateRemote(NULL, NAME)) == NULL)
-        ck_assert_int_eq(ask(control, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
+        ck_assert_int_eq(ask(remote, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
     ck_assert_int_eq(ask(port, ECHO, "x", 20, MODE, NULL), kRLMessagePortSuccess);
     RLRelease(port);
     for (int turn = 0; turn < 3; turn++)
-        ck_assert_int_eq(ask(control, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
+        ck_assert_int_eq(ask(remote, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
 }
 
 START_TEST(ten_thousand_connections_leak_nothing)
@@ -309,7 +293,7 @@ static void clients_die(int count)
         pid_t client = start_server_process(die_waiting, &ready);
         close(ready);
         end_process(client, SIGKILL);
-        ck_assert_int_eq(ask(control, ANSWER, "too late", 20, MODE, NULL), kRLMessagePortSuccess);
+        ck_assert_int_eq(ask(remote, ANSWER, "too late", 20, MODE, NULL), kRLMessagePortSuccess);
     }
     connect_often(1);
 }
@@ -329,7 +313,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-many");
     TCase *idle = add_case(suite, "idle", 60), *many = add_case(suite, "many", 120);
     tcase_add_checked_fixture(idle, use_own_directory, remove_own_directory);
-    tcase_add_checked_fixture(many, begin_server, end_server_process);
+    tcase_add_checked_fixture(many, begin_server, end_child);
     tcase_add_test(idle, idle_connection_of_a_server_is_small);
     tcase_add_test(idle, idle_connection_of_a_client_is_small);
     tcase_add_test(idle, too_many_wait_to_be_heard);

@@ -1,5 +1,5 @@
 /* Message ports between processes: requests, replies, results, deaths. */
-#include "message-port.h"
+#include "message-port-child.h"
 #include <sys/time.h>
 
 static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
@@ -69,37 +69,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
     return RLRetain(data);
 }
 
-static void server_process(int ready)
-{
-    struct server server;
-    serve(&server, NAME, answer, NULL);
-    say_ready(ready);
-    RLRunLoopRun();
-    end_server(&server);
-}
-
-static pid_t child;
-static int ready;
-static RLMessagePortRef remote;
-
-static void begin(void)
-{
-    use_own_directory();
-    child = start_server_process(server_process, &ready);
-    remote = RLMessagePortCreateRemote(NULL, NAME);
-    ck_assert_ptr_nonnull(remote);
-}
-
-static void end(void)
-{
-    if (child > 0) {
-        kill(child, SIGKILL);
-        waitpid(child, NULL, 0);
-    }
-    if (remote)
-        RLRelease(remote);
-    remove_own_directory();
-}
+static void begin(void) { begin_child(answer); }
 
 START_TEST(request_and_reply)
 {
@@ -354,9 +324,9 @@ END_TEST
 
 START_TEST(late_reply_is_dropped)
 {
-    RLDataRef reply = (RLDataRef)&ready;
+    RLDataRef reply = (RLDataRef)&child;
     ck_assert_int_eq(ask(remote, 4, "late", 0.01, MODE, &reply), kRLMessagePortReceiveTimeout);
-    ck_assert_ptr_eq(reply, &ready);
+    ck_assert_ptr_eq(reply, &child);
     ck_assert_int_eq(ask(remote, 1, "next", 10, MODE, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "next"));
     RLRelease(reply);
@@ -558,7 +528,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-process");
     TCase *tcase = add_case(suite, "process", 60);
-    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_checked_fixture(tcase, begin, end_child);
     tcase_add_test(tcase, request_and_reply);
     tcase_add_test(tcase, credentials_and_deadline_travel);
     tcase_add_test(tcase, data_of_every_size);

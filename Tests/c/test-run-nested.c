@@ -22,6 +22,15 @@ static RLRunLoopSourceRef add_signalled_source(void (*perform)(void *), void *in
     return source;
 }
 
+/* How a run ends in which `perform` is called once. */
+static int32_t run_around(void (*perform)(void *), RLTimeInterval seconds)
+{
+    RLRunLoopSourceRef source = add_signalled_source(perform, NULL);
+    int32_t result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, seconds, 0);
+    drop_source(source);
+    return result;
+}
+
 struct dive {
     RLRunLoopSourceRef source;
     int depth, deepest, stopped;
@@ -59,9 +68,7 @@ static void stop_the_inner(UNUSED void *info)
 
 START_TEST(stop_of_the_inner_run_leaves_the_outer_alone)
 {
-    RLRunLoopSourceRef source = add_signalled_source(stop_the_inner, NULL);
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0), kRLRunLoopRunTimedOut);
-    drop_source(source);
+    ck_assert_int_eq(run_around(stop_the_inner, 0.1), kRLRunLoopRunTimedOut);
 }
 END_TEST
 
@@ -80,9 +87,7 @@ static void run_inner_stopped_twice(UNUSED void *info)
 
 START_TEST(two_stops_end_one_activation)
 {
-    RLRunLoopSourceRef source = add_signalled_source(run_inner_stopped_twice, NULL);
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0), kRLRunLoopRunTimedOut);
-    drop_source(source);
+    ck_assert_int_eq(run_around(run_inner_stopped_twice, 0.1), kRLRunLoopRunTimedOut);
 }
 END_TEST
 
@@ -94,9 +99,7 @@ static void stop_outer_after_inner(UNUSED void *info)
 
 START_TEST(stop_after_an_inner_run_stops_the_outer)
 {
-    RLRunLoopSourceRef source = add_signalled_source(stop_outer_after_inner, NULL);
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
-    drop_source(source);
+    ck_assert_int_eq(run_around(stop_outer_after_inner, 1e9), kRLRunLoopRunStopped);
 }
 END_TEST
 
@@ -109,9 +112,7 @@ static void stop_outer_before_inner(UNUSED void *info)
 
 START_TEST(stop_of_the_outer_survives_an_inner_run)
 {
-    RLRunLoopSourceRef source = add_signalled_source(stop_outer_before_inner, NULL);
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
-    drop_source(source);
+    ck_assert_int_eq(run_around(stop_outer_before_inner, 1e9), kRLRunLoopRunStopped);
 }
 END_TEST
 
