@@ -53,6 +53,23 @@ static UNUSED void expect_cut(int fd)
     close(fd);
 }
 
+/* A client that greets as it should, sends one packet, and is cut off. */
+static UNUSED void throw_request(struct head head, size_t extra, const int *passed, int count)
+{
+    char packet[70000] = {0};
+    int fd = plain_socket();
+    greet(fd);
+    memcpy(packet, &head, sizeof head);
+    throw_packet(fd, packet, sizeof head + extra, passed, count);
+    expect_cut(fd);
+}
+
+static UNUSED struct head request(uint64_t length, uint8_t place)
+{
+    return (struct head){
+        .magic = MAGIC, .kind = REQUEST, .place = place, .id = 1, .message = 1, .length = length, .deadline = ~0ull};
+}
+
 /* A client in another process is still served. */
 static UNUSED void ask_as_child(UNUSED void *info)
 {

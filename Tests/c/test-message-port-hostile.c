@@ -1,24 +1,6 @@
 /* Whatever a peer sends: that connection is cut with one diagnostic, the server and its other clients go on. */
 #include "message-port-hostile.h"
-#include <limits.h>
-#include <poll.h>
 #include <sys/resource.h>
-
-static void throw_request(struct head head, size_t extra, const int *passed, int count)
-{
-    char packet[70000] = {0};
-    int fd = plain_socket();
-    greet(fd);
-    memcpy(packet, &head, sizeof head);
-    throw_packet(fd, packet, sizeof head + extra, passed, count);
-    expect_cut(fd);
-}
-
-static struct head request(uint64_t length, uint8_t place)
-{
-    return (struct head){
-        .magic = MAGIC, .kind = REQUEST, .place = place, .id = 1, .message = 1, .length = length, .deadline = ~0ull};
-}
 
 START_TEST(frames_that_make_no_sense)
 {
@@ -146,127 +128,6 @@ START_TEST(claims_are_looked_at_before_there_is_memory)
 }
 END_TEST
 
-/* How many memory files of others are mapped here. */
-static int lent_files_mapped(void) { return mapped_files("lent", 0, ULONG_MAX); }
-
-static int lent_file(off_t size, unsigned seals)
-{
-    static char bytes[100000];
-    int file = memfd_create("lent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    ck_assert_int_eq(ftruncate(file, size), 0);
-    ck_assert_int_eq(pwrite(file, bytes, sizeof bytes, size - (off_t)sizeof bytes), sizeof bytes);
-    ck_assert_int_eq(fcntl(file, F_ADD_SEALS, seals), 0);
-    return file;
-}
-
-static struct head lend(uint64_t length)
-{
-    struct head head = request(length, LENT);
-    head.id = 0;
-    return head;
-}
-
-static void lend_file(int fd, int file, int mapped)
-{
-    int before = calls;
-    struct head head = lend(100000);
-    throw_packet(fd, &head, sizeof head, &file, 1);
-    while (calls == before)
-        turn();
-    ck_assert_int_eq(calls, before + 1);
-    ck_assert_int_eq(lent_files_mapped(), mapped);
-    /* It may be written to again. */
-    static uint16_t files_read;
-    ck_assert_int_eq(recv(fd, &head, sizeof head, MSG_DONTWAIT), sizeof head);
-    ck_assert(head.magic == MAGIC && head.kind == READ && head.place == NOWHERE && head.id == 0 && head.length == 0);
-    files_read = head.files_read == 1 ? 1 : (uint16_t)(files_read + 1);
-    ck_assert_uint_eq(head.files_read, files_read);
-}
-
-START_TEST(lent_files)
-{
-    enum { PAGES_STAY = F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE };
-    int before = open_descriptors(), calls_before = calls;
-    int loose = lent_file(100000, F_SEAL_GROW), file = lent_file(100000, PAGES_STAY);
-    throw_request(lend(100000), 0, &loose, 1); /* it could be made smaller */
-    throw_request(lend(100000), 0, NULL, 0);
-    throw_request(lend(9 << 20), 0, &file, 1);
-    throw_request(lend(200000), 0, &file, 1);
-    ck_assert_int_eq(calls, calls_before);
-    ck_assert_int_eq(lent_files_mapped(), 0);
-    int others[2] = {file, lent_file(100000, PAGES_STAY)}, fd = plain_socket();
-    greet(fd);
-    for (int round = 0; round < 6; round++)
-        lend_file(fd, others[round / 2 % 2], 1);
-    /* It is mapped, and has to stay what it is. */
-    ck_assert_int_eq(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
-    ck_assert_int_eq(errno, EPERM);
-    ck_assert_int_eq(ftruncate(file, 4096), -1);
-    struct head larger = lend(200000);
-    throw_packet(fd, &larger, sizeof larger, &file, 1);
-    expect_cut(fd);
-    ck_assert_int_eq(lent_files_mapped(), 0);
-    close(loose);
-    close(file);
-    close(others[1]);
-    ck_assert_int_eq(open_descriptors(), before);
-    expect_service();
-}
-END_TEST
-
-/* A file that its owner can still take pages from is sealed by whom it is lent to, once that has mapped it. */
-START_TEST(lent_files_are_sealed)
-{
-    int before = open_descriptors(), fd = plain_socket(), soft = lent_file(100000, F_SEAL_SHRINK);
-    char *bytes = mmap(NULL, 100000, PROT_READ | PROT_WRITE, MAP_SHARED, soft, 0);
-    greet(fd);
-    lend_file(fd, soft, 2);
-    ck_assert_int_eq(fallocate(soft, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
-    ck_assert_int_eq(errno, EPERM);
-    (void)madvise(bytes, 65536, MADV_REMOVE); /* an emulator says 0 and does nothing */
-    ck_assert_int_eq(lseek(soft, 0, SEEK_HOLE), 100000);
-    ck_assert_int_eq(ftruncate(soft, 4096), -1);
-    ck_assert_int_eq(munmap(bytes, 100000), 0);
-    lend_file(fd, soft, 1);
-    close(fd);
-    turn();
-    close(soft);
-    ck_assert_int_eq(lent_files_mapped(), 0);
-    ck_assert_int_eq(open_descriptors(), before);
-    expect_service();
-}
-END_TEST
-
-/* A page that is missing when it is read could be SIGBUS, where memory is short: such files are not mapped. */
-START_TEST(lent_files_that_may_lack_pages)
-{
-    int before = open_descriptors(), fd = plain_socket();
-    int hindered = lent_file(100000, F_SEAL_SHRINK | F_SEAL_SEAL);
-    int displaced = lent_file(200000, F_SEAL_SHRINK);
-    int sparse = lent_file(1 << 20, F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE);
-    int huge = lent_file(9 << 20, F_SEAL_SHRINK);
-    ck_assert_int_eq(fallocate(huge, 0, 0, 9 << 20), 0);
-    ck_assert_int_eq(fcntl(huge, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
-    /* As many pages as its size says, but some of them behind the end. */
-    ck_assert_int_eq(fallocate(displaced, FALLOC_FL_KEEP_SIZE, 200704, 102400), 0);
-    greet(fd);
-    lend_file(fd, hindered, 0);
-    lend_file(fd, displaced, 0);
-    lend_file(fd, sparse, 0);
-    lend_file(fd, huge, 0);
-    ck_assert_int_eq(fallocate(hindered, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), 0);
-    struct head head = lend(100000);
-    throw_packet(fd, &head, sizeof head, &hindered, 1);
-    expect_cut(fd);
-    close(hindered);
-    close(displaced);
-    close(sparse);
-    close(huge);
-    ck_assert_int_eq(open_descriptors(), before);
-    expect_service();
-}
-END_TEST
-
 START_TEST(random_packets)
 {
     unsigned seed = 20;
@@ -374,41 +235,6 @@ START_TEST(a_client_that_does_not_read)
 }
 END_TEST
 
-/* One that lends a file again and again, and does not hear that it was read. */
-START_TEST(a_client_that_does_not_hear_that_a_file_was_read)
-{
-    int before = open_descriptors(), fd = plain_socket(), file = lent_file(100000, F_SEAL_SHRINK);
-    struct head head = lend(100000);
-    int calls_before = calls, lent = 0;
-    greet(fd);
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-    for (int quiet = 0; quiet < 20; quiet++) {
-        struct pollfd room = {fd, POLLOUT, 0};
-        if (poll(&room, 1, 0) > 0 && room.revents & POLLOUT) {
-            throw_packet(fd, &head, sizeof head, &file, 1);
-            lent++;
-            quiet = 0;
-        }
-        RLRunLoopRunInMode(MODE, 0.001, false);
-        ck_assert_int_lt(lent, 5000);
-    }
-    expect_service();
-    ck_assert_int_lt(calls, calls_before + lent + 1);
-    for (int count = 1; count <= lent;) {
-        if (recv(fd, &head, sizeof head, 0) == sizeof head) {
-            ck_assert(head.kind == READ && head.files_read == count);
-            count++;
-        }
-        RLRunLoopRunInMode(MODE, 0.001, false);
-    }
-    close(fd);
-    close(file);
-    turn();
-    ck_assert_int_eq(lent_files_mapped(), 0);
-    ck_assert_int_eq(open_descriptors(), before);
-}
-END_TEST
-
 /* ---- the server is hostile ---- */
 
 /* What it answers, after how many packets. The lent file is in the last of them. */
@@ -511,14 +337,10 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, no_greeting_or_a_wrong_one);
     tcase_add_test(tcase, descriptors_that_should_not_be_passed);
     tcase_add_test(tcase, claims_are_looked_at_before_there_is_memory);
-    tcase_add_test(tcase, lent_files);
-    tcase_add_test(tcase, lent_files_are_sealed);
-    tcase_add_test(tcase, lent_files_that_may_lack_pages);
     tcase_add_test(tcase, random_packets);
     tcase_add_test(tcase, a_thousand_that_say_nothing);
     tcase_add_test(tcase, out_of_descriptors);
     tcase_add_test(tcase, a_client_that_does_not_read);
-    tcase_add_test(tcase, a_client_that_does_not_hear_that_a_file_was_read);
     tcase_add_loop_test(tcase, a_server_that_answers_nonsense, 0, 9);
     return suite;
 }

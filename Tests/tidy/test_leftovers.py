@@ -14,7 +14,7 @@ NAMES_TMP = {
     "Tests/own-directory.h": "where $TMPDIR is none, or too long for the paths of sockets",
     "Tests/own-directory.mk": "makes $TMPDIR",
     "Tests/conftest.py": "makes $TMPDIR",
-    "Tests/c/test-message-port-local.c": "the library's own default",
+    "Tests/c/test-message-port-names.c": "the library's own default",
     "Tests/tidy/test_leftovers.py": "this file",
     "examples/calculator/main.c": "an example takes away what it has made, and shows no more than that",
     "examples/inotify.c": "the same",

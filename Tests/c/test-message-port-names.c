@@ -1,0 +1,253 @@
+/* Names of message ports, and the directory in which they are. */
+#include "message-port.h"
+
+static RLDataRef answer(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    return RLRetain(data);
+}
+
+START_TEST(ports_are_one_object_per_name)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    struct lifetime life = {0};
+    RLMessagePortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLBoolean must_free = 0;
+    RLMessagePortRef again = RLMessagePortCreateLocal(NULL, NAME, answer, &context, &must_free);
+    ck_assert_ptr_eq(again, server.port);
+    ck_assert_uint_eq(must_free, 1);
+    ck_assert_int_eq(life.retains, 0);
+    RLRelease(again);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLMessagePortRef same = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_eq(remote, same);
+    ck_assert_int_eq(RLMessagePortGetNameOwner(NAME), getpid());
+    RLRunLoopSourceRef source = RLMessagePortCreateRunLoopSource(NULL, server.port, 3);
+    ck_assert_ptr_eq(source, server.source);
+    RLRelease(source);
+    ck_assert_ptr_null(RLMessagePortCreateRunLoopSource(NULL, remote, 0));
+    RLRelease(same);
+    RLRelease(remote);
+    RLMessagePortInvalidate(server.port);
+    ck_assert_ptr_null(RLMessagePortCreateRunLoopSource(NULL, server.port, 0));
+    end_server(&server);
+}
+END_TEST
+
+START_TEST(nobody_serves_the_name)
+{
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
+    ck_assert_int_eq(errno, ECONNREFUSED);
+    ck_assert_int_eq(RLMessagePortGetNameOwner(NAME), 0);
+    ck_assert_int_eq(errno, ECONNREFUSED);
+}
+END_TEST
+
+START_TEST(names_have_limits)
+{
+    char text[300];
+    memset(text, 'n', sizeof text);
+    text[256] = 0;
+    RLStringRef name = RLStringCreateWithCString(NULL, text, kRLStringEncodingUTF8);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL));
+    ck_assert_int_eq(errno, ENAMETOOLONG);
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, name));
+    ck_assert_int_eq(errno, ENAMETOOLONG);
+    RLRelease(name);
+    text[255] = 0;
+    text[3] = '/';
+    name = RLStringCreateWithCString(NULL, text, kRLStringEncodingUTF8);
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL);
+    ck_assert_ptr_nonnull(port);
+    ck_assert(RLEqual(RLMessagePortGetName(port), name));
+    RLRelease(port);
+    RLRelease(name);
+    name = RLStringCreateWithBytes(NULL, (const uint8_t *)"a\0b", 3, kRLStringEncodingUTF8, 0);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL));
+    assert_misuse("RLMessagePortCreateLocal", "name", "has a 0 byte in it");
+    RLRelease(name);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, RLSTR(""), answer, NULL, NULL));
+    assert_misuse("RLMessagePortCreateLocal", "name", "empty");
+    ck_assert_int_eq(name_files(), 0);
+}
+END_TEST
+
+START_TEST(name_is_given_later)
+{
+    struct server server, other;
+    serve(&server, NULL, answer, NULL);
+    ck_assert_ptr_null(RLMessagePortGetName(server.port));
+    ck_assert(RLMessagePortSetName(server.port, NAME));
+    ck_assert(RLMessagePortSetName(server.port, NAME));
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+    ck_assert_int_eq(ask(remote, 7, "abc", 5, MODE, NULL), kRLMessagePortSuccess);
+    ck_assert(!RLMessagePortSetName(remote, RLSTR("other")));
+    serve(&other, RLSTR("other"), answer, NULL);
+    ck_assert(!RLMessagePortSetName(server.port, RLSTR("other")));
+    ck_assert_int_eq(errno, EADDRINUSE);
+    ck_assert(RLMessagePortSetName(server.port, RLSTR("third")));
+    ck_assert(RLEqual(RLMessagePortGetName(server.port), RLSTR("third")));
+    ck_assert_int_eq(name_files(), 4);
+    RLMessagePortRef next = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL); /* the name is free again */
+    ck_assert_ptr_nonnull(next);
+    ck_assert_ptr_ne(next, server.port);
+    RLRelease(next);
+    RLRelease(remote);
+    end_server(&server);
+    end_server(&other);
+}
+END_TEST
+
+START_TEST(directory_must_be_private)
+{
+    char path[128], target[128];
+    ck_assert_int_eq(chmod(name_directory, 0770), 0);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert_int_eq(chmod(name_directory, 0700), 0);
+    snprintf(target, sizeof target, "%s/real", name_directory);
+    snprintf(path, sizeof path, "%s/link", name_directory);
+    ck_assert_int_eq(mkdir(target, 0700), 0);
+    ck_assert_int_eq(symlink(target, path), 0);
+    setenv("RUNLOOP_PORT_DIR", path, 1);
+    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
+    ck_assert_int_eq(errno, EACCES);
+    setenv("RUNLOOP_PORT_DIR", target, 1);
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+    ck_assert_ptr_nonnull(port);
+    RLRelease(port);
+    rmdir(target);
+}
+END_TEST
+
+static unsigned socket_rights(void)
+{
+    struct stat status;
+    unsigned rights = 0;
+    DIR *directory = opendir(name_directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (strstr(entry->d_name, ".port") && fstatat(dirfd(directory), entry->d_name, &status, 0) == 0)
+            rights = status.st_mode & 0777;
+    closedir(directory);
+    return rights;
+}
+
+/* That others really are let in, or not: test-message-port-users.c. */
+START_TEST(socket_is_for_its_user_unless_others_are_allowed)
+{
+    struct server server;
+    umask(0);
+    serve(&server, NAME, answer, NULL);
+    ck_assert_uint_eq(socket_rights(), 0600);
+    ck_assert(!RLMessagePortAllowsOtherUsers(server.port));
+    ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, 1));
+    ck_assert(RLMessagePortAllowsOtherUsers(server.port));
+    ck_assert_uint_eq(socket_rights(), 0666);
+    ck_assert(RLMessagePortSetName(server.port, RLSTR("other")));
+    umask(077);
+    ck_assert(RLMessagePortSetName(server.port, NAME));
+    ck_assert_uint_eq(socket_rights(), 0666);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_eq(RLMessagePortCreateRemoteOfUser(NULL, NAME, geteuid()), remote);
+    ck_assert_ptr_null(RLMessagePortCreateRemoteOfUser(NULL, NAME, geteuid() + 1));
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert(!RLMessagePortSetAllowsOtherUsers(remote, 1));
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, 0));
+    ck_assert_uint_eq(socket_rights(), 0600);
+    ck_assert_int_eq(ask(remote, 1, "x", 5, MODE, NULL), kRLMessagePortSuccess);
+    RLRelease(remote);
+    RLRelease(remote);
+    /* Somebody has taken the files away: nobody could come. */
+    ck_assert_int_eq(name_files(), 2);
+    remove_own_directory();
+    ck_assert_int_eq(mkdir(name_directory, 0700), 0);
+    ck_assert(!RLMessagePortSetAllowsOtherUsers(server.port, 1));
+    ck_assert_int_eq(errno, ENOENT);
+    ck_assert(!RLMessagePortAllowsOtherUsers(server.port));
+    RLMessagePortInvalidate(server.port);
+    ck_assert(!RLMessagePortSetAllowsOtherUsers(server.port, 1));
+    ck_assert_int_eq(errno, EPIPE);
+    end_server(&server);
+}
+END_TEST
+
+static void serve_in(const char *directory)
+{
+    struct stat status;
+    strcpy(name_directory, directory);
+    int before = access(directory, F_OK) == 0 ? name_files() : 0;
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+    ck_assert_ptr_nonnull(port);
+    ck_assert_int_eq(name_files(), before + 2);
+    ck_assert_int_eq(stat(directory, &status), 0);
+    ck_assert_uint_eq(status.st_mode & 07777, 0700);
+    RLRelease(port);
+    ck_assert_int_eq(name_files(), before);
+}
+
+/* The first that is set; a directory that is missing is made. */
+START_TEST(directory_is_chosen)
+{
+    char own[64], chosen[64], runtime[64];
+    strcpy(own, name_directory);
+    setenv("XDG_RUNTIME_DIR", own, 1);
+    snprintf(chosen, sizeof chosen, "%.40s/chosen", own);
+    snprintf(runtime, sizeof runtime, "%.40s/runloop", own);
+    umask(0);
+    setenv("RUNLOOP_PORT_DIR", chosen, 1);
+    serve_in(chosen);
+    setenv("RUNLOOP_PORT_DIR", "", 1);
+    serve_in(runtime);
+    rmdir(chosen);
+    rmdir(runtime);
+    unsetenv("RUNLOOP_PORT_DIR");
+    unsetenv("XDG_RUNTIME_DIR");
+    snprintf(chosen, sizeof chosen, "/tmp/runloop-%u", geteuid());
+    bool is_there = access(chosen, F_OK) == 0;
+    serve_in(chosen);
+    if (!is_there)
+        rmdir(chosen);
+    strcpy(name_directory, own);
+}
+END_TEST
+
+START_TEST(nothing_is_left_behind)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ask(remote, 1, "x", 1, MODE, NULL);
+    RLRelease(remote);
+    end_server(&server);
+    int before = open_descriptors();
+    for (int round = 0; round < 200; round++) {
+        serve(&server, NAME, answer, NULL);
+        remote = RLMessagePortCreateRemote(NULL, NAME);
+        ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortSuccess);
+        RLRelease(remote);
+        end_server(&server);
+    }
+    ck_assert_int_eq(open_descriptors(), before);
+    ck_assert_int_eq(name_files(), 0);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-names");
+    TCase *tcase = add_case(suite, "names", 20);
+    tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
+    tcase_add_test(tcase, ports_are_one_object_per_name);
+    tcase_add_test(tcase, nobody_serves_the_name);
+    tcase_add_test(tcase, names_have_limits);
+    tcase_add_test(tcase, name_is_given_later);
+    tcase_add_test(tcase, directory_must_be_private);
+    tcase_add_test(tcase, socket_is_for_its_user_unless_others_are_allowed);
+    tcase_add_test(tcase, directory_is_chosen);
+    tcase_add_test(tcase, nothing_is_left_behind);
+    return suite;
+}

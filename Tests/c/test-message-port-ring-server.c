@@ -1,0 +1,158 @@
+/* A ring whose server is another process: it dies, ends, or does not run for a while. */
+#include "message-port-ring.h"
+
+/* ---- the server is another process ---- */
+
+enum { MORE_THAN_FIT = 6000 };
+
+static RLDataRef end_after(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, void *info)
+{
+    if (++shared->received % 1000 != 0)
+        return NULL;
+    if (info)
+        kill(getpid(), SIGKILL);
+    RLMessagePortInvalidate(local);
+    RLRunLoopStop(RLRunLoopGetCurrent());
+    return NULL;
+}
+
+static void server_that_dies(int ready)
+{
+    serve(&server, NAME, end_after, &server);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+static void server_that_ends(int ready)
+{
+    serve(&server, NAME, end_after, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+    shared->answers = 1;
+    pause();
+}
+
+/* A client hears of it at one of its next messages, and can begin anew at once. */
+START_TEST(server_dies_in_the_middle)
+{
+    end_server(&server);
+    server.port = NULL;
+    int ready, status;
+    for (int round = 0; round < 10; round++) {
+        pid_t child = start_server_process(_i ? server_that_dies : server_that_ends, &ready);
+        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+        ck_assert_ptr_nonnull(remote);
+        int count = 0, result;
+        do
+            result = send_one(remote, 0, count, SMALL, 50);
+        while (result == kRLMessagePortSuccess && count++ < 100000);
+        ck_assert_int_eq(result, kRLMessagePortIsInvalid);
+        ck_assert_int_ge(count, 1000);
+        ck_assert(!RLMessagePortIsValid(remote));
+        RLRelease(remote);
+        ck_assert_int_eq(rings(), 0);
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+        close(ready);
+    }
+}
+END_TEST
+
+/* The name is served by another process from now on. */
+static RLMessagePortRef serve_elsewhere(void (*body)(int ready), pid_t *child)
+{
+    int ready;
+    end_server(&server);
+    server.port = NULL;
+    *child = start_server_process(body, &ready);
+    close(ready);
+    return RLMessagePortCreateRemote(NULL, NAME);
+}
+
+/* It was awake, so nobody is told of what comes; but the end is to be heard at once. */
+START_TEST(server_ends_while_awake)
+{
+    pid_t child;
+    RLMessagePortRef remote = serve_elsewhere(server_that_ends, &child);
+    kill(child, SIGSTOP);
+    for (int id = 0; id < 1000; id++)
+        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    kill(child, SIGCONT);
+    while (!shared->answers)
+        sched_yield();
+    ck_assert_int_eq(send_one(remote, 0, 1000, SMALL, 50), kRLMessagePortIsInvalid);
+    RLRelease(remote);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
+static RLDataRef count_call(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    atomic_fetch_add(&shared->received, 1);
+    return NULL;
+}
+
+static void counting_server(int ready)
+{
+    serve(&server, NAME, count_call, NULL);
+    say_ready(ready);
+    RLRunLoopRun();
+}
+
+/* Dead for sure: the next message says so if the server slept, one of the next 32 if it did not. */
+START_TEST(message_to_the_dead)
+{
+    pid_t child;
+    int id = 0;
+    RLMessagePortRef remote = serve_elsewhere(counting_server, &child);
+    for (; id < 100; id++)
+        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    ck_assert_int_eq(rings(), 1);
+    if (_i)
+        kill(child, SIGSTOP);
+    else
+        while (shared->received < 100)
+            sched_yield();
+    for (; _i && id < 200; id++)
+        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    end_process(child, SIGKILL);
+    int more = 0;
+    while (send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess)
+        more++;
+    ck_assert_int_lt(more, LOOK);
+    ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortIsInvalid);
+    RLRelease(remote);
+}
+END_TEST
+
+/* A server that does not run is no dead one. */
+START_TEST(server_is_stopped_for_a_while)
+{
+    pid_t child;
+    RLMessagePortRef remote = serve_elsewhere(counting_server, &child);
+    kill(child, SIGSTOP);
+    int id = 0;
+    while (send_one(remote, 0, id, SMALL, 0) == kRLMessagePortSuccess)
+        id++;
+    ck_assert_int_eq(send_one(remote, 0, id, SMALL, 0.01), kRLMessagePortSendTimeout);
+    kill(child, SIGCONT);
+    for (; id < MORE_THAN_FIT; id++)
+        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    while (shared->received < MORE_THAN_FIT)
+        sched_yield();
+    end_process(child, SIGKILL);
+    RLRelease(remote);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-ring-server");
+    TCase *tcase = add_case(suite, "ring", 60);
+    tcase_add_checked_fixture(tcase, begin, finish);
+    tcase_add_loop_test(tcase, server_dies_in_the_middle, 0, 2);
+    tcase_add_test(tcase, server_ends_while_awake);
+    tcase_add_loop_test(tcase, message_to_the_dead, 0, 2);
+    tcase_add_test(tcase, server_is_stopped_for_a_while);
+    return suite;
+}
