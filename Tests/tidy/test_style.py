@@ -9,6 +9,9 @@ from core import CORE, FILES, PATHS, code, expect_none, symbol_graph
 from public_headers import INCLUDE, ROOT
 
 SMALLEST, LARGEST = 60, 350
+#: A test is read alone, so a file of them may be longer.
+LARGEST_TEST = 450
+LONG_TESTS = {"Tests/c/test-port-messages.c"}  # one fixture, and what it shows one after the other
 FUNCTION = 70
 #: Rooms whose files are as small as what they are about: one plain structure, one noun, one header.
 SMALL_IS_RIGHT = {"Base", "Platform", "Object", "Value", "Exports"}
@@ -47,6 +50,14 @@ def test_file_has_a_readable_size(path):
 def test_exceptions_are_still_needed():
     for name in SMALL:
         assert (CORE / name).exists() and len((CORE / name).read_text().splitlines()) < SMALLEST, name
+
+
+def test_c_files_have_a_readable_size():
+    for path in tracked():
+        name = path.relative_to(ROOT).as_posix()
+        if path.suffix in (".c", ".h") and name.startswith(("Sources/", "Tests/")):
+            limit = LARGEST_TEST if name.startswith("Tests/") else LARGEST
+            assert (len(path.read_text().splitlines()) > limit) == (name in LONG_TESTS), name
 
 
 def functions(path):
