@@ -5,6 +5,7 @@
  *
  * Whatever fails, everybody is heard in every mode: who sends from another thread, by either kind of port, and a client in another
  * process. Ends with 0 if all was well, with 4 if there was no such allocation. */
+#include "../own-directory.h"
 #include "faults.h"
 
 #include <sys/prctl.h>
@@ -124,7 +125,7 @@ static void send_messages(int count)
 
 int main(int argc, char **argv)
 {
-    char directory[] = "/tmp/runloop-faults-XXXXXX", byte;
+    char directory[OWN_DIRECTORY_SIZE], byte;
     int questions[2], answers[2];
     CHECK(argc == 4);
     adds = strcmp(argv[1], "adding") == 0;
@@ -134,7 +135,8 @@ int main(int argc, char **argv)
     alarm(8);
     RLSetErrorHandler(no_mistake, NULL);
     RLStringRef name = RLStringCreateWithCString(NULL, "faults", kRLStringEncodingUTF8);
-    CHECK(mkdtemp(directory) && setenv("RUNLOOP_PORT_DIR", directory, 1) == 0 && !pipe(questions) && !pipe(answers));
+    make_directory_for_names(directory);
+    CHECK(!pipe(questions) && !pipe(answers));
     pid_t client = fork();
     CHECK(client >= 0);
     if (client == 0)

@@ -3,6 +3,7 @@
  *     port-calls SCENARIO [SECONDS]    SECONDS: after which it counts as hanging
  *
  * Prints what the requests came to, and the diagnostics of both. */
+#include "../own-directory.h"
 #include "faults.h"
 
 #include <sys/mman.h>
@@ -227,12 +228,13 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    char directory[] = "/tmp/runloop-faults-XXXXXX", byte;
+    char directory[OWN_DIRECTORY_SIZE], byte;
     int ends[2];
     alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 30);
     RLSetErrorHandler(say, NULL);
     name = RLStringCreateWithCString(NULL, "faults", kRLStringEncodingUTF8);
-    CHECK(mkdtemp(directory) && setenv("RUNLOOP_PORT_DIR", directory, 1) == 0 && pipe(ends) == 0 && pipe(heard) == 0);
+    make_directory_for_names(directory);
+    CHECK(pipe(ends) == 0 && pipe(heard) == 0);
     CHECK(fcntl(heard[1], F_SETPIPE_SZ, 1 << 16) > 0);
     server = fork();
     if (server == 0)
