@@ -197,7 +197,7 @@ static void one_way(void)
         }
     }
     RLRelease(remote);
-    printf("all %d\n", delivered + failed == 60);
+    printf("all %d, failed %d\n", delivered + failed == 60, failed);
 }
 
 static void ask_once(int32_t id, int size, double send_limit, double limit)

@@ -59,14 +59,21 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if pointee.ring.needsBell && sendBell() != .done { return .failed }
         pointee.ring.put(message, bytes, length)
         pointee.loan.noteSmall()
-        // A socket that is full has an older bell in it still, behind everything else. If there was no memory, the end of the wire has to
-        // be the bell: a server delivers what it finds in the ring first.
-        if pointee.ring.wantsBell {
-            let sent = sendBell()
-            return sent == .done || (sent == .full && Descriptor.look(pointee.fd, for: Events.writable.rawValue) == 0) ? .done : .gone
-        }
+        if pointee.ring.wantsBell { return ringBell() }
         // Who is dead wants no bell.
         return isTime && Descriptor.look(pointee.fd, for: 0) != 0 ? .gone : .done
+    }
+
+    /// There is an entry, and the server may sleep. A socket that is full has an older bell in it still, behind everything else. If it is
+    /// said to be full and is not, then the server has read it meanwhile, or there was no memory. If there is none, the end of the wire has
+    /// to be the bell: a server delivers what it finds in the ring first.
+    private func ringBell() -> PacketSocket.Sent {
+        for _ in 0..<2 {
+            let sent = sendBell()
+            if sent == .done || (sent == .full && Descriptor.look(pointee.fd, for: Events.writable.rawValue) == 0) { return .done }
+            if sent != .full { break }
+        }
+        return .gone
     }
 
     /// A request that goes by the socket. Under the mutex.
