@@ -92,9 +92,6 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return dropped
     }
 
-    /// Whether the other end is gone, though nobody has noticed yet. A system call if that is another process. Any thread.
-    var isHungUp: Bool { locked { pointee.wire.map { PacketSocket.isHungUp($0.pointee.fd) } ?? false } }
-
     /// The port ends: everybody who waits hears of it at once.
     func endRemote() {
         locked { while let pending = pointee.firstPending { _ = end(pending, .becameInvalid) } }

@@ -1,0 +1,68 @@
+import CLinux
+
+// A remote port comes to whom its name stands for, and leaves it.
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// RLMessagePortCreateRemote for a name of a user to which this process has no remote port yet. nil with errno:
+    /// ECONNREFUSED if nobody serves it. `local`: the port of this process that has the name, with a reference that the caller
+    /// gives back later. Under the registry's names.
+    static func createRemote(_ name: StringPointer, of user: UInt32, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
+        if user == PacketSocket.own.user { local = MessagePortRegistry.find(name, isRemote: false) }
+        let fd = local == nil ? NameServer.connect(name, of: user) : -1
+        if local == nil && fd < 0 { return nil }
+        guard let port = make(isRemote: true, name, of: user, nil, .empty) else {
+            if fd >= 0 { PacketSocket.close(fd) }
+            return nil
+        }
+        // Who has ended, or hangs up, does not say why; want of memory does.
+        let saved = systemError
+        systemError = ECONNREFUSED
+        if local.map({ port.join($0) }) ?? port.connect(fd, name) {
+            systemError = saved
+            MessagePortRegistry.insert(port)
+            return port
+        }
+        port.locked { port.pointee.isValid = false }
+        port.unhold()
+        return nil
+    }
+
+    /// Joins a local port of this process. False if it has ended.
+    private func join(_ local: MessagePortPointer) -> Bool {
+        local.locked {
+            if !local.pointee.isValid { return false }
+            local.hold()
+            pointee.local = local
+            hold()
+            pointee.nextJoined = local.pointee.joined
+            local.pointee.joined = self
+            return true
+        }
+    }
+
+    /// Says whom it wants, on a new wire.
+    private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
+        guard let wire = WirePointer.make(.client, fd, self) else { return false }
+        wire.retain()
+        pointee.wire = wire
+        var head = Frame(kind: .hello, place: .inside, id: 0, message: 0, length: name.count, deadline: .never).head
+        let sent = PacketSocket.send(fd, &head, Frame.headSize, name.pointee.bytes, name.count, passing: -1)
+        if sent == .done { return true }
+        dropWire()
+        return false
+    }
+
+    /// The wire is cut, if there is one. Any thread.
+    @inline(never)
+    func dropWire() {
+        let wire = locked { () -> WirePointer? in
+            defer { pointee.wire = nil }
+            return pointee.wire
+        }
+        wire?.close()
+        wire?.release()
+    }
+
+    /// Whether the other end is gone, though nobody has noticed yet. A system call if that is another process. Any thread.
+    var isHungUp: Bool { locked { pointee.wire.map { PacketSocket.isHungUp($0.pointee.fd) } ?? false } }
+}

@@ -1,0 +1,116 @@
+/* A server that finds the next request where it has answered one, and should not answer it there: the port has left the mode, or somebody
+ * new waits to be let in. */
+#include "message-port-between.h"
+#include <sys/resource.h>
+
+static RLRunLoopSourceRef keeper;
+static int pair[2];
+
+static void *stop_when_waiting(UNUSED void *info)
+{
+    await_waiting(main_loop);
+    RLRunLoopStop(main_loop);
+    return NULL;
+}
+
+static pthread_t stopper;
+
+/* The port stays in another mode of the loop, which watches its descriptors as before. */
+static void move_to_other_mode(void)
+{
+    keeper = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(main_loop, keeper, MODE);
+    RLRunLoopAddSource(main_loop, server.source, OTHER);
+    RLRunLoopRemoveSource(main_loop, server.source, MODE);
+    stopper = start_thread(stop_when_waiting, NULL);
+}
+
+START_TEST(requests_follow_the_port_into_another_mode)
+{
+    deed = move_to_other_mode;
+    is_one_way = _i;
+    have_all_sent(0);
+    RLRunLoopRun();
+    join_thread(stopper);
+    assert_notes("1");
+    ck_assert_int_eq(RLRunLoopRunInMode(OTHER, 20, false), kRLRunLoopRunStopped);
+    assert_notes("2 3");
+    drop_source(keeper);
+}
+END_TEST
+
+static void stop_for_pipe(void *word)
+{
+    note(word);
+    RLRunLoopStop(main_loop);
+}
+
+static int first_pipe(UNUSED void *info) { return pair[0]; }
+
+static void *take_out_while_waiting(UNUSED void *info)
+{
+    int before = atomic_load(&answered);
+    have_sent(0, 1);
+    await_count(&answered, before + 1);
+    await_waiting(main_loop);
+    RLRunLoopRemoveSource(main_loop, server.source, MODE);
+    have_sent(0, 1);
+    require(write(pair[1], "x", 1) == 1);
+    return NULL;
+}
+
+/* As before, but by another thread, while the loop waits where it has answered. */
+START_TEST(requests_follow_the_port_that_another_thread_moves)
+{
+    make_pipe(pair);
+    keeper = make_port_source(0, first_pipe, stop_for_pipe, "pipe");
+    RLRunLoopAddSource(main_loop, keeper, MODE);
+    RLRunLoopAddSource(main_loop, server.source, OTHER);
+    missing = 1000;
+    pthread_t thread = start_thread(take_out_while_waiting, NULL);
+    RLRunLoopRun();
+    join_thread(thread);
+    assert_notes("1 pipe");
+    missing = 1;
+    ck_assert_int_eq(RLRunLoopRunInMode(OTHER, 20, false), kRLRunLoopRunStopped);
+    assert_notes("1");
+    drop_source(keeper);
+    close_pipe(pair);
+}
+END_TEST
+
+static struct rlimit usual;
+
+static void have_descriptors_again(void)
+{
+    require(setrlimit(RLIMIT_NOFILE, &usual) == 0);
+    spin_until(RLAbsoluteTimeGetCurrent() + 0.06); /* longer than until the next try */
+}
+
+/* The server is out of descriptors when somebody new comes; later, when it has some again, it is kept busy by another. */
+START_TEST(who_could_not_be_let_in_is_let_in)
+{
+    have_sent(2, 1);
+    have_sent(0, 9);
+    int next = dup(0);
+    close(next);
+    getrlimit(RLIMIT_NOFILE, &usual);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, usual.rlim_max}), 0);
+    deed = have_descriptors_again;
+    deed_of = 2;
+    RLRunLoopRun();
+    ck_assert_ptr_nonnull(strstr(notes, "21"));
+    ck_assert_msg(strstr(notes, "21") < strstr(notes, "9"), "%s", notes);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-follows");
+    TCase *tcase = add_case(suite, "follows", 20);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_loop_test(tcase, requests_follow_the_port_into_another_mode, 0, 2);
+    tcase_add_test(tcase, requests_follow_the_port_that_another_thread_moves);
+    tcase_add_test(tcase, who_could_not_be_let_in_is_let_in);
+    return suite;
+}
