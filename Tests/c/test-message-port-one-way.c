@@ -1,4 +1,4 @@
-/* Requests that want no reply: this process serves, another has sent them all. */
+/* Requests that want no reply: this process serves, another has sent them all, and may be gone. */
 #include "message-port.h"
 
 static int received, seen_by_source;
@@ -68,6 +68,64 @@ START_TEST(requests_wait_when_the_source_leaves_the_mode)
 }
 END_TEST
 
+/* ---- a client that is gone, and has not read what it was told ---- */
+
+enum { IN_FILE = 40000, ASKED = 30, LARGE = 3, LAST = 3 };
+static int client_may_go[2];
+
+static RLDataRef receive_and_answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    static const uint8_t bytes[20000];
+    require(id == received);
+    received++;
+    return RLDataGetLength(data) == 1 ? RLDataCreate(NULL, bytes, sizeof bytes) : NULL;
+}
+
+static void ignore(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED RLDataRef reply, UNUSED void *info) {}
+
+/* Asks for replies that it does not wait for, or none. */
+static void send_and_go(int count)
+{
+    static const uint8_t bytes[IN_FILE];
+    char byte;
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLDataRef one = RLDataCreate(NULL, bytes, 1), large = RLDataCreate(NULL, bytes, IN_FILE);
+    int id = 0;
+    for (; id < count; id++)
+        child_assert(RLMessagePortSendRequestAsync(remote, id, one, 20, 1e9, MODE, ignore, NULL) ==
+                     kRLMessagePortSuccess);
+    for (int last = 0; last < LARGE; last++)
+        child_assert(RLMessagePortSendRequest(remote, id++, large, 20, 0, NULL, NULL) == kRLMessagePortSuccess);
+    child_assert(read(client_may_go[0], &byte, 1) == 1);
+    for (int last = 0; last < LAST; last++)
+        child_assert(RLMessagePortSendRequest(remote, id++, NULL, 20, 0, NULL, NULL) == kRLMessagePortSuccess);
+    _exit(0);
+}
+
+/* The kernel then says once that the connection was reset, before it gives out the rest; and what waits to be sent to it cannot be. */
+START_TEST(what_a_client_has_sent_arrives_though_it_has_not_read_everything)
+{
+    static const int asked_before[] = {0, 1, ASKED};
+    int asked = asked_before[_i];
+    struct server server;
+    serve(&server, NAME, receive_and_answer, NULL);
+    require(pipe(client_may_go) == 0);
+    pid_t child = fork();
+    require(child >= 0);
+    if (child == 0)
+        send_and_go(asked);
+    while (received < (asked < ASKED ? asked + LARGE : 2))
+        RLRunLoopRunInMode(MODE, 1, true);
+    while (RLRunLoopRunInMode(MODE, 0, true) == kRLRunLoopRunHandledSource) {}
+    ck_assert_int_eq(received < asked, asked == ASKED);
+    require(write(client_may_go[1], "x", 1) == 1);
+    end_process(child, 0);
+    while (received < asked + LARGE + LAST)
+        RLRunLoopRunInMode(MODE, 1e10, true);
+    end_server(&server);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-one-way");
@@ -75,5 +133,6 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, requests_without_reply_take_turns_with_others);
     tcase_add_loop_test(tcase, requests_wait_when_the_source_leaves_the_mode, 0, 2);
+    tcase_add_loop_test(tcase, what_a_client_has_sent_arrives_though_it_has_not_read_everything, 0, 3);
     return suite;
 }

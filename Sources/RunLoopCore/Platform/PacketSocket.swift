@@ -95,7 +95,8 @@ enum PacketSocket {
             if size >= 0 { return Received(size: size, passed: passed) }
             let error = Int32(-size)
             if error == EAGAIN || (error == EINTR && waits) { return Received(size: -1, passed: -1) }
-            if error != EINTR { return Received(size: -2, passed: -1) }
+            // The other end is gone and has not read everything: said once, before what it has sent.
+            if error != EINTR && error != ECONNRESET { return Received(size: -2, passed: -1) }
         }
     }
 

@@ -215,9 +215,11 @@ extension UnsafeMutablePointer where Pointee == Wire {
             }
             isStuck = outcome == .full && sent == 0
             pointee.outbox.removeFirst(sent)
+            // What the other end has sent before it went is still to be read.
+            if outcome == .gone { pointee.outbox.discard() }
             pointee.isFull.store(pointee.outbox.isEmpty ? 0 : 1, ordering: .releasing)
         }
-        if outcome == .gone || outcome == .failed { close() } else { updateInterest() }
+        if outcome == .failed { close() } else { updateInterest() }
         return !isStuck
     }
 
