@@ -264,6 +264,56 @@ START_TEST(mutual_requests_do_not_block_each_other)
 }
 END_TEST
 
+static int told[2], replies;
+static int32_t results[4];
+
+static RLDataRef die_at_second(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    if (id == 2)
+        raise(SIGKILL);
+    return RLRetain(data);
+}
+
+static void serve_when_told(int ready)
+{
+    struct server server;
+    char byte;
+    serve(&server, NAME, die_at_second, NULL);
+    say_ready(ready);
+    require(read(told[0], &byte, 1) == 1);
+    RLRunLoopRun();
+}
+
+static void keep_result(UNUSED RLMessagePortRef port, int32_t result, UNUSED RLDataRef reply, void *info)
+{
+    results[(intptr_t)info] = result;
+    replies++;
+}
+
+/* The third was not read: that the connection was reset is heard before the reply that had come. */
+START_TEST(reply_of_a_server_that_died_since_arrives)
+{
+    int ready;
+    siginfo_t end;
+    ck_assert_int_eq(pipe(told), 0);
+    pid_t child = start_server_process(serve_when_told, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_ptr_nonnull(remote);
+    for (intptr_t id = 1; id <= 3; id++)
+        ck_assert_int_eq(
+            RLMessagePortSendRequestAsync(remote, (int32_t)id, NULL, 20, 1e9, MODE, keep_result, (void *)id), 0);
+    ck_assert_int_eq(write(told[1], "x", 1), 1);
+    ck_assert_int_eq(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
+    while (replies < 3)
+        RLRunLoopRunInMode(MODE, 1e10, true);
+    ck_assert_int_eq(results[1], kRLMessagePortSuccess);
+    ck_assert_int_eq(results[2], kRLMessagePortBecameInvalidError);
+    ck_assert_int_eq(results[3], kRLMessagePortBecameInvalidError);
+    end_process(child, SIGKILL);
+    RLRelease(remote);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-crash");
@@ -273,6 +323,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_name_has_one_owner);
     tcase_add_loop_test(tcase, request_to_the_dead_was_not_sent, 0, (int)(sizeof ways / sizeof *ways));
     tcase_add_test(tcase, remote_port_is_of_who_serves_now);
+    tcase_add_test(tcase, reply_of_a_server_that_died_since_arrives);
     tcase_add_test(tcase, mutual_requests_do_not_block_each_other);
     return suite;
 }
