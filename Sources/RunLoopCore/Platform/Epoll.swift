@@ -87,6 +87,7 @@ enum EventDescriptor {
 enum Descriptor {
     /// What of `events`, as epoll(7) has them, is ready now, or within so many nanoseconds, less than a second; an error or a hang-up
     /// always. One system call. Leaves errno as it was.
+    @inline(never)
     static func look(_ fd: Int32, for events: UInt16, within nanoseconds: Int = 0) -> UInt16 {
         let saved = systemError
         defer { systemError = saved }

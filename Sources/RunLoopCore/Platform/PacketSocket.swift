@@ -115,13 +115,6 @@ enum PacketSocket {
         }
     }
 
-    /// Whether the other end is gone. One system call.
-    static func isHungUp(_ fd: Int32) -> Bool {
-        var look = pollfd(fd: fd, events: 0, revents: 0)
-        var time = timespec()
-        return linux_ppoll(&look, &time) > 0
-    }
-
     /// The other end hears that this one is gone; the number stays taken. Leaves errno as it was.
     @inline(never)
     static func end(_ fd: Int32) { preservingSystemError { _ = linux_shutdown(fd) } }

@@ -64,5 +64,5 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Whether the other end is gone, though nobody has noticed yet. A system call if that is another process. Any thread.
-    var isHungUp: Bool { locked { pointee.wire.map { PacketSocket.isHungUp($0.pointee.fd) } ?? false } }
+    var isHungUp: Bool { locked { pointee.wire.map { Descriptor.look($0.pointee.fd, for: 0) != 0 } ?? false } }
 }
