@@ -200,11 +200,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopWakeUp. One atomic exchange; one system call if the loop sleeps. Any thread, async-signal-safe.
     @inline(__always)
     func wakeUp() { pointee.wake.wakeUp() }
+    /// The same off the hot paths.
+    @inline(never)
+    func wakeUpSeldom() { wakeUp() }
 
     /// RLRunLoopStop: the innermost activation returns as soon as its pass is over. Any thread, async-signal-safe.
     func requestStop() {
         pointee.stop.store(1, ordering: .releasing)
-        pointee.wake.wakeUp()
+        wakeUpSeldom()
     }
 
     /// The loop looks again how long it may sleep, if `deadline` is before what it sleeps for. Any thread,

@@ -9,15 +9,14 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     func sendAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
         // The wire lives as long as it is the port's.
-        conclude(locked { pointee.wire?.putAtOnce(message, data) ?? .failed })
+        let result = conclude(locked { pointee.wire?.putAtOnce(message, data) ?? .failed })
+        if result == .isInvalid { invalidate() }
+        return result
     }
 
     /// What it means that a request went by the ring, perhaps for nothing; nil if it has to go by the socket.
     private func conclude(_ put: PacketSocket.Sent) -> RequestResult? {
-        if put == .done { return .success }
-        if put != .gone { return nil }
-        invalidate()
-        return .isInvalid
+        put == .done ? .success : put == .gone ? .isInvalid : nil
     }
 
     /// The same in any case.
@@ -187,10 +186,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         hold()
         let isReady = deadline == .never || pending.pointee.timer != nil
         guard isReady, locked({ enqueueLocked(pending) }) else {
-            hold()
-            discard(pending)
-            outlet.endWait()
-            unhold()
+            dispose(pending)
             return isReady ? .isInvalid : .transportError
         }
         outlet.needRun()
@@ -207,11 +203,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return true
         }
         if !isMine { return .success }
-        hold()
-        discard(pending)
-        outlet.endWait()
+        dispose(pending)
         if sent == .isInvalid { invalidate() }
-        unhold()
         return sent
     }
 

@@ -43,12 +43,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Calls the function of a request that nobody waited for, and disposes of it. The loop's thread.
     func tell(_ pending: PendingPointer) {
-        let outlet = pending.pointee.outlet
         endTimer(pending)
         if let callout = pending.pointee.callout {
             RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
                 callout, handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info)
         }
+        dispose(pending)
+    }
+
+    /// A request that nobody waited for waits no more. Its loop's thread; the outlet may be gone afterwards.
+    @inline(never)
+    func dispose(_ pending: PendingPointer) {
+        let outlet = pending.pointee.outlet
         hold()
         discard(pending)
         outlet.endWait()

@@ -62,7 +62,7 @@ extension UnsafeMutablePointer where Pointee == PortLink {
     @inline(never)
     func tryAgain(on loop: RunLoopPointer) {
         pointee.source?.signalSeldom()
-        loop.wakeUp()
+        loop.wakeUpSeldom()
     }
 }
 
@@ -161,7 +161,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         guard let link = pointee.link, let source = link.pointee.source else { return nil }
         source.signal()
         if link.pointee.loops.count == 1 { return link.pointee.loops[0] }
-        for index in 0..<link.pointee.loops.count { link.pointee.loops[index].wakeUp() }
+        for index in 0..<link.pointee.loops.count { link.pointee.loops[index].wakeUpSeldom() }
         return nil
     }
 
