@@ -1,7 +1,7 @@
 /* Ports whose sources come into modes of a loop, or which have messages to deliver, while memory is out.
  *
- *     places adding|delivering N COUNT    the Nth allocation of the loop's thread while it adds sources to modes, or delivers, fails, and
- *                                         the next ones, COUNT in all
+ *     places adding|gathering|delivering N COUNT    the Nth allocation of the loop's thread while it adds sources to a mode before it is run,
+ *                                                   to all modes before any is run, or delivers, fails, and the next ones, COUNT in all
  *
  * Whatever fails, everybody is heard in every mode: who sends from another thread, by either kind of port, and a client in another
  * process. Ends with 0 if all was well, with 4 if there was no such allocation. */
@@ -42,7 +42,7 @@ static RLMessagePortRef local;
 static RLRunLoopRef loop;
 static RLRunLoopMode modes[rounds];
 static atomic_int round_number, received;
-static bool adds, delivers;
+static bool adds, gathers, delivers;
 
 static void hear(RLPortRef receiver, RLPortMessageRef message, void *info)
 {
@@ -76,9 +76,11 @@ static void *run(void *unused)
     RLRunLoopSourceRef of_port = RLPortCreateRunLoopSource(NULL, port, 0);
     RLRunLoopSourceRef of_local = RLMessagePortCreateRunLoopSource(NULL, local, 0);
     CHECK(loop != NULL && of_port != NULL && of_local != NULL);
-    for (int i = 0; i < rounds; i++) {
-        add(of_port, modes[i]);
-        add(of_local, modes[i]);
+    for (int i = 0, added = 0; i < rounds; i++) {
+        for (; added <= (gathers ? rounds - 1 : i); added++) {
+            add(of_port, modes[added]);
+            add(of_local, modes[added]);
+        }
         atomic_store(&round_number, i + 1);
         armed = delivers;
         CHECK(RLRunLoopRunInMode(modes[i], 1e10, false) == kRLRunLoopRunStopped);
@@ -128,7 +130,8 @@ int main(int argc, char **argv)
     char directory[OWN_DIRECTORY_SIZE], byte;
     int questions[2], answers[2];
     CHECK(argc == 4);
-    adds = strcmp(argv[1], "adding") == 0;
+    gathers = strcmp(argv[1], "gathering") == 0;
+    adds = gathers || strcmp(argv[1], "adding") == 0;
     delivers = !adds;
     fail_at = atol(argv[2]);
     fail_count = atol(argv[3]);

@@ -21,7 +21,7 @@ def test_a_request_has_an_end_when_memory_is_out(who, least):
 
 
 @pytest.mark.parametrize("count", [1, 40])
-@pytest.mark.parametrize("when, least", [("adding", 45), ("delivering", 8)])
+@pytest.mark.parametrize("when, least", [("adding", 45), ("gathering", 45), ("delivering", 8)])
 def test_everybody_is_heard_once_there_is_memory_again(when, least, count):
     """Also where a source came while there was none, and what came while there was none."""
     program = programs.build("places")

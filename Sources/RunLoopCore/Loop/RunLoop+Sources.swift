@@ -163,6 +163,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// RLRunLoopContainsSource. Any thread; calls equal and hash.
+    @inline(never)
     func contains(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let itemHome = source.item.lock(and: home)
         let isThere = contains(source.seat(in: home)?.pointee.set, choose(name, make: false))

@@ -93,15 +93,16 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     func serve(_ link: MessagePortLinkPointer, at place: MessagePortLink.Place) {
         queue.lockSenders()
-        if link.pointee.index(of: place) == nil {
+        var isKnown = link.pointee.index(of: place) != nil
+        if !isKnown && link.pointee.places.append(place) {
             place.mode.retain()
-            if !link.pointee.places.append(place) {
-                place.mode.release()
-                fallBehindLocked(link)
-                place.loop.wakeUp()
-            }
+            isKnown = true
         }
         queue.unlockSenders()
+        if !isKnown {
+            fallBehind()
+            place.loop.wakeUpSeldom()
+        }
         var wire: WirePointer?
         while let next = nextWire(&wire) { serve(next) }
     }
@@ -113,15 +114,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         defer { source.giveBack() }
         // From the end: what leaves the list meanwhile makes this one look twice at a place, not past it; what joins it looks
         // for wires itself.
-        var index = placeCount
-        while index > 0 {
-            index -= 1
-            guard let place = place(index) else { continue }
-            if !place.loop.add(source, in: place.mode), systemError == ENOMEM {
-                queue.lockSenders()
-                if let link = pointee.link { fallBehindLocked(link) }
-                queue.unlockSenders()
-            }
+        var index = Int.max
+        while let place = place(before: &index) {
+            if !place.loop.add(source, in: place.mode), systemError == ENOMEM { fallBehind() }
             // The place may have gone meanwhile, without this source being there to be taken away.
             if !isServed(place) { place.loop.remove(source, from: place.mode) }
             place.mode.release()
@@ -129,29 +124,38 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Whoever waits on a wire must not be forgotten.
-    private func fallBehindLocked(_ link: MessagePortLinkPointer) {
-        link.pointee.isBehind.store(1, ordering: .relaxed)
-        announceLocked(link)
+    @inline(never)
+    private func fallBehind() {
+        queue.lockSenders()
+        if let link = pointee.link {
+            link.pointee.isBehind.store(1, ordering: .relaxed)
+            announceLocked(link)
+        }
+        queue.unlockSenders()
     }
 
-    /// What there was no memory for, perhaps in the mode that is run.
+    /// What there was no memory for, perhaps in another mode than the one that is run.
     @inline(never)
     private func catchUp(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
         link.pointee.isBehind.store(0, ordering: .relaxed)
-        if let mode = loop.pointee.currentMode { serve(link, at: MessagePortLink.Place(loop: loop, mode: mode.pointee.name)) }
+        var number = loop.locked { loop.pointee.modes.count }
+        while number > 1 {
+            number -= 1
+            if let source = link.pointee.source, let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }),
+                loop.contains(source, in: name)
+            {
+                serve(link, at: MessagePortLink.Place(loop: loop, mode: name))
+            }
+        }
     }
 
-    private var placeCount: Int {
+    /// The one in front of `index`. The mode is retained for the caller.
+    private func place(before index: inout Int) -> MessagePortLink.Place? {
         queue.lockSenders()
         defer { queue.unlockSenders() }
-        return pointee.link?.pointee.places.count ?? 0
-    }
-
-    /// The mode is retained for the caller.
-    private func place(_ index: Int) -> MessagePortLink.Place? {
-        queue.lockSenders()
-        defer { queue.unlockSenders() }
-        guard let link = pointee.link, index < link.pointee.places.count else { return nil }
+        guard let link = pointee.link else { return nil }
+        index = Swift.min(index, link.pointee.places.count) - 1
+        if index < 0 { return nil }
         link.pointee.places[index].mode.retain()
         return link.pointee.places[index]
     }
@@ -309,6 +313,7 @@ extension MessagePortStorage {
 
 extension MessagePortLink {
     /// Under the senders' lock.
+    @inline(never)
     func index(of place: Place) -> Int? {
         for index in 0..<places.count where places[index].loop == place.loop && places[index].mode.equals(place.mode) { return index }
         return nil
