@@ -305,6 +305,55 @@ START_TEST(adding_from_another_thread_is_seen_by_a_sleeping_loop)
 }
 END_TEST
 
+/* -- Between two descriptors that were reported together: what a pass would do is done -- */
+
+enum { READY_TOGETHER = 4 };
+static struct watch together[READY_TOGETHER];
+static int together_ends[READY_TOGETHER][2];
+static int told_together;
+
+static void note_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("timer"); }
+
+static void add_due_timer(void)
+{
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 0, note_timer, NULL);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    RLRelease(timer);
+}
+
+/* By the second of them: whether there are timers was asked before. */
+static void note_and_add_timer(void *info)
+{
+    watch_perform(info);
+    if (++told_together == 2)
+        add_due_timer();
+    if (told_together == READY_TOGETHER)
+        RLRunLoopStop(rl);
+}
+
+START_TEST(timer_that_is_added_is_due_before_the_next_descriptor)
+{
+    if (_i) { /* the loop has had timers: adding one more takes no memory */
+        add_due_timer();
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
+        assert_notes("timer");
+    }
+    for (int i = 0; i < READY_TOGETHER; i++) {
+        make_pipe(together_ends[i]);
+        ck_assert_int_eq(write(together_ends[i][1], "x", 1), 1);
+        together[i] = (struct watch){.fd = together_ends[i][0], .name = "ready", .reads = true};
+        together[i].source = make_port_source(0, watch_port, note_and_add_timer, &together[i]);
+        RLRunLoopAddSource(rl, together[i].source, kRLRunLoopDefaultMode);
+    }
+    RLRunLoopRun();
+    assert_notes("ready ready timer ready ready");
+    for (int i = 0; i < READY_TOGETHER; i++) {
+        drop_source(together[i].source);
+        close_pipe(together_ends[i]);
+    }
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("source-descriptor");
@@ -324,5 +373,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, signal_does_nothing_to_a_version_1_source);
     tcase_add_test(tcase, sockets_eventfds_and_timerfds_are_watched_and_hang_up_is_seen);
     tcase_add_test(tcase, adding_from_another_thread_is_seen_by_a_sleeping_loop);
+    tcase_add_loop_test(tcase, timer_that_is_added_is_due_before_the_next_descriptor, 0, 2);
     return suite;
 }

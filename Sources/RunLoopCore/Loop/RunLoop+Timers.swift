@@ -15,6 +15,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             return addSeldom(timer, in: name)
         }
         timer.enterPlainly(set, at: deadline)
+        pointee.isStirred = 1
         itemHome.unlockQuickly()
     }
 
