@@ -1,5 +1,5 @@
 /* A server that finds the next request where it has answered one, and should not answer it there: the port has left the mode, or somebody
- * new waits to be let in. */
+ * new waits to be let in, or to hear that the loop has waited. */
 #include "message-port-between.h"
 #include <sys/resource.h>
 
@@ -79,6 +79,45 @@ START_TEST(requests_follow_the_port_that_another_thread_moves)
 }
 END_TEST
 
+static RLRunLoopObserverRef observer;
+static bool takes_port_out;
+
+static void say_waited(UNUSED RLRunLoopObserverRef which, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+    note("waited");
+    if (takes_port_out)
+        RLRunLoopRemoveSource(main_loop, server.source, MODE);
+}
+
+static void *observe_while_waiting(UNUSED void *info)
+{
+    int before = atomic_load(&answered);
+    have_sent(0, 1);
+    await_count(&answered, before + 1);
+    await_waiting(main_loop);
+    observer = make_observer(kRLRunLoopAfterWaiting, true, 0, say_waited, NULL);
+    RLRunLoopAddObserver(main_loop, observer, MODE);
+    missing = 0;
+    have_sent(0, 1);
+    return NULL;
+}
+
+/* Whoever has come to watch the loop wait, where it has answered: it may also take the port out of the mode. */
+START_TEST(who_comes_while_it_waits_hears_that_it_has_waited)
+{
+    missing = 1;
+    takes_port_out = _i;
+    RLRunLoopAddSource(main_loop, server.source, OTHER);
+    pthread_t thread = start_thread(observe_while_waiting, NULL);
+    RLRunLoopRun();
+    join_thread(thread);
+    assert_notes(takes_port_out ? "1 waited" : "1 waited 1");
+    if (takes_port_out)
+        ck_assert_int_eq(RLRunLoopRunInMode(OTHER, 20, false), kRLRunLoopRunStopped);
+    drop_observer(observer);
+}
+END_TEST
+
 static struct rlimit usual;
 
 static void have_descriptors_again(void)
@@ -111,6 +150,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_loop_test(tcase, requests_follow_the_port_into_another_mode, 0, 2);
     tcase_add_test(tcase, requests_follow_the_port_that_another_thread_moves);
+    tcase_add_loop_test(tcase, who_comes_while_it_waits_hears_that_it_has_waited, 0, 2);
     tcase_add_test(tcase, who_could_not_be_let_in_is_let_in);
     return suite;
 }

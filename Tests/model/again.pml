@@ -1,5 +1,5 @@
 /* A server that waits for the next request where it has answered one, instead of in a pass: nothing that a pass would do waits for it meanwhile.
- * Code: Sources/RunLoopCore/Loop/Run.swift (sleepAgain, sleep), RunLoop+Deliver.swift (mayServeOn), RunLoop+Reports.swift (maySurelyServeNext, the
+ * Code: Sources/RunLoopCore/Loop/Run.swift (sleepAgain, waitForEvents, sleep), RunLoop+Deliver.swift (mayServeOn), RunLoop+Reports.swift (maySurelyServeNext, the
  * reports), Port/Wire.swift (receiveRequests), with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with
@@ -13,6 +13,7 @@
  * sleep: sleep_as_chosen         goToSleep, epoll_wait                                  acq_rel   wake-word.inc.pml
  * fetch                          epoll_wait: all that is ready, level-triggered;        kernel    write to the descriptor, to the eventfd
  *                                the kick (edge-triggered)
+ * sleep: again                   waitForEvents: while sleep(…) == .again               -         whoever adjusts, having changed what is slept for
  * look again: inMode             seatOfCallee, behind the sleep                         (locked)  remove, which wakes nobody
  * look again: reports == WIRE    reports.takeOnly                                       (loop)    -
  * serve                          receiveRequest, which calls the port's function        (loop)    -
@@ -90,16 +91,22 @@ inline fetch() {
     if :: reports == KICK -> reports = 0 :: else fi      /* nothing to deliver */
 }
 
-/* One sleep of any kind. Leaves reports, and nothing else: whoever called it looks again whatever ended it. */
+/* Sleeps of any kind, until there is something to pass for. Leaves reports, and nothing else: whoever called it looks again whatever ended it. */
 inline sleep() {
-    atomic { sleepLimit = 1; due = ((waits & TIMER) != 0) };
-    if
-    :: due -> atomic { fetch(); edge = 0; due = 0 }; take_pending(consumed)
-    :: else ->
-        asleep = IN_EPOLL;
-        sleep_as_chosen(0, 0);
-        awake(consumed)
-    fi;
+    do
+    :: atomic { sleepLimit = 1; due = ((waits & TIMER) != 0) };
+        if
+        :: due -> atomic { fetch(); edge = 0; due = 0 }; take_pending(consumed); break
+        :: else ->
+            asleep = IN_EPOLL;
+            sleep_as_chosen(0, 0);
+            awake(consumed);
+            if
+            :: reports || consumed -> break
+            :: else -> sleepLimit = 0          /* adjusted, or for no reason */
+            fi
+        fi
+    od;
     atomic { sleepLimit = 0; consumed = 0 }
 }
 

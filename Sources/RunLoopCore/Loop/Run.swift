@@ -289,13 +289,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// The source of ours that is being told of its descriptor has dealt with it: sleeps until it is ready again, as the next pass
     /// would; true if it is, and nothing else has happened. False if anything else may be due, or was reported: back to the loop,
-    /// which goes on with that. One system call, or none. The loop's thread; calls no user code.
+    /// which goes on with that. One system call, or none. The loop's thread; calls observers that came while it slept.
     @inline(never)
     func sleepAgain() -> Bool {
         guard mayServeOn, let mode = pointee.currentMode, !observes(mode, .beforeWaiting, .afterWaiting) else { return false }
-        _ = sleep(mode, until: .never)
+        // Whoever has come to watch it wait hears that it has.
+        waitForEvents(mode, until: .never)
         return locked {
-            // Another thread may have taken it out of the mode meanwhile.
+            // Another thread, or one of those, may have taken it out of the mode meanwhile.
             if let seat = seatOfCallee(in: mode), pointee.reports.takeOnly(seat.pointee.source.reportTag) { return true }
             // The next pass has them in order.
             if pointee.orderedSeats > 0 { pointee.reports.drop() }
