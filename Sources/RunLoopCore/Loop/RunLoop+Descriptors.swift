@@ -107,7 +107,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock.
     private func listen(_ index: Int) {
         if !pointee.poller.listen(index) { tryAgainLater() }
-        if pointee.poller[index].state == .broken { pointee.hasLostDescriptor = true }
+        if pointee.poller[index].state == .broken { note(had: Had.lostDescriptor) }
         endStayIfSilent(index)
     }
 
@@ -142,8 +142,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private static var retryInterval: UInt64 { 50_000_000 }
 
     /// Under the lock.
+    @inline(never)
     func tryAgainLater() {
-        if pointee.retryDeadline == .never { pointee.retryDeadline = Clock.now.advanced(by: Self.retryInterval) }
+        if hasHad(Had.failedWatches) { return }
+        note(had: Had.failedWatches)
+        pointee.retryDeadline = Clock.now.advanced(by: Self.retryInterval)
     }
 
     /// What to wait for in this mode; epoll hears of all changes first. Under the lock.
@@ -175,19 +178,21 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if hasWatchesToLookAfter { lookAfterFailures() }
     }
 
-    /// Whether the next pass has to do that.
+    /// Whether the next pass has to do that. One load.
     @inline(__always)
-    var hasWatchesToLookAfter: Bool { pointee.retryDeadline != .never || pointee.hasLostDescriptor }
+    var hasWatchesToLookAfter: Bool { hasHad(Had.failedWatches | Had.lostDescriptor) }
 
     @inline(never)
     private func lookAfterFailures() {
         lock()
+        var done = Had.lostDescriptor
         if pointee.retryDeadline <= Clock.now {
             pointee.retryDeadline = .never
             pointee.mustRevisitWatches = true
+            done |= Had.failedWatches
         }
-        let hasLost = pointee.hasLostDescriptor
-        pointee.hasLostDescriptor = false
+        let hasLost = hasHad(Had.lostDescriptor)
+        forget(had: done)
         unlock()
         if hasLost {
             preservingSystemError {

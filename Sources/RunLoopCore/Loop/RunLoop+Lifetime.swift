@@ -44,7 +44,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.outerCallees.discard()
         pointee.timerSlack = 0
         pointee.retryDeadline = .never
-        pointee.hasLostDescriptor = false
         pointee.stop.store(0, ordering: .relaxed)
         pointee.spinInterval.store(0, ordering: .relaxed)
         pointee.had.store(0, ordering: .relaxed)

@@ -52,8 +52,6 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var mustRevisitWatches = false
     /// When to try again to watch what could not be watched; `never`: there is nothing of that kind.
     var retryDeadline = Instant.never
-    /// The descriptor of some source turned out to be closed.
-    var hasLostDescriptor = false
     /// Functions to be performed that the mode so far did not match.
     var held = PlainList<PerformRequest>()
     var delayed: DelayedPerformPointer?
@@ -111,6 +109,10 @@ enum Had {
     static var descriptors: UInt32 { 2 }
     /// Functions in `held`.
     static var heldFunctions: UInt32 { 4 }
+    /// Watches to be tried again, for which there is a `retryDeadline`; no more when they have been.
+    static var failedWatches: UInt32 { 8 }
+    /// A source's descriptor that turned out to be closed; no more when that was said.
+    static var lostDescriptor: UInt32 { 16 }
 }
 
 /// A timer whose function is running.
@@ -187,6 +189,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func note(had kind: UInt32) {
         if !hasHad(kind) { pointee.had.store(pointee.had.load(ordering: .relaxed) | kind, ordering: .relaxed) }
     }
+
+    /// As if it never had. Under the lock.
+    func forget(had kind: UInt32) { pointee.had.store(pointee.had.load(ordering: .relaxed) & ~kind, ordering: .relaxed) }
 
     /// `locked` for a hot path.
     @inline(__always)
