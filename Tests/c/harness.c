@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -57,12 +58,41 @@ void assert_misuse_at(const char *file, int line, const char *function, const ch
     ck_assert_msg(strchr(got, '\n') == NULL, "%s:%d: diagnostic is not one line: \"%s\"", file, line, got);
 }
 
-static void start_listening(void) { RLSetErrorHandler(remember_diagnostic, last_diagnostic); }
+static pid_t test_process;
+
+static void start_listening(void)
+{
+    test_process = getpid();
+    RLSetErrorHandler(remember_diagnostic, last_diagnostic);
+}
 
 static void expect_silence(void)
 {
     int count = take_diagnostics();
     ck_assert_msg(count == 0, "%d diagnostics nobody asked for, last: \"%s\"", count, last_diagnostic);
+}
+
+/* -- Children -- */
+
+bool is_child(void) { return test_process != 0 && getpid() != test_process; }
+
+void fail_as_child(const char *file, int line, const char *expression, const char *format, ...)
+{
+    char text[512] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    if (format)
+        vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    dprintf(STDERR_FILENO, "%s:%d: child: %s%s%s\n", file, line, expression, *text ? ": " : "", text);
+    _exit(1);
+}
+
+pid_t fork_child(void)
+{
+    pid_t child = fork();
+    require(child >= 0);
+    return child;
 }
 
 /* -- The suite -- */
@@ -337,8 +367,7 @@ void spin_until(RLAbsoluteTime date)
 int run_in_child(void (*body)(void *), void *info)
 {
     fflush(NULL);
-    pid_t child = fork();
-    require(child >= 0);
+    pid_t child = fork_child();
     if (child == 0) {
         body(info);
         _exit(0);

@@ -71,7 +71,7 @@ static UNUSED void begin(void)
     for (int index = 0; index < CLIENTS; index++) {
         int ends[2];
         require(pipe(ends) == 0);
-        clients[index] = fork();
+        clients[index] = fork_child();
         if (clients[index] == 0) {
             for (int other = 0; other < index; other++)
                 close(orders[other]);

@@ -85,7 +85,7 @@ static UNUSED void ask_as_child(UNUSED void *info)
 static UNUSED void expect_service(void)
 {
     int before = calls;
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0) {
         ask_as_child(NULL);
         _exit(0);

@@ -109,8 +109,7 @@ static void finish(void)
 
 static UNUSED pid_t start(void (*body)(void))
 {
-    pid_t child = fork();
-    require(child >= 0);
+    pid_t child = fork_child();
     if (child == 0) {
         body();
         _exit(0);

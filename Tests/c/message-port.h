@@ -88,8 +88,7 @@ static UNUSED pid_t start_server_process(void (*body)(int ready), int *ready)
 {
     int ends[2];
     require(pipe(ends) == 0);
-    pid_t child = fork();
-    require(child >= 0);
+    pid_t child = fork_child();
     if (child == 0) {
         close(ends[0]);
         body(ends[1]);

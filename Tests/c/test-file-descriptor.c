@@ -354,7 +354,7 @@ END_TEST
 static void kill_child(void *pid) { require(kill(*(pid_t *)pid, SIGKILL) == 0); }
 START_TEST(process)
 {
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0) {
         pause();
         _exit(0);

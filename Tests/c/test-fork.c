@@ -220,7 +220,7 @@ static pid_t forked;
 static void fork_and_return(UNUSED void *info)
 {
     fflush(NULL);
-    forked = fork();
+    forked = fork_child();
 }
 
 /* The run itself returns twice. */

@@ -40,8 +40,7 @@ START_TEST(killed_at_random_moments)
         int claims[2];
         char byte;
         ck_assert_int_eq(pipe(claims), 0);
-        pid_t child = fork();
-        ck_assert_int_ge(child, 0);
+        pid_t child = fork_child();
         if (child == 0) {
             serve_forever(claims[1]);
             _exit(1);
@@ -108,7 +107,7 @@ START_TEST(a_name_has_one_owner)
     for (int round = 0; round < SCALED(200); round++) {
         pid_t children[3];
         for (int index = 0; index < 3; index++) {
-            children[index] = fork();
+            children[index] = fork_child();
             if (children[index] == 0) {
                 contend(fd);
                 _exit(1);
@@ -253,7 +252,7 @@ static void mutual(RLStringRef own, RLStringRef theirs, int rounds)
 
 START_TEST(mutual_requests_do_not_block_each_other)
 {
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0) {
         mutual(RLSTR("left"), RLSTR("right"), 200);
         _exit(0);

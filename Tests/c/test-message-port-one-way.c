@@ -110,8 +110,7 @@ START_TEST(what_a_client_has_sent_arrives_though_it_has_not_read_everything)
     struct server server;
     serve(&server, NAME, receive_and_answer, NULL);
     require(pipe(client_may_go) == 0);
-    pid_t child = fork();
-    require(child >= 0);
+    pid_t child = fork_child();
     if (child == 0)
         send_and_go(asked);
     while (received < (asked < ASKED ? asked + LARGE : 2))

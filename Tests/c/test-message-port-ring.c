@@ -253,7 +253,7 @@ static void fork_with_ring(void)
     int id = 0;
     for (; id < 100; id++)
         child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0) {
         child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortIsInvalid);
         RLRelease(remote);

@@ -70,7 +70,7 @@ START_TEST(server_is_killed_and_everybody_hears)
 {
     pid_t others[2];
     for (intptr_t index = 0; index < 2; index++) {
-        others[index] = fork();
+        others[index] = fork_child();
         if (others[index] == 0) {
             remote = RLMessagePortCreateRemote(NULL, NAME);
             wait_for_the_dead((void *)index);

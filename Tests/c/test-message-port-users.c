@@ -16,7 +16,7 @@ static void become(uid_t user)
 /* Runs body in a process of that user. */
 static void as_user(uid_t user, void (*body)(void))
 {
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0) {
         become(user);
         body();
@@ -62,7 +62,7 @@ static struct boss start_server(uid_t user)
 {
     int ends[2];
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    pid_t child = fork();
+    pid_t child = fork_child();
     if (child == 0) {
         close(ends[0]);
         become(user);
