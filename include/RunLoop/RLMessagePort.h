@@ -148,7 +148,8 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateLocal(RLAllocatorRef allocator, RL
  *  Errors: NULL with errno ECONNREFUSED if nobody serves the name, EACCES, EAGAIN if too many clients wait for the
  *  server to hear them, ENAMETOOLONG, or what the system says; an empty name or one with a 0 byte is reported and gives
  *  NULL.
- *  Cost: some system calls and one descriptor, unless the name is served in this process.  Since: 0.1.
+ *  Cost: some system calls and one descriptor; none if the name is served in this process, one call for a port that
+ *  there is.  Since: 0.1.
  *  Example: examples/message-ports.c */
 RL_EXPORT RLMessagePortRef RLMessagePortCreateRemote(RLAllocatorRef allocator, RLStringRef name);
 
@@ -162,7 +163,8 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateRemote(RLAllocatorRef allocator, R
  *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: as for RLMessagePortCreateRemote(); EACCES also if another user serves the name, or does not allow others.
  *  (Root, whom the file's mode does not stop, is cut off: it gets ECONNREFUSED, or a port that ends at the first use.)
- *  Cost: some system calls and one descriptor.  Since: 0.1.  Example: examples/users.c */
+ *  Cost: some system calls and one descriptor; one call for a port that there is.  Since: 0.1.
+ *  Example: examples/users.c */
 RL_EXPORT RLMessagePortRef RLMessagePortCreateRemoteOfUser(RLAllocatorRef allocator, RLStringRef name, unsigned uid);
 
 /** Tells which process serves a name.

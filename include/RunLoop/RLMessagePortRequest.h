@@ -79,9 +79,11 @@ typedef void (*RLMessagePortReplyCallBack)(RLMessagePortRef remote, int32_t resu
  *  Re-entrancy: allowed in callbacks; serves the reply mode. A stop of this thread's loop that comes while it waits is
  *  passed on to the run outside, when the reply is there.
  *  Errors: the result says it; NULL, a local port, another kind of object, NaN, or the common modes are reported and
- *  give kRLMessagePortTransportError.
- *  Cost: within the process no data is copied; else two copies and three system calls in all for a request and its
- *  reply, and about one system call in eight small requests one way. Since: 0.1.  Example: examples/message-ports.c */
+ *  give kRLMessagePortTransportError. Where the kernel lacks the memory to wake the server, the connection ends: what
+ *  was sent one way then gives kRLMessagePortIsInvalid, though the server may find it.
+ *  Cost: within the process no data is copied, unless it can change; else two copies, and five system calls in all for
+ *  a request and its reply; of small requests one way, one in 32 at each end.  Since: 0.1.
+ *  Example: examples/message-ports.c */
 RL_EXPORT int32_t RLMessagePortSendRequest(RLMessagePortRef remote, int32_t msgid, RLDataRef data,
                                            RLTimeInterval sendTimeout, RLTimeInterval rcvTimeout,
                                            RLRunLoopMode replyMode, RLDataRef *returnData);
