@@ -212,23 +212,6 @@ static void note_source(UNUSED void *info) { note("S"); }
 
 static void signal_other(struct end *end, UNUSED RLPortMessageRef message) { RLRunLoopSourceSignal((void *)end->kept); }
 
-/* A source that is signalled between two messages performs between them, whatever its order. */
-START_TEST(batch_gives_way_to_a_source)
-{
-    struct end a = {.also = signal_other};
-    make_end(&a, 0);
-    RLRunLoopSourceRef other = make_source(-1, note_source, NULL);
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), other, kRLRunLoopDefaultMode);
-    a.kept = (RLArrayRef)(void *)other;
-    for (uint32_t id = 1; id <= 3; id++)
-        send(a.port, NULL, NULL, id, 0);
-    run(MOMENT, false);
-    assert_notes("1 S 2 S 3 S");
-    drop_source(other);
-    drop_end(&a);
-}
-END_TEST
-
 static void signal_and_run_other_mode(struct end *end, UNUSED RLPortMessageRef message)
 {
     RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);
@@ -238,10 +221,13 @@ static void signal_and_run_other_mode(struct end *end, UNUSED RLPortMessageRef m
     drop_source(keeper);
 }
 
-/* Also if a nested run has noticed it, in a mode in which the source is not. */
-START_TEST(batch_gives_way_to_a_source_of_the_outer_mode)
+static void (*const signals[])(struct end *, RLPortMessageRef) = {signal_other, signal_and_run_other_mode};
+
+/* A source that is signalled between two messages performs between them, whatever its order; also if a nested run has noticed it,
+ * in a mode in which the source is not. */
+START_TEST(batch_gives_way_to_a_source)
 {
-    struct end a = {.also = signal_and_run_other_mode};
+    struct end a = {.also = signals[_i]};
     make_end(&a, 0);
     RLRunLoopSourceRef other = make_source(-1, note_source, NULL);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), other, kRLRunLoopDefaultMode);
@@ -549,8 +535,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, one_message_per_returning_run);
     tcase_add_test(tcase, batch_is_not_to_be_noticed);
     tcase_add_test(tcase, stop_ends_the_batch);
-    tcase_add_test(tcase, batch_gives_way_to_a_source);
-    tcase_add_test(tcase, batch_gives_way_to_a_source_of_the_outer_mode);
+    tcase_add_loop_test(tcase, batch_gives_way_to_a_source, 0, 2);
     tcase_add_test(tcase, batch_gives_way_to_a_function);
     tcase_add_test(tcase, two_ports_take_turns_by_order);
     tcase_add_test(tcase, nested_run_gets_the_next);

@@ -34,12 +34,7 @@ static bool must_fail(void)
     return true;
 }
 
-extern void *__libc_malloc(size_t size), *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *memory, size_t size), *__libc_memalign(size_t alignment, size_t size);
-void *malloc(size_t size) { return must_fail() ? NULL : __libc_malloc(size); }
-void *calloc(size_t count, size_t size) { return must_fail() ? NULL : __libc_calloc(count, size); }
-void *realloc(void *memory, size_t size) { return must_fail() ? NULL : __libc_realloc(memory, size); }
-void *aligned_alloc(size_t alignment, size_t size) { return must_fail() ? NULL : __libc_memalign(alignment, size); }
+#include "failing-memory.h"
 
 /* ---- the server ---- */
 
