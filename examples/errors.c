@@ -41,7 +41,7 @@ static void fire(RLRunLoopTimerRef timer, void *info)
 int main(void)
 {
     /* The headers and the library that is loaded can differ; the first number tells if that is a problem. */
-    if (RLVersion() / 10000 != RL_VERSION_MAJOR) {
+    if (RLGetVersion() / 10000 != RL_VERSION_MAJOR) {
         fputs("errors: built for another version of the library\n", stderr);
         return 1;
     }

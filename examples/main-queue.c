@@ -9,9 +9,9 @@
 int main(void)
 {
     errno = 0;
-    if (RLRunLoopServiceDispatchMainQueue(1)) {
+    if (RLRunLoopSetServicesDispatchMainQueue(1)) {
         printf("what is put on the main queue runs in RLRunLoopRun\n");
-        RLRunLoopServiceDispatchMainQueue(0);
+        RLRunLoopSetServicesDispatchMainQueue(0);
     } else {
         printf("%s\n", errno == ENOSYS ? "there is no libdispatch in this process" : "out of memory or descriptors");
     }

@@ -39,7 +39,7 @@ int main(void)
     RLRunLoopRunResult result;
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
     result = RLRunLoopRunInMode(RLSTR("kCFRunLoopDefaultMode"), 60, 0);
-    printf("%d %d %ld %d\n", (int)result, ticks, (long)RLVersion(), RLArrayGetValueAtIndex(array, 0) == timer);
+    printf("%d %d %ld %d\n", (int)result, ticks, (long)RLGetVersion(), RLArrayGetValueAtIndex(array, 0) == timer);
     RLRelease(array);
     RLRelease(timer);
     return 0;

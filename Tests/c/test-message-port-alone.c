@@ -12,7 +12,7 @@ static RLDataRef keep_one(RLMessagePortRef local, int32_t id, RLDataRef data, UN
         return NULL;
     }
     if (id == 2 && kept) {
-        require(RLMessagePortReply(kept, data));
+        require(RLMessagePortRequestReply(kept, data));
         RLRelease(kept);
         kept = NULL;
     }

@@ -21,12 +21,12 @@ static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED
             char text[16];
             snprintf(text, sizeof text, "later %d", index);
             RLDataRef reply = text_data(text);
-            require(RLMessagePortReply(kept[index], reply));
+            require(RLMessagePortRequestReply(kept[index], reply));
             RLRelease(reply);
             RLRelease(kept[index]);
         }
         kept_count = 0;
-        require(RLMessagePortReply(request, NULL));
+        require(RLMessagePortRequestReply(request, NULL));
     }
     /* Any other is dropped without an answer. */
     RLRelease(request);
@@ -189,7 +189,7 @@ static void *answer_kept(UNUSED void *info)
 {
     RLDataRef reply = text_data("from a thread");
     require(RLMessagePortRequestGetRemainingTime(kept[0]) > 1);
-    require(RLMessagePortReply(kept[0], reply));
+    require(RLMessagePortRequestReply(kept[0], reply));
     RLRelease(reply);
     RLRelease(kept[0]);
     return NULL;
@@ -217,8 +217,8 @@ END_TEST
 
 static void *answer_twice(UNUSED void *info)
 {
-    RLMessagePortReply(kept[0], NULL);
-    require(!RLMessagePortReply(kept[0], NULL));
+    RLMessagePortRequestReply(kept[0], NULL);
+    require(!RLMessagePortRequestReply(kept[0], NULL));
     return NULL;
 }
 
@@ -229,7 +229,7 @@ START_TEST(only_one_answer_counts)
     while (kept_count == 0)
         RLRunLoopRunInMode(MODE, 1, true);
     answer_twice(NULL);
-    assert_misuse("RLMessagePortReply", "request", "has been answered");
+    assert_misuse("RLMessagePortRequestReply", "request", "has been answered");
     RLRelease(kept[0]);
     while (later.calls == 0)
         RLRunLoopRunInMode(MODE, 1, true);

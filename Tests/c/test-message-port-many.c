@@ -164,7 +164,7 @@ static RLDataRef serve_many(RLMessagePortRef local, int32_t id, RLDataRef data, 
         return NULL;
     case ANSWER:
         while (kept_count > 0) {
-            require(RLMessagePortReply(kept[--kept_count], data));
+            require(RLMessagePortRequestReply(kept[--kept_count], data));
             RLRelease(kept[kept_count]);
         }
         return NULL;

@@ -275,9 +275,9 @@ START_TEST(without_libdispatch_the_main_queue_is_not_served)
 {
 #if !SANITIZED /* ThreadSanitizer brings libdispatch along */
     errno = 0;
-    ck_assert(!RLRunLoopServiceDispatchMainQueue(1));
+    ck_assert(!RLRunLoopSetServicesDispatchMainQueue(1));
     ck_assert_int_eq(errno, ENOSYS);
-    ck_assert(RLRunLoopServiceDispatchMainQueue(0));
+    ck_assert(RLRunLoopSetServicesDispatchMainQueue(0));
 #endif
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
 }

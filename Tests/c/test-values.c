@@ -1,7 +1,7 @@
 /* Objects, data and arrays: what any client of the values sees. Mistakes are in test-misuse-*.c. */
 #include "harness.h"
 
-START_TEST(the_library_tells_its_version) { ck_assert_int_eq(RLVersion(), RL_VERSION); }
+START_TEST(the_library_tells_its_version) { ck_assert_int_eq(RLGetVersion(), RL_VERSION); }
 END_TEST
 
 START_TEST(the_clock_counts_from_2001)

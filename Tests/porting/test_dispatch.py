@@ -104,7 +104,7 @@ def test_corefoundation_does_the_same(tmp_path):
 
 
 def test_program_asks_for_it(tmp_path):
-    prepare = "if (!RLRunLoopServiceDispatchMainQueue(1) || !RLRunLoopServiceDispatchMainQueue(1)) return 1;"
+    prepare = "if (!RLRunLoopSetServicesDispatchMainQueue(1) || !RLRunLoopSetServicesDispatchMainQueue(1)) return 1;"
     program = build(tmp_path, prefixed("RL", "RunLoop/RunLoop.h", prepare),
                     libraries=[*ours(), *apples("dispatch", "BlocksRuntime")])
     assert lines(run(program)) == lines(EXPECTED)
@@ -120,10 +120,10 @@ int main(void)
 {
     dispatch_async_f(dispatch_get_main_queue(), NULL, perform);
     int before = (int)RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0), then = performed;
-    int served = RLRunLoopServiceDispatchMainQueue(1);
+    int served = RLRunLoopSetServicesDispatchMainQueue(1);
     int during = (int)RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 1);
     int idle = (int)RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.05, 1), here = performed;
-    RLRunLoopServiceDispatchMainQueue(0);
+    RLRunLoopSetServicesDispatchMainQueue(0);
     dispatch_async_f(dispatch_get_main_queue(), NULL, perform);
     int after = (int)RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
     printf("%d %d, %d %d %d %d, %d %d\n", before, then, served, during, idle, here, after, performed);

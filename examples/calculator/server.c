@@ -40,7 +40,7 @@ static void answer(RLRunLoopTimerRef timer, void *info)
     Thought *thought = info;
     if (RLMessagePortRequestGetRemainingTime(thought->request) > 0) {
         RLDataRef reply = number(thought->result);
-        RLMessagePortReply(thought->request, reply);
+        RLMessagePortRequestReply(thought->request, reply);
         RLRelease(reply);
     } /* else: nobody waits any more */
     RLRelease(thought->request);

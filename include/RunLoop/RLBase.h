@@ -70,7 +70,7 @@
 #define RL_VERSION_MINOR 1
 /** Third number: repairs only. */
 #define RL_VERSION_PATCH 0
-/** The three numbers as one, for comparisons: 0.1.0 is 100. RLVersion() has that of the library at run time. */
+/** The three numbers as one, for comparisons: 0.1.0 is 100. RLGetVersion() has that of the library at run time. */
 #define RL_VERSION ((RL_VERSION_MAJOR * 10000) + (RL_VERSION_MINOR * 100) + RL_VERSION_PATCH)
 
 RL_EXTERN_C_BEGIN
@@ -222,7 +222,7 @@ RL_EXPORT void RLSetErrorHandler(RLErrorHandler handler, void *info);
  *  @return the number that RL_VERSION was when the library was built; RL_VERSION itself is that of the headers.
  *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: none.
  *  Cost: O(1).  Since: 0.1.  Example: examples/errors.c */
-RL_EXPORT RLIndex RLVersion(void);
+RL_EXPORT RLIndex RLGetVersion(void);
 
 #if defined(__BLOCKS__)
 /** The blocks runtime's copy. The program links the runtime (-lBlocksRuntime); the library does not need it. */

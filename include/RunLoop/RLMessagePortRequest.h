@@ -13,8 +13,9 @@
  *  Two ways to answer
  *  ------------------
  *  - At once: the callback of the local port returns the reply.
- *  - Later: it calls RLMessagePortCopyRequest(), and whoever has the request answers it with RLMessagePortReply(), from
- *    any thread. If the last reference goes without an answer, the sender is told that there will be none.
+ *  - Later: it calls RLMessagePortCopyRequest(), and whoever has the request answers it with
+ *    RLMessagePortRequestReply(), from any thread. If the last reference goes without an answer, the sender is told
+ *    that there will be none.
  *  The sender's time limit travels with the request: RLMessagePortGetRemainingTime() tells how long it will still wait.
  *
  *  Large data
@@ -116,7 +117,7 @@ RL_EXPORT int32_t RLMessagePortSendRequestAsync(RLMessagePortRef remote, int32_t
 RL_EXPORT RLTypeID RLMessagePortRequestGetTypeID(void);
 
 /** Takes the request over that a callback of a local port has been called for: what the callback returns is not the
- *  answer any more, RLMessagePortReply() is.
+ *  answer any more, RLMessagePortRequestReply() is.
  *  @param local  the port whose callback this is.
  *  @return the request, or NULL.
  *  Ownership: Create rule. Without an answer the last release tells the sender that there is none: it gets
@@ -133,7 +134,7 @@ RL_EXPORT RLMessagePortRequestRef RLMessagePortCopyRequest(RLMessagePortRef loca
  *  Re-entrancy: allowed in callbacks.  Errors: a second answer, NULL or another kind of object is reported and gives 0.
  *  Cost: as a request; never waits: what a client does not read is kept for it.  Since: 0.1.
  *  Example: examples/calculator/server.c */
-RL_EXPORT RLBoolean RLMessagePortReply(RLMessagePortRequestRef request, RLDataRef data);
+RL_EXPORT RLBoolean RLMessagePortRequestReply(RLMessagePortRequestRef request, RLDataRef data);
 
 /** Tells for how long the sender of a request will still wait.
  *  @param request  the request.

@@ -2,7 +2,7 @@
  *  libdispatch: the main queue, served by the main loop.
  *
  *  On a Mac the main thread's run loop also runs what is put on libdispatch's main queue. Here it does so on
- *  request: after RLRunLoopServiceDispatchMainQueue(1) the main loop has a source, in its common modes, that is
+ *  request: after RLRunLoopSetServicesDispatchMainQueue(1) the main loop has a source, in its common modes, that is
  *  ready when the main queue has work. A program needs neither dispatch_main() nor a thread for it: RLRunLoopRun()
  *  on the main thread does both.
  *
@@ -25,7 +25,7 @@ RL_EXTERN_C_BEGIN
  *  Errors: 0 with errno ENOSYS if there is no libdispatch, ENOMEM, or what opening a descriptor can fail with.
  *  Cost: the first call allocates and opens descriptors; the main loop watches one more.  Since: 0.1.  Example:
  *  examples/main-queue.c */
-RL_EXPORT RLBoolean RLRunLoopServiceDispatchMainQueue(RLBoolean serves);
+RL_EXPORT RLBoolean RLRunLoopSetServicesDispatchMainQueue(RLBoolean serves);
 
 RL_EXTERN_C_END
 #endif

@@ -175,4 +175,4 @@ public func RLSetErrorHandler(
 ) { Misuse.setHandler(handler, info) }
 
 @implementation @c
-public func RLVersion() -> Int { Int(RL_VERSION_MAJOR * 10000 + RL_VERSION_MINOR * 100 + RL_VERSION_PATCH) }
+public func RLGetVersion() -> Int { Int(RL_VERSION_MAJOR * 10000 + RL_VERSION_MINOR * 100 + RL_VERSION_PATCH) }

@@ -104,16 +104,16 @@ public func RLMessagePortCopyRequest(_ local: OpaquePointer?) -> OpaquePointer? 
 }
 
 @implementation @c
-public func RLMessagePortReply(_ request: OpaquePointer?, _ data: OpaquePointer?) -> UInt8 {
-    guard let request = borrow(request, "RLMessagePortReply") else { return 0 }
+public func RLMessagePortRequestReply(_ request: OpaquePointer?, _ data: OpaquePointer?) -> UInt8 {
+    guard let request = borrow(request, "RLMessagePortRequestReply") else { return 0 }
     var reply: DataPointer?
     if data != nil {
-        reply = Handle.borrow(data, "RLMessagePortReply", "data")
+        reply = Handle.borrow(data, "RLMessagePortRequestReply", "data")
         if reply == nil { return 0 }
     }
     guard Registry.current != nil else { return 0 }
     if request.answer(reply) { return 1 }
-    Misuse.report("RLMessagePortReply", "request", "has been answered")
+    Misuse.report("RLMessagePortRequestReply", "request", "has been answered")
     return 0
 }
 

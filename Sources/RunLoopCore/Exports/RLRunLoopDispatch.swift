@@ -3,7 +3,7 @@ import CRunLoop
 // include/RunLoop/RLRunLoopDispatch.h
 
 @implementation @c
-public func RLRunLoopServiceDispatchMainQueue(_ serves: UInt8) -> UInt8 {
+public func RLRunLoopSetServicesDispatchMainQueue(_ serves: UInt8) -> UInt8 {
     guard Registry.current != nil, let loop = Registry.mainLoop else { return 0 }
     if serves != 0 { return MainQueue.serve(by: loop) ? 1 : 0 }
     if let source = MainQueue.takeAway() {

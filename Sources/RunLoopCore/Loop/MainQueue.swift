@@ -11,7 +11,7 @@ enum MainQueue {
     private static let source = Atomic<UInt>(0)
 
     /// For programs that were compiled with CoreFoundation/CFRunLoop.h and have libdispatch: when the main thread first uses
-    /// the library. Without memory or descriptors the queue is not served, and RLRunLoopServiceDispatchMainQueue says so.
+    /// the library. Without memory or descriptors the queue is not served, and RLRunLoopSetServicesDispatchMainQueue says so.
     static func serveIfWanted(by loop: RunLoopPointer) {
         if Dispatch.isWanted { preservingSystemError { _ = serve(by: loop) } }
     }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// RLMessagePortRequest: a request that a local port has received, until it is answered.
 ///
-/// It is answered once: by what the port's function returns, by RLMessagePortReply if the client took it over, or, when the
+/// It is answered once: by what the port's function returns, by RLMessagePortRequestReply if the client took it over, or, when the
 /// last reference goes, by telling the sender that there will be no answer. Nobody but its owner writes; `answered`
 /// decides between threads.
 struct RequestStorage: ObjectStorage, ~Copyable {
