@@ -170,6 +170,28 @@ START_TEST(a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afte
 }
 END_TEST
 
+/* RLRunLoopRun has no result to tell it by: one line, and errno. It is no mistake of the program, so nothing aborts. */
+START_TEST(a_run_for_ever_that_cannot_wait_for_descriptors_says_so)
+{
+    atomic_int performed = 0;
+    ck_assert_int_eq(pipe(pipe_ends), 0);
+    RLRunLoopSourceRef source = make_port_source(0, pipe_port, count_perform, &performed);
+    setenv("RUNLOOP_MISUSE", "abort", 1);
+    allow_no_more_descriptors();
+    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
+    errno = 0;
+    RLRunLoopRun();
+    int error = errno;
+    allow_descriptors_again();
+    ck_assert_int_eq(error, EMFILE);
+    assert_misuse("RLRunLoopRun", "kRLRunLoopDefaultMode",
+                  "cannot wait for its descriptors: no descriptor left in this process (EMFILE)");
+    drop_source(source);
+    RLRunLoopRun(); /* an empty mode: nothing to say */
+    ck_assert_int_eq(take_diagnostics(), 0);
+}
+END_TEST
+
 START_TEST(an_always_ready_file_works_without_spare_descriptors_once_the_loop_is_set_up)
 {
     atomic_int performed = 0;
@@ -255,6 +277,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, descriptors_of_the_loop_are_close_on_exec);
     tcase_add_test(tcase, a_loop_without_version_1_sources_works_out_of_descriptors);
     tcase_add_test(tcase, a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afterwards);
+    tcase_add_test(tcase, a_run_for_ever_that_cannot_wait_for_descriptors_says_so);
     tcase_add_test(tcase, an_always_ready_file_works_without_spare_descriptors_once_the_loop_is_set_up);
     tcase_add_test(tcase, a_long_life_leaves_no_memory_behind);
     return suite;

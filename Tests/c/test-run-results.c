@@ -39,6 +39,39 @@ START_TEST(an_unknown_mode_is_finished)
 }
 END_TEST
 
+static void remove_source_and_set_errno(void *info)
+{
+    RLRunLoopSourceInvalidate(*(RLRunLoopSourceRef *)info);
+    errno = E2BIG;
+}
+
+/* Finished has several reasons (see test-resources.c for the others), and errno tells them apart: 0 is an empty mode. */
+START_TEST(errno_is_0_after_a_run_that_finished_because_the_mode_is_empty)
+{
+    errno = E2BIG;
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(errno, 0);
+    errno = E2BIG;
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("unknown"), 1e9, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(errno, 0);
+
+    RLRunLoopSourceRef source = NULL;
+    source = add_source(0, remove_source_and_set_errno, &source);
+    RLRunLoopSourceSignal(source);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(errno, 0);
+    RLRelease(source);
+
+    errno = E2BIG;
+    RLRunLoopRun();
+    ck_assert_int_eq(errno, 0);
+
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopCommonModes, 1e9, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(errno, EINVAL);
+    assert_misuse("RLRunLoopRunInMode", "mode", NULL);
+}
+END_TEST
+
 START_TEST(a_source_in_another_mode_does_not_keep_this_one)
 {
     RLRunLoopSourceRef source = add_source(0, do_nothing, NULL);
@@ -299,6 +332,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
     tcase_add_test(tcase, an_empty_mode_is_finished_and_calls_nobody);
     tcase_add_test(tcase, an_unknown_mode_is_finished);
+    tcase_add_test(tcase, errno_is_0_after_a_run_that_finished_because_the_mode_is_empty);
     tcase_add_test(tcase, a_source_in_another_mode_does_not_keep_this_one);
     tcase_add_test(tcase, an_idle_run_times_out);
     tcase_add_test(tcase, zero_seconds_polls);

@@ -38,7 +38,7 @@
  *  A handle says what it is in its first bytes, and that is what is looked at. So a wrong kind is always noticed; a
  *  released handle only until its memory is used again; a pointer that cannot be read crashes.
  *  A failure of the system (no memory, no descriptors) is not a mistake: it is a return value with errno set, and
- *  nothing is printed.
+ *  nothing is printed. The exception is RLRunLoopRun(), which has no return value: the handler gets a line, too.
  *
  *  Deliberate differences from CoreFoundation
  *  ------------------------------------------

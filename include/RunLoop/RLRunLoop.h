@@ -98,7 +98,7 @@ typedef struct RLRunLoopTimer *RLRunLoopTimerRef;
 typedef int32_t RLRunLoopRunResult;
 /** The results of RLRunLoopRunInMode(). If several apply: the first of HandledSource, TimedOut, Stopped, Finished. */
 enum {
-    kRLRunLoopRunFinished = 1,     /**< The mode is empty: no source, no timer, no queued function. */
+    kRLRunLoopRunFinished = 1,     /**< The mode is empty: no source, timer or queued function; or see errno. */
     kRLRunLoopRunStopped = 2,      /**< RLRunLoopStop() was called. */
     kRLRunLoopRunTimedOut = 3,     /**< The time is over. */
     kRLRunLoopRunHandledSource = 4 /**< A source was handled, and the caller had asked to return then. */
@@ -184,7 +184,8 @@ RL_EXPORT RLAbsoluteTime RLRunLoopGetNextTimerFireDate(RLRunLoopRef rl, RLRunLoo
  *  Returns at once if nothing was added. Prefer RLRunLoopRunInMode() in a loop of your own: it tells why it ended.
  *  Ownership: none.  Thread: runs the calling thread's loop.
  *  Re-entrancy: allowed in callbacks: a nested run; RLRunLoopStop() ends only the innermost.
- *  Errors: returns at once with errno ENOMEM, EMFILE or ENFILE if the loop cannot be set up.
+ *  Errors: returns at once with errno ENOMEM, EMFILE or ENFILE if the loop cannot be set up, and says so in one line to
+ *  the error handler. errno is 0 when it returns because the mode is empty.
  *  Cost: see "Linux" above; an idle loop costs nothing.  Since: 0.1.  Example: examples/hello.c */
 RL_EXPORT void RLRunLoopRun(void);
 
@@ -204,7 +205,8 @@ RL_EXPORT void RLRunLoopRun(void);
  *  Re-entrancy: allowed in callbacks, also in the same mode. A timer or observer whose callback runs is skipped by runs
  *  nested in it; a source is not.
  *  Errors: a mode that is NULL, no string or kRLRunLoopCommonModes is reported and gives Finished; NaN is reported and
- *  treated as 0. Finished with errno ENOMEM, EMFILE or ENFILE if the loop cannot be set up.
+ *  treated as 0. Finished has errno 0 if the mode is empty; ENOMEM, EMFILE or ENFILE if the loop could not be set up,
+ *  so that nothing was run: try again later; EINVAL after a mistake. Other results leave errno unspecified.
  *  Cost: a pass costs no system call while there is work of this process only; sleeping costs one.  Since: 0.1.
  *  Example: examples/loop-thread.c */
 RL_EXPORT RLRunLoopRunResult RLRunLoopRunInMode(RLRunLoopMode mode, RLTimeInterval seconds,

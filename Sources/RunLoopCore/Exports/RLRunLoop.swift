@@ -54,11 +54,24 @@ public func RLRunLoopGetNextTimerFireDate(_ rl: OpaquePointer?, _ mode: OpaquePo
 
 @implementation @c
 public func RLRunLoopRun() {
-    guard let loop = Registry.current else { return }
+    guard let loop = Registry.current else { return warnOfFailedRun("cannot make the loop of this thread: ") }
     while true {
         let result = loop.run(in: ModeName.default, seconds: .infinity, returnAfterSourceHandled: false)
+        if result == .finished && systemError != 0 { warnOfFailedRun("cannot wait for its descriptors: ") }
         if result == .stopped || result == .finished { return }
     }
+}
+
+/// RLRunLoopRun has no result, so a run that the system did not allow would look like one that is over. Keeps errno.
+@inline(never)
+private func warnOfFailedRun(_ problem: Name) {
+    let reason: Name =
+        switch systemError {
+        case EMFILE: "no descriptor left in this process (EMFILE)"
+        case ENFILE: "no descriptor left in the system (ENFILE)"
+        default: "out of memory (ENOMEM)"
+        }
+    Misuse.warn("RLRunLoopRun", "kRLRunLoopDefaultMode", problem, reason)
 }
 
 @implementation @c

@@ -16,12 +16,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         run(in: name, until: Instant.now(after: seconds), returnAfterSourceHandled: returnAfterSourceHandled)
     }
 
-    /// The same for who knows the deadline; `.distantPast` looks once.
+    /// The same for who knows the deadline; `.distantPast` looks once. errno says why a run is `.finished`: 0 if the mode is empty.
     func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool) -> RunResult {
-        if locked({ mode(named: name) }) == nil { makeModesOfRequests() }
-        guard !name.isCommonModes, let mode = locked({ mode(named: name) }), !isEmpty(mode), canListen(mode) else {
-            return .finished
-        }
+        guard let mode = modeToRun(name) else { return .finished }
         if pointee.depth == 0 { Clock.lookAtBothOncePerTick() }
         let outer = enter(mode)
         pointee.deadline = deadline
@@ -30,7 +27,24 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let result = iterate(mode, until: deadline, onlyOne: returnAfterSourceHandled)
         notify(mode, .exit)
         leave(to: outer)
+        if result == .finished { systemError = 0 }
         return result
+    }
+
+    /// nil with errno if there is no run to be made: 0 if the mode is empty, otherwise what the system refused.
+    private func modeToRun(_ name: StringPointer) -> ModePointer? {
+        var found = locked { mode(named: name) }
+        if found == nil {
+            systemError = 0
+            makeModesOfRequests()
+            found = locked { mode(named: name) }
+        }
+        guard let mode = found, !name.isCommonModes else { return nil }
+        if isEmpty(mode) {
+            systemError = 0
+            return nil
+        }
+        return canListen(mode) ? mode : nil
     }
 
     /// The iteration, with the numbers of the guide. Steps 1 and 10 (telling observers of entry and exit) are `run`'s.

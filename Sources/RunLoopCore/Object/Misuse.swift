@@ -73,6 +73,17 @@ enum Misuse {
         }
     }
 
+    /// `runloop: FUNCTION: PARAMETER: PROBLEMREASON` for a failure of the system that no result tells of: it aborts nothing.
+    @inline(never)
+    static func warn(_ function: Name, _ parameter: Name, _ problem: Name, _ reason: Name) {
+        TextBuffer.build { text in
+            begin(&text, function, parameter)
+            text.append(problem)
+            text.append(reason)
+            preservingSystemError { tell(&text) }
+        }
+    }
+
     private static func begin(_ text: inout TextBuffer, _ function: Name, _ parameter: Name) {
         text.append("runloop: ")
         text.append(function)
