@@ -49,7 +49,7 @@ struct SeatTable: ~Copyable {
 
     private func emptySeat(of source: SourcePointer) -> SeatPointer? {
         if source.firstSeat.pointee.set == nil { return source.firstSeat }
-        guard let memory = Seat.slab.allocate(&HomePointer.current.unsafelyUnwrapped.pointee.seats) else { return nil }
+        guard let home = HomePointer.current, let memory = Seat.slab.allocate(&home.pointee.seats) else { return nil }
         return SeatPointer.make(in: memory, for: source)
     }
 
@@ -125,10 +125,14 @@ extension UnsafeMutablePointer where Pointee == Seat {
         withUnsafeMutablePointer(to: &pointee.nextOfHash) { $0 }
     }
 
-    /// Empties a seat that has been taken out everywhere. Any thread that has a Home.
+    /// Empties a seat that has been taken out everywhere. Any thread; in a child of fork() also one that never used the library.
     func leave() {
         if self == pointee.source.firstSeat { return clear() }
-        Seat.slab.deallocate(self, &HomePointer.current.unsafelyUnwrapped.pointee.seats)
+        if let home = HomePointer.current {
+            Seat.slab.deallocate(self, &home.pointee.seats)
+        } else {
+            Seat.slab.deallocateWithoutCache(self)
+        }
     }
 }
 
