@@ -204,7 +204,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let wasValid = source.pointee.item.has(ItemHeader.valid)
         source.pointee.item.clear(ItemHeader.valid)
         home.unlock()
-        if !wasValid { return }
+        if !wasValid {
+            // Another thread may be taking it out of its loops at this moment. Of these the caller's own must have lost it on return:
+            // it would perform the source once more.
+            if let home = HomePointer.current { RunLoopPointer(home).drop(source) }
+            return
+        }
         source.pointee.item.object.retain()
         while let loop = source.anyLoop { loop.drop(source) }
         source.giveBack()
