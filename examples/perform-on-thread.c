@@ -42,17 +42,9 @@ static void stop(void *info)
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-static void printOwned(void *info)
-{
-    const char *text = info;
-    printf("worker: %s\n", text != NULL ? text : "out of memory");
-}
+static void printOwned(void *info) { printf("worker: %s\n", info != NULL ? (const char *)info : "out of memory"); }
 
-static void print(void *info)
-{
-    const char *words = info;
-    printf("main:   %s\n", words);
-}
+static void print(void *info) { printf("main:   %s\n", (const char *)info); }
 
 static void keepAlive(void *info)
 {
@@ -102,10 +94,12 @@ int main(void)
     RLRunLoopWakeUp(worker.loop);
     /* 2. Both in one call. */
     ok &= expect(RLRunLoopPostFunction(worker.loop, mode, add, &two), "PostFunction");
-    /* With a release function the request owns its info; the wake-up is left to the next call. */
-    char *owned = strdup("this text was handed over, and is freed now");
+    /* With a release function the request owns its info. */
+    char *owned = strdup("this text was handed over, and is freed now"), *posted = strdup("and so was this one");
     if (!RLRunLoopPerformFunctionWithRelease(worker.loop, mode, printOwned, owned, free))
         free(owned); /* it was not queued, so it is still ours */
+    if (!RLRunLoopPostFunctionWithRelease(worker.loop, mode, printOwned, posted, free))
+        free(posted);
     /* 3. Wait until it was called. Calls are made in order, so those above are done as well. Where each microsecond
      *    counts, the loop can watch for new work a while before it sleeps, at the price of a busy processor. */
     RLRunLoopSetSpinInterval(worker.loop, 50e-6);
@@ -136,8 +130,7 @@ int main(void)
     RLIndex rest = RLRunLoopCancelPerformFunction(loop, NULL, cancelled);
     printf("main:   cancelled %ld by function and info, then %ld by info alone\n", first, rest);
     ok &= expect(first == 1 && rest == 1, "the number of cancelled calls");
-    RLRunLoopRunResult result = RLRunLoopRunInMode(mode, 10.0, 0);
-    ok &= expect(result == kRLRunLoopRunStopped, "stopped by the last delayed function");
+    ok &= expect(RLRunLoopRunInMode(mode, 10.0, 0) == kRLRunLoopRunStopped, "stopped by the last delayed function");
 
     /* 7. The end: stop is a function like any other, so it comes after all that was posted before it. */
     ok &= expect(RLRunLoopPostFunction(worker.loop, mode, stop, NULL), "PostFunction stop");

@@ -23,8 +23,7 @@ static void tick(RLRunLoopTimerRef timer, void *info)
 static int scheduleTimer(RLTimeInterval interval, RLRunLoopTimerCallBack callback, void *info)
 {
     RLRunLoopTimerContext context = {.info = info};
-    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(kRLAllocatorDefault, RLAbsoluteTimeGetCurrent() + interval, interval,
-                                                   0, 0, callback, &context);
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, interval, interval, callback, &context);
     if (timer == NULL)
         return 0;
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
@@ -117,8 +116,7 @@ static int runMovedTimer(void)
     /* Interval 0: fires once. */
     RLRunLoopTimerRef moved = RLRunLoopTimerCreate(kRLAllocatorDefault, inAnHour, 0, 0, 0, tick, &context);
     RLRunLoopTimerContext moverContext = {.info = moved};
-    RLRunLoopTimerRef mover = RLRunLoopTimerCreate(kRLAllocatorDefault, RLAbsoluteTimeGetCurrent() + 0.05, 0, 0, 0,
-                                                   pullForward, &moverContext);
+    RLRunLoopTimerRef mover = RLRunLoopTimerCreateWithDelay(NULL, 0.05, 0, pullForward, &moverContext);
     if (moved == NULL || mover == NULL)
         return 0;
     RLRunLoopRef loop = RLRunLoopGetCurrent();

@@ -190,6 +190,7 @@ START_TEST(performs)
     INVALID(0, RLRunLoopPerformFunction, "function", rl, mode, NULL, NULL);
     INVALID(0, RLRunLoopPerformFunctionWithRelease, "function", rl, mode, NULL, &life, lifetime_end);
     INVALID(0, RLRunLoopPostFunction, "function", rl, mode, NULL, NULL);
+    INVALID(0, RLRunLoopPostFunctionWithRelease, "function", rl, mode, NULL, &life, lifetime_end);
     INVALID(0, RLRunLoopPerformFunctionAndWait, "function", rl, mode, NULL, NULL, 1);
     INVALID(0, RLRunLoopPerformFunctionAndWait, "timeout", rl, mode, do_nothing, NULL, NAN);
     INVALID(0, RLRunLoopPerformFunctionAfterDelay, "function", rl, mode, NULL, NULL, 1);

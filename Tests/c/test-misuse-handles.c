@@ -123,6 +123,7 @@ static void pass_as_loop(void)
     REPORTED_AS(0, "RLRunLoop", RLRunLoopPerformFunctionWithRelease, "rl", bad, MODE, do_nothing, NULL,
                 abort_on_release);
     REPORTED_AS(0, "RLRunLoop", RLRunLoopPostFunction, "rl", bad, MODE, do_nothing, NULL);
+    REPORTED_AS(0, "RLRunLoop", RLRunLoopPostFunctionWithRelease, "rl", bad, MODE, do_nothing, NULL, abort_on_release);
     REPORTED_AS(0, "RLRunLoop", RLRunLoopPerformFunctionAndWait, "rl", bad, MODE, do_nothing, NULL, 1);
     REPORTED_AS(0, "RLRunLoop", RLRunLoopPerformFunctionAfterDelay, "rl", bad, MODE, do_nothing, NULL, 1);
     REPORTED_AS(0, "RLRunLoop", RLRunLoopCancelPerformFunction, "rl", bad, do_nothing, NULL);
@@ -151,6 +152,7 @@ static void pass_as_timer(void)
     REPORTED("RLRunLoopTimer", RLRunLoopRemoveTimer, "timer", LOOP_EXAMPLE, bad, MODE);
     REPORTED_AS(0, "RLRunLoopTimer", RLRunLoopTimerGetNextFireDate, "timer", bad);
     REPORTED("RLRunLoopTimer", RLRunLoopTimerSetNextFireDate, "timer", bad, 0);
+    REPORTED("RLRunLoopTimer", RLRunLoopTimerSetNextFireDelay, "timer", bad, 0);
     REPORTED_AS(0, "RLRunLoopTimer", RLRunLoopTimerGetInterval, "timer", bad);
     REPORTED_AS(0, "RLRunLoopTimer", RLRunLoopTimerDoesRepeat, "timer", bad);
     REPORTED_AS(0, "RLRunLoopTimer", RLRunLoopTimerGetOrder, "timer", bad);
@@ -209,6 +211,7 @@ static void pass_as_modes(void)
     MODES_REPORTED(RLRunLoopPerformFunction, LOOP_EXAMPLE, bad, do_nothing, NULL);
     MODES_REPORTED(RLRunLoopPerformFunctionWithRelease, LOOP_EXAMPLE, bad, do_nothing, NULL, abort_on_release);
     MODES_REPORTED(RLRunLoopPostFunction, LOOP_EXAMPLE, bad, do_nothing, NULL);
+    MODES_REPORTED(RLRunLoopPostFunctionWithRelease, LOOP_EXAMPLE, bad, do_nothing, NULL, abort_on_release);
     MODES_REPORTED(RLRunLoopPerformFunctionAfterDelay, LOOP_EXAMPLE, bad, do_nothing, NULL, 1);
 }
 

@@ -160,6 +160,31 @@ START_TEST(release_is_called_once_after_the_run_or_at_cancel)
 }
 END_TEST
 
+static void *post_with_release(void *life)
+{
+    await_waiting(rl);
+    require(RLRunLoopPostFunctionWithRelease(rl, kRLRunLoopDefaultMode, stop_current, life, lifetime_end));
+    return NULL;
+}
+
+START_TEST(a_post_with_release_wakes_the_loop_and_releases_once)
+{
+    struct lifetime ran = {0}, cancelled = {0};
+    RLRunLoopTimerRef keeper = make_timer(HUGE_VAL, 0, count_timer, NULL);
+    RLRunLoopAddTimer(rl, keeper, kRLRunLoopDefaultMode);
+    ck_assert(RLRunLoopPostFunctionWithRelease(rl, kRLRunLoopDefaultMode, do_nothing, &cancelled, lifetime_end));
+    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &cancelled), 1);
+    ck_assert_int_eq(cancelled.releases, 1);
+    pthread_t thread = start_thread(post_with_release, &ran);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
+    join_thread(thread);
+    poll_default();
+    ck_assert_int_eq(ran.releases, 1);
+    ck_assert_int_eq(cancelled.releases, 1);
+    drop_timer(keeper);
+}
+END_TEST
+
 START_TEST(cancel_finds_requests_by_function_and_info)
 {
     int info, other;
@@ -286,6 +311,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_nested_run_takes_the_functions_still_queued_and_none_twice);
     tcase_add_test(tcase, functions_do_not_count_as_a_source);
     tcase_add_test(tcase, release_is_called_once_after_the_run_or_at_cancel);
+    tcase_add_test(tcase, a_post_with_release_wakes_the_loop_and_releases_once);
     tcase_add_test(tcase, cancel_finds_requests_by_function_and_info);
     tcase_add_test(tcase, cancel_in_a_function_reaches_those_of_the_same_batch);
     tcase_add_test(tcase, a_delayed_function_is_never_early_and_ordered_by_date);

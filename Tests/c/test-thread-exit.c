@@ -177,6 +177,7 @@ START_TEST(functions_for_a_dead_loop_are_refused_with_esrch)
     ck_assert_int_eq(errno, ESRCH);
     ck_assert(
         !RLRunLoopPerformFunctionWithRelease(ending.loop, kRLRunLoopDefaultMode, do_nothing, &life, lifetime_end));
+    ck_assert(!RLRunLoopPostFunctionWithRelease(ending.loop, kRLRunLoopDefaultMode, do_nothing, &life, lifetime_end));
     ck_assert_int_eq(life.releases, 0); /* still the caller's */
     RLRelease(ending.loop);
     release_items(&ending);

@@ -42,6 +42,7 @@ PROGRAMS = [
     "ports",
     "signalfd",
     "strings",
+    "timeout",
     "timers",
     "users",
     "values",

@@ -60,8 +60,9 @@ static void use_timers(RLRunLoopRef loop)
             .info = &performed, .retain = retain, .release = release, .copyDescription = describe};
         int before = retains - releases;
         double interval = i % 4 == 0 ? 0.001 : 0;
-        timers[i] = i % 2 == 0 ? MAKE(RLRunLoopTimerCreate(NULL, 0, interval, 0, i, count_timer, &context))
-                               : MAKE(RLRunLoopTimerCreate(NULL, 1e15, 0, 0, i, count_timer, NULL));
+        timers[i] = i % 2 == 0   ? MAKE(RLRunLoopTimerCreate(NULL, 0, interval, 0, i, count_timer, &context))
+                    : i % 4 == 1 ? MAKE(RLRunLoopTimerCreate(NULL, 1e15, 0, 0, i, count_timer, NULL))
+                                 : MAKE(RLRunLoopTimerCreateRearmable(NULL, count_timer, &context));
         if (!timers[i]) {
             if (retains - releases != before)
                 complain("%s: failed and kept its info\n", "RLRunLoopTimerCreate", 0);

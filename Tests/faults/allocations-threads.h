@@ -35,6 +35,8 @@ static void *use_from_thread(void *unused)
     }
     if (MAKE(RLRunLoopPerformFunctionWithRelease(loop, extra, count_up, &performed, release_perform)))
         atomic_fetch_add(&owed_releases, 1);
+    if (MAKE(RLRunLoopPostFunctionWithRelease(loop, extra, count_up, &performed, release_perform)))
+        atomic_fetch_add(&owed_releases, 1);
     int run = 0;
     bool ran = MAKE(RLRunLoopPerformFunctionAndWait(main_loop, kRLRunLoopDefaultMode, count_up, &run, 1e10));
     CHECK(ran == run);

@@ -90,7 +90,10 @@ RLBoolean RLRunLoopPerformFunctionWithRelease(RLRunLoopRef rl, RLTypeRef modes, 
     release(info);
     return 1;
 }
-void RLRunLoopWakeUp(RLRunLoopRef rl) { (void)rl; }
+RLBoolean RLRunLoopPostFunctionWithRelease(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info,
+                                           RLRunLoopFunction release) {
+    return RLRunLoopPerformFunctionWithRelease(rl, modes, function, info, release);
+}
 RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info,
                                           RLTimeInterval timeout) {
     (void)rl, (void)modes, (void)timeout;

@@ -7,6 +7,7 @@
  *      RLRunLoopPerformFunction            queue it; the loop is not woken (CFRunLoopPerformBlock)
  *      RLRunLoopPerformFunctionWithRelease the same, and tell when info is not needed any more
  *      RLRunLoopPostFunction               queue it and wake the loop: the usual way to another thread
+ *      RLRunLoopPostFunctionWithRelease    the same, and tell when info is not needed any more
  *      RLRunLoopPerformFunctionAndWait     post it and wait until it was run
  *      RLRunLoopPerformFunctionAfterDelay  run it after some time
  *      RLRunLoopCancelPerformFunction      withdraw requests that have not been run
@@ -83,6 +84,23 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionWithRelease(RLRunLoopRef rl, RLTypeR
  *  Cost: no allocation in a steady flow, and one system call if the loop sleeps.  Since: 0.1.
  *  Example: examples/perform-on-thread.c */
 RL_EXPORT RLBoolean RLRunLoopPostFunction(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info);
+
+/** Queues a function and wakes the loop as RLRunLoopPostFunction() does, and releases info exactly once when it is not
+ *  needed any more: after function has run, or when the request is cancelled, or dropped because the thread exits.
+ *  @param rl        not NULL.
+ *  @param modes     a mode, or an array or a set of modes; not NULL.
+ *  @param function  not NULL; called on the loop's thread.
+ *  @param info      handed to function and release; may be NULL.
+ *  @param release   called with info, after function on the loop's thread, or on the thread that cancels or drops the
+ *                   request; may be NULL.
+ *  @return 1 if it is queued, else 0: release is then NOT called, and info is still yours.
+ *  Ownership: with 1 the request owns info.  Thread: any.
+ *  Re-entrancy: allowed in callbacks; function and release may call everything.
+ *  Errors: 0 with errno ENOMEM; ESRCH if the loop's thread has exited; EINVAL for a mistake, which is reported.
+ *  Cost: a small allocation, and one system call if the loop sleeps.  Since: 0.1.
+ *  Example: examples/perform-on-thread.c */
+RL_EXPORT RLBoolean RLRunLoopPostFunctionWithRelease(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function,
+                                                     void *info, RLRunLoopFunction release);
 
 /** Runs a function on a loop's thread and waits until it has returned.
  *  On the loop's own thread it is called at once, whatever the modes. Otherwise it is posted, and this thread sleeps;
@@ -167,21 +185,26 @@ static inline RLBoolean RLRunLoopPerformBlock(RLRunLoopRef rl, RLTypeRef modes, 
     return 0;
 }
 
-/** Queues a block for a loop and wakes the loop: RLRunLoopPerformBlock() and RLRunLoopWakeUp() in one.
+/** Queues a block for a loop and wakes the loop: RLRunLoopPostFunctionWithRelease() for a block.
  *  @param rl     not NULL.
  *  @param modes  a mode, or an array or a set of modes; not NULL.
  *  @param block  not NULL; copied, called on the loop's thread, then released.
  *  @return 1 if it is queued, else 0.
- *  Ownership: the block is copied; rl must be owned by somebody for the whole call.  Thread: any.
+ *  Ownership: the block is copied.  Thread: any.
  *  Re-entrancy: allowed in callbacks; the block may call everything.  Errors: as RLRunLoopPerformBlock().
  *  Cost: that of RLRunLoopPerformBlock(), and one system call if the loop sleeps.  Since: 0.1.
  *  Example: examples/blocks.c */
 static inline RLBoolean RLRunLoopPostBlock(RLRunLoopRef rl, RLTypeRef modes, void (^block)(void))
 {
-    if (!RLRunLoopPerformBlock(rl, modes, block))
-        return 0;
-    RLRunLoopWakeUp(rl);
-    return 1;
+    void *copy = _Block_copy((const void *)block);
+    if (block == NULL)
+        return RLRunLoopPostFunctionWithRelease(rl, modes, NULL, NULL, NULL);
+    if (copy == NULL)
+        return 0; /* errno is malloc's */
+    if (RLRunLoopPostFunctionWithRelease(rl, modes, RLRunLoopCallBlock, copy, RLRunLoopDisposeBlock))
+        return 1;
+    _Block_release(copy);
+    return 0;
 }
 
 /** Runs a block on a loop's thread and waits until it has returned: RLRunLoopPerformFunctionAndWait() for a block.

@@ -4,11 +4,13 @@
  *  Life cycle
  *  ----------
  *  Create with a first date, add to modes of one loop, and at the end invalidate. A timer that does not repeat is
- *  invalidated by the library after its call; it is still valid in that call. While it is in one loop it cannot be
- *  added to another. Info is retained once in Create and released when the timer becomes invalid or, if it never does,
- *  is freed. A timer is called only while its loop runs in one of the timer's modes. If it was due before, it is called
- *  in the first pass of the next such run. Timers do not count as a source for returnAfterSourceHandled, but keep a
- *  mode running. All timers that are due are called in one pass, earlier dates first; equal dates in no promised order.
+ *  invalidated by the library after its call; it is still valid in that call. One that shall be used again and again,
+ *  each time for one call (a timeout that each event puts off), is made by RLRunLoopTimerCreateRearmable(). While it
+ *  is in one loop it cannot be added to another. Info is retained once in Create and released when the timer becomes
+ *  invalid or, if it never does, is freed. A timer is called only while its loop runs in one of the timer's modes. If
+ *  it was due before, it is called in the first pass of the next such run. Timers do not count as a source for
+ *  returnAfterSourceHandled, but keep a mode running. All timers that are due are called in one pass, earlier dates
+ *  first; equal dates in no promised order.
  *
  *  Lateness
  *  --------
@@ -85,6 +87,37 @@ RL_EXPORT RLRunLoopTimerRef RLRunLoopTimerCreate(RLAllocatorRef allocator, RLAbs
                                                  RLTimeInterval interval, RLOptionFlags flags, RLIndex order,
                                                  RLRunLoopTimerCallBack callout, RLRunLoopTimerContext *context);
 
+/** Creates a timer with its first call so many seconds from now, that is not yet in any loop.
+ *  RLRunLoopTimerCreate() with a date that is RLAbsoluteTimeGetCurrent() + delay.
+ *  @param allocator  NULL.
+ *  @param delay      seconds from this call on, not from the adding. 0 or negative: the next pass. HUGE_VAL: never.
+ *  @param interval   seconds between calls. 0 or negative: once.
+ *  @param callout    not NULL; called on the loop's thread.
+ *  @param context    may be NULL: info is then NULL. Copied.
+ *  @return the timer, or NULL.
+ *  Ownership: Create rule; info is retained through context.retain until the timer is invalid.  Thread: any.
+ *  Re-entrancy: allowed in callbacks; calls context.retain.
+ *  Errors: NULL with errno ENOMEM; a NULL callout, a NaN, or a version other than 0 is reported and gives NULL.
+ *  Cost: that of RLRunLoopTimerCreate() and of RLAbsoluteTimeGetCurrent().  Since: 0.1.  Example: examples/timers.c */
+RL_EXPORT RLRunLoopTimerRef RLRunLoopTimerCreateWithDelay(RLAllocatorRef allocator, RLTimeInterval delay,
+                                                          RLTimeInterval interval, RLRunLoopTimerCallBack callout,
+                                                          RLRunLoopTimerContext *context);
+
+/** Creates a timer that is called once each time it is armed, and stays valid and in its loop after the call.
+ *  It begins disarmed. RLRunLoopTimerSetNextFireDelay() or RLRunLoopTimerSetNextFireDate() arms it, also before an
+ *  earlier date was reached, which is then forgotten, and also in its own callback; with HUGE_VAL they disarm it. Armed
+ *  or not, it keeps its modes from being empty. It does not repeat: its interval is 0. Invalidate it at the end.
+ *  @param allocator  NULL.
+ *  @param callout    not NULL; called on the loop's thread.
+ *  @param context    may be NULL: info is then NULL. Copied.
+ *  @return the timer, or NULL.
+ *  Ownership: Create rule; info is retained through context.retain until the timer is invalid.  Thread: any.
+ *  Re-entrancy: allowed in callbacks; calls context.retain.
+ *  Errors: NULL with errno ENOMEM; a NULL callout or a version other than 0 is reported and gives NULL.
+ *  Cost: as a repeating timer.  Since: 0.1.  Example: examples/timeout.c */
+RL_EXPORT RLRunLoopTimerRef RLRunLoopTimerCreateRearmable(RLAllocatorRef allocator, RLRunLoopTimerCallBack callout,
+                                                          RLRunLoopTimerContext *context);
+
 /** Tells when a timer is called next, without its tolerance.
  *  @param timer  not NULL.
  *  @return the date as set and clamped, or the next point of its grid to a microsecond; 0.0 if the timer is invalid. It
@@ -106,6 +139,17 @@ RL_EXPORT RLAbsoluteTime RLRunLoopTimerGetNextFireDate(RLRunLoopTimerRef timer);
  *  Cost: O(log timers), no allocation; a wake-up if the loop sleeps and must now wake earlier.  Since: 0.1.
  *  Example: examples/timers.c */
 RL_EXPORT void RLRunLoopTimerSetNextFireDate(RLRunLoopTimerRef timer, RLAbsoluteTime fireDate);
+
+/** Sets when a timer is called next, in seconds from now: RLRunLoopTimerSetNextFireDate() with a date that is
+ *  RLAbsoluteTimeGetCurrent() + delay.
+ *  @param timer  not NULL; in a loop or not.
+ *  @param delay  seconds from now; 0 or negative: the next pass. HUGE_VAL: never.
+ *  Ownership: none changes.  Thread: any; a sleeping loop takes notice.  Re-entrancy: allowed in callbacks, also its
+ *  own.
+ *  Errors: NULL, another kind of object or NaN is reported, and nothing is changed.
+ *  Cost: that of RLRunLoopTimerSetNextFireDate() and of RLAbsoluteTimeGetCurrent().  Since: 0.1.
+ *  Example: examples/timeout.c */
+RL_EXPORT void RLRunLoopTimerSetNextFireDelay(RLRunLoopTimerRef timer, RLTimeInterval delay);
 
 /** Tells the interval of a repeating timer.
  *  @param timer  not NULL.

@@ -87,7 +87,7 @@ private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
     let home = timer.item.lock()
     let date = timer.pointee.date
     let info = timer.pointee.info
-    let interval = timer.pointee.detail?.pointee.interval ?? 0
+    let interval = timer.pointee.detail?.pointee.clientInterval ?? 0
     var context = timer.pointee.detail?.pointee.context ?? .empty
     home.unlock()
     if !timer.pointee.item.has(ItemHeader.valid) { context = .empty }

@@ -84,10 +84,7 @@ public func RLRunLoopPerformFunctionWithRelease(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?
 ) -> UInt8 {
-    guard let call = checkSeldom(rl, modes, function, "RLRunLoopPerformFunctionWithRelease") else { return 0 }
-    defer { call.end() }
-    guard let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
-    return call.loop.leaveSeldom(request, wakes: false) ? 1 : 0
+    leaveReleasing(rl, modes, function, info, release, wakes: false, "RLRunLoopPerformFunctionWithRelease")
 }
 
 @implementation @c
@@ -97,6 +94,24 @@ public func RLRunLoopPostFunction(
     guard let call = check(rl, modes, function, "RLRunLoopPostFunction") else { return 0 }
     defer { call.end() }
     return call.loop.leave(PerformRequest(call.modes, call.function, info), wakes: true) ? 1 : 0
+}
+
+@implementation @c
+public func RLRunLoopPostFunctionWithRelease(
+    _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
+    _ release: PerformFunction?
+) -> UInt8 {
+    leaveReleasing(rl, modes, function, info, release, wakes: true, "RLRunLoopPostFunctionWithRelease")
+}
+
+private func leaveReleasing(
+    _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
+    _ release: PerformFunction?, wakes: Bool, _ name: Name
+) -> UInt8 {
+    guard let call = checkSeldom(rl, modes, function, name) else { return 0 }
+    defer { call.end() }
+    guard let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
+    return call.loop.leaveSeldom(request, wakes: wakes) ? 1 : 0
 }
 
 @implementation @c

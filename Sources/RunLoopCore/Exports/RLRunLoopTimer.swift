@@ -20,7 +20,7 @@ public func RLRunLoopTimerCreate(
     {
         return timer.handle
     }
-    return createAny(fireDate, interval, order, callout, context)
+    return create(fireDate, clampedInterval(interval), order, callout, context, "RLRunLoopTimerCreate")
 }
 
 extension RLRunLoopTimerContext {
@@ -28,25 +28,52 @@ extension RLRunLoopTimerContext {
     fileprivate var isPlain: Bool { version == 0 && retain == nil && release == nil && copyDescription == nil }
 }
 
-@inline(never)
-private func createAny(
-    _ fireDate: Double, _ interval: Double, _ order: Int,
+@implementation @c
+public func RLRunLoopTimerCreateWithDelay(
+    _ allocator: OpaquePointer?, _ delay: Double, _ interval: Double,
     _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
 ) -> OpaquePointer? {
+    let name: Name = "RLRunLoopTimerCreateWithDelay"
+    if delay.isNaN {
+        Misuse.report(name, "delay", "not a number")
+        return nil
+    }
+    return create(date(after: delay), clampedInterval(interval), 0, callout, context, name)
+}
+
+@implementation @c
+public func RLRunLoopTimerCreateRearmable(
+    _ allocator: OpaquePointer?, _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
+    _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
+) -> OpaquePointer? {
+    create(.infinity, TimerDetail.untilArmed, 0, callout, context, "RLRunLoopTimerCreateRearmable")
+}
+
+/// NaN stays what it is.
+private func clampedInterval(_ interval: Double) -> Double { interval > Clock.latestDate ? Clock.latestDate : interval }
+
+/// `delay` seconds from now; `delay` is not NaN.
+private func date(after delay: Double) -> Double { delay > 0 ? Clock.currentDate + delay : Clock.currentDate }
+
+@inline(never)
+private func create(
+    _ fireDate: Double, _ interval: Double, _ order: Int,
+    _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
+    _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?, _ name: Name
+) -> OpaquePointer? {
     guard let callout else {
-        Misuse.report("RLRunLoopTimerCreate", "callout", expected: "a function", got: nil)
+        Misuse.report(name, "callout", expected: "a function", got: nil)
         return nil
     }
     if fireDate.isNaN || interval.isNaN {
-        Misuse.report("RLRunLoopTimerCreate", fireDate.isNaN ? "fireDate" : "interval", "not a number")
+        Misuse.report(name, fireDate.isNaN ? "fireDate" : "interval", "not a number")
         return nil
     }
-    guard var client = given(context, "RLRunLoopTimerCreate"), let loop = Registry.current else { return nil }
+    guard var client = given(context, name), let loop = Registry.current else { return nil }
     client.info = client.retained()
     let date = Clock.clamped(fireDate)
-    let period = interval > 0 ? min(interval, Clock.latestDate) : 0
-    guard let timer = TimerPointer.create(loop.home, date: date, interval: period, order: order, callout, client) else {
+    guard let timer = TimerPointer.create(loop.home, date: date, interval: max(interval, 0), order: order, callout, client) else {
         client.released(client.info)
         systemError = ENOMEM
         return nil
@@ -70,14 +97,20 @@ public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: D
 }
 
 @implementation @c
+public func RLRunLoopTimerSetNextFireDelay(_ timer: OpaquePointer?, _ delay: Double) {
+    guard let timer = borrow(timer, "RLRunLoopTimerSetNextFireDelay") else { return }
+    if delay.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDelay", "delay", "not a number") }
+    timer.setNextFireDate(Clock.clamped(date(after: delay)))
+}
+
+@implementation @c
 public func RLRunLoopTimerGetInterval(_ timer: OpaquePointer?) -> Double {
-    borrow(timer, "RLRunLoopTimerGetInterval")?.detail { $0.interval } ?? 0
+    borrow(timer, "RLRunLoopTimerGetInterval")?.detail { $0.clientInterval } ?? 0
 }
 
 @implementation @c
 public func RLRunLoopTimerDoesRepeat(_ timer: OpaquePointer?) -> UInt8 {
-    guard let timer = borrow(timer, "RLRunLoopTimerDoesRepeat") else { return 0 }
-    return timer.pointee.item.has(ItemHeader.repeats) ? 1 : 0
+    (borrow(timer, "RLRunLoopTimerDoesRepeat")?.detail { $0.clientInterval } ?? 0) > 0 ? 1 : 0
 }
 
 @implementation @c

@@ -26,7 +26,7 @@ struct TimerStorage: ObjectStorage, ~Copyable {
 struct TimerDetail: ~Copyable {
     /// In the queue by latest time. First: see `TimerDetailPointer.position`.
     var place: UInt32 = .max
-    /// Seconds; 0 for one-shot timers.
+    /// Seconds; 0 for one-shot timers; `untilArmed` for those that stay, to be armed again.
     var interval: Double
     var intervalNanoseconds: UInt64
     /// Seconds.
@@ -39,6 +39,12 @@ struct TimerDetail: ~Copyable {
     var context: ClientContext
 
     static let slab = Slab(size: MemoryLayout<TimerDetail>.stride)
+
+    /// The interval of a timer that is valid after its call, but is not called again before somebody sets its date.
+    static var untilArmed: Double { .infinity }
+
+    /// What the timer's client knows as its interval.
+    var clientInterval: Double { interval == Self.untilArmed ? 0 : interval }
 }
 
 typealias TimerPointer = UnsafeMutablePointer<TimerStorage>
@@ -182,9 +188,11 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         if pointee.item.has(ItemHeader.repeats), let detail = pointee.detail { detail.pointee.gridDeadline = Self.gridStart(date) }
     }
 
-    /// Goes on to the first point of the grid that is not yet past at `now`. Under the lock; repeating timers only.
+    /// Goes on to the first point of the grid that is not yet past at `now`; to never, if it has to be armed again. Under the
+    /// lock; repeating timers only.
     func advanceGrid(past now: Instant) {
         let detail = pointee.detail.unsafelyUnwrapped
+        if detail.pointee.interval == TimerDetail.untilArmed { return setDate(Clock.latestDate) }
         let old = detail.pointee.gridDeadline
         let missed = now.nanoseconds < old ? 0 : (now.nanoseconds - old) / detail.pointee.intervalNanoseconds
         let (step, overflow) = (missed + 1).multipliedReportingOverflow(by: detail.pointee.intervalNanoseconds)
