@@ -31,6 +31,7 @@ PROGRAMS = [
     "inotify",
     "loop-observer",
     "loop-thread",
+    "main-loop",
     "main-queue",
     "message-ports",
     "modes",

@@ -274,6 +274,7 @@ def test_every_cf_name_is_a_label_on_the_rl_name():
     here = {node["name"] for node in of_kind(declarations("RunLoop/RunLoop.h"), "FunctionDecl", "VarDecl")}
     special = {"__CFStringMakeConstantString": "RLStringMakeConstant", "kCFAllocatorSystemDefault": "kRLAllocatorDefault",
                "kCFAllocatorMalloc": "kRLAllocatorDefault",
+               "CFRunLoopRun": "RLRunLoopRunAsCF", "CFRunLoopRunInMode": "RLRunLoopRunInModeAsCF",
                "__CFRunLoopPerformFunctionWithRelease": "RLRunLoopPerformFunctionWithRelease"}
     for node in of_kind(available(declarations(BRIDGE)), "FunctionDecl", "VarDecl"):
         name = node["name"]

@@ -1,12 +1,16 @@
-"""A program in Python that knows CF's names and nothing else: a timer, an observer and a source on the main loop."""
+"""A program in Python that knows CF's names and nothing else: a timer, an observer and a source on the main loop, which then
+waits empty until another thread stops it."""
 
 import ctypes
 import sys
+import threading
 
 cf = ctypes.CDLL(sys.argv[1])
 pointer = ctypes.c_void_p
 for name, result, arguments in [
-    ("CFRunLoopGetCurrent", pointer, []), ("CFRunLoopGetMain", pointer, []),
+    ("CFRunLoopGetCurrent", pointer, []), ("CFRunLoopGetMain", pointer, []), ("CFRunLoopRun", None, []),
+    ("CFRunLoopIsWaiting", ctypes.c_ubyte, [pointer]), ("CFRunLoopSourceInvalidate", None, [pointer]),
+    ("CFRunLoopTimerInvalidate", None, [pointer]),
     ("CFRunLoopRunInMode", ctypes.c_int32, [pointer, ctypes.c_double, ctypes.c_ubyte]),
     ("CFRunLoopAddTimer", None, [pointer] * 3), ("CFRunLoopAddObserver", None, [pointer] * 3),
     ("CFRunLoopAddSource", None, [pointer] * 3), ("CFRunLoopStop", None, [pointer]),
@@ -57,5 +61,21 @@ cf.CFRunLoopAddObserver(loop, observer, mode)
 cf.CFRunLoopAddSource(loop, source, mode)
 assert loop == cf.CFRunLoopGetMain()
 result = cf.CFRunLoopRunInMode(mode, 30, 0)
+cf.CFRunLoopTimerInvalidate(timer)
+cf.CFRunLoopSourceInvalidate(source)
+events.append(f"empty {cf.CFRunLoopRunInMode(mode, 0.01, 0)}")
+
+
+def stop_when_asleep():
+    while not cf.CFRunLoopIsWaiting(loop):
+        pass
+    cf.CFRunLoopStop(loop)
+
+
+thread = threading.Thread(target=stop_when_asleep)
+thread.start()
+cf.CFRunLoopRun()
+thread.join()
+events.append("stopped")
 own = cf.CFStringCreateWithCString(None, b"kCFRunLoopDefaultMode", 0x08000100)
 print(result, cf.CFStringGetCStringPtr(mode, 0x08000100).decode(), cf.CFEqual(own, mode), *events, sep=", ")

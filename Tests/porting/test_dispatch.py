@@ -166,13 +166,58 @@ int main(void)
 
 
 def test_a_program_without_libdispatch_has_no_such_source(tmp_path):
+    """Its main loop is never empty by CF's name all the same; by ours it is."""
     program = build(tmp_path, r"""
 #include <CoreFoundation/CoreFoundation.h>
+#include <RunLoop/RunLoop.h>
 int main(void)
 {
-    printf("%d\n", (int)CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, FALSE));
+    printf("%d %d\n", (int)CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, FALSE),
+           (int)RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0));
     return 0;
 }
 """, libraries=ours())
-    run(program, expected="1\n")
+    run(program, expected="3 1\n")
     assert "dispatch" not in output("ldd", program)
+
+
+NESTED = r"""
+#include <CoreFoundation/CoreFoundation.h>
+#include <dispatch/dispatch.h>
+static int run(void) { return (int)CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.01, FALSE); }
+static void nothing(void *info) { (void)info; }
+static void nest(void *nested)
+{
+    CFRunLoopSourceContext context = {0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, nothing};
+    CFRunLoopSourceRef source = CFRunLoopSourceCreate(NULL, 0, &context);
+    ((int *)nested)[0] = run();
+    CFRunLoopAddSource(CFRunLoopGetCurrent(), source, kCFRunLoopDefaultMode);
+    ((int *)nested)[1] = run();
+    CFRunLoopSourceInvalidate(source);
+    CFRelease(source);
+}
+int main(void)
+{
+    int nested[2] = {0, 0}, before = run();
+    dispatch_async_f(dispatch_get_main_queue(), nested, nest);
+    int during = run();
+    printf("%d, %d %d %d, %d\n", before, during, nested[0], nested[1], run());
+    return 0;
+}
+"""
+
+
+def test_a_run_nested_in_the_queue_can_be_empty(tmp_path):
+    """Finished, as in CoreFoundation: the queue cannot be served there."""
+    program = build(tmp_path, NESTED, libraries=[*ours(), *apples("dispatch", "BlocksRuntime")])
+    run(program, expected="3, 3 1 3, 3\n")
+
+
+@pytest.mark.skipif(not has_apples("Foundation"), reason="Apple's CoreFoundation is not installed")
+def test_corefoundation_says_the_same_of_nested_runs(tmp_path):
+    from public_headers import apple_include
+    source = tmp_path / "program.c"
+    source.write_text(NESTED)
+    output(clang(), "-w", "-std=gnu11", "-D_GNU_SOURCE", "-fblocks", f"-I{apple_include()}", source, "-o",
+           tmp_path / "program", *apples("Foundation", "BlocksRuntime", "dispatch"), "-pthread")
+    run(tmp_path / "program", expected="3, 3 1 3, 3\n")

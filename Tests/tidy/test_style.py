@@ -19,7 +19,6 @@ SMALL_IS_RIGHT = {"Base", "Platform", "Object", "Value", "Exports"}
 SMALL = {
     "Item/ModeSet.swift": "what sources, timers and observers share",
     "Item/Observer.swift": "one noun, one file",
-    "Loop/MainQueue.swift": "one source, and when it is there",
     "Poller/Events.swift": "epoll's bits, for the poller and those above it",
     "Loop/InboxPace.swift": "when to look into the inbox, apart from the inbox that all threads share",
     "Loop/ModeName.swift": "the constants of the header as objects",

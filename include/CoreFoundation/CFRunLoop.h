@@ -38,9 +38,10 @@ CF_EXPORT CFArrayRef CFRunLoopCopyAllModes(CFRunLoopRef rl) __asm__("RLRunLoopCo
 CF_EXPORT void CFRunLoopAddCommonMode(CFRunLoopRef rl, CFRunLoopMode mode) __asm__("RLRunLoopAddCommonMode");
 CF_EXPORT CFAbsoluteTime CFRunLoopGetNextTimerFireDate(CFRunLoopRef rl,
                                                        CFRunLoopMode mode) __asm__("RLRunLoopGetNextTimerFireDate");
-CF_EXPORT void CFRunLoopRun(void) __asm__("RLRunLoopRun");
+/* The main thread's loop is never empty in a common mode, as in CF; RLRunLoopRun() and RLRunLoopRunInMode() say Finished. */
+CF_EXPORT void CFRunLoopRun(void) __asm__("RLRunLoopRunAsCF");
 CF_EXPORT CFRunLoopRunResult CFRunLoopRunInMode(CFRunLoopMode mode, CFTimeInterval seconds,
-                                                Boolean returnAfterSourceHandled) __asm__("RLRunLoopRunInMode");
+                                                Boolean returnAfterSourceHandled) __asm__("RLRunLoopRunInModeAsCF");
 CF_EXPORT Boolean CFRunLoopIsWaiting(CFRunLoopRef rl) __asm__("RLRunLoopIsWaiting");
 CF_EXPORT void CFRunLoopWakeUp(CFRunLoopRef rl) __asm__("RLRunLoopWakeUp");
 CF_EXPORT void CFRunLoopStop(CFRunLoopRef rl) __asm__("RLRunLoopStop");

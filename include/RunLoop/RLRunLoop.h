@@ -55,7 +55,8 @@
  *  The numbers are the same in all headers.
  *   0. Step 5: a version-1 source that is ready is handled at once. CF tells BeforeWaiting and AfterWaiting first.
  *   1. The main thread's loop can be empty, in every mode: Finished. CF's never is in a common mode, because of the
- *      libdispatch main queue: TimedOut, or no return. (Here, too, if it serves that: RLRunLoopDispatch.h.)
+ *      libdispatch main queue: TimedOut, or no return. Runs that are begun by CF's names do as CF, with and without
+ *      libdispatch: RLRunLoopRunInModeAsCF().
  *   2. The descriptor of a version-1 source is level-triggered and never read by the loop. CF reads 8 bytes of it and
  *      tells it only once; of two sources on one descriptor only the last performs.
  *   3. Adding a version-0 source from another thread wakes a sleeping loop. CF does not.
@@ -211,6 +212,28 @@ RL_EXPORT void RLRunLoopRun(void);
  *  Example: examples/loop-thread.c */
 RL_EXPORT RLRunLoopRunResult RLRunLoopRunInMode(RLRunLoopMode mode, RLTimeInterval seconds,
                                                 RLBoolean returnAfterSourceHandled);
+
+/** Runs the calling thread's loop in the default mode as CFRunLoopRun() does, which is this function.
+ *  As RLRunLoopRun(), with the difference of RLRunLoopRunInModeAsCF(): in the main thread it returns only when stopped.
+ *  Ownership: none.  Thread: runs the calling thread's loop.  Re-entrancy: as RLRunLoopRun().
+ *  Errors: as RLRunLoopRun().  Cost: as RLRunLoopRun().  Since: 0.1.  Example: examples/main-loop.c */
+RL_EXPORT void RLRunLoopRunAsCF(void);
+
+/** Runs the calling thread's loop in one mode as CFRunLoopRunInMode() does, which is this function.
+ *  A common mode of the main thread's loop counts as never empty: without any source, timer or queued function the run
+ *  sleeps until it is stopped or its time is over, so that other threads can add items, post functions and stop it.
+ *  Only runs that are nested in a callback of libdispatch's main queue return Finished. Everything else is as with
+ *  RLRunLoopRunInMode(): the other threads' loops, and modes of the main loop that are not common, can be empty.
+ *  Each run goes by the name that began it: one program may use both names, one nested in the other.
+ *  @param mode     not NULL and not kRLRunLoopCommonModes.
+ *  @param seconds  how long, as with RLRunLoopRunInMode().
+ *  @param returnAfterSourceHandled  1: return after a pass in which a source was handled. 0: go on.
+ *  @return as RLRunLoopRunInMode().
+ *  Ownership: mode is retained during the run.  Thread: runs the calling thread's loop.
+ *  Re-entrancy: as RLRunLoopRunInMode().  Errors: as RLRunLoopRunInMode().  Cost: as RLRunLoopRunInMode().
+ *  Since: 0.1.  Example: examples/main-loop.c */
+RL_EXPORT RLRunLoopRunResult RLRunLoopRunInModeAsCF(RLRunLoopMode mode, RLTimeInterval seconds,
+                                                    RLBoolean returnAfterSourceHandled);
 
 /** Tells whether a loop sleeps now, in step 7. From another thread it may be out of date when you read it.
  *  @param rl  not NULL.

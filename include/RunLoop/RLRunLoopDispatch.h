@@ -9,9 +9,10 @@
  *  The library is not linked with libdispatch. It asks whether the process has it, that is, whether its functions are
  *  visible when this library is loaded: link the program with -ldispatch.
  *
- *  With this source a common mode of the main loop is not empty, and a run of it does not return Finished. That is
- *  how CFRunLoop behaves; and the programs that are compiled with the headers of CoreFoundation/ and linked with
- *  libdispatch get the source by themselves, when the main loop is made. */
+ *  With this source a common mode of the main loop is not empty, and a run of it does not return Finished, except a run
+ *  that is nested in a callback of the queue, where the queue cannot be served. That is how CFRunLoop behaves; and the
+ *  programs that are compiled with the headers of CoreFoundation/ and linked with libdispatch get the source by
+ *  themselves, when the main loop is made. */
 #ifndef RUNLOOP_RLRUNLOOPDISPATCH_H
 #define RUNLOOP_RLRUNLOOPDISPATCH_H
 #include <RunLoop/RLBase.h>

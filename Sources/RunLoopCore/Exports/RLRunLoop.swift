@@ -53,39 +53,54 @@ public func RLRunLoopGetNextTimerFireDate(_ rl: OpaquePointer?, _ mode: OpaquePo
 }
 
 @implementation @c
-public func RLRunLoopRun() {
-    guard let loop = Registry.current else { return warnOfFailedRun("cannot make the loop of this thread: ") }
+public func RLRunLoopRun() { run(asCF: false, "RLRunLoopRun") }
+
+@implementation @c
+public func RLRunLoopRunAsCF() { run(asCF: true, "RLRunLoopRunAsCF") }
+
+private func run(asCF: Bool, _ function: Name) {
+    guard let loop = Registry.current else { return warnOfFailedRun("cannot make the loop of this thread: ", function) }
     while true {
-        let result = loop.run(in: ModeName.default, seconds: .infinity, returnAfterSourceHandled: false)
-        if result == .finished && systemError != 0 { warnOfFailedRun("cannot wait for its descriptors: ") }
+        let result = loop.run(in: ModeName.default, seconds: .infinity, returnAfterSourceHandled: false, asCF: asCF)
+        if result == .finished && systemError != 0 { warnOfFailedRun("cannot wait for its descriptors: ", function) }
         if result == .stopped || result == .finished { return }
     }
 }
 
 /// RLRunLoopRun has no result, so a run that the system did not allow would look like one that is over. Keeps errno.
 @inline(never)
-private func warnOfFailedRun(_ problem: Name) {
+private func warnOfFailedRun(_ problem: Name, _ function: Name) {
     let reason: Name =
         switch systemError {
         case EMFILE: "no descriptor left in this process (EMFILE)"
         case ENFILE: "no descriptor left in the system (ENFILE)"
         default: "out of memory (ENOMEM)"
         }
-    Misuse.warn("RLRunLoopRun", "kRLRunLoopDefaultMode", problem, reason)
+    Misuse.warn(function, "kRLRunLoopDefaultMode", problem, reason)
 }
 
 @implementation @c
 public func RLRunLoopRunInMode(_ mode: OpaquePointer?, _ seconds: Double, _ returnAfterSourceHandled: UInt8) -> Int32 {
-    guard let name = borrowMode(mode, "RLRunLoopRunInMode") else { return RunResult.finished.rawValue }
+    run(in: mode, seconds, returnAfterSourceHandled, asCF: false, "RLRunLoopRunInMode").rawValue
+}
+
+@implementation @c
+public func RLRunLoopRunInModeAsCF(_ mode: OpaquePointer?, _ seconds: Double, _ returnAfterSourceHandled: UInt8) -> Int32 {
+    run(in: mode, seconds, returnAfterSourceHandled, asCF: true, "RLRunLoopRunInModeAsCF").rawValue
+}
+
+private func run(
+    in mode: OpaquePointer?, _ seconds: Double, _ returnAfterSourceHandled: UInt8, asCF: Bool, _ function: Name
+) -> RunResult {
+    guard let name = borrowMode(mode, function) else { return .finished }
     if name.isCommonModes {
-        Misuse.report("RLRunLoopRunInMode", "mode", "kRLRunLoopCommonModes is no single mode")
-        return RunResult.finished.rawValue
+        Misuse.report(function, "mode", "kRLRunLoopCommonModes is no single mode")
+        return .finished
     }
-    if seconds.isNaN { Misuse.report("RLRunLoopRunInMode", "seconds", "not a number") }
-    guard let loop = Registry.current else { return RunResult.finished.rawValue }
+    if seconds.isNaN { Misuse.report(function, "seconds", "not a number") }
+    guard let loop = Registry.current else { return .finished }
     return loop.run(
-        in: name, seconds: seconds.isNaN ? 0 : seconds, returnAfterSourceHandled: returnAfterSourceHandled != 0
-    ).rawValue
+        in: name, seconds: seconds.isNaN ? 0 : seconds, returnAfterSourceHandled: returnAfterSourceHandled != 0, asCF: asCF)
 }
 
 @implementation @c

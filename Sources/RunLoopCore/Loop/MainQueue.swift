@@ -16,6 +16,29 @@ enum MainQueue {
         if Dispatch.isWanted { preservingSystemError { _ = serve(by: loop) } }
     }
 
+    /// Work of the queue is being run. A run nested in it cannot serve the queue, so there it keeps no mode from being empty, as
+    /// in CFRunLoop. The main thread.
+    nonisolated(unsafe) private(set) static var isDraining = false
+
+    /// The source's perform function.
+    static func drain() {
+        if isDraining { return Dispatch.drainMainQueue() }
+        isDraining = true
+        // Held: the work may take the source away.
+        let bits = source.load(ordering: .acquiring)
+        let served = bits > inTheMaking ? SourcePointer(bitPattern: bits) : nil
+        if let served, let loop = Registry.current {
+            served.pointee.item.object.retain()
+            loop.setBackground(served, true)
+        }
+        Dispatch.drainMainQueue()
+        if let served, let loop = Registry.current {
+            loop.setBackground(served, false)
+            served.giveBack()
+        }
+        isDraining = false
+    }
+
     /// Somebody is about to store the source.
     private static let inTheMaking: UInt = 1
 
@@ -27,7 +50,7 @@ enum MainQueue {
         }
         guard source.compareExchange(expected: 0, desired: inTheMaking, ordering: .acquiringAndReleasing).exchanged else { return true }
         let new = SourcePointer.create(
-            home, order: 0, info: nil, perform: { _ in Dispatch.drainMainQueue() }, getPort: { _ in Dispatch.mainQueueHandle },
+            home, order: 0, info: nil, perform: { _ in MainQueue.drain() }, getPort: { _ in Dispatch.mainQueueHandle },
             SourceDetail())
         guard let new, loop.add(new, in: ModeName.common) else {
             if let new, new.item.release() == .dead { new.destroy() }

@@ -12,17 +12,19 @@ enum RunResult: Int32 {
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopRunInMode: one activation of the loop, perhaps inside others.
-    func run(in name: StringPointer, seconds: Double, returnAfterSourceHandled: Bool) -> RunResult {
-        run(in: name, until: Instant.now(after: seconds), returnAfterSourceHandled: returnAfterSourceHandled)
+    func run(in name: StringPointer, seconds: Double, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
+        run(in: name, until: Instant.now(after: seconds), returnAfterSourceHandled: returnAfterSourceHandled, asCF: asCF)
     }
 
     /// The same for who knows the deadline; `.distantPast` looks once. errno says why a run is `.finished`: 0 if the mode is empty.
-    func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool) -> RunResult {
-        guard let mode = modeToRun(name) else { return .finished }
+    /// `asCF`: a common mode of the main loop is never empty.
+    func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
+        guard let mode = modeToRun(name, asCF) else { return .finished }
         if pointee.depth == 0 { Clock.lookAtBothOncePerTick() }
         let outer = enter(mode)
         pointee.deadline = deadline
         pointee.returnsAfterSource = returnAfterSourceHandled
+        pointee.runsAsCF = asCF
         notify(mode, .entry)
         let result = iterate(mode, until: deadline, onlyOne: returnAfterSourceHandled)
         notify(mode, .exit)
@@ -32,7 +34,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// nil with errno if there is no run to be made: 0 if the mode is empty, otherwise what the system refused.
-    private func modeToRun(_ name: StringPointer) -> ModePointer? {
+    private func modeToRun(_ name: StringPointer, _ asCF: Bool) -> ModePointer? {
         var found = locked { mode(named: name) }
         if found == nil {
             systemError = 0
@@ -40,7 +42,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             found = locked { mode(named: name) }
         }
         guard let mode = found, !name.isCommonModes else { return nil }
-        if isEmpty(mode) {
+        if isEmpty(mode, asCF: asCF) {
             systemError = 0
             return nil
         }
@@ -78,7 +80,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if handled && onlyOne { return .handledSource }
             if hasPassed(deadline) { return .timedOut }
             if isStopRequested { return .stopped }
-            if isEmpty(mode) { return .finished }
+            if isEmpty(mode, asCF: pointee.runsAsCF) { return .finished }
         }
     }
 
@@ -91,13 +93,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var tookWake: Bool
         var deadline: Instant
         var returnsAfterSource: Bool
+        var runsAsCF: Bool
     }
 
     /// A new activation becomes the innermost. A stop that came before belongs to the outer one, or to nobody.
     private func enter(_ mode: ModePointer) -> OuterActivation {
         let outer = OuterActivation(
             mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake,
-            deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource)
+            deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource, runsAsCF: pointee.runsAsCF)
         pointee.tookWake = false
         pointee.depth += 1
         pointee.reports.drop()
@@ -127,6 +130,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.tookWake = outer.tookWake
         pointee.deadline = outer.deadline
         pointee.returnsAfterSource = outer.returnsAfterSource
+        pointee.runsAsCF = outer.runsAsCF
     }
 
     /// The name is for other threads; the mode lives as long as the loop. Under the lock, but for the end of the outermost

@@ -168,6 +168,19 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return true
     }
 
+    /// `isEmpty`, for a run that may have been begun by CF's name. In CFRunLoop a common mode of the main loop stands for
+    /// libdispatch's main queue and is never empty, whether or not anything uses that queue; programs rely on it. Only a callback
+    /// of that queue can run the loop to its end. The loop's thread.
+    @inline(__always)
+    func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool {
+        isEmpty(mode) && !(asCF && !MainQueue.isDraining && isCommonOfMain(mode))
+    }
+
+    @inline(never)
+    private func isCommonOfMain(_ mode: ModePointer) -> Bool {
+        self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
+    }
+
     /// Whether nothing can ever happen in the mode: no source, no timer, no function waiting to be performed
     /// in it. Observers alone do not count. O(number of sets of the mode). The loop's thread.
     func isEmpty(_ mode: ModePointer) -> Bool {

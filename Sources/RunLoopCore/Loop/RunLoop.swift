@@ -64,6 +64,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// How the innermost activation ends: for sources that would like to go on at once (`mayGoOn`).
     var deadline = Instant.distantPast
     var returnsAfterSource = false
+    /// The innermost activation was begun by CF's name: see `isEmpty(_:asCF:)`.
+    var runsAsCF = false
     /// Set by the perform function of a source of our own that found nothing to do: it does not count as handled.
     var performedNothing = false
     /// A wake-up was taken by the innermost activation.

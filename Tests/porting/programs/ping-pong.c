@@ -32,7 +32,9 @@ static void Caught(CFFileDescriptorRef fdref, CFOptionFlags callBackTypes, void 
     player->wrong += callBackTypes != kCFFileDescriptorReadCallBack;
     if (size == 0) {
         player->sawEnd = TRUE;
-        CFFileDescriptorInvalidate(fdref); /* closes it, and the loop has nothing left to wait for */
+        CFFileDescriptorInvalidate(fdref); /* closes it */
+        CFRunLoopStop(
+            CFRunLoopGetCurrent()); /* the main thread's loop waits on, though it has nothing left to wait for */
         return;
     }
     player->wrong += size != (ssize_t)sizeof ball || ball / 2 != player->catches;
@@ -51,7 +53,7 @@ static void Play(Player *player, Boolean begins)
     CFRelease(source);
     if (begins)
         Throw(player, 0);
-    CFRunLoopRun(); /* until the descriptor is invalid */
+    CFRunLoopRun(); /* until the end has been seen */
     player->stillValid = CFFileDescriptorIsValid(fdref);
     CFRelease(fdref);
 }

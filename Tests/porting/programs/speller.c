@@ -64,7 +64,8 @@ static CFDataRef Serve(CFMessagePortRef local, SInt32 msgid, CFDataRef data, voi
         snprintf(text, sizeof text, "%ld", (long)CFArrayGetCount(service->words));
         return CopyData(text);
     case kQuit:
-        CFMessagePortInvalidate(local); /* the loop has nothing left */
+        CFMessagePortInvalidate(local);
+        CFRunLoopStop(CFRunLoopGetCurrent()); /* the main thread's loop waits on, though it has nothing left */
         return NULL;
     default:
         return NULL;

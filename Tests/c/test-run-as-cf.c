@@ -1,0 +1,134 @@
+/* Runs that are begun by CF's names (RLRunLoopRunAsCF, RLRunLoopRunInModeAsCF): the main loop is never empty in a common
+ * mode. Each run goes by the name that began it. */
+#include "harness.h"
+
+static RLRunLoopRef rl;
+static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
+
+static void *stop_when_asleep(UNUSED void *info)
+{
+    await_waiting(rl);
+    RLRunLoopStop(rl);
+    return NULL;
+}
+
+START_TEST(the_main_loop_waits_with_nothing_in_it)
+{
+    RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
+    double start = monotonic_seconds();
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0.05, 0), kRLRunLoopRunTimedOut);
+    ck_assert_double_ge(monotonic_seconds() - start, 0.05);
+    assert_notes("En BT BS BW AW Ex");
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0, 1), kRLRunLoopRunTimedOut);
+    assert_notes("En BT BS Ex");
+    drop_observer(observer);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0), kRLRunLoopRunFinished);
+}
+END_TEST
+
+START_TEST(it_runs_until_another_thread_stops_it)
+{
+    pthread_t thread = start_thread(stop_when_asleep, NULL);
+    RLRunLoopRunAsCF();
+    join_thread(thread);
+    thread = start_thread(stop_when_asleep, NULL);
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 60, 1), kRLRunLoopRunStopped);
+    join_thread(thread);
+}
+END_TEST
+
+static void *post_stop_when_asleep(UNUSED void *info)
+{
+    await_waiting(rl);
+    ck_assert(RLRunLoopPostFunction(rl, kRLRunLoopCommonModes, stop_current, NULL));
+    return NULL;
+}
+
+START_TEST(what_another_thread_posts_is_performed)
+{
+    pthread_t thread = start_thread(post_stop_when_asleep, NULL);
+    RLRunLoopRunAsCF();
+    join_thread(thread);
+}
+END_TEST
+
+START_TEST(a_mode_that_is_not_common_can_be_empty)
+{
+    RLRunLoopMode mode = RLSTR("other");
+    RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(rl, source, mode);
+    drop_source(source);
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(mode, 60, 0), kRLRunLoopRunFinished);
+    RLRunLoopAddCommonMode(rl, mode);
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(mode, 0, 0), kRLRunLoopRunTimedOut);
+}
+END_TEST
+
+static void *run_elsewhere(UNUSED void *info)
+{
+    RLRunLoopRunAsCF();
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 60, 0), kRLRunLoopRunFinished);
+    return NULL;
+}
+
+START_TEST(the_loop_of_another_thread_can_be_empty) { join_thread(start_thread(run_elsewhere, NULL)); }
+END_TEST
+
+/* One name's run nested in the other's, from the last source of the mode. */
+static RLRunLoopSourceRef last;
+static RLRunLoopRunResult nested;
+static void run_nested_by_rl(UNUSED void *info)
+{
+    RLRunLoopSourceInvalidate(last);
+    nested = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
+}
+static void run_nested_as_cf(UNUSED void *info)
+{
+    RLRunLoopSourceInvalidate(last);
+    nested = RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0.01, 0);
+}
+static void add_last(void (*perform)(void *))
+{
+    last = make_source(0, perform, NULL);
+    RLRunLoopAddSource(rl, last, kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(last);
+}
+
+START_TEST(each_run_goes_by_its_own_name)
+{
+    add_last(run_nested_by_rl);
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0.01, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(nested, kRLRunLoopRunFinished);
+    drop_source(last);
+    add_last(run_nested_as_cf);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(nested, kRLRunLoopRunTimedOut);
+    drop_source(last);
+}
+END_TEST
+
+START_TEST(mistakes_are_reported_with_the_name_that_was_called)
+{
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(NULL, 60, 0), kRLRunLoopRunFinished);
+    assert_misuse("RLRunLoopRunInModeAsCF", "mode", NULL);
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopCommonModes, 60, 0), kRLRunLoopRunFinished);
+    assert_misuse("RLRunLoopRunInModeAsCF", "mode", "kRLRunLoopCommonModes is no single mode");
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, NAN, 0), kRLRunLoopRunTimedOut);
+    assert_misuse("RLRunLoopRunInModeAsCF", "seconds", "not a number");
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("run as CF");
+    TCase *all = add_case(suite, "as-cf", 30);
+    tcase_add_checked_fixture(all, use_current_loop, NULL);
+    tcase_add_test(all, the_main_loop_waits_with_nothing_in_it);
+    tcase_add_test(all, it_runs_until_another_thread_stops_it);
+    tcase_add_test(all, what_another_thread_posts_is_performed);
+    tcase_add_test(all, a_mode_that_is_not_common_can_be_empty);
+    tcase_add_test(all, the_loop_of_another_thread_can_be_empty);
+    tcase_add_test(all, each_run_goes_by_its_own_name);
+    tcase_add_test(all, mistakes_are_reported_with_the_name_that_was_called);
+    return suite;
+}
