@@ -6,12 +6,11 @@
 #include <sys/syscall.h>
 
 static atomic_bool ends_thread = true;
-static atomic_int calls;
+static atomic_int calls, calls_before = 0; /* so many return */
 
 static void end_thread(UNUSED void *info)
 {
-    calls++;
-    if (ends_thread)
+    if (++calls > calls_before && ends_thread)
         pthread_exit(NULL);
 }
 
@@ -93,6 +92,56 @@ START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go)
 }
 END_TEST
 
+START_TEST(sources_of_a_pass_whose_second_callback_ends_the_thread_are_let_go_once)
+{
+    RLRunLoopSourceContext context = {
+        .info = &life, .retain = lifetime_retain, .release = lifetime_release, .perform = end_thread};
+    for (int i = 0; i < 3; i++)
+        sources[i] = RLRunLoopSourceCreate(NULL, i, &context);
+    calls_before = 1;
+    run_until_ended(add_sources);
+    ck_assert_int_eq(calls, 2);
+    ck_assert_int_eq(lifetime_held(&life), 3);
+    calls = 0;
+    run_until_ended(add_sources); /* all three are as good as new */
+    ck_assert_int_eq(calls, 2);
+    for (int i = 0; i < 3; i++)
+        RLRelease(sources[i]);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+/* The last call of the second source's life: nobody has it any more when its release function ends the thread. */
+static void end_thread_in_release(const void *info)
+{
+    lifetime_release(info);
+    pthread_exit(NULL);
+}
+
+static void drop_itself(UNUSED void *info)
+{
+    calls++;
+    drop_source(sources[1]);
+}
+
+START_TEST(a_source_whose_release_ends_the_thread_after_its_perform_is_let_go_once)
+{
+    RLRunLoopSourceContext context = {
+        .info = &life, .retain = lifetime_retain, .release = lifetime_release, .perform = end_thread};
+    ends_thread = false;
+    for (int i = 0; i < 3; i++) {
+        context.perform = i == 1 ? drop_itself : end_thread;
+        context.release = i == 1 ? end_thread_in_release : lifetime_release;
+        sources[i] = RLRunLoopSourceCreate(NULL, i, &context);
+    }
+    run_until_ended(add_sources);
+    ck_assert_int_eq(calls, 2);
+    RLRelease(sources[0]);
+    RLRelease(sources[2]);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
 static int ready_fd;
 static int ready_port(UNUSED void *info) { return ready_fd; }
 
@@ -117,14 +166,116 @@ START_TEST(a_version_1_source_whose_callback_ends_the_thread_is_let_go)
 }
 END_TEST
 
+/* Takes itself out of the loop, and is still being called when the run inside it meets the next. */
+static void leave_and_run_again(UNUSED void *info)
+{
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), sources[0], kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[1], kRLRunLoopDefaultMode);
+    RLRunLoopRun();
+}
+
+START_TEST(a_version_1_source_that_left_is_let_go_once_when_a_run_inside_its_callback_ends_the_thread)
+{
+    int ends[2];
+    make_pipe(ends);
+    ready_fd = ends[0];
+    ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    for (int i = 0; i < 2; i++) {
+        RLRunLoopSourceContext1 context = {.version = 1,
+                                           .info = &life,
+                                           .retain = lifetime_retain,
+                                           .release = lifetime_release,
+                                           .getPort = ready_port,
+                                           .perform = i == 0 ? leave_and_run_again : end_thread};
+        sources[i] = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&context);
+    }
+    run_until_ended(add_source);
+    ck_assert_int_eq(calls, 1);
+    ck_assert_int_eq(lifetime_held(&life), 2);
+    RLRelease(sources[0]);
+    RLRelease(sources[1]);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    close_pipe(ends);
+}
+END_TEST
+
 /* -- Observers -- */
 
-static RLRunLoopObserverRef observers[2];
+static RLRunLoopObserverRef observers[3];
 static void add_observers(RLRunLoopRef rl)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3 && observers[i]; i++)
         RLRunLoopAddObserver(rl, observers[i], kRLRunLoopDefaultMode);
 }
+
+START_TEST(observers_of_an_activity_whose_second_callback_ends_the_thread_are_let_go_once)
+{
+    RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    for (int i = 0; i < 3; i++)
+        observers[i] = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, 1, i, end_by_activity, &context);
+    calls_before = 1;
+    run_until_ended(add_observers);
+    ck_assert_int_eq(calls, 2);
+    calls = 0;
+    run_until_ended(add_observers);
+    ck_assert_int_eq(calls, 2);
+    for (int i = 0; i < 3; i++)
+        RLRelease(observers[i]);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+/* -- Items that another thread invalidates while they are called -- */
+
+static void *invalidate_timer(UNUSED void *info)
+{
+    RLRunLoopTimerInvalidate(timer);
+    return NULL;
+}
+
+static void invalidate_elsewhere_and_end(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
+{
+    join_thread(start_thread(invalidate_timer, NULL));
+    require(lifetime_held(&life) > 0);
+    pthread_exit(NULL);
+}
+
+START_TEST(a_timer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread)
+{
+    RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    timer = RLRunLoopTimerCreate(NULL, 0, 1e-3, 0, 0, invalidate_elsewhere_and_end, &context);
+    run_until_ended(add_timer);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLRelease(timer);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+static void *invalidate_observer(UNUSED void *info)
+{
+    RLRunLoopObserverInvalidate(observers[0]);
+    return NULL;
+}
+
+static void invalidate_activity_elsewhere_and_end(UNUSED RLRunLoopObserverRef own, UNUSED RLRunLoopActivity activity,
+                                                  UNUSED void *info)
+{
+    join_thread(start_thread(invalidate_observer, NULL));
+    require(lifetime_held(&life) > 0);
+    pthread_exit(NULL);
+}
+
+START_TEST(an_observer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread)
+{
+    RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    observers[0] =
+        RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, 1, 0, invalidate_activity_elsewhere_and_end, &context);
+    run_until_ended(add_observers);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLRelease(observers[0]);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
 
 START_TEST(observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop)
 {
@@ -215,7 +366,15 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "ended", 30);
     tcase_add_test(tcase, a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop);
     tcase_add_test(tcase, sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go);
+    tcase_add_test(tcase, sources_of_a_pass_whose_second_callback_ends_the_thread_are_let_go_once);
+    tcase_add_test(tcase, a_source_whose_release_ends_the_thread_after_its_perform_is_let_go_once);
     tcase_add_test(tcase, a_version_1_source_whose_callback_ends_the_thread_is_let_go);
+    tcase_add_test(tcase, a_version_1_source_that_left_is_let_go_once_when_a_run_inside_its_callback_ends_the_thread);
+    tcase_add_test(tcase, observers_of_an_activity_whose_second_callback_ends_the_thread_are_let_go_once);
+    tcase_add_test(tcase,
+                   a_timer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread);
+    tcase_add_test(tcase,
+                   an_observer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread);
     tcase_add_test(tcase, observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop);
     tcase_add_test(tcase, functions_behind_one_that_ends_the_thread_are_released_and_not_run);
     tcase_add_test(tcase, who_waits_for_a_function_behind_one_that_ends_the_thread_is_told);

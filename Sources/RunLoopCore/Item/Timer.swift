@@ -208,7 +208,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         pointee.item.clear(ItemHeader.valid)
         var farewell = Farewell()
         let detail = pointee.detail.unsafelyUnwrapped
-        if pointee.item.has(ItemHeader.firing) && !Thread.has(UnsafeMutableRawPointer(pointee.item.home)) {
+        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !pointee.item.home.isOwn) {
             detail.pointee.context.info = pointee.info
             detail.pointee.owesRelease = true
         } else {
@@ -218,6 +218,14 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         pointee.info = nil
         if pointee.set != nil { farewell.isDead = leaveSet() }
         return farewell
+    }
+
+    /// What another thread, that has invalidated it during a call, has left to be released now: `ClientContext.empty` for nothing. Under the
+    /// lock.
+    func takeOwedRelease() -> ClientContext {
+        guard let detail = pointee.detail, detail.pointee.owesRelease else { return .empty }
+        detail.pointee.owesRelease = false
+        return detail.pointee.context
     }
 
     /// Takes a timer that is in a set out of it and of its loop. Under the lock; true if it is to be destroyed after unlocking.

@@ -5,10 +5,11 @@ import Synchronization
 struct Turn: BitwiseCopyable {
     /// A hold costs nothing, but is counted under the lock of the source's Home; a source that is in several loops may
     /// have another one than this loop's.
-    enum Keep { case hold, reference }
+    /// `nothing`: it has had its turn.
+    enum Keep { case hold, reference, nothing }
 
     let source: SourcePointer
-    let keep: Keep
+    var keep: Keep
 
     init(_ source: SourcePointer, _ keep: Keep) {
         self.source = source
@@ -48,13 +49,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 guard let source = single ?? takeFirst(mode)?.pointee.source else { break }
                 single = nil
                 _ = pointee.turns.appendInline(Turn(source, keep(source)))
-                handled = perform(pointee.turns[first])
+                handled = perform(turn: first)
                 pointee.turns.truncate(to: first)
             }
         } else {
             // By index: a nested run puts its own turns behind these and takes them away again.
             let last = pointee.turns.count
-            for index in first..<last { handled = perform(pointee.turns[index]) || handled }
+            for index in first..<last { handled = perform(turn: index) || handled }
             pointee.turns.truncate(to: first)
         }
         pointee.mayHaveQueued = hasQueued
@@ -161,12 +162,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Performs a source that has a turn, if it is still signalled and valid. Under the lock, which it gives back meanwhile.
     @inline(never)
-    private func perform(_ turn: Turn) -> Bool {
+    private func perform(turn index: Int) -> Bool {
+        let turn = pointee.turns[index]
         var isDue = turn.source.takeSignal() && turn.source.pointee.item.has(ItemHeader.valid)
         if isDue {
             callPerform(turn.source)
             if pointee.performedNothing { isDue = takePerformedNothing() }
         }
+        // Letting go may end the thread, too.
+        pointee.turns[index].keep = .nothing
         letGo(turn)
         return isDue
     }
@@ -256,6 +260,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func letGoSlowly(_ turn: Turn) {
         unlock()
         switch turn.keep {
+        case .nothing: break
         case .reference: turn.source.giveBack()
         case .hold:
             let itemHome = turn.source.item.lock()

@@ -8,6 +8,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func open() -> Bool {
         guard let mode = makeMode(named: ModeName.default), pointee.commonModes.insert(mode.pointee.number) else { return false }
         pointee.isOpen = true
+        pointee.isAbandoned = false
         inbox.setOpen(true)
         return true
     }
@@ -90,41 +91,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if isDead || observer.item.release() == .dead { observer.destroy() }
     }
 
-    /// What was being called when the thread ended (pthread_exit or cancellation in a client's function) was not let go.
-    private func abandonCalls() {
-        lock()
-        let turns = take(&pointee.turns)
-        let firing = take(&pointee.firing)
-        let audience = take(&pointee.audience)
-        unlock()
-        abandonCallees()
-        for index in 0..<turns.count { letGo(abandoned: turns[index]) }
-        for index in 0..<firing.count { abandon(firing[index]) }
-        for index in 0..<audience.count {
-            let itemHome = audience[index].item.lock()
-            audience[index].pointee.item.clear(ItemHeader.firing)
-            let isDead = audience[index].item.unhold()
-            itemHome.unlock()
-            if isDead { audience[index].destroy() }
-        }
-    }
-
-    private func abandon(_ firing: Firing) {
-        let timer = firing.timer
-        if let retained = firing.retained { timer.pointee.detail?.pointee.context.released(retained) }
-        let itemHome = timer.item.lock()
-        timer.pointee.item.clear(ItemHeader.firing)
-        let isDead = (itemHome == home && timer.pointee.set != nil && timer.leaveSet()) || timer.item.unhold()
-        itemHome.unlock()
-        if isDead { timer.destroySeldom() }
-    }
-
-    private func take<Element>(_ list: inout PlainList<Element>) -> PlainList<Element> {
-        var taken = PlainList<Element>()
-        swap(&taken, &list)
-        return taken
-    }
-
     private func freeModes() {
         for index in 0..<pointee.sets.count {
             pointee.sets[index].deinitialize(count: 1)
@@ -149,6 +115,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// nobody is told.
     func abandon() {
         pointee.isOpen = false
+        pointee.isAbandoned = true
+        abandonItems()
         inbox.pointee.abandon()
         pointee.wake.reset()
         pointee.currentModeName.store(0, ordering: .relaxed)

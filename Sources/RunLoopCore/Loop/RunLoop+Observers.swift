@@ -34,16 +34,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         for index in 0..<pointee.observers.count {
             let observer = pointee.observers[index]
             guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(ItemHeader.firing),
-                containsInline(observer.pointee.set, .mode(mode)), pointee.audience.appendInline(observer)
+                containsInline(observer.pointee.set, .mode(mode)), pointee.audience.appendInline(Listener(observer: observer))
             else { continue }
             observer.item.hold()
         }
         let last = pointee.audience.count
         // By index: a nested run puts its own behind these and takes them away again.
         for index in first..<last {
-            let observer = pointee.audience[index]
             unlockInline()
-            call(observer, activity)
+            call(index, activity)
             lockInline()
         }
         pointee.audience.truncate(to: first)
@@ -51,26 +50,23 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Calls one observer that is held for it, if it is still valid, and lets go of it.
-    private func call(_ observer: ObserverPointer, _ activity: Activity) {
+    private func call(_ index: Int, _ activity: Activity) {
+        let observer = pointee.audience[index].observer
         var home = observer.item.lockInline()
         if observer.pointee.item.has(ItemHeader.valid), !observer.pointee.item.has(ItemHeader.firing) {
             observer.pointee.item.set(ItemHeader.firing)
+            pointee.audience[index].state = .called
             let info = observer.pointee.context.info
             home.unlockInline()
             RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
                 observer.pointee.callout, observer.handle, activity.rawValue, info)
             if !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
             home = observer.item.lockInline()
-            observer.pointee.item.clear(ItemHeader.firing)
+            observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         }
-        let isDead = observer.item.unhold()
-        let owed = observer.pointee.owedRelease
-        let context = observer.pointee.context
-        observer.pointee.owedRelease = nil
-        // From here on the observer may be gone.
-        home.unlockInline()
-        if let owed { context.released(owed) }
-        if isDead { observer.destroy() }
+        // What follows may end the thread, too.
+        pointee.audience[index].state = .done
+        observer.letGo(home)
     }
 
     /// RLRunLoopAddObserver. O(number of observers). Any thread.
@@ -79,8 +75,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         defer { ItemPointer.unlockBoth(itemHome, home) }
         guard observer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
         if itemHome != home {
-            if observer.pointee.set != nil { return }
+            if observer.pointee.set != nil {
+                if !RunLoopPointer(itemHome).pointee.isAbandoned { return }
+                // The caller's reference keeps it alive.
+                _ = RunLoopPointer(itemHome).leave(observer)
+            }
             observer.pointee.item.moveHome(to: home)
+            if observer.pointee.item.has(ItemHeader.firing) {
+                observer.pointee.item.clear(ItemHeader.away)
+                if !isCalling(observer) { observer.pointee.item.set(ItemHeader.away) }
+            }
         }
         let choice = choose(name, make: true)
         if isComplete(observer.pointee.set, choice) { return }
@@ -161,13 +165,25 @@ extension UnsafeMutablePointer where Pointee == ObserverStorage {
         pointee.item.clear(ItemHeader.valid)
         var context = pointee.context
         pointee.context.info = nil
-        if pointee.item.has(ItemHeader.firing) && Thread.slot != UnsafeMutableRawPointer(home) {
+        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !home.isOwn) {
             pointee.owedRelease = context.info
             context = .empty
         }
         let isDead = pointee.set != nil && RunLoopPointer(home).leave(self)
         home.unlock()
         context.released(context.info)
+        if isDead { destroy() }
+    }
+
+    /// The other end of a hold for a call. Under the lock, which it gives back; calls the context's release if that is owed.
+    func letGo(_ home: HomePointer) {
+        let isDead = item.unhold()
+        let owed = pointee.owedRelease
+        let context = pointee.context
+        pointee.owedRelease = nil
+        // From here on the observer may be gone.
+        home.unlockInline()
+        if let owed { context.released(owed) }
         if isDead { destroy() }
     }
 }

@@ -42,6 +42,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             unlockInline()
             return false
         }
+        pointee.callee = Callee()
         let served = serveReports(mode, goesOn: goesOn)
         pointee.callee = Callee()
         if isNested { returnToOuterCallee() }

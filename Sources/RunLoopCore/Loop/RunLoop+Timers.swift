@@ -43,8 +43,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// A timer that another thread made or had: it moves here, if it is in no other loop.
     private func addForeign(_ timer: TimerPointer, in name: StringPointer) {
         let itemHome = timer.item.lock(and: home)
-        if itemHome != home && timer.pointee.set == nil && pointee.isOpen {
-            timer.pointee.item.moveHome(to: home)
+        if itemHome != home && pointee.isOpen {
+            // The caller's reference keeps it alive.
+            if timer.pointee.set != nil && RunLoopPointer(itemHome).pointee.isAbandoned { _ = timer.leaveSet() }
+            if timer.pointee.set == nil { moveHome(timer) }
         }
         if timer.pointee.item.home == home { addLocked(timer, in: name) }
         ItemPointer.unlockBoth(itemHome, home)
@@ -74,19 +76,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         old.pointee.timerCount -= 1
         timer.pointee.set = new
         new.pointee.timerCount += 1
-        if !timer.pointee.item.has(ItemHeader.firing) { queueSeldom(timer, at: place) }
+        if timer.pointee.item.has(ItemHeader.firing) { park(timer) } else { queueSeldom(timer, at: place) }
     }
 
     /// Queues a timer of this loop in its set, unless it is firing (then that does it at the end). Under the lock.
     @inline(__always)
     func enqueue(_ timer: TimerPointer) {
-        if timer.pointee.set == nil || timer.pointee.item.has(ItemHeader.firing) { return }
+        if timer.pointee.set == nil { return }
+        if timer.pointee.item.has(ItemHeader.firing) { return park(timer) }
         queue(timer, at: place(timer))
     }
 
     /// Under the lock.
     @inline(__always)
-    private func queue(_ timer: TimerPointer, at deadline: UInt64) {
+    func queue(_ timer: TimerPointer, at deadline: UInt64) {
         _ = timer.pointee.set.unsafelyUnwrapped.pointee.timers.insert(timer, at: deadline)
         adjustSleep(for: deadline)
     }
@@ -267,23 +270,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// have moved to another loop meanwhile. Takes the lock of this loop again.
     @inline(__always)
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64) {
-        let itemHome = timer.item.lockInline()
-        var movedAway = false
-        timer.pointee.item.clear(ItemHeader.firing)
+        var itemHome = timer.item.lockInline()
+        if itemHome == home { pointee.firing.truncate(to: pointee.firing.count - 1) } else { itemHome = finishElsewhere(timer, itemHome) }
+        timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.item.has(ItemHeader.valid) {
             if timer.pointee.date == date, timer.pointee.detail?.pointee.gridDeadline == grid { timer.advanceGrid(past: Clock.now) }
             RunLoopPointer(itemHome).enqueue(timer)
         }
-        if itemHome == home { pointee.firing.truncate(to: pointee.firing.count - 1) } else { movedAway = true }
         let isDead = timer.item.unhold()
-        let owed = timer.pointee.detail.flatMap { $0.pointee.owesRelease ? $0.pointee.context : nil }
-        if itemHome == home && !isDead && owed == nil { return }
-        timer.pointee.detail?.pointee.owesRelease = false
+        if itemHome == home && !isDead && timer.pointee.detail?.pointee.owesRelease != true { return }
+        let owed = timer.takeOwedRelease()
         itemHome.unlockInline()
-        if let owed { owed.released(owed.info) }
+        owed.released(owed.info)
         if isDead { timer.destroy() }
         lockInline()
-        if movedAway { pointee.firing.truncate(to: pointee.firing.count - 1) }
     }
 }
 

@@ -36,6 +36,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     // Under the lock.
     /// False once the thread has ended.
     var isOpen = false
+    /// In a child of fork(): the thread is not there, and what was in the loop still is.
+    var isAbandoned = false
     /// By number; 0, the pretended common mode, is nil. Grows only.
     var modes = PlainList<ModePointer?>()
     var commonModes = BitSet()
@@ -101,8 +103,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var batches = PlainList<PerformBatch>()
     /// The timers whose functions are running, one in another. Under the lock.
     var firing = PlainList<Firing>()
-    /// The observers that are to be told, of the activities under way, one in another; held. Under the lock.
-    var audience = PlainList<ObserverPointer>()
+    /// The observers that are to be told, of the activities under way, one in another. Under the lock.
+    var audience = PlainList<Listener>()
 }
 
 /// Bits of `RunLoopStorage.had`.
@@ -122,6 +124,16 @@ struct Firing: BitwiseCopyable {
     let timer: TimerPointer
     /// What the context's retain made of info for this call; nil if there is nothing to release after it.
     var retained: UnsafeMutableRawPointer?
+}
+
+/// An observer that is to be told of an activity; held until it is done.
+struct Listener: BitwiseCopyable {
+    /// How far it is.
+    enum State: UInt8 { case waiting, called, done }
+
+    let observer: ObserverPointer
+    /// Changed by the loop's thread, under the lock of the observer.
+    var state = State.waiting
 }
 
 typealias RunLoopPointer = UnsafeMutablePointer<RunLoopStorage>

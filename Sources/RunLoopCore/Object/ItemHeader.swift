@@ -39,6 +39,9 @@ struct ItemHeader: ~Copyable {
     /// For sources of our own: its info is an endpoint, and the loop itself calls the client of that.
     static var isPlain: UInt16 { 256 }
 
+    /// Timers and observers: it has moved while its function ran, which another thread than the Home's has called.
+    static var away: UInt16 { 512 }
+
     init(_ kind: Kind, home: HomePointer, flags: UInt16, position: UInt32 = .max) {
         object = ObjectHeader(kind)
         homeAddress = Atomic(UInt(bitPattern: home))

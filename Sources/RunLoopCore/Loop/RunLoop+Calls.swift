@@ -1,0 +1,123 @@
+import CLinux
+import Synchronization
+
+// Calls that do not end as they began: the timer or observer has moved to another loop meanwhile, the thread has ended in the client's
+// function (pthread_exit, cancellation), or is not there any more in the child of a fork().
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// The thread has ended in calls that will never return: lets go of what was held for them. Calls user code.
+    func abandonCalls() {
+        lock()
+        let turns = take(&pointee.turns)
+        let firing = take(&pointee.firing)
+        let audience = take(&pointee.audience)
+        unlock()
+        abandonCallees()
+        for index in 0..<turns.count { letGo(abandoned: turns[index]) }
+        for index in 0..<firing.count { abandon(firing[index]) }
+        for index in 0..<audience.count { abandon(audience[index]) }
+    }
+
+    /// A one-shot timer has fired; a repeating one goes on if it is in another loop by now.
+    private func abandon(_ firing: Firing) {
+        let timer = firing.timer
+        if let retained = firing.retained { timer.pointee.detail?.pointee.context.released(retained) }
+        if !timer.pointee.item.has(ItemHeader.repeats) { timer.invalidateAny() }
+        let itemHome = timer.item.lock()
+        timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
+        if timer.pointee.set != nil {
+            // The hold of the call keeps it alive.
+            if itemHome == home { _ = timer.leaveSet() } else { RunLoopPointer(itemHome).resume(timer) }
+        }
+        let owed = timer.takeOwedRelease()
+        let isDead = timer.item.unhold()
+        itemHome.unlock()
+        owed.released(owed.info)
+        if isDead { timer.destroySeldom() }
+    }
+
+    private func abandon(_ listener: Listener) {
+        if listener.state == .done { return }
+        let observer = listener.observer
+        if listener.state == .called, !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
+        let itemHome = observer.item.lock()
+        if listener.state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
+        observer.letGo(itemHome)
+    }
+
+    private func take<Element>(_ list: inout PlainList<Element>) -> PlainList<Element> {
+        var taken = PlainList<Element>()
+        swap(&taken, &list)
+        return taken
+    }
+
+    /// In a child of fork(): no function of this loop's items will ever return, so that they can be called by other loops. Under all
+    /// locks; calls no user code.
+    func abandonItems() {
+        for index in 0..<pointee.firing.count {
+            let timer = pointee.firing[index].timer
+            timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
+            // A one-shot timer has fired: it waits for a new date.
+            let its = RunLoopPointer(timer.pointee.item.home)
+            if timer.pointee.set != nil, timer.pointee.item.has(ItemHeader.repeats), its.isCurrent { its.resume(timer) }
+            _ = timer.item.unhold()
+        }
+        for index in 0..<pointee.audience.count where pointee.audience[index].state != .done {
+            let observer = pointee.audience[index].observer
+            if pointee.audience[index].state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
+            _ = observer.item.unhold()
+        }
+        pointee.firing.truncate(to: 0)
+        pointee.audience.truncate(to: 0)
+    }
+}
+
+// Moving while the function runs.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// A timer moves to this loop. Under both locks.
+    func moveHome(_ timer: TimerPointer) {
+        timer.pointee.item.moveHome(to: home)
+        if !timer.pointee.item.has(ItemHeader.firing) { return }
+        timer.pointee.item.clear(ItemHeader.away)
+        if !isCalling(timer) { timer.pointee.item.set(ItemHeader.away) }
+    }
+
+    /// A timer whose function is running. If another loop called that it stands at the end of time meanwhile, so that this loop finds
+    /// all that it has when it ends. Under the lock.
+    @inline(never)
+    func park(_ timer: TimerPointer) {
+        if timer.pointee.item.has(ItemHeader.away) { queue(timer, at: .max) }
+    }
+
+    /// The end of parking: the timer is queued for its deadline. Under the lock.
+    func resume(_ timer: TimerPointer) {
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.removeSeldom(timer)
+        enqueueSeldom(timer)
+    }
+
+    /// Whether a function that this loop called, and that has not returned, is the timer's. O(1): calls are seldom nested. Under the
+    /// lock.
+    func isCalling(_ timer: TimerPointer) -> Bool {
+        for index in 0..<pointee.firing.count where pointee.firing[index].timer == timer { return true }
+        return false
+    }
+
+    /// As of a timer. Under the locks of the loop and the observer.
+    func isCalling(_ observer: ObserverPointer) -> Bool {
+        for index in 0..<pointee.audience.count
+        where pointee.audience[index].observer == observer && pointee.audience[index].state == .called { return true }
+        return false
+    }
+
+    /// The lists of this loop are not guarded by the lock of the timer's new one. Returns with the timer's lock, whose it is, and the
+    /// timer out of its queue.
+    @inline(never)
+    func finishElsewhere(_ timer: TimerPointer, _ itemHome: HomePointer) -> HomePointer {
+        itemHome.unlock()
+        locked { pointee.firing.truncate(to: pointee.firing.count - 1) }
+        let itemHome = timer.item.lock()
+        timer.pointee.set?.pointee.timers.removeSeldom(timer)
+        return itemHome
+    }
+}

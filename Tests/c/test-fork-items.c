@@ -1,0 +1,196 @@
+/* Timers and observers of loops whose threads the child of a fork() does not have: there they can be added to another loop. */
+#include "harness.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+static struct looper other;
+static RLRunLoopTimerRef timer;
+static RLRunLoopObserverRef observer;
+static atomic_int fired, observed, called;
+static gate may_return;
+
+static void set_up(void)
+{
+    gate_init(&may_return);
+    looper_start(&other);
+}
+
+static void count_observed(UNUSED RLRunLoopObserverRef own, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+    observed++;
+}
+
+static void use_items_in_child(UNUSED void *info)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    signal(SIGALRM, SIG_DFL);
+    alarm(20);
+    int fired_before = fired, observed_before = observed;
+    if (timer) {
+        RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+        child_assert(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
+        child_assert(!RLRunLoopContainsTimer(other.loop, timer, kRLRunLoopDefaultMode));
+        RLRunLoopTimerSetNextFireDate(timer, 0);
+    }
+    if (observer) {
+        RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
+        child_assert(RLRunLoopContainsObserver(rl, observer, kRLRunLoopDefaultMode));
+    }
+    RLRunLoopTimerRef keeper = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, count_timer, &called);
+    RLRunLoopAddTimer(rl, keeper, kRLRunLoopDefaultMode);
+    while (timer && fired == fired_before)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, false);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
+    child_assert(observer == NULL || observed > observed_before);
+    if (timer)
+        drop_timer(timer);
+    if (observer)
+        drop_observer(observer);
+}
+
+static void use_items_in_grandchild(void *info) { child_assert(run_in_child(use_items_in_child, info) == 0); }
+
+START_TEST(items_of_a_loop_that_is_gone_can_be_added_again)
+{
+    timer = make_timer(1e9, 1e-3, count_timer, &fired);
+    observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_observed, NULL);
+    RLRunLoopAddTimer(other.loop, timer, kRLRunLoopDefaultMode);
+    RLRunLoopAddObserver(other.loop, observer, RLSTR("second"));
+    ck_assert_int_eq(run_in_child(use_items_in_child, NULL), 0);
+    ck_assert_int_eq(run_in_child(use_items_in_grandchild, NULL), 0);
+    ck_assert(RLRunLoopContainsTimer(other.loop, timer, kRLRunLoopDefaultMode)); /* the parent's still is there */
+    drop_timer(timer);
+    drop_observer(observer);
+    looper_stop(&other);
+}
+END_TEST
+
+/* In the parent it waits, in the child nobody will ever return from it. */
+static void wait_in_timer(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
+{
+    fired++;
+    if (called++ == 0)
+        gate_pass(&may_return);
+}
+
+START_TEST(a_timer_that_was_firing_on_a_thread_that_is_gone_fires_again)
+{
+    timer = make_timer(0, 1e-3, wait_in_timer, NULL);
+    RLRunLoopAddTimer(other.loop, timer, kRLRunLoopDefaultMode);
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(use_items_in_child, NULL), 0);
+    gate_open(&may_return);
+    await_count(&fired, 2);
+    looper_stop(&other);
+    drop_timer(timer);
+}
+END_TEST
+
+static void wait_in_observer(UNUSED RLRunLoopObserverRef own, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+    observed++;
+    if (called++ == 0)
+        gate_pass(&may_return);
+}
+
+START_TEST(an_observer_that_was_being_called_on_a_thread_that_is_gone_is_called_again)
+{
+    observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, wait_in_observer, NULL);
+    RLRunLoopAddObserver(other.loop, observer, kRLRunLoopDefaultMode);
+    RLRunLoopWakeUp(other.loop);
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(use_items_in_child, NULL), 0);
+    gate_open(&may_return);
+    looper_stop(&other);
+    drop_observer(observer);
+}
+END_TEST
+
+static RLRunLoopRef rl;
+static void move_and_wait(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
+{
+    if (RLRunLoopGetCurrent() == rl) {
+        fired++;
+        return;
+    }
+    RLRunLoopRemoveTimer(other.loop, timer, kRLRunLoopDefaultMode);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    called++;
+    gate_pass(&may_return);
+}
+
+static void await_timer_in_child(UNUSED void *info)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(20);
+    child_assert(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
+    while (fired == 0)
+        child_assert(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, false) == kRLRunLoopRunTimedOut);
+    drop_timer(timer);
+}
+
+START_TEST(a_timer_that_came_to_the_forking_loop_in_a_callback_of_a_thread_that_is_gone_fires)
+{
+    rl = RLRunLoopGetCurrent();
+    timer = make_timer(0, 1e-3, move_and_wait, NULL);
+    RLRunLoopAddTimer(other.loop, timer, kRLRunLoopDefaultMode);
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(await_timer_in_child, NULL), 0);
+    gate_open(&may_return);
+    looper_stop(&other);
+    drop_timer(timer);
+}
+END_TEST
+
+/* The other way round: the callback goes on in the child, and the timer is in a loop without a thread. */
+static pid_t forked;
+static void move_away_and_fork(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
+{
+    fired++;
+    if (called++ > 0)
+        return;
+    RLRunLoopRemoveTimer(rl, timer, kRLRunLoopDefaultMode);
+    RLRunLoopAddTimer(other.loop, timer, kRLRunLoopDefaultMode);
+    fflush(NULL);
+    forked = fork_child();
+    if (forked > 0)
+        return;
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    child_assert(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
+}
+
+START_TEST(a_timer_that_went_away_in_a_callback_comes_back_in_the_child)
+{
+    int status;
+    rl = RLRunLoopGetCurrent();
+    timer = make_timer(0, 1e-3, move_away_and_fork, NULL);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
+    if (forked == 0) {
+        signal(SIGALRM, SIG_DFL);
+        alarm(20);
+        while (fired < 3)
+            child_assert(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, false) == kRLRunLoopRunTimedOut);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(forked, &status, 0), forked);
+    ck_assert_int_eq(status, 0);
+    await_count(&fired, 2); /* in the other loop */
+    looper_stop(&other);
+    drop_timer(timer);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("fork-items");
+    TCase *tcase = add_case(suite, "items", 30);
+    tcase_add_checked_fixture(tcase, set_up, NULL);
+    tcase_add_test(tcase, items_of_a_loop_that_is_gone_can_be_added_again);
+    tcase_add_test(tcase, a_timer_that_was_firing_on_a_thread_that_is_gone_fires_again);
+    tcase_add_test(tcase, an_observer_that_was_being_called_on_a_thread_that_is_gone_is_called_again);
+    tcase_add_test(tcase, a_timer_that_came_to_the_forking_loop_in_a_callback_of_a_thread_that_is_gone_fires);
+    tcase_add_test(tcase, a_timer_that_went_away_in_a_callback_comes_back_in_the_child);
+    return suite;
+}
