@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 
 import pytest
 
@@ -146,6 +147,40 @@ def test_program_with_cfs_names_builds_and_runs(installed, tmp_path, compiler, t
     output(tmp_path / "program", env=dict(os.environ, LD_LIBRARY_PATH=str(installed / "usr/lib"), RUNLOOP_MISUSE="abort"))
     needed = output("readelf", "-dW", tmp_path / "program")
     assert ("librunloop-cf.so.0" in needed) == wants_names
+
+
+@pytest.fixture
+def moved(installed, tmp_path):
+    """The libraries alone, in a directory that was unknown when they were built and that no variable names."""
+    shutil.copytree(installed / "usr/lib", tmp_path / "a prefix/lib", symlinks=True)
+    return tmp_path / "a prefix/lib"
+
+
+def without_library_path():
+    return {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"} | {"RUNLOOP_MISUSE": "abort"}
+
+
+CALLERS = ROOT / "Tests/porting"
+
+
+def test_the_library_of_names_finds_its_neighbour_when_loaded_by_path(moved):
+    """As ctypes, Rust's libloading and dlopen() do."""
+    out = output(sys.executable, CALLERS / "caller.py", moved / "librunloop-cf.so", env=without_library_path())
+    assert out.startswith("2, kCFRunLoopDefaultMode, 1, ")
+
+
+def test_the_library_of_names_finds_its_neighbour_when_it_alone_is_linked(moved, tmp_path):
+    """The program's run path is not for what its libraries need."""
+    (tmp_path / "program.c").write_text(WITHOUT_HEADERS)
+    output("cc", tmp_path / "program.c", "-o", tmp_path / "program", f"-L{moved}", "-lrunloop-cf", f"-Wl,-rpath,{moved}")
+    output(tmp_path / "program", env=without_library_path())
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
+def test_a_rust_program_needs_only_the_run_path(moved, tmp_path):
+    output("rustc", "-O", "-o", tmp_path / "caller", CALLERS / "caller.rs", "-L", f"native={moved}", "-C",
+           f"link-arg=-Wl,-rpath,{moved}", cwd=tmp_path)
+    assert output(tmp_path / "caller", env=without_library_path()).startswith("2 ticks 3 ")
 
 
 def test_no_swift_library_is_needed_at_run_time(installed):
