@@ -1,8 +1,8 @@
-/* Semantics 3: another thread invalidates the timer a loop sleeps for: it does not fire, and the run ends at its
- * deadline. */
+/* Semantics 3: another thread invalidates the timer a loop sleeps for: it does not fire, and the run goes
+ * on to its deadline, since the mode has a source. */
 #include "trace.h"
 
-static Item t = {.name = "T"};
+static Item t = {.name = "T"}, idle = {.name = "I"};
 
 static void invalidate(CFRunLoopRef loop)
 {
@@ -13,9 +13,10 @@ static void invalidate(CFRunLoopRef loop)
 static void test(void)
 {
     add_timer(&t, 5, 0);
+    add_source(&idle, 0);
     watch(MODE);
     run_with_helper("invalidated", 0.3, false, invalidate);
-    run("afterwards", MODE, AGES, false);
+    run("afterwards", MODE, 0, false);
 }
 
 int main(void) { return on_thread(test); }

@@ -134,7 +134,8 @@ RL_EXPORT void RLFileDescriptorDisableCallBacks(RLFileDescriptorRef f, RLOptionF
 /** Ends it: no more callbacks, the source is invalidated, the descriptor closed if Create was told so, info released.
  *  @param f  the descriptor object; may be invalid already.
  *  Ownership: the reference stays the caller's.  Thread: any. While another thread is in the callback, that thread
- *  closes the descriptor and releases info when the callback returns.
+ *  closes the descriptor and releases info when the callback returns. Ends another thread's run whose mode is empty
+ *  now.
  *  Re-entrancy: allowed in callbacks, the object's own too; calls context.release.
  *  Errors: a wrong handle is reported.
  *  Cost: at most one epoll_ctl for each loop, and one close.  Since: 0.1.  Example: examples/pidfd.c */

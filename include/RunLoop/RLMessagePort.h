@@ -213,7 +213,8 @@ RL_EXPORT void RLMessagePortGetContext(RLMessagePortRef port, RLMessagePortConte
 /** Ends a port for good: see "The end" above. Requests of this process that wait are dropped, and their senders hear of
  *  it. A callback that runs on another thread is not waited for. A second call has no effect.
  *  @param port  not NULL.
- *  Ownership: the port's source is released; your reference is untouched.  Thread: any.
+ *  Ownership: the port's source is released; your reference is untouched.  Thread: any; ends another
+ *  thread's run whose mode is empty now.
  *  Re-entrancy: allowed in callbacks, also its own; calls the invalidation callback and context.release.
  *  Errors: NULL or another kind of object is reported, and nothing is done.
  *  Cost: O(clients + waiting requests); some system calls.  Since: 0.1.  Example: examples/message-ports.c */

@@ -117,7 +117,8 @@ RL_EXPORT void RLPortGetContext(RLPortRef port, RLPortContext *context);
 /** Ends a port for good: see "The end" above. A callback that runs on another thread is not waited for; none begins
  *  afterwards. A second call has no effect.
  *  @param port  not NULL.
- *  Ownership: the port's source and waiting messages are released; your reference is untouched.  Thread: any.
+ *  Ownership: the port's source and waiting messages are released; your reference is untouched.  Thread: any;
+ *  ends another thread's run whose mode is empty now.
  *  Re-entrancy: allowed in callbacks, also its own; calls the invalidation callback and context.release.
  *  Errors: NULL or another kind of object is reported, and nothing is done.
  *  Cost: O(waiting messages + modes of the source); a system call if senders wait.  Since: 0.1.

@@ -14,6 +14,11 @@
  *  kRLRunLoopCommonModes is not a mode but a set of them. Adding an item to it adds the item to every mode of the set,
  *  also to those that RLRunLoopAddCommonMode() brings in later. At the start the set holds the default mode.
  *
+ *  A run whose mode becomes empty ends at the end of the pass. If another thread empties it while the loop sleeps, the
+ *  run ends at once, provided that the last item was invalidated, or the last function cancelled. Removing an item from
+ *  another thread does not end a sleep: it may be on its way to another mode. Call RLRunLoopWakeUp() if it is not.
+ *  Releasing an item changes nothing, because the loop retains what is in its modes.
+ *
  *  One run, step by step
  *  ---------------------
  *   1. Observers are told Entry.
@@ -76,7 +81,8 @@
  *  15. Timers that are due are called in the order of their dates. CF: those whose dates were past when they were set,
  *      in the order in which that was done.
  *  16. After a pass in which a source performed the loop looks again before it sleeps. CF does not if the last of the
- *      signalled sources was not due any more, though one may have been signalled meanwhile. */
+ *      signalled sources was not due any more, though one may have been signalled meanwhile.
+ *  17. A run ends when another thread invalidates the last item of its mode. CF sleeps on. */
 #ifndef RUNLOOP_RLRUNLOOP_H
 #define RUNLOOP_RLRUNLOOP_H
 #include <RunLoop/RLArray.h>
@@ -322,8 +328,8 @@ RL_EXPORT void RLRunLoopAddSource(RLRunLoopRef rl, RLRunLoopSourceRef source, RL
  *  @param rl      not NULL.
  *  @param source  not NULL.
  *  @param mode    not NULL. kRLRunLoopCommonModes: the common set and every common mode.
- *  Ownership: the loop releases the source.  Thread: any; a sleeping loop is not woken, and ends at its deadline even
- *  if the mode is now empty.  Re-entrancy: allowed in callbacks, also its own.
+ *  Ownership: the loop releases the source.  Thread: any; a sleeping loop is not woken, even if the mode is empty now,
+ *  as in CFRunLoop.  Re-entrancy: allowed in callbacks, also its own.
  *  Errors: NULL or another kind of object is reported, and nothing is done. errno ENOMEM: the source, which is in
  *  several modes, stays.
  *  Cost: O(1) after finding the mode; a version-1 source may cost one system call.  Since: 0.1.
@@ -392,8 +398,8 @@ RL_EXPORT void RLRunLoopAddTimer(RLRunLoopRef rl, RLRunLoopTimerRef timer, RLRun
  *  @param rl     not NULL.
  *  @param timer  not NULL. Removing what is not there has no effect.
  *  @param mode   not NULL. kRLRunLoopCommonModes: the common set and every common mode.
- *  Ownership: the loop releases the timer.  Thread: any; a sleeping loop is not woken, and ends at its deadline even if
- *  the mode is now empty.  Re-entrancy: allowed in callbacks, also its own.
+ *  Ownership: the loop releases the timer.  Thread: any; a sleeping loop is not woken even if the mode is now empty, as
+ *  in CFRunLoop.  Re-entrancy: allowed in callbacks, also its own.
  *  Errors: NULL or another kind of object is reported, and nothing is done. errno ENOMEM: the timer, which is in
  *  several modes, stays.
  *  Cost: O(log timers), no system call.  Since: 0.1.  Example: examples/timers.c */

@@ -148,10 +148,10 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAfterDelay(RLRunLoopRef rl, RLTypeRe
  *  @param function  which function; NULL: every function.
  *  @param info      which info, compared as a pointer; NULL means the requests whose info is NULL.
  *  @return the number of requests that were withdrawn.
- *  Ownership: infos of the withdrawn requests are yours again, unless they had a release function.  Thread: any.
- *  Re-entrancy: allowed in callbacks; calls release functions.
+ *  Ownership: infos of the withdrawn requests are yours again, unless they had a release function.  Thread: any;
+ *  ends another thread's run whose mode is empty now.  Re-entrancy: allowed in callbacks; calls release functions.
  *  Errors: NULL or another kind of object is reported and gives 0.
- *  Cost: O(queued requests), no system call.  Since: 0.1.  Example: examples/perform-on-thread.c */
+ *  Cost: O(queued requests); at most one system call.  Since: 0.1.  Example: examples/perform-on-thread.c */
 RL_EXPORT RLIndex RLRunLoopCancelPerformFunction(RLRunLoopRef rl, RLRunLoopFunction function, void *info);
 
 /* ---- With a block (clang -fblocks; the program links the blocks runtime) ---- */

@@ -123,8 +123,8 @@ RL_EXPORT RLIndex RLRunLoopSourceGetOrder(RLRunLoopSourceRef source);
  *  even if it was signalled; a perform that runs on another thread is not waited for. Signalling and adding it have no
  *  effect from now on. Info stays readable; it is released when the source is freed. A second call has no effect.
  *  @param source  not NULL.
- *  Ownership: the loops release the source; yours is untouched.  Thread: any; a sleeping loop is not woken.
- *  Re-entrancy: allowed in callbacks, also its own.
+ *  Ownership: the loops release the source; yours is untouched.  Thread: any; ends another thread's run
+ *  whose mode is empty now.  Re-entrancy: allowed in callbacks, also its own.
  *  Errors: NULL or another kind of object is reported, and nothing is done.
  *  Cost: O(modes that it is in); version 1 may cost one system call per loop.  Since: 0.1.
  *  Example: examples/custom-source/run-loop-source.c */

@@ -180,10 +180,12 @@ RL_EXPORT RLIndex RLRunLoopTimerGetOrder(RLRunLoopTimerRef timer);
  *  use it any more unless somebody else holds it. A second call has no effect.
  *  @param timer  not NULL.
  *  Ownership: the loop releases the timer, context.release runs in this call; your ownership is untouched.
- *  Thread: any; a sleeping loop is not woken; a callback that runs on another thread is not waited for.
+ *  Thread: any; ends another thread's run whose mode is empty now. A callback that runs on another thread is not waited
+ *  for.
  *  Re-entrancy: allowed in callbacks, also its own.
  *  Errors: NULL or another kind of object is reported, and nothing is done.
- *  Cost: O(log timers), no system call.  Since: 0.1.  Example: examples/timers.c */
+ *  Cost: O(log timers), no system call but to wake another thread's loop that has nothing else.  Since: 0.1.
+ *  Example: examples/timers.c */
 RL_EXPORT void RLRunLoopTimerInvalidate(RLRunLoopTimerRef timer);
 
 /** Tells whether a timer can still be called.

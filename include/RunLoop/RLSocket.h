@@ -226,7 +226,8 @@ RL_EXPORT RLSocketError RLSocketConnectToAddress(RLSocketRef s, RLDataRef addres
  *  source invalidated.
  *  @param s  the socket; may be invalid already.
  *  Ownership: the reference stays the caller's.  Thread: any. While another thread is in the callback, or sending, that
- *  thread closes the native socket and releases info when it is done.
+ *  thread closes the native socket and releases info when it is done. Ends another thread's run whose mode is empty
+ *  now.
  *  Re-entrancy: allowed in callbacks, the socket's own too; calls context.release.
  *  Errors: a wrong handle is reported.
  *  Cost: at most one epoll_ctl for each loop, and one close.  Since: 0.1.  Example: examples/chat.c */

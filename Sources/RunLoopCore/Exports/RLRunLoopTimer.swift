@@ -119,7 +119,7 @@ public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(time
 @implementation @c
 public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
     guard let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
-    timer.invalidate()
+    if let home = timer.invalidate() { RunLoopPointer(home).noteEmptied() }
 }
 
 @implementation @c

@@ -21,6 +21,10 @@ struct ModeSet: ~Copyable {
 
     init(modes: consuming BitSet) { self.modes = modes }
 
+    /// Whether it has nothing that keeps a mode from being empty.
+    @inline(__always)
+    var isEmpty: Bool { sourceCount | timerCount == 0 }
+
     /// Whether one more timer can be queued without asking for memory.
     @inline(__always)
     var hasRoomForTimer: Bool { timers.hasRoom(for: timerCount &+ 1) }

@@ -37,14 +37,16 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         return item.unhold()
     }
 
-    /// RLRunLoopTimerInvalidate. O(log n). Any thread; calls the context's release.
+    /// RLRunLoopTimerInvalidate. O(log n). Any thread; calls the context's release. Returns what `invalidateAny` does.
     @inline(__always)
-    func invalidate() {
+    @discardableResult
+    func invalidate() -> HomePointer? {
         guard let home = item.lockQuickly() else { return invalidateAny(lockedQuickly: nil) }
         guard isPlainlyQueued else { return invalidateAny(lockedQuickly: home) }
         let isDead = leavePlainly()
         home.unlockQuickly()
         if isDead { destroy() }
+        return nil
     }
 
     /// A client gives a reference back, if that is the last and no loop has the timer; false: nothing was done, see `release`

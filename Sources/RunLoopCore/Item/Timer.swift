@@ -257,19 +257,27 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         }
     }
 
-    /// The same for any timer. `lockedQuickly`: the timer's home, if its lock was taken by `lockQuickly`.
+    /// Makes any timer invalid. `lockedQuickly`: the timer's home, if its lock was taken by `lockQuickly`. Returns the home of another
+    /// thread's loop if the timer was the last item of its set there: the caller lets that loop know. Any thread; calls the context's
+    /// release.
     @inline(never)
-    func invalidateAny(lockedQuickly: HomePointer? = nil) {
+    @discardableResult
+    func invalidateAny(lockedQuickly: HomePointer? = nil) -> HomePointer? {
         let home = lockedQuickly ?? item.lockInline()
+        let set = pointee.set
+        let hasEmptied: Bool
         if pointee.detail == nil {
             let isDead = invalidatePlain()
+            hasEmptied = set?.pointee.isEmpty ?? false
             home.unlockInline()
             if isDead { destroy() }
         } else {
             let farewell = invalidateLocked()
+            hasEmptied = set?.pointee.isEmpty ?? false
             home.unlockInline()
             farewell.say(to: self)
         }
+        return hasEmptied && !Thread.has(UnsafeMutableRawPointer(home)) ? home : nil
     }
 
     /// Without a detail there is nobody to be told. Under the lock; true if the timer is to be destroyed after unlocking.

@@ -69,7 +69,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
-            timer.invalidateAny()
+            if let home = timer.invalidateAny() { RunLoopPointer(home).noteEmptied() }
             timer.giveBack()
             count += 1
         }

@@ -248,17 +248,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             let reason = pointee.wake.wakeFromSleep()
             if reason != .nobody && !target.isNothing { pointee.reports.countKick() }
             if limit != .never { Clock.lookAtBothOncePerTick() }
-            return end(of: reason, limit)
+            return end(of: reason, mode, limit)
         }
-        return end(of: pointee.wake.wakeFromSleep(), limit)
+        return end(of: pointee.wake.wakeFromSleep(), mode, limit)
     }
 
-    private func end(of reason: WakeWord.Reason, _ limit: Instant) -> Sleep {
+    private func end(of reason: WakeWord.Reason, _ mode: ModePointer, _ limit: Instant) -> Sleep {
         switch reason {
         case .wokenUp:
             pointee.tookWake = true
             return .over
-        case .adjusted: return pointee.reports.isEmpty ? .again : .over
+        case .adjusted: return pointee.reports.isEmpty && !wasEmptied(mode) ? .again : .over
         case .nobody: return isSleepOver(limit) ? .over : .again
         }
     }

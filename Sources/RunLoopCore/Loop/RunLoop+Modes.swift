@@ -193,6 +193,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
     }
 
+    /// Ends the loop's sleep if the mode it runs in is empty by now. Any thread but the loop's, after it has invalidated an item or
+    /// cancelled a function. Removing an item does not call this: as in CFRunLoop it may be on its way to another mode.
+    @inline(never)
+    func noteEmptied() {
+        pointee.mayBeEmpty.store(1, ordering: .releasing)
+        pointee.wake.adjust()
+    }
+
+    /// Whether another thread has emptied the mode since this was last asked. The loop's thread.
+    func wasEmptied(_ mode: ModePointer) -> Bool {
+        if pointee.mayBeEmpty.load(ordering: .relaxed) == 0 { return false }
+        return pointee.mayBeEmpty.exchange(0, ordering: .acquiring) != 0 && isEmpty(mode)
+    }
+
     /// How many descriptors the mode listens to, or more. O(number of sets of the mode).
     @inline(__always)
     func portCount(_ mode: ModePointer) -> Int {

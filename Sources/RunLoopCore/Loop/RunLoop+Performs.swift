@@ -198,7 +198,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
-        return withdraw(choice) + cancelDelayed(choice)
+        let withdrawn = withdraw(choice)
+        if withdrawn > 0 && !isCurrent { noteEmptied() }
+        return withdrawn + cancelDelayed(choice)
     }
 
     /// Takes out all requests that are chosen: they will never run. The number. Needs no memory. Calls release functions.

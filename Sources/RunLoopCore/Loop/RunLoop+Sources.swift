@@ -220,13 +220,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var left = ModeNames()
         let itemHome = source.item.lock(and: home)
         var isDead = false
+        var hasEmptied = false
         if let seat = source.seat(in: home) {
-            _ = left.collect(self, source, from: seat.pointee.set, to: nil)
+            let set = seat.pointee.set
+            _ = left.collect(self, source, from: set, to: nil)
             isDead = leave(seat)
+            hasEmptied = set?.pointee.isEmpty ?? false
         }
         ItemPointer.unlockBoth(itemHome, home)
         sayCancel(source, &left)
         if isDead { source.destroy() }
+        if hasEmptied && !isCurrent { noteEmptied() }
     }
 }
 

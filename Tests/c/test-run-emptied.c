@@ -1,0 +1,347 @@
+/* Runs whose mode another thread empties: they end when the last item is invalidated, and sleep on when it is removed. */
+#include "message-port.h"
+
+enum kind { SIGNALLED, READABLE, TIMER, FUNCTION, DESCRIPTOR, SOCKET, PORT, MESSAGE_PORT, KINDS };
+enum { ROUNDS = 40 };
+
+/* An item that never calls anybody. */
+struct item {
+    enum kind kind;
+    RLTypeRef object;          /* what clients invalidate; NULL for a function */
+    RLRunLoopSourceRef source; /* NULL for a timer and a function */
+    int ends[2];
+};
+
+static RLRunLoopRef rl;
+static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
+
+static int first_end(void *info) { return ((struct item *)info)->ends[0]; }
+static void on_descriptor(UNUSED RLFileDescriptorRef f, UNUSED RLOptionFlags types, UNUSED void *info) {}
+static void on_socket(UNUSED RLSocketRef s, UNUSED RLSocketCallBackType type, UNUSED RLDataRef address,
+                      UNUSED const void *data, UNUSED void *info)
+{
+}
+static void on_message(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, UNUSED void *info) {}
+static RLDataRef on_request(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    return NULL;
+}
+
+static void make_object(struct item *item)
+{
+    switch (item->kind) {
+    case SIGNALLED:
+        item->object = item->source = make_source(0, do_nothing, item);
+        break;
+    case READABLE:
+        item->object = item->source = make_port_source(0, first_end, do_nothing, item);
+        break;
+    case TIMER:
+        item->object = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, count_timer, NULL);
+        break;
+    case DESCRIPTOR: {
+        RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, item->ends[0], 0, on_descriptor, NULL);
+        RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+        item->object = f;
+        item->source = RLFileDescriptorCreateRunLoopSource(NULL, f, 0);
+        break;
+    }
+    case SOCKET: {
+        RLSocketRef s = RLSocketCreateWithNative(NULL, item->ends[0], kRLSocketReadCallBack, on_socket, NULL);
+        RLSocketSetSocketFlags(s, 0);
+        item->object = s;
+        item->source = RLSocketCreateRunLoopSource(NULL, s, 0);
+        break;
+    }
+    case PORT: {
+        RLPortRef port = RLPortCreate(NULL, on_message, NULL, NULL);
+        item->object = port;
+        item->source = RLPortCreateRunLoopSource(NULL, port, 0);
+        break;
+    }
+    case MESSAGE_PORT: {
+        RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, on_request, NULL, NULL);
+        item->object = port;
+        item->source = RLMessagePortCreateRunLoopSource(NULL, port, 0);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static void make_item(struct item *item, enum kind kind, RLRunLoopMode mode)
+{
+    *item = (struct item){.kind = kind};
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, item->ends) == 0);
+    make_object(item);
+    if (kind == TIMER)
+        RLRunLoopAddTimer(rl, (RLRunLoopTimerRef)item->object, mode);
+    else if (kind == FUNCTION)
+        require(RLRunLoopPerformFunctionAfterDelay(rl, mode, do_nothing, item, 1e6));
+    else
+        RLRunLoopAddSource(rl, item->source, mode);
+}
+
+static void invalidate(struct item *item)
+{
+    void *object = (void *)item->object;
+    switch (item->kind) {
+    case TIMER:
+        RLRunLoopTimerInvalidate(object);
+        break;
+    case FUNCTION:
+        RLRunLoopCancelPerformFunction(rl, do_nothing, item);
+        break;
+    case DESCRIPTOR:
+        RLFileDescriptorInvalidate(object);
+        break;
+    case SOCKET:
+        RLSocketInvalidate(object);
+        break;
+    case PORT:
+        RLPortInvalidate(object);
+        break;
+    case MESSAGE_PORT:
+        RLMessagePortInvalidate(object);
+        break;
+    default:
+        RLRunLoopSourceInvalidate(object);
+        break;
+    }
+}
+
+/* Gives back all references that the client has. */
+static void release(struct item *item)
+{
+    if (item->source != NULL && item->source != item->object)
+        RLRelease(item->source);
+    if (item->object != NULL)
+        RLRelease(item->object);
+    item->source = NULL;
+    item->object = NULL;
+}
+
+static void drop_item(struct item *item)
+{
+    invalidate(item);
+    release(item);
+    close_pipe(item->ends);
+}
+
+/* -- A thread that acts while, or before, the loop of the test sleeps. -- */
+
+struct helper {
+    gate go, done;
+    struct item *item;
+    int yields; /* before it acts; negative: once the loop is asleep */
+    void (*act)(struct item *item);
+};
+
+static void *help(void *info)
+{
+    struct helper *helper = info;
+    for (gate_pass(&helper->go); helper->item != NULL; gate_pass(&helper->go)) {
+        if (helper->yields < 0)
+            await_waiting(rl);
+        for (int i = 0; i < helper->yields; i++)
+            sched_yield();
+        helper->act(helper->item);
+        gate_open(&helper->done);
+    }
+    return NULL;
+}
+
+static pthread_t start_helper(struct helper *helper, void (*act)(struct item *item))
+{
+    gate_init(&helper->go);
+    gate_init(&helper->done);
+    helper->act = act;
+    return start_thread(help, helper);
+}
+
+static void end_helper(struct helper *helper, pthread_t thread)
+{
+    helper->item = NULL;
+    gate_open(&helper->go);
+    join_thread(thread);
+}
+
+/* Runs while the helper acts on an item. */
+static int run_beside(struct helper *helper, struct item *item, int yields, RLRunLoopMode mode, double seconds)
+{
+    helper->item = item;
+    helper->yields = yields;
+    gate_open(&helper->go);
+    int result = RLRunLoopRunInMode(mode, seconds, 0);
+    gate_pass(&helper->done);
+    return result;
+}
+
+START_TEST(a_run_ends_when_another_thread_invalidates_the_last_item)
+{
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, invalidate);
+    for (int round = 0; round < SCALED(ROUNDS); round++) {
+        struct item item;
+        RLRunLoopMode mode = round & 1 ? RLSTR("custom") : kRLRunLoopDefaultMode;
+        make_item(&item, _i, round % 4 == 0 ? kRLRunLoopCommonModes : mode);
+        if (round % 4 == 1 && item.source)
+            RLRunLoopAddSource(rl, item.source, RLSTR("another"));
+        int yields = round & 2 ? -1 : round / 4;
+        ck_assert_int_eq(run_beside(&helper, &item, yields, mode, 1e10), kRLRunLoopRunFinished);
+        drop_item(&item);
+    }
+    end_helper(&helper, thread);
+}
+END_TEST
+
+static void invalidate_and_post_stop(struct item *item)
+{
+    invalidate(item);
+    require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_current, NULL));
+}
+
+START_TEST(a_run_whose_mode_keeps_something_goes_on)
+{
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, invalidate_and_post_stop);
+    struct item item, keeper;
+    make_item(&keeper, (_i + 1) % KINDS, kRLRunLoopDefaultMode);
+    make_item(&item, _i, kRLRunLoopCommonModes);
+    ck_assert_int_eq(run_beside(&helper, &item, -1, kRLRunLoopDefaultMode, 1e10), kRLRunLoopRunStopped);
+    drop_item(&item);
+    drop_item(&keeper);
+    end_helper(&helper, thread);
+}
+END_TEST
+
+static void on_nested(UNUSED RLRunLoopTimerRef timer, void *info)
+{
+    struct helper *helper = info;
+    ck_assert_int_eq(run_beside(helper, helper->item, -1, RLSTR("inner"), 1e10), kRLRunLoopRunFinished);
+    RLRunLoopStop(rl);
+}
+
+START_TEST(a_nested_run_ends_alone)
+{
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, invalidate);
+    struct item item, keeper;
+    make_item(&keeper, SIGNALLED, kRLRunLoopDefaultMode);
+    make_item(&item, _i, RLSTR("inner"));
+    helper.item = &item;
+    RLRunLoopTimerRef timer = make_timer(0, 0, on_nested, &helper);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunStopped);
+    RLRelease(timer);
+    drop_item(&item);
+    drop_item(&keeper);
+    end_helper(&helper, thread);
+}
+END_TEST
+
+static void remove_item(struct item *item)
+{
+    if (item->kind == TIMER)
+        RLRunLoopRemoveTimer(rl, (RLRunLoopTimerRef)item->object, kRLRunLoopDefaultMode);
+    else
+        RLRunLoopRemoveSource(rl, item->source, kRLRunLoopDefaultMode);
+}
+
+/* As in CFRunLoop: an item that is removed may be on its way to another mode, or come back. */
+START_TEST(a_run_sleeps_on_when_another_thread_removes_the_last_item)
+{
+    if (_i == FUNCTION)
+        return; /* can only be cancelled */
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, remove_item);
+    struct item item;
+    make_item(&item, _i, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(run_beside(&helper, &item, -1, kRLRunLoopDefaultMode, 0.2), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+    drop_item(&item);
+    end_helper(&helper, thread);
+}
+END_TEST
+
+static void remove_and_wake(struct item *item)
+{
+    remove_item(item);
+    RLRunLoopWakeUp(rl);
+}
+
+START_TEST(a_run_ends_when_the_last_item_is_removed_and_the_loop_woken)
+{
+    if (_i == FUNCTION)
+        return;
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, remove_and_wake);
+    for (int round = 0; round < SCALED(ROUNDS); round++) {
+        struct item item;
+        make_item(&item, _i, kRLRunLoopDefaultMode);
+        int yields = round & 1 ? -1 : round / 2;
+        ck_assert_int_eq(run_beside(&helper, &item, yields, kRLRunLoopDefaultMode, 1e10), kRLRunLoopRunFinished);
+        drop_item(&item);
+    }
+    end_helper(&helper, thread);
+}
+END_TEST
+
+static void release_and_post_stop(struct item *item)
+{
+    release(item);
+    require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_current, NULL));
+}
+
+/* The loop has the item, whoever else lets go of it: nothing is invalidated by that, and the mode is as full as before. */
+START_TEST(a_run_goes_on_when_another_thread_gives_back_the_last_reference)
+{
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, release_and_post_stop);
+    struct item item;
+    make_item(&item, _i, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(run_beside(&helper, &item, -1, kRLRunLoopDefaultMode, 1e10), kRLRunLoopRunStopped);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
+    end_helper(&helper, thread);
+    close_pipe(item.ends);
+}
+END_TEST
+
+static void cancel_queued(UNUSED struct item *item)
+{
+    /* Queued without waking the loop, so that it is all that keeps the mode when the item has gone. */
+    require(RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, do_nothing, &rl));
+    invalidate(item);
+    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, do_nothing, &rl), 1);
+}
+
+START_TEST(a_run_ends_when_another_thread_cancels_the_last_function)
+{
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, cancel_queued);
+    for (int round = 0; round < SCALED(ROUNDS); round++) {
+        struct item item;
+        make_item(&item, round % KINDS, kRLRunLoopDefaultMode);
+        ck_assert_int_eq(run_beside(&helper, &item, -1, kRLRunLoopDefaultMode, 1e10), kRLRunLoopRunFinished);
+        drop_item(&item);
+    }
+    end_helper(&helper, thread);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("run-emptied");
+    TCase *all = add_case(suite, "every kind of item", 20);
+    tcase_add_unchecked_fixture(all, use_own_directory, remove_own_directory);
+    tcase_add_checked_fixture(all, use_current_loop, NULL);
+    tcase_add_loop_test(all, a_run_ends_when_another_thread_invalidates_the_last_item, 0, KINDS);
+    tcase_add_loop_test(all, a_run_whose_mode_keeps_something_goes_on, 0, KINDS);
+    tcase_add_loop_test(all, a_nested_run_ends_alone, 0, KINDS);
+    tcase_add_loop_test(all, a_run_sleeps_on_when_another_thread_removes_the_last_item, 0, KINDS);
+    tcase_add_loop_test(all, a_run_ends_when_the_last_item_is_removed_and_the_loop_woken, 0, KINDS);
+    tcase_add_loop_test(all, a_run_goes_on_when_another_thread_gives_back_the_last_reference, 0, KINDS);
+    tcase_add_test(all, a_run_ends_when_another_thread_cancels_the_last_function);
+    return suite;
+}
