@@ -1,9 +1,10 @@
-"""A minute of libFuzzer, or RL_FUZZ_SECONDS, on what comes from other processes: see Makefile."""
+"""A minute, or RL_FUZZ_SECONDS, of libFuzzer on what comes from other processes, and one of the API fuzzer: see Makefile."""
 
 import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -18,3 +19,18 @@ def test_frames():
     command = ["make", "-C", HERE, f"BUILD={BUILD}", f"SECONDS={SECONDS}", "run"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-4000:]
+
+
+#: The API fuzzer: plain, with AddressSanitizer, and a few seeds under Valgrind. Seeds of today are not those of yesterday.
+API = {"": SECONDS / 2, "SAN=address": SECONDS / 3, "VALGRIND=1": SECONDS / 6}
+
+
+@pytest.mark.parametrize("variant", API)
+@pytest.mark.timeout(SECONDS + 240)
+def test_api(variant):
+    if variant.startswith("VALGRIND") and shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    command = ["make", "-s", "-C", HERE, f"BUILD={BUILD}", f"SECONDS={API[variant]:g}", f"SEED={int(time.time())}000",
+               *variant.split(), "run-api"]
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-8000:]

@@ -1,0 +1,87 @@
+/* What a seed decides. */
+#include "fuzz.h"
+
+struct config config = {.patience = 30};
+const char *const kind_names[KINDS] = {
+    "source", "version-1 source", "timer", "observer", "descriptor", "socket", "port", "local", "remote"};
+const char *const act_names[ACTS] = {"create",     "drop",    "add",    "remove",         "move",
+                                     "invalidate", "signal",  "enable", "set date",       "send",
+                                     "request",    "perform", "wait",   "cancel perform", "nest",
+                                     "stop",       "wake",    "exit",   "cancel",         "point of cancellation",
+                                     "fork",       "look",    "pause",  "answer",         "raise"};
+
+uint64_t roll(struct dice *dice)
+{
+    uint64_t z = dice->state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+}
+
+struct dice dice_of(uint64_t seed, unsigned who)
+{
+    struct dice dice = {seed * 0x2545f4914f6cdd1d + who};
+    roll(&dice);
+    return dice;
+}
+
+/* How often each act is done in a mixture of all. What creates and adds has to keep up with what ends. */
+static const unsigned usual[ACTS] = {
+    [CREATE] = 10,    [DROP] = 1,    [ADD] = 16,        [REMOVE] = 6,         [MOVE] = 6,
+    [INVALIDATE] = 6, [SIGNAL] = 16, [ENABLE] = 4,      [SET_DATE] = 3,       [SEND] = 5,
+    [REQUEST] = 5,    [PERFORM] = 6, [WAIT_FOR] = 1,    [CANCEL_PERFORM] = 1, [NEST] = 4,
+    [STOP] = 1,       [WAKE] = 4,    [EXIT_THREAD] = 2, [CANCEL_THREAD] = 1,  [CANCELLATION_POINT] = 1,
+    [FORK] = 1,       [LOOK] = 3,    [PAUSE] = 4,       [ANSWER] = 1,         [RAISE] = 1,
+};
+
+/* An act stays as it is, gets rare or frequent, or is left out. Without some of them nothing would happen. */
+static void decide_acts(struct dice *dice)
+{
+    for (int act = 0; act < ACTS; act++) {
+        unsigned usually = usual[act] * 4, part = below(dice, 6);
+        bool is_needed = act == CREATE || act == ADD || act == SIGNAL;
+        config.weights[act] = part == 0   ? (is_needed ? usually : 0)
+                              : part == 1 ? usually * 4
+                              : part == 2 ? (usually + 3) / 4
+                                          : usually;
+    }
+    if (config.without & WITHOUT_EXIT)
+        config.weights[EXIT_THREAD] = 0;
+    if (config.without & WITHOUT_CANCEL)
+        config.weights[CANCEL_THREAD] = config.weights[CANCELLATION_POINT] = 0;
+    if (config.without & WITHOUT_FORK)
+        config.weights[FORK] = 0;
+    if (config.without & WITHOUT_MOVE)
+        config.weights[MOVE] = 0;
+    /* A fork costs as much as a hundred of the others. */
+    config.weights[FORK] = (config.weights[FORK] + 3) / 4;
+    config.total = 0;
+    for (int act = 0; act < ACTS; act++)
+        config.total += config.weights[act];
+}
+
+void decide(uint64_t seed)
+{
+    struct dice dice = dice_of(seed, 0);
+    config.seed = seed;
+    config.loops = 1 + (int)below(&dice, MOST_LOOPS);
+    config.mutators = 1 + (int)below(&dice, MOST_MUTATORS);
+    config.slots = one_in(&dice, 3) ? 1 + (int)below(&dice, 3) : 3 + (int)below(&dice, MOST_SLOTS - 2);
+    config.steps = 100 + (int)below(&dice, 300);
+    /* One kind, or two, or any. */
+    unsigned some = below(&dice, 3);
+    config.kinds = some == 0   ? 1U << below(&dice, KINDS)
+                   : some == 1 ? 1U << below(&dice, KINDS) | 1U << below(&dice, KINDS)
+                               : (unsigned)roll(&dice) & ((1U << KINDS) - 1);
+    if (config.kinds & 1U << REMOTE)
+        config.kinds |= 1U << LOCAL;
+    if (config.kinds & 1U << LOCAL && !one_in(&dice, 4))
+        config.kinds |= 1U << REMOTE;
+    if (config.kinds == 0)
+        config.kinds = (1U << KINDS) - 1;
+    config.lonely = one_in(&dice, 3) && !(config.without & WITHOUT_LONELY);
+    config.forker = one_in(&dice, 3) && !(config.without & WITHOUT_FORK);
+    config.peer = one_in(&dice, 4);
+    config.denies_membarrier = one_in(&dice, 16) && !(config.without & WITHOUT_SECCOMP);
+    decide_acts(&dice);
+}
