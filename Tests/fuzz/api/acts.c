@@ -139,9 +139,13 @@ static void act_on(enum act act, struct item item)
 static void nest(void)
 {
     static const double times[] = {0, 0, 0.0003, 0.002};
-    if (self->runs < 4)
-        run_in(modes[one_in(&self->dice, 2) ? 0 : below(&self->dice, MODES)], times[below(&self->dice, 4)],
-               one_in(&self->dice, 3));
+    if (self->runs >= 4)
+        return;
+    if (one_in(&self->dice, 3) && self->must_return == 0)
+        open_to_cancellation();
+    run_in(modes[one_in(&self->dice, 2) ? 0 : below(&self->dice, MODES)], times[below(&self->dice, 4)],
+           one_in(&self->dice, 3));
+    closed_to_cancellation();
 }
 
 static void with_a_loop(enum act act)

@@ -5,10 +5,12 @@
 
 atomic_bool is_final;
 
-/* A function has no info of an object: NULL. */
+/* A function has no info of an object: NULL. A run may be cancelled, a callback not, unless it says so: it has references that
+ * nobody knows of. */
 void enter(struct info *info, const char *what)
 {
     if (self->depth < DEEPEST) {
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &self->cancel_states[self->depth]);
         self->calls[self->depth] = info;
         self->questions[self->depth] = NULL;
     }
@@ -27,12 +29,15 @@ void leave(struct info *info)
 {
     check(self->depth > 0, "a callback returns that is not there");
     self->depth--;
-    if (info == NULL)
+    if (info == NULL) {
+        pthread_setcancelstate(self->cancel_states[self->depth], NULL);
         return;
+    }
     note(info, "returns", self->depth);
     /* Observers and descriptors that are invalidated in their own callback let go of their info at once. */
     bool may_be_gone = (info->kind == OBSERVER || info->kind == DESCRIPTOR) && info->invalidated_by & thread_bit();
     check(may_be_gone || info->magic == ALIVE, "%s: info was released while the callback ran", kind_names[info->kind]);
+    pthread_setcancelstate(self->cancel_states[self->depth], NULL);
 }
 
 void act_in_callback(void)
@@ -175,7 +180,7 @@ static void answer_now(RLMessagePortRequestRef request)
     hold(request);
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"later", 5);
     if (one_in(&self->dice, 3)) /* else the last reference goes without an answer */
-        RLMessagePortReply(request, data);
+        RLMessagePortRequestReply(request, data);
     RLRelease(data);
     let_go(request);
 }

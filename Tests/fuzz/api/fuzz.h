@@ -147,6 +147,7 @@ struct thread {
     int held_count;
     struct info *calls[DEEPEST];         /* callbacks that it is in */
     struct question *questions[DEEPEST]; /* what they answer, if nobody else is to */
+    int cancel_states[DEEPEST];          /* before each of them */
     int depth, runs;
     int must_return;               /* callbacks that have to return: the thread does not end in them */
     int budget;                    /* acts left in callbacks */
