@@ -18,7 +18,8 @@
  *
  *  Any descriptor will do: pipes, sockets, terminals, eventfds, timerfds, signalfds, pidfds, inotify, epoll
  *  descriptors. Regular files and /dev/null are always ready. An end of file and an error count as readable, an error
- *  as writable, too. The library never reads or writes the descriptor. Make it non-blocking.
+ *  as writable, too; but a stream socket that is not connected, not connecting and not listening is neither, though
+ *  poll(2) says so. The library never reads or writes the descriptor. Make it non-blocking.
  *
  *  Several objects may have the same descriptor, and a source of version 1 with them: each is called. Several ready
  *  descriptors are found by one look of the loop, so a callback that reads what is another object's leaves that one to

@@ -17,7 +17,8 @@
  *  the level: perform must read, or it is called in every pass. The loop itself never reads. Two sources may have the
  *  same descriptor; both perform. One ready descriptor is delivered per pass, in no promised order; `order` is stored.
  *  Pipes, sockets, eventfds, timerfds, terminals and epoll descriptors work; a regular file and /dev/null are always
- *  ready. Make descriptors non-blocking, as with every epoll loop: several are found ready by one look, and a perform
+ *  ready. A stream socket that is not connected, not connecting and not listening is not ready, though poll(2) says so.
+ *  Make descriptors non-blocking, as with every epoll loop: several are found ready by one look, and a perform
  *  that reads another source's descriptor leaves that one to be called in vain. The descriptor stays yours: keep it
  *  open while the source is in a loop, and remove or invalidate the source before you close it. There is no schedule
  *  and cancel, and RLRunLoopSourceSignal() has no effect.

@@ -30,6 +30,11 @@
  *  At the end of a stream the read callback comes once with nothing to read, and once more each time it is enabled;
  *  its flag does not enable it any more. A write callback whose connection is broken comes, and the write fails.
  *
+ *  A stream socket that is not connected, not connecting and not listening has nothing to tell, and an idle one costs
+ *  nothing. The source may be in a loop before the socket is connected or listens, by functions of this header or by
+ *  connect(2) and listen(2), on any thread. Only a UNIX socket that another thread connects with connect(2) while the
+ *  loop sleeps is noticed up to 0.64 s late.
+ *
  *  When the process has no descriptors left for a client, the client waits in the kernel's queue, and accepting is
  *  tried again every 50 ms. Nothing is lost, and the loop does not spin.
  *
@@ -47,7 +52,7 @@
  *  9. The end of a stream is told once, instead of again and again.
  *  12. Sending never raises SIGPIPE, and is all or nothing: CF takes a part for the whole. An empty datagram is sent,
  *      and that is a success; CF sends it and says that it failed. Close-on-exec is set on sockets made here.
- *  13. Connect waits for the connection if the source was added before; CF calls at once. After
+ *  13. Connect, and everything else, waits for the connection if the source was added before; CF calls at once. After
  *      RLSocketConnectToAddress() the socket blocks again if it did before.
  *  14. What is disabled in its own callback stays so, accept too.
  *

@@ -8,6 +8,7 @@
 
 /* An enum. */
 static const int linux_SOCK_STREAM = SOCK_STREAM;
+static const int linux_SOCK_SEQPACKET = SOCK_SEQPACKET;
 
 static inline int linux_socket(int family, int type, int protocol)
 {

@@ -34,6 +34,14 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         } while settled == nil
     }
 
+    /// Something has been done to the descriptor that the kernel does not report: loops of other threads that sleep look for themselves.
+    /// Any thread that has a loop.
+    func lookAgain() {
+        Endpoints.mutex.lock()
+        if let source = pointee.source { RunLoopPointer.lookAgain(at: source) }
+        Endpoints.mutex.unlock()
+    }
+
     // MARK: calling
 
     /// It was reported in vain, or there was more to do after a call. The loop's thread, without its lock; may close the descriptor and call

@@ -56,12 +56,11 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         return .error
     }
 
-    /// The source may have been there before there was anything to wait for.
+    /// Its source may have been in a loop before: reading may have come to an end there, and the loop may be another thread's, which sleeps.
     private func awaitConnection() {
         if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in
             if !state.isValid { return false }
-            state.set(EndpointState.connects)
             if !pointee.callBacks.reading.isEmpty && !state.has(EndpointState.readDisabled) { state.arm(.readable) }
             if isConnecting(state) {
                 if !state.has(EndpointState.connectDisabled) { state.arm(.writable) }
@@ -70,7 +69,9 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             }
             return true
         }
-        if let now { endpoint.tellSource(now) }
+        guard let now else { return }
+        endpoint.tellSource(now)
+        endpoint.lookAgain()
     }
 
     /// RLSocketSendData: all or nothing, but for an error or a time-out on the way. `seconds` not positive: a blocking socket blocks, another

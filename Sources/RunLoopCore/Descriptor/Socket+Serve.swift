@@ -34,13 +34,6 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// Finds out what is to be done, and disarms it. False if nobody waits for any of it.
     @inline(__always)
     private func begin(_ ready: Events, _ reported: Events, _ plan: inout Plan) -> Bool {
-        var ready = ready
-        var reported = reported
-        if isUnconnected(reported) {
-            reported = lookAgain()
-            ready = reported.serving(ready)
-            if reported.isEmpty || ready.isEmpty { return false }
-        }
         guard disarm(ready, &plan) else {
             endpoint.bringSourceUpToDate()
             return false
@@ -51,32 +44,6 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) <= 0
         }
         return true
-    }
-
-    /// Not connected and not connecting, of which epoll reports a hang-up all the time; or an end, if nobody waits to read.
-    @inline(__always)
-    private func isUnconnected(_ reported: Events) -> Bool {
-        pointee.isStream && reported.contains(.hangUp) && reported.isDisjoint(with: [.readable, .peerClosed, .error])
-    }
-
-    /// What is ready now of a socket that seems to be unconnected. If it is, there is nothing to wait for until `connect` arms it again;
-    /// that may be at this moment, so the mark that it leaves is taken before the look.
-    @inline(never)
-    private func lookAgain() -> Events {
-        _ = endpoint.update { state in
-            state.clear(EndpointState.connects)
-            return true
-        }
-        let all: Events = [.readable, .writable, .peerClosed]
-        let now = Events(rawValue: Descriptor.look(endpoint.pointee.fd, for: all.rawValue))
-        if !isUnconnected(now) { return now }
-        let disarmed = endpoint.update { state in
-            if state.has(EndpointState.connects) { return false }
-            state.disarm([.readable, .writable])
-            return true
-        }
-        if disarmed != nil { endpoint.bringSourceUpToDate() }
-        return []
     }
 
     /// Disarms what is about to be delivered and keeps the descriptor open. False if nobody waits for any of it.

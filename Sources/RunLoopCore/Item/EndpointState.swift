@@ -25,8 +25,6 @@ struct EndpointState: BitwiseCopyable, Equatable {
     static var connectDisabled: UInt32 { 256 }
     /// It is connected, or need not be.
     static var connected: UInt32 { 512 }
-    /// The client has told it to connect since the loop last looked: a report that it is not connected may be older.
-    static var connects: UInt32 { 2048 }
 
     /// Reading goes on by itself after each call.
     static var goesOnReading: UInt32 { 4096 }

@@ -208,14 +208,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     private func waitForEvents(_ mode: ModePointer, until deadline: Instant) {
         notify(mode, .beforeWaiting)
-        while sleep(mode, until: deadline) == .again {}
+        var sleeps = 0
+        while sleep(mode, until: deadline, again: sleeps) == .again { sleeps += 1 }
         notify(mode, .afterWaiting)
     }
 
     private enum Sleep { case over, again }
 
-    /// One sleep; `again` if it ended only because somebody changed what the loop may sleep for.
-    private func sleep(_ mode: ModePointer, until deadline: Instant) -> Sleep {
+    /// One sleep; `again` if it ended only to look again what the loop may sleep for. `count`: how many sleeps of this pass ended so.
+    private func sleep(_ mode: ModePointer, until deadline: Instant, again count: Int = 0) -> Sleep {
         lock()
         let target = hasHad(Had.descriptors) ? self.target(mode) : .nothing
         let kickDescriptor = target.isNothing ? nil : pointee.poller.kickDescriptor
@@ -244,7 +245,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
 
         if pointee.wake.goToSleep(inEpoll: kickDescriptor) {
-            if target.isNothing { pointee.wake.sleepOnWord(until: limit) } else { pointee.reports.wait(target, until: limit, now) }
+            if target.isNothing { pointee.wake.sleepOnWord(until: limit) } else { wait(target, until: limit, now, again: count) }
             let reason = pointee.wake.wakeFromSleep()
             if reason != .nobody && !target.isNothing { pointee.reports.countKick() }
             if limit != .never { Clock.lookAtBothOncePerTick() }

@@ -152,6 +152,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// What to wait for in this mode; epoll hears of all changes first. Under the lock.
     @inline(never)
     func target(_ mode: ModePointer) -> Reports.Target {
+        if pointee.poller.hasUnconnected { lookAtUnconnected() }
         if pointee.poller.hasChanges { applyChanges() }
         if pointee.mustRevisitWatches { revisitWatches(mode) }
         if portCount(mode) == 0 || !pointee.poller.open() { return .nothing }
@@ -163,7 +164,40 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         if pointee.reports.isHaunted() && !pointee.poller.rebuild() { tryAgainLater() }
         return Reports.Target(
-            epoll: pointee.poller.epoll, alwaysReady: pointee.poller.hasAlwaysReady { isWanted($0, mode) })
+            epoll: pointee.poller.epoll, alwaysReady: pointee.poller.hasAlwaysReady { isWanted($0, mode) },
+            hasUnreportedConnects: pointee.poller.unreportedConnectCount > 0)
+    }
+
+    /// Whether a watch that was reported as hung up is of a socket that is not connected, or was not a moment ago: that is news for nobody.
+    /// In the first case epoll does not repeat it. Up to three system calls and one epoll_ctl. Under the lock.
+    @inline(never)
+    func isUnconnected(_ index: Int) -> Bool {
+        let hangUp = Sockets.hangUp(of: pointee.poller[index].fd)
+        switch hangUp {
+        case .ended: return false
+        case .gone: return true
+        case .unconnected, .unconnectedUnix:
+            if !pointee.poller.awaitConnection(index, isUnix: hangUp == .unconnectedUnix) { tryAgainLater() }
+            endStayIfSilent(index)
+            return true
+        }
+    }
+
+    /// Sleeps until something is reported or `limit`, or only until it is time to look again at sockets that another thread may connect
+    /// without waking the loop: after 10 ms, then more and more seldom, up to 0.64 s. `count`: how often that was in a row. The loop's
+    /// thread, without the lock.
+    @inline(__always)
+    func wait(_ target: Reports.Target, until limit: Instant, _ now: Instant, again count: Int) {
+        if !target.hasUnreportedConnects { return pointee.reports.wait(target, until: limit, now) }
+        let now = Clock.now
+        let nextLook = now.advanced(by: 10_000_000 << UInt64(Swift.min(count, 6)))
+        pointee.reports.wait(target, until: Swift.min(limit, nextLook), now)
+    }
+
+    @inline(never)
+    private func lookAtUnconnected() {
+        var position = 0
+        while let index = pointee.poller.takeConnected(from: &position) { listen(index) }
     }
 
     @inline(never)

@@ -36,6 +36,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
     }
 
+    /// Loops of other threads that sleep look again at the source's descriptor. Any thread that has a loop; calls no user code.
+    static func lookAgain(at source: SourcePointer) {
+        forEachLoop(of: source) { loop, _ in if !loop.isCurrent { loop.pointee.wake.adjust() } }
+    }
+
     /// Before the descriptor of a source of ours is closed: nobody watches it any more, and who gets the source from now on does not begin
     /// to. The source stays where it is. At most one epoll_ctl for each loop. Any thread that has a loop; calls no user code.
     static func unwatch(_ source: SourcePointer) {

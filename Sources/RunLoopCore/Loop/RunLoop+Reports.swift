@@ -132,6 +132,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// meanwhile.
     @inline(__always)
     private func serve(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
+        if events.isBareHangUp && isUnconnected(Int(source.pointee.firstSeat.watch)) { return false }
         let its = source.pointee.firstSeat.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags.load(ordering: .acquiring)
         var outcome = Served.unwanted
@@ -151,6 +152,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// back meanwhile.
     @inline(never)
     private func serve(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
+        if events.isBareHangUp && isUnconnected(index) { return false }
         let generation = pointee.poller[index].generation
         let outcome = serve(allOn: index, events, mode)
         if outcome == .handled { return true }

@@ -35,6 +35,43 @@ enum Sockets {
     /// SOCK_STREAM and so on; -1 if it is no socket. Leaves errno as it was.
     static func type(of fd: Int32) -> Int32 { fd < 0 ? -1 : option(fd, SO_TYPE) ?? -1 }
 
+    /// What the kernel means by reporting a hang-up.
+    enum HangUp {
+        /// The connection has ended; or the descriptor is not one that can be connected, such as a pipe.
+        case ended
+        /// There is no connection yet, none is on its way, and the socket does not listen.
+        case unconnected
+        /// As `unconnected`, of a UNIX socket.
+        case unconnectedUnix
+        /// It was one of these, but the socket has been connected since.
+        case gone
+    }
+
+    /// For a descriptor that was reported as hung up and not as readable. Up to three system calls. Leaves errno as it was.
+    @inline(never)
+    static func hangUp(of fd: Int32) -> HangUp {
+        let type = type(of: fd)
+        if type != stream && type != linux_SOCK_SEQPACKET { return .ended }
+        let now = look(fd)
+        if now & hangUp == 0 { return .gone }
+        if !isUnconnected(now) { return .ended }
+        return option(fd, SO_DOMAIN) == AF_UNIX ? .unconnectedUnix : .unconnected
+    }
+
+    /// Whether a socket that can be connected is not, none is on its way, and it does not listen. Leaves errno as it was.
+    static func isUnconnected(_ fd: Int32) -> Bool { isUnconnected(look(fd)) }
+
+    private static var hangUp: UInt32 { linux_EPOLLHUP }
+
+    private static func look(_ fd: Int32) -> UInt32 {
+        UInt32(Descriptor.look(fd, for: UInt16(linux_EPOLLIN | linux_EPOLLOUT | linux_EPOLLRDHUP)))
+    }
+
+    /// A connection that has ended can be read: there is its end, or its error.
+    private static func isUnconnected(_ events: UInt32) -> Bool {
+        events & (linux_EPOLLHUP | linux_EPOLLIN | linux_EPOLLRDHUP | linux_EPOLLERR) == linux_EPOLLHUP
+    }
+
     /// The error that the kernel keeps for the socket, which forgets it; 0 for none. Leaves errno as it was.
     static func takeError(_ fd: Int32) -> Int32 { option(fd, SO_ERROR) ?? 0 }
 

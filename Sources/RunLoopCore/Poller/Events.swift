@@ -35,6 +35,10 @@ struct Events: OptionSet, BitwiseCopyable {
     @inline(__always)
     var epoll: UInt32 { UInt32(rawValue) }
 
+    /// A hang-up, and nothing that says of what: see `Sockets.hangUp`. O(1).
+    @inline(__always)
+    var isBareHangUp: Bool { intersection([.hangUp, .readable, .peerClosed, .error]) == .hangUp }
+
     /// What of `wanted` has come with this report: an error or a hang-up is news for whoever waits for anything. O(1).
     @inline(__always)
     func serving(_ wanted: Events) -> Events { isDisjoint(with: [.error, .hangUp]) ? intersection(wanted) : wanted }

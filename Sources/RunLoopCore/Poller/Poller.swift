@@ -7,7 +7,8 @@ import CLinux
 /// is about to wait (`takeChange`), of less only when it reports something that nobody wants (`narrow`). It reports
 /// hang-ups whether asked or not, so wanting nothing means leaving the epoll set.
 ///
-/// Guarded by the Home's lock; waiting, which needs none, is `Reports`. Calls no user code.
+/// Its fields are changed here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift` only. Guarded by the Home's lock; waiting, which
+/// needs none, is `Reports`. Calls no user code.
 struct Poller: ~Copyable {
     /// What epoll reports of it, its tag, is its index and generation, so that a report fetched before a watch was removed never
     /// reaches the next user of its index; or a number of its client's own, which makes the watch superfluous to deliver it.
@@ -21,6 +22,9 @@ struct Poller: ~Copyable {
         var state = State.free
         /// It waits in the list of changes.
         var isChanged = false
+        var trigger = Trigger.level
+        /// It is in the list of sockets that are not connected.
+        var isUnconnected = false
         /// Whoever asked for it: an odd number is what epoll is to report. 0 while the index is free.
         var client: UInt64 = 0
     }
@@ -38,22 +42,36 @@ struct Poller: ~Copyable {
         case broken
     }
 
+    /// When epoll reports a watch that is in its set: see `Poller+Unconnected.swift`.
+    enum Trigger: UInt8 {
+        /// As long as it is ready.
+        case level
+        /// Only when it changes.
+        case edge
+        /// As `edge`, but being connected is not a change that epoll reports.
+        case edgeWithoutConnect
+    }
+
     /// Even, as those that are made of an index.
     static var kickTag: UInt64 { .max - 1 }
 
-    private(set) var epoll: Int32 = -1
-    private(set) var kickDescriptor: Int32 = -1
-    private var watches = PlainList<Watch>()
-    private var freeIndexes = PlainList<Int32>()
+    var epoll: Int32 = -1
+    var kickDescriptor: Int32 = -1
+    var watches = PlainList<Watch>()
+    var freeIndexes = PlainList<Int32>()
     /// Descriptor number → index of its watch, -1 for none.
-    private var indexOfDescriptor = PlainList<Int32>()
+    var indexOfDescriptor = PlainList<Int32>()
     /// Watches of which more is wanted than epoll has been told. Places of others may be among them.
-    private var changes = PlainList<Int32>()
+    var changes = PlainList<Int32>()
     /// How many watches epoll reports less of than is wanted.
-    private(set) var narrowCount = 0
-    private var alwaysReadyCount = 0
+    var narrowCount = 0
+    var alwaysReadyCount = 0
+    /// Watches of which epoll does not report that they were connected.
+    var unreportedConnectCount = 0
+    /// Watches that are edge-triggered, and some that were.
+    var unconnected = PlainList<Int32>()
     /// Where the search for an always ready watch goes on, so that each gets its turn.
-    private var alwaysReadyCursor = 0
+    var alwaysReadyCursor = 0
 
     init() {}
 
@@ -106,9 +124,9 @@ struct Poller: ~Copyable {
         if watch.state == .free { return }
         if watch.state == .listening { Epoll.remove(epoll, watch.fd) }
         if self.index(of: watch.fd) == index { indexOfDescriptor[Int(watch.fd)] = -1 }
-        // A place in the list of changes stays, and may be the next user's.
+        // A place in a list stays, and may be the next user's.
         update(index) {
-            $0 = Watch(fd: -1, generation: watch.generation &+ 1, isChanged: watch.isChanged)
+            $0 = Watch(fd: -1, generation: watch.generation &+ 1, isChanged: watch.isChanged, isUnconnected: watch.isUnconnected)
         }
         _ = freeIndexes.append(Int32(index))
     }
@@ -144,11 +162,18 @@ struct Poller: ~Copyable {
         if events.isEmpty {
             Epoll.remove(epoll, watch.fd)
             settle(index, .silent)
-        } else if Epoll.modify(epoll, watch.fd, events: events.epoll, tag: tag(of: index)) == 0 {
+        } else if modify(index, events) {
             settle(index, .listening, told: events)
         } else {
             settle(index, .silent)
         }
+    }
+
+    /// Tells epoll what to report of a watch that is in its set. False if it is not any more.
+    func modify(_ index: Int, _ events: Events) -> Bool {
+        let watch = watches[index]
+        let trigger = watch.trigger == .level ? 0 : linux_EPOLLET
+        return Epoll.modify(epoll, watch.fd, events: events.epoll | trigger, tag: tag(of: index)) == 0
     }
 
     /// Makes sure that epoll reports all that is wanted of a watch, if it can. One epoll_ctl. False with errno if the system is
@@ -168,7 +193,7 @@ struct Poller: ~Copyable {
             return register(index)
         case .listening:
             // The descriptor may have been closed and its number given to another file: epoll forgets such ones.
-            if Epoll.modify(epoll, watch.fd, events: watch.wanted.epoll, tag: tag(of: index)) == 0 {
+            if modify(index, watch.wanted) {
                 settle(index, .listening, told: watch.wanted)
                 return true
             }
@@ -184,15 +209,17 @@ struct Poller: ~Copyable {
         return listen(index)
     }
 
-    private mutating func settle(_ index: Int, _ state: State, told: Events = []) {
+    /// Where a watch stands from now on, as epoll has been told. O(1).
+    mutating func settle(_ index: Int, _ state: State, told: Events = []) {
         update(index) {
             $0.state = state
             $0.told = told
+            if state != .listening { $0.trigger = .level }
         }
     }
 
     /// The only way to change what the counts are about.
-    private mutating func update(_ index: Int, _ change: (inout Watch) -> Void) {
+    mutating func update(_ index: Int, _ change: (inout Watch) -> Void) {
         count(watches[index], -1)
         change(&watches[index])
         count(watches[index], 1)
@@ -201,19 +228,20 @@ struct Poller: ~Copyable {
     private mutating func count(_ watch: Watch, _ sign: Int) {
         if watch.isNarrow { narrowCount += sign }
         if watch.state == .alwaysReady { alwaysReadyCount += sign }
+        if watch.trigger == .edgeWithoutConnect { unreportedConnectCount += sign }
     }
 
     /// The number of watches ever used at the same time: for walking over them.
     var indexLimit: Int { watches.count }
 
     /// A silent watch. False with errno if it stays so.
-    private mutating func register(_ index: Int) -> Bool {
+    mutating func register(_ index: Int) -> Bool {
         let watch = watches[index]
         let error = Epoll.add(epoll, watch.fd, events: watch.wanted.epoll, tag: tag(of: index))
         switch error {
         case 0: settle(index, .listening, told: watch.wanted)
         case EPERM: settle(index, .alwaysReady)
-        case EEXIST where Epoll.modify(epoll, watch.fd, events: watch.wanted.epoll, tag: tag(of: index)) == 0:
+        case EEXIST where modify(index, watch.wanted):
             // The same file was closed and is open again under the same number.
             settle(index, .listening, told: watch.wanted)
         case ENOMEM, ENOSPC:
@@ -227,77 +255,6 @@ struct Poller: ~Copyable {
     private func tag(of index: Int) -> UInt64 {
         let watch = watches[index]
         return watch.client & 1 != 0 ? watch.client : UInt64(index) << 1 | UInt64(watch.generation) << 32
-    }
-
-    /// The epoll and the eventfd, if they are not there yet. False with errno.
-    mutating func open() -> Bool {
-        if epoll >= 0 { return true }
-        epoll = Epoll.create()
-        if epoll < 0 { return false }
-        kickDescriptor = EventDescriptor.create()
-        if kickDescriptor >= 0,
-            Epoll.add(epoll, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag) == 0
-        {
-            return true
-        }
-        let reason = systemError
-        closeDescriptors()
-        systemError = reason
-        return false
-    }
-
-    /// The loop's thread ends. `kicks` were made or are on their way: the last has arrived before the descriptor is closed
-    /// and its number can be somebody else's.
-    mutating func close(afterKicks kicks: UInt64) {
-        if kickDescriptor >= 0 { EventDescriptor.drain(kickDescriptor, kicks: kicks) }
-        closeDescriptors()
-        watches.discard()
-        freeIndexes.discard()
-        indexOfDescriptor.discard()
-        changes.discard()
-        narrowCount = 0
-        alwaysReadyCount = 0
-        alwaysReadyCursor = 0
-    }
-
-    private mutating func closeDescriptors() {
-        if epoll >= 0 { EventDescriptor.close(epoll) }
-        if kickDescriptor >= 0 { EventDescriptor.close(kickDescriptor) }
-        epoll = -1
-        kickDescriptor = -1
-    }
-
-    /// A descriptor that was closed while a duplicate of it stays open cannot be taken out of an epoll, which goes on
-    /// reporting it: the only way out is another epoll. False if some watch could not move there. Under the lock, before waiting.
-    mutating func rebuild() -> Bool {
-        let new = Epoll.create()
-        if new < 0 { return true }
-        if Epoll.add(new, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag) != 0 {
-            EventDescriptor.close(new)
-            return true
-        }
-        EventDescriptor.close(epoll)
-        epoll = new
-        var isWhole = true
-        for index in 0..<watches.count where watches[index].state == .listening {
-            settle(index, .silent)
-            if !watches[index].wanted.isEmpty && !register(index) { isWhole = false }
-        }
-        return isWhole
-    }
-
-    /// Somebody has closed our descriptors: the numbers may be anybody's. All watches are silent until they are listened to.
-    mutating func forgetDescriptors() {
-        epoll = -1
-        kickDescriptor = -1
-        for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
-    }
-
-    /// In the child of fork(): the epoll is the parent's too, and what is taken out of it here would be missing there.
-    /// All watches are silent until they are listened to again, in an epoll of the child's own.
-    mutating func detachAfterFork() {
-        closeDescriptors()
-        for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 
     // MARK: reports

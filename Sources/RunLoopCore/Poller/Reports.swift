@@ -53,6 +53,8 @@ struct Reports: ~Copyable {
         var epoll: Int32
         /// Somebody wants a watch that is always ready: then `wait` does not sleep.
         var alwaysReady: Bool
+        /// See `Poller.Trigger.edgeWithoutConnect`.
+        var hasUnreportedConnects = false
 
         static let nothing = Target(epoll: -1, alwaysReady: false)
 

@@ -9,7 +9,7 @@ import Testing
         let flags = [
             EndpointState.valid, EndpointState.armedToRead, EndpointState.armedToWrite, EndpointState.toldToRead, EndpointState.toldToWrite,
             EndpointState.unfinished, EndpointState.closes, EndpointState.readDisabled, EndpointState.writeDisabled,
-            EndpointState.connectDisabled, EndpointState.connected, EndpointState.connects, EndpointState.goesOnReading,
+            EndpointState.connectDisabled, EndpointState.connected, EndpointState.goesOnReading,
         ]
         #expect(Set(flags).count == flags.count)
         for flag in flags {

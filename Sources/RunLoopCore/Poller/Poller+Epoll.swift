@@ -1,0 +1,78 @@
+import CLinux
+
+// The epoll of a poller and the eventfd for being woken out of it: made, closed, and made anew.
+
+extension Poller {
+    /// The epoll and the eventfd, if they are not there yet. False with errno.
+    mutating func open() -> Bool {
+        if epoll >= 0 { return true }
+        epoll = Epoll.create()
+        if epoll < 0 { return false }
+        kickDescriptor = EventDescriptor.create()
+        if kickDescriptor >= 0,
+            Epoll.add(epoll, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag) == 0
+        {
+            return true
+        }
+        let reason = systemError
+        closeDescriptors()
+        systemError = reason
+        return false
+    }
+
+    /// The loop's thread ends. `kicks` were made or are on their way: the last has arrived before the descriptor is closed
+    /// and its number can be somebody else's.
+    mutating func close(afterKicks kicks: UInt64) {
+        if kickDescriptor >= 0 { EventDescriptor.drain(kickDescriptor, kicks: kicks) }
+        closeDescriptors()
+        watches.discard()
+        freeIndexes.discard()
+        indexOfDescriptor.discard()
+        changes.discard()
+        unconnected.discard()
+        unreportedConnectCount = 0
+        narrowCount = 0
+        alwaysReadyCount = 0
+        alwaysReadyCursor = 0
+    }
+
+    private mutating func closeDescriptors() {
+        if epoll >= 0 { EventDescriptor.close(epoll) }
+        if kickDescriptor >= 0 { EventDescriptor.close(kickDescriptor) }
+        epoll = -1
+        kickDescriptor = -1
+    }
+
+    /// A descriptor that was closed while a duplicate of it stays open cannot be taken out of an epoll, which goes on
+    /// reporting it: the only way out is another epoll. False if some watch could not move there. Under the lock, before waiting.
+    mutating func rebuild() -> Bool {
+        let new = Epoll.create()
+        if new < 0 { return true }
+        if Epoll.add(new, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag) != 0 {
+            EventDescriptor.close(new)
+            return true
+        }
+        EventDescriptor.close(epoll)
+        epoll = new
+        var isWhole = true
+        for index in 0..<watches.count where watches[index].state == .listening {
+            settle(index, .silent)
+            if !watches[index].wanted.isEmpty && !register(index) { isWhole = false }
+        }
+        return isWhole
+    }
+
+    /// Somebody has closed our descriptors: the numbers may be anybody's. All watches are silent until they are listened to.
+    mutating func forgetDescriptors() {
+        epoll = -1
+        kickDescriptor = -1
+        for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
+    }
+
+    /// In the child of fork(): the epoll is the parent's too, and what is taken out of it here would be missing there.
+    /// All watches are silent until they are listened to again, in an epoll of the child's own.
+    mutating func detachAfterFork() {
+        closeDescriptors()
+        for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
+    }
+}
