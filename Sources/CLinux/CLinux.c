@@ -16,3 +16,18 @@ void __wrap___tsan_external_write(void *address, void *caller, void *tag)
 }
 #endif
 #endif
+
+/* Functions of ThreadSanitizer's runtime, which are there if the program was built with -fsanitize=thread: the dynamic linker
+   writes their addresses, or NULL. A library that is instrumented itself has nothing to tell. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __tsan_release NULL
+#define __tsan_acquire NULL
+#endif
+#endif
+#ifndef __tsan_release
+extern void __tsan_release(void *address) __attribute__((weak));
+extern void __tsan_acquire(void *address) __attribute__((weak));
+#endif
+void (*linux_tell_before)(void *address) = __tsan_release;
+void (*linux_tell_after)(void *address) = __tsan_acquire;

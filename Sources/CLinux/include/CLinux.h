@@ -17,6 +17,7 @@
 #include "LinuxPackets.h"
 #include "LinuxProcess.h"
 #include "LinuxProcessor.h"
+#include "LinuxRaces.h"
 #include "LinuxSockets.h"
 #include "LinuxThreads.h"
 

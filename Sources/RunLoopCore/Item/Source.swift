@@ -175,6 +175,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// consistent on both sides), so one of the two sees the other. Any thread, async-signal-safe.
     @inline(__always)
     func signal() {
+        RaceDetector.happensBefore(self)
         _ = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent)
         let place = pointee.firstSeat.solePlace.load(ordering: .sequentiallyConsistent)
         if place != Seat.noPlace { firstSeat.mark(at: place) } else { markSlowly() }
@@ -204,7 +205,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 
     /// Takes the signal: true for one taker only. The loop's thread.
     @inline(__always)
-    func takeSignal() -> Bool { signalFlag.pointee.exchange(0, ordering: .sequentiallyConsistent) != 0 }
+    func takeSignal() -> Bool { RaceDetector.taken(signalFlag.pointee.exchange(0, ordering: .sequentiallyConsistent) != 0, at: self) }
 
     /// Any thread, async-signal-safe.
     var isSignalled: Bool { signalFlag.pointee.load(ordering: .sequentiallyConsistent) != 0 }

@@ -10,6 +10,7 @@ struct PerformInbox: ~Copyable {
     /// Somebody has woken the loop, or is about to, for what is in here.
     fileprivate var wakeIsOwed = false
     fileprivate var isOpen = false
+    fileprivate var isOpenIfWatched = false
     /// How many of those in `incoming` another thread has left without waiting for them.
     fileprivate var posts = 0
     private let apart = CacheLine()
@@ -20,7 +21,10 @@ struct PerformInbox: ~Copyable {
     init() {}
 
     /// In a child of fork(), under the mutex: nobody will ever take anything out.
-    mutating func abandon() { isOpen = false }
+    mutating func abandon() {
+        isOpen = false
+        isOpenIfWatched = false
+    }
 
     /// What became of a request that was left here.
     enum Outcome { case queued, queuedAndWakeNeeded, failed }
@@ -32,7 +36,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
     @inline(__always)
     func leave(_ request: PerformRequest, wakes: Bool, isPost: Bool) -> PerformInbox.Outcome {
         pointee.mutex.lock()
-        guard pointee.isOpen else {
+        guard pointee.isOpen || isOpenAndWatched else {
             pointee.mutex.unlock()
             systemError = ESRCH
             return .failed
@@ -50,6 +54,13 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
         return mustWake ? .queuedAndWakeNeeded : .queued
     }
 
+    /// Where a race detector watches, `isOpen` is never set, and whoever leaves something comes here. Under `mutex`.
+    @inline(never)
+    private var isOpenAndWatched: Bool {
+        if pointee.isOpenIfWatched { RaceDetector.takeAndLeave(self) }
+        return pointee.isOpenIfWatched
+    }
+
     /// One load. Any thread.
     @inline(__always)
     var isEmpty: Bool { mail == 0 }
@@ -63,6 +74,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
     func empty(into list: inout PlainList<PerformRequest>, room: Int) -> Int? {
         pointee.mutex.lock()
         defer { pointee.mutex.unlock() }
+        RaceDetector.handsOver(self)
         if room > 0 && !list.reserve(list.count + pointee.incoming.count + room) {
             pointee.wakeIsOwed = false
             return nil
@@ -87,7 +99,8 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
     /// A thread begins or ends to have this loop.
     func setOpen(_ open: Bool) {
         pointee.mutex.lock()
-        pointee.isOpen = open
+        pointee.isOpen = open && !RaceDetector.isWatching
+        pointee.isOpenIfWatched = open && RaceDetector.isWatching
         pointee.mutex.unlock()
     }
 

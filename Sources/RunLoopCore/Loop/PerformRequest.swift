@@ -164,6 +164,7 @@ extension UnsafeMutablePointer where Pointee == PerformTicket {
 
     /// The request's holder says how it ended and lets go.
     func finish(_ state: PerformTicket.State) {
+        RaceDetector.happensBefore(self)
         pointee.state.store(state.rawValue, ordering: .releasing)
         Futex.wake(pointee.state, count: 1)
         letGo()
@@ -173,7 +174,11 @@ extension UnsafeMutablePointer where Pointee == PerformTicket {
     func wait(until deadline: Instant) -> PerformTicket.State {
         while true {
             let state = PerformTicket.State(rawValue: pointee.state.load(ordering: .acquiring)).unsafelyUnwrapped
-            if state != .queued || Clock.now >= deadline { return state }
+            if state != .queued {
+                RaceDetector.happensAfter(self)
+                return state
+            }
+            if Clock.now >= deadline { return state }
             _ = Futex.wait(pointee.state, while: PerformTicket.State.queued.rawValue, until: deadline)
         }
     }

@@ -29,6 +29,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let result = iterate(mode, until: deadline, onlyOne: returnAfterSourceHandled)
         notify(mode, .exit)
         leave(to: outer)
+        if result == .stopped { RaceDetector.happensAfter(pointee.stop) }
         if result == .finished { systemError = 0 }
         return result
     }

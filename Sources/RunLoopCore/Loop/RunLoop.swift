@@ -227,6 +227,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// RLRunLoopStop: the innermost activation returns as soon as its pass is over. Any thread, async-signal-safe.
     func requestStop() {
+        RaceDetector.happensBefore(pointee.stop)
         pointee.stop.store(1, ordering: .releasing)
         wakeUpSeldom()
     }

@@ -168,7 +168,10 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
     private func releaseLocked() -> ReleaseOutcome {
         let seen = pointee.object.references.load(ordering: .acquiring)
         if seen == 0 { return .overReleased }
-        if takeLastReference() { return .dead }
+        if takeLastReference() {
+            RaceDetector.happensAfter(pointee.object.references)
+            return .dead
+        }
         let left = pointee.object.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
         return left == 0 && pointee.holds == 0 ? .dead : .alive
     }

@@ -84,8 +84,7 @@ struct ObjectHeader: ~Copyable {
     /// items that a loop can hold too have a rule of their own. Any thread, lock-free.
     @inline(__always)
     func release() -> Bool {
-        if references.load(ordering: .relaxed) >= Self.immortal { return false }
-        return references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
+        references.load(ordering: .relaxed) < Self.immortal && references.countDownShared()
     }
 
     /// The same where it is often, as `retainInline`.
@@ -98,6 +97,7 @@ struct ObjectHeader: ~Copyable {
         var seen = references.load(ordering: .acquiring)
         while seen > 1 {
             if seen >= Self.immortal { return true }
+            RaceDetector.happensBefore(references)
             let (done, now) = references.weakCompareExchange(
                 expected: seen, desired: seen - 1, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
             if done { return true }

@@ -32,12 +32,14 @@ struct Mutex: ~Copyable {
         if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged {
             lockSlowly()
         }
+        RaceDetector.happensAfter(word)
     }
 
     /// O(1). The thread that holds it.
     @inline(never)
     func unlock() {
         if Thread.isAlone { return word.store(0, ordering: .relaxed) }
+        RaceDetector.happensBefore(word)
         if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
     }
 

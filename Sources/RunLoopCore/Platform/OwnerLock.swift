@@ -132,8 +132,9 @@ struct OwnerLock: ~Copyable {
 
 /// membarrier(2), private expedited: runs a full memory barrier on every running thread of the process.
 enum Membarrier {
-    /// Asked for once, when the first lock is made; before that nobody holds one.
-    static let isAvailable = linux_membarrier_register() == 0
+    /// Asked for once, when the first lock is made; before that nobody holds one. Not used where a race detector watches: it would
+    /// see nothing of locks that are taken by plain stores.
+    static let isAvailable = !RaceDetector.isWatching && linux_membarrier_register() == 0
 
     /// In a child of fork().
     static func registerAfterFork() { _ = linux_membarrier_register() }

@@ -80,10 +80,26 @@ extension Atomic where Value == UInt32 {
     /// Whether that was the last. Any thread.
     @inline(__always)
     func countDown() -> Bool {
-        if !Thread.isAlone { return wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
+        if !Thread.isAlone { return countDownShared() }
         let left = load(ordering: .relaxed) &- 1
         store(left, ordering: .relaxed)
         return left == 0
+    }
+
+    /// The same, whoever else counts. Any thread.
+    @inline(__always)
+    func countDownShared() -> Bool {
+        if RaceDetector.isWatching { return countDownWatched() }
+        return wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
+    }
+
+    /// What others did with the object before they gave their references back is before its end.
+    @inline(never)
+    private func countDownWatched() -> Bool {
+        RaceDetector.happensBefore(self)
+        guard wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 else { return false }
+        RaceDetector.happensAfter(self)
+        return true
     }
 }
 

@@ -35,6 +35,7 @@ struct WakeWord: ~Copyable {
     /// Makes the loop pass once more, at once if it sleeps. One atomic exchange; one system call if it sleeps. Any thread.
     @inline(__always)
     func wakeUp() {
+        RaceDetector.happensBefore(word)
         let before = word.exchange(Self.pending, ordering: .acquiringAndReleasing)
         if before == Self.sleepingOnWord || before == Self.sleepingInEpoll { kick(before) }
     }
@@ -67,7 +68,9 @@ struct WakeWord: ~Copyable {
     /// Takes a pending wake-up, if there is one: whatever it announced is visible afterwards. The loop's thread.
     @inline(__always)
     func takePending() -> Bool {
-        isPending && word.exchange(Self.awake, ordering: .acquiringAndReleasing) == Self.pending
+        guard isPending && word.exchange(Self.awake, ordering: .acquiringAndReleasing) == Self.pending else { return false }
+        RaceDetector.happensAfter(word)
+        return true
     }
 
     /// False if something came before: then do not sleep, but `wakeFromSleep` says what. `inEpoll`: the eventfd that is in
@@ -90,7 +93,9 @@ struct WakeWord: ~Copyable {
     /// Ends the sleep and says who else did. After a sleep, anything but `nobody` means that one kick was or will be made.
     /// The loop's thread.
     func wakeFromSleep() -> Reason {
-        switch word.exchange(Self.awake, ordering: .acquiringAndReleasing) {
+        let before = word.exchange(Self.awake, ordering: .acquiringAndReleasing)
+        RaceDetector.happensAfter(word)
+        return switch before {
         case Self.pending: .wokenUp
         case Self.adjusting: .adjusted
         default: .nobody

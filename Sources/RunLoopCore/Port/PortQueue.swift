@@ -58,7 +58,8 @@ struct PortQueue: ~Copyable {
     /// `taken` as last looked at.
     fileprivate var takenSeen: UInt32 = 0
     fileprivate var capacity: UInt32
-    fileprivate var isOpen = true
+    fileprivate var isOpen: Bool
+    fileprivate var isOpenIfWatched: Bool
     fileprivate var isAnnounced = false
     private let apart = CacheLine()
 
@@ -91,7 +92,11 @@ struct PortQueue: ~Copyable {
     /// What became of a message that was put in.
     enum Outcome { case queued, queuedUnannounced, full, closed, outOfMemory }
 
-    init(capacity: UInt32) { self.capacity = capacity }
+    init(capacity: UInt32) {
+        self.capacity = capacity
+        isOpen = !RaceDetector.isWatching
+        isOpenIfWatched = RaceDetector.isWatching
+    }
 }
 
 /// Through a pointer: many threads are in here at once, each touching a field only as far as the locks allow.
@@ -100,7 +105,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     /// senders' lock.
     @inline(__always)
     func putLocked(_ letter: Letter) -> PortQueue.Outcome {
-        guard pointee.isOpen else { return .closed }
+        guard pointee.isOpen || isOpenAndWatched else { return .closed }
         if pointee.sent &- pointee.takenSeen >= pointee.capacity {
             pointee.takenSeen = pointee.taken.load(ordering: .acquiring)
             if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
@@ -111,6 +116,13 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         if pointee.isAnnounced { return .queued }
         pointee.isAnnounced = true
         return .queuedUnannounced
+    }
+
+    /// Where a race detector watches, `isOpen` is never set, and whoever puts something in comes here. Under the senders' lock.
+    @inline(never)
+    private var isOpenAndWatched: Bool {
+        if pointee.isOpenIfWatched { RaceDetector.takeAndLeave(self) }
+        return pointee.isOpenIfWatched
     }
 
     /// Senders' side. O(1). `…Inline`: on hot paths.
@@ -140,7 +152,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         pointee.wakeAt.store(
             pointee.sent &- pointee.capacity &+ PortQueue.roomWorthWaiting(pointee.capacity), ordering: .sequentiallyConsistent)
         let isFull =
-            pointee.isOpen && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
+            isOpenLocked && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
         unlockSenders()
         if !isFull { return true }
         if now >= deadline { return false }
@@ -179,6 +191,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     func takeLocked(inStream: Bool, withdraw: () -> Void) -> Letter? {
         if pointee.next == pointee.outgoing.count { exchange(inStream, withdraw) }
         guard pointee.next < pointee.outgoing.count else { return nil }
+        RaceDetector.handsOver(self)
         let place = pointee.outgoing.elements.unsafelyUnwrapped + pointee.next
         linux_prefetch(place + PortQueue.ahead)
         let letter = place.pointee
@@ -196,6 +209,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         pointee.outgoing.truncate(to: 0)
         pointee.next = 0
         lockSenders()
+        RaceDetector.handsOver(self)
         if pointee.incoming.count == 0 {
             pointee.isAnnounced = false
             withdraw()
@@ -231,6 +245,8 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     /// Nobody can send any more: what waits is moved into `rest`, senders that sleep are woken. Under both locks.
     func closeLocked(_ rest: inout Undelivered) {
         pointee.isOpen = false
+        pointee.isOpenIfWatched = false
+        RaceDetector.handsOver(self)
         pointee.isAnnounced = false
         rest.next = pointee.next
         pointee.next = 0
@@ -241,13 +257,13 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     }
 
     /// Whether anybody may send. Under the senders' lock.
-    var isOpenLocked: Bool { pointee.isOpen }
+    var isOpenLocked: Bool { pointee.isOpen || pointee.isOpenIfWatched }
 
     /// Any thread.
     var isOpen: Bool {
         lockSenders()
         defer { unlockSenders() }
-        return pointee.isOpen
+        return isOpenLocked
     }
 
     /// How many messages wait. Any thread.

@@ -1,0 +1,120 @@
+/* Part of handover.c: ports, and data that several threads own. */
+#ifndef RUNLOOP_TESTS_RACES_HANDOVER_PORTS_H
+#define RUNLOOP_TESTS_RACES_HANDOVER_PORTS_H
+
+/* -- Ports -- */
+
+static RLPortRef port;
+
+static void take_message(RLPortRef at, RLPortMessageRef message, void *info)
+{
+    (void)at, (void)info;
+    RLDataRef data = RLArrayGetValueAtIndex(RLPortMessageGetComponents(message), 0);
+    int *number = NULL;
+    memcpy(&number, RLDataGetBytePtr(data), sizeof number);
+    take_number(number);
+}
+
+static void *send_messages(void *sender)
+{
+    for (long i = (long)sender; i < ROUNDS; i += 2) {
+        int *number = new_number((int)i);
+        RLDataRef data = RLDataCreate(NULL, (const uint8_t *)&number, sizeof number);
+        const void *values[] = {data};
+        RLArrayRef components = RLArrayCreate(NULL, values, 1, &kRLTypeArrayCallBacks);
+        RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, components);
+        CHECK(RLPortMessageSendBeforeDate(message, HUGE_VAL));
+        RLRelease(message);
+        RLRelease(components);
+        RLRelease(data);
+    }
+    return NULL;
+}
+
+static void ports(void)
+{
+    port = RLPortCreate(NULL, take_message, NULL, NULL);
+    RLPortSetCapacity(port, 8); /* so that senders wait, too */
+    RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
+    RLRunLoopAddSource(loop, source, MODE);
+    start(2, send_messages);
+    run_and_join(2);
+    RLPortInvalidate(port);
+    RLRelease(source);
+    RLRelease(port);
+}
+
+/* Within one process: the number's address goes, and an answer comes back. */
+static RLDataRef answer(RLMessagePortRef at, int32_t id, RLDataRef data, void *info)
+{
+    (void)at, (void)id, (void)info;
+    int *number = NULL;
+    memcpy(&number, RLDataGetBytePtr(data), sizeof number);
+    *number *= 2;
+    count(number);
+    return RLDataCreate(NULL, (const uint8_t *)&number, sizeof number);
+}
+
+static RLStringRef port_name;
+static void *send_requests(void *sender)
+{
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, port_name);
+    CHECK(remote != NULL);
+    for (long i = (long)sender; i < ROUNDS; i += 2) {
+        int *number = new_number((int)i), *back = NULL;
+        RLDataRef data = RLDataCreate(NULL, (const uint8_t *)&number, sizeof number), reply = NULL;
+        CHECK(RLMessagePortSendRequest(remote, 1, data, 1e9, 1e9, MODE, &reply) == kRLMessagePortSuccess);
+        memcpy(&back, RLDataGetBytePtr(reply), sizeof back);
+        CHECK(*back == 2 * i);
+        free(back);
+        RLRelease(reply);
+        RLRelease(data);
+    }
+    RLRelease(remote);
+    return NULL;
+}
+
+static void message_ports(void)
+{
+    char name[64];
+    snprintf(name, sizeof name, "handover.%d", (int)getpid());
+    port_name = RLStringMakeConstant(name);
+    RLMessagePortRef local = RLMessagePortCreateLocal(NULL, port_name, answer, NULL, NULL);
+    CHECK(local != NULL);
+    RLRunLoopSourceRef source = RLMessagePortCreateRunLoopSource(NULL, local, 0);
+    RLRunLoopAddSource(loop, source, MODE);
+    start(2, send_requests);
+    run_and_join(2);
+    RLMessagePortInvalidate(local);
+    RLRelease(source);
+    RLRelease(local);
+}
+
+/* -- Ownership -- */
+
+/* Two threads look into the same data; who gives the last reference back frees it. */
+static RLDataRef shared[ROUNDS];
+static void *read_shared(void *sender)
+{
+    int here = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        here += RLDataGetBytePtr(shared[i])[0];
+        RLRelease(shared[i]);
+    }
+    CHECK(here == 7 * ROUNDS);
+    return sender;
+}
+
+static void references(void)
+{
+    static uint8_t bytes[4096] = {7};
+    for (int i = 0; i < ROUNDS; i++) {
+        shared[i] = RLDataCreate(NULL, bytes, sizeof bytes);
+        RLRetain(shared[i]);
+    }
+    start(2, read_shared);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+
+#endif

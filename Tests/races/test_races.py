@@ -1,0 +1,85 @@
+"""Race detectors and the library as it is installed: not instrumented, so it has to tell them what it puts in order.
+
+`handover.c` hands ordinary memory from thread to thread in each way that the library offers. The library that is
+instrumented itself (`make check-c-thread`) says nothing about this: there the detector sees everything."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
+LIB = BUILD / "lib"
+WAYS = ["post", "perform", "post-with-release", "and-wait", "after-delay", "signal", "signal-awake", "source-added", "timer",
+        "observer", "stop", "wake-up", "port", "message-port", "references"]
+RACY = ["racy-post", "racy-signal"]
+#: Examples in which threads work together.
+EXAMPLES = ["perform-on-thread", "loop-thread", "loop-observer", "custom-source", "ports", "message-ports", "notifications"]
+SHARED = [f"-L{LIB}", f"-Wl,-rpath,{LIB}", "-lrunloop"]
+
+
+def dispatch():
+    """The Swift toolchain's clang has a ThreadSanitizer that wants to be linked with libdispatch."""
+    swift = shutil.which("swiftc")
+    place = pathlib.Path(swift).resolve().parents[1] / "lib" / "swift" / "linux" if swift else None
+    return [f"-L{place}", f"-Wl,-rpath,{place}", "-ldispatch", "-lBlocksRuntime"] if place and place.exists() else []
+
+
+COMPILERS = {"gcc": SHARED, "clang": SHARED + dispatch(), "gcc-archive": [LIB / "librunloop.a"]}
+
+
+def build(compiler, sources, program):
+    command = compiler.partition("-")[0]
+    if shutil.which(command) is None:
+        pytest.skip(f"there is no {command}")
+    done = subprocess.run(
+        [command, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=thread", f"-I{ROOT / 'include'}",
+         *sources, "-o", program, *COMPILERS[compiler], "-pthread", "-lm"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """handover.c by each compiler, built when it is asked for."""
+    directory, built = tmp_path_factory.mktemp("races"), {}
+    return lambda compiler: built.get(compiler) or built.setdefault(
+        compiler, build(compiler, [HERE / "handover.c"], directory / compiler))
+
+
+def run(program, *arguments):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def reports(done):
+    return done.stderr.count("WARNING: ThreadSanitizer")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_list_is_complete(programs, compiler):
+    assert run(programs(compiler)).stdout.split() == WAYS + RACY
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_handover_is_no_race(programs, compiler, way):
+    done = run(programs(compiler), way)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("way", RACY)
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_race_is_still_reported(programs, compiler, way):
+    assert reports(run(programs(compiler), way)) > 0
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_race_in_an_example(tmp_path, name):
+    source = ROOT / "examples" / name
+    sources = sorted(source.glob("*.c")) if source.is_dir() else [source.with_suffix(".c")]
+    done = run(build("gcc", sources, tmp_path / name))
+    assert (done.returncode, reports(done)) == (0, 0), done.stderr
