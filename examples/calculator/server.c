@@ -9,6 +9,7 @@
 /* A request that is answered later: the timer's info. */
 typedef struct Thought {
     RLMessagePortRequestRef request;
+    RLRunLoopTimerRef timer;
     long result;
 } Thought;
 
@@ -35,17 +36,31 @@ static int calculate(RLDataRef data, long *result)
     return 1;
 }
 
+static void end_thought(Thought *thought)
+{
+    RLRelease(thought->request);
+    RLRunLoopTimerInvalidate(thought->timer);
+    RLRelease(thought->timer);
+    free(thought);
+}
+
+/* The client is gone: nobody is to be answered. */
+static void forget(RLMessagePortRequestRef request, void *info)
+{
+    (void)request;
+    end_thought(info);
+}
+
 static void answer(RLRunLoopTimerRef timer, void *info)
 {
     Thought *thought = info;
+    (void)timer;
     if (RLMessagePortRequestGetRemainingTime(thought->request) > 0) {
         RLDataRef reply = number(thought->result);
         RLMessagePortRequestReply(thought->request, reply);
         RLRelease(reply);
     } /* else: nobody waits any more */
-    RLRelease(thought->request);
-    free(thought);
-    RLRelease(timer);
+    end_thought(thought);
 }
 
 /* Takes the request over and answers it in a moment: other clients are served meanwhile. */
@@ -59,8 +74,9 @@ static void think(RLMessagePortRef local, long result)
         abort();
     thought->result = result;
     RLRunLoopTimerContext context = {.info = thought};
-    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, RLAbsoluteTimeGetCurrent() + 0.1, 0, 0, 0, answer, &context);
-    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
+    thought->timer = RLRunLoopTimerCreate(NULL, RLAbsoluteTimeGetCurrent() + 0.1, 0, 0, 0, answer, &context);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), thought->timer, kRLRunLoopDefaultMode);
+    RLMessagePortRequestSetInvalidationCallBack(thought->request, forget, thought);
 }
 
 static RLDataRef handle(RLMessagePortRef local, int32_t msgid, RLDataRef data, void *info)

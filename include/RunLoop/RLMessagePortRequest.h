@@ -17,6 +17,7 @@
  *    RLMessagePortRequestReply(), from any thread. If the last reference goes without an answer, the sender is told
  *    that there will be none.
  *  The sender's time limit travels with the request: RLMessagePortGetRemainingTime() tells how long it will still wait.
+ *  RLMessagePortRequestSetInvalidationCallBack() calls back if it is gone before the answer.
  *
  *  Large data
  *  ----------
@@ -136,20 +137,45 @@ RL_EXPORT RLMessagePortRequestRef RLMessagePortCopyRequest(RLMessagePortRef loca
  *  Example: examples/calculator/server.c */
 RL_EXPORT RLBoolean RLMessagePortRequestReply(RLMessagePortRequestRef request, RLDataRef data);
 
-/** Tells for how long the sender of a request will still wait.
+/** Returns how long the sender of a request will still wait.
  *  @param request  the request.
- *  @return seconds; 0 if it does not wait any more, infinity if it waits without limit or wants no reply.
+ *  @return seconds; 0 if it does not wait any more: its time is over, it is gone, or the request was answered. Infinity
+ *          if it waits without limit or wants no reply.
  *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL or another kind of object is reported and gives 0.
- *  Cost: reads the clock.  Since: 0.1.  Example: examples/calculator/server.c */
+ *  Cost: reads the clock; a system call if the sender is another process.  Since: 0.1.
+ *  Example: examples/calculator/server.c */
 RL_EXPORT RLTimeInterval RLMessagePortRequestGetRemainingTime(RLMessagePortRequestRef request);
+
+/** Hears that the sender of a request is gone: its process has ended, or its remote port was invalidated. Called at
+ *  most once. It may answer the request, to no effect, and release it.
+ *  @param request  the request; retained by the library during the call.
+ *  @param info     what was given with the callback. */
+typedef void (*RLMessagePortRequestInvalidationCallBack)(RLMessagePortRequestRef request, void *info);
+
+/** Sets who hears that the sender of a request is gone, so that work for it can be given up.
+ *  The callback is called on the thread that notices: for another process that is the thread of a loop that serves the
+ *  port, in a run of a mode with the port's source; within the process it is the thread that invalidates the remote
+ *  port, or the local one. If the sender is gone already, it is called before this returns. It is not called when the
+ *  sender's time is over (see RLMessagePortRequestGetRemainingTime()), and not after the request was answered or
+ *  released for the last time. A call that runs on another thread is not waited for.
+ *  @param request  a request that was taken over.
+ *  @param callout  replaces the one that was set before; NULL for none.
+ *  @param info     handed to callout; may be NULL. Must be valid until the request is answered or released.
+ *  @return 1 if it is set, or was called; else 0.
+ *  Ownership: none changes; the request is not retained.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: 0 with errno ENOMEM; NULL or another kind of object is reported and gives 0.
+ *  Cost: a small allocation.  Since: 0.1.  Example: examples/calculator/server.c */
+RL_EXPORT RLBoolean RLMessagePortRequestSetInvalidationCallBack(RLMessagePortRequestRef request,
+                                                                RLMessagePortRequestInvalidationCallBack callout,
+                                                                void *info);
 
 /** The same for the request that a callback has been called for.
  *  @param local  the port whose callback this is.
  *  @return seconds, as above.
  *  Ownership: none changes.  Thread: that of the callback.  Re-entrancy: only in the port's own callback.
  *  Errors: a call from elsewhere is reported and gives 0.
- *  Cost: reads the clock.  Since: 0.1.  Example: examples/calculator/server.c */
+ *  Cost: as above.  Since: 0.1.  Example: examples/calculator/server.c */
 RL_EXPORT RLTimeInterval RLMessagePortGetRemainingTime(RLMessagePortRef local);
 
 /** Tells who has sent the request that a callback has been called for, as the kernel knows it: the process that made

@@ -193,5 +193,7 @@ public func RLMessagePortSetAllowsOtherUsers(_ port: OpaquePointer?, _ allows: U
         systemError = port.pointee.isRemote ? EINVAL : EPIPE
         return 0
     }
-    return MessagePortRegistry.withNames { port.setAllowsOthers(allows != 0) } ? 1 : 0
+    let isDone = MessagePortRegistry.withNames { port.setAllowsOthers(allows != 0) }
+    port.closeUnwelcome()
+    return isDone ? 1 : 0
 }

@@ -123,6 +123,14 @@ public func RLMessagePortRequestGetRemainingTime(_ request: OpaquePointer?) -> D
 }
 
 @implementation @c
+public func RLMessagePortRequestSetInvalidationCallBack(
+    _ request: OpaquePointer?, _ callout: RLMessagePortRequestInvalidationCallBack?, _ info: UnsafeMutableRawPointer?
+) -> UInt8 {
+    guard let request = borrow(request, "RLMessagePortRequestSetInvalidationCallBack"), Registry.current != nil else { return 0 }
+    return request.setInvalidation(callout, info) ? 1 : 0
+}
+
+@implementation @c
 public func RLMessagePortGetRemainingTime(_ local: OpaquePointer?) -> Double {
     current(local, "RLMessagePortGetRemainingTime")?.remainingSeconds ?? 0
 }

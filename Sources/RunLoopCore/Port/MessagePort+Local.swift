@@ -62,8 +62,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return true
     }
 
-    /// Other users may connect from now on, or must not: then those who have are cut off. False with errno. Under the registry's
-    /// names.
+    /// Other users may connect from now on, or must not: then `closeUnwelcome` follows. False with errno. Under the registry's names.
     func setAllowsOthers(_ allows: Bool) -> Bool {
         let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
             pointee.allowsOthers = allows
@@ -74,8 +73,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             locked { pointee.allowsOthers = false }
             return false
         }
-        while !allows, let wire = locked({ pointee.unwelcomeWire }) { wire.close() }
         return true
+    }
+
+    /// Disconnects other users if they may not connect any more. Without a lock: calls clients' functions.
+    func closeUnwelcome() {
+        while let wire = locked({ pointee.allowsOthers ? nil : pointee.unwelcomeWire }) { wire.close() }
     }
 
     /// Whether data is the port's name.

@@ -111,6 +111,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         dropWire()
         tidyOutlets()
+        tellWatches()
     }
 
     private func leave(_ local: MessagePortPointer) {

@@ -59,6 +59,8 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var firstPending: PendingPointer?
     var lastPending: PendingPointer?
     var lastID: UInt32 = 0
+    /// Requests to a port of this process that are answered later, and whose servers want to hear of this port's end.
+    var watches: RequestWatchPointer?
 
     /// In the list of all ports. Under the registry's mutex.
     var previous: MessagePortPointer?
@@ -279,10 +281,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             wire.pointee.isOpen = false
             PacketSocket.close(wire.pointee.fd)
             wire.pointee.fd = -1
+            RequestWatchPointer.forgetAll(&wire.pointee.watches)
             next = wire.pointee.following
         }
         NameServer.forget(pointee.claim)
         pointee.claim = .none
+        RequestWatchPointer.forgetAll(&pointee.watches)
         pointee.invalidation = nil
         pointee.context.release = nil
         invalidate()

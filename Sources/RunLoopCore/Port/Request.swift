@@ -23,6 +23,8 @@ struct RequestStorage: ObjectStorage, ~Copyable {
     let remote: MessagePortPointer?
     /// 1 once somebody has answered. Any thread.
     let answered = Atomic<UInt32>(0)
+    /// The address of its `RequestWatch`, 0 if there is none. Changed under the mutex of `wire` or `remote`, read by any thread.
+    let watch = Atomic<UInt>(0)
     /// The client has it: what the port's function returns does not count. The thread of that function.
     var isTaken = false
     /// The thread whose function handles it, and what that thread, or another, handles besides. Under the port's mutex.
@@ -103,7 +105,11 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
         _ = release()
     }
 
-    private func claimAnswer() -> Bool { pointee.answered.exchange(1, ordering: .acquiringAndReleasing) == 0 }
+    private func claimAnswer() -> Bool {
+        if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
+        forgetWatch()
+        return true
+    }
 
     /// One more reference. Any thread, lock-free.
     @inline(__always)
@@ -133,11 +139,13 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
         }
     }
 
-    /// For how long the sender waits still, in seconds; 0 if it does not any more. One clock read. Any thread.
+    /// For how long the sender waits still, in seconds; 0 if it does not any more. One clock read, and a system call if the sender is
+    /// another process. Any thread.
     var remainingSeconds: Double {
-        if pointee.deadline == .never { return .infinity }
-        let now = Clock.now
-        return now < pointee.deadline ? Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9 : 0
+        if pointee.id == 0 { return .infinity }
+        let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
+        if now >= pointee.deadline || !isAwaited { return 0 }
+        return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
     }
 
     /// Who sent it. Any thread.

@@ -23,11 +23,13 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return source
     }
 
-    /// Out of the port's list and of all loops; the other end hears of it. Any thread. A second call has no effect.
+    /// Out of the port's list and of all loops; the other end hears of it. Any thread; calls the functions of
+    /// requests that watch their client. A second call has no effect.
     @inline(never)
     func close() {
         if !pointee.port.locked({ unlink(from: &pointee.port.pointee.wires) }) { return }
         end()
+        tellWatches()
         release()
     }
 

@@ -36,6 +36,8 @@ struct Wire: Linked, ~Copyable {
     var borrowing = Borrowing()
     /// For small requests one way.
     var ring = Ring()
+    /// Requests of a client that are answered later, and whose servers want to hear of its end.
+    var watches: RequestWatchPointer?
     /// 1 while there is anything in `outbox`. Written under `mutex`, read by the loop that asks what the source waits for.
     let isFull = Atomic<UInt32>(0)
     // In the list of the port, under its mutex.
