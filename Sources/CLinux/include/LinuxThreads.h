@@ -46,6 +46,28 @@ static inline int linux_only_processor(int thread)
     return last == NULL ? -1 : (int)(last - set) * 64 + __builtin_ctzll(*last);
 }
 
+/* Room for 8192 processors, a bit for each: where a thread may run. Its size in bytes, or -1. */
+struct linux_processors {
+    uint64_t bits[128];
+};
+static inline long linux_get_affinity(struct linux_processors *set)
+{
+    return syscall(SYS_sched_getaffinity, 0, sizeof *set, set);
+}
+static inline int linux_set_affinity(const struct linux_processors *set, long size)
+{
+    return (int)syscall(SYS_sched_setaffinity, 0, size, set);
+}
+/* Moves the calling thread. */
+static inline int linux_run_on(int processor)
+{
+    struct linux_processors set;
+    for (int word = 0; word < processor / 64; word++)
+        *(volatile uint64_t *)&set.bits[word] = 0; /* volatile: no call of memset, which nothing else needs */
+    set.bits[processor / 64] = (uint64_t)1 << (processor % 64);
+    return linux_set_affinity(&set, (processor / 64 + 1) * 8);
+}
+
 /* Whether the process has no thread but this one, as glibc knows it. */
 static inline int linux_is_single_threaded(void) { return __libc_single_threaded; }
 
