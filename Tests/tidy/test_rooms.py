@@ -19,6 +19,7 @@ SYSTEM_ELSEWHERE = {
 #: Who calls functions that clients gave us.
 CALLS_CLIENTS = {
     "Item/Callouts.swift": "sources, timers, observers, performed functions",
+    "Loop/RunLoop+Calls.swift": "functions of ours that let go of what a call held, when the thread ends in it",
     "Loop/RunLoop+Reports.swift": "a source's function that is one of ours: the client's is called from there",
     "Object/ClientContext.swift": "contexts: retain, release, copyDescription, equal, hash",
     "Object/Misuse.swift": "the error handler",

@@ -25,7 +25,10 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         if !begin(ready, reported, &plan) { return .unwanted }
         let context = endpoint.pointee.context
         let info = context.retain == nil ? context.info : context.retained()
+        let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
+        let level = loop.beginCleanup(Cleanup(function: { socket, _, info in abandonInfo(socket, info) }, object: self, info: info))
         let outcome = call(&plan, info)
+        loop.endCleanup(level)
         if context.retain != nil { context.released(info) }
         end(plan)
         return outcome
@@ -144,7 +147,10 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         guard let data else { return .tryLater }
         defer { data.release() }
         if result < 0 && Sockets.isTemporary(-result) { return .unwanted }
+        let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
+        let level = loop.beginCleanup(Cleanup(function: { data, address, _ in abandonData(data, address) }, object: data, part: address))
         call(.data, address, UnsafeRawPointer(data), info)
+        loop.endCleanup(level)
         if result <= 0 && pointee.isStream && endpoint.state.isValid { invalidate() }
         return .handled
     }
@@ -167,10 +173,27 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             EventDescriptor.close(fd)
             return .handled
         }
+        let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
+        let level = loop.beginCleanup(Cleanup(function: { address, _, _ in abandonData(address, nil) }, object: address))
+        defer { loop.endCleanup(level) }
         withUnsafePointer(to: &fd) {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
                 handle, UInt(SocketCallBacks.accept.rawValue), address.handle, UnsafeRawPointer($0), info, callout)
         }
         return .handled
     }
+}
+
+// The thread has ended in a socket's function.
+
+private func abandonInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {
+    let context = SocketPointer(info: socket).pointee.endpoint.context
+    if context.retain != nil { context.released(info) }
+}
+
+private func abandonData(_ data: UnsafeMutableRawPointer, _ address: UnsafeMutableRawPointer?) {
+    let data: DataPointer = Handle.storage(UnsafeRawPointer(data))
+    data.release()
+    let address: DataPointer? = address.map { Handle.storage(UnsafeRawPointer($0)) }
+    address?.release()
 }

@@ -150,6 +150,7 @@ enum Registry {
         Home.endpointSlab.resetAfterFork()
         Home.messageSlab.resetAfterFork()
         Home.requestSlab.resetAfterFork()
+        Home.pendingSlab.resetAfterFork()
         Home.smallDataSlab.resetAfterFork()
         afterFork()
     }

@@ -7,6 +7,7 @@ import Synchronization
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The thread has ended in calls that will never return: lets go of what was held for them. Calls user code.
     func abandonCalls() {
+        runCleanups()
         lock()
         let turns = take(&pointee.turns)
         let firing = take(&pointee.firing)
@@ -17,6 +18,28 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         for index in 0..<firing.count { abandon(firing[index]) }
         for index in 0..<audience.count { abandon(audience[index]) }
     }
+
+    /// Innermost first: what a function of ours holds keeps alive what the functions outside use.
+    private func runCleanups() {
+        while pointee.cleanups.count > 0 {
+            let last = pointee.cleanups[pointee.cleanups.count - 1]
+            pointee.cleanups.truncate(to: pointee.cleanups.count - 1)
+            last.function(last.object, last.part, last.info)
+        }
+        pointee.cleanups.discard()
+    }
+
+    /// Before a call of the client. The number is for `endCleanup`. Out of memory nothing is noted. O(1). The loop's thread.
+    @inline(__always)
+    func beginCleanup(_ cleanup: Cleanup) -> Int {
+        let level = pointee.cleanups.count
+        _ = pointee.cleanups.appendInline(cleanup)
+        return level
+    }
+
+    /// The call has returned. The loop's thread.
+    @inline(__always)
+    func endCleanup(_ level: Int) { pointee.cleanups.truncate(to: level) }
 
     /// A one-shot timer has fired; a repeating one goes on if it is in another loop by now.
     private func abandon(_ firing: Firing) {

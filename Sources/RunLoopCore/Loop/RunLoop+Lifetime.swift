@@ -141,6 +141,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         Home.endpointSlab.trim(&pointee.home.endpoints)
         Home.messageSlab.trim(&pointee.home.messages)
         Home.requestSlab.trim(&pointee.home.requests)
+        Home.pendingSlab.trim(&pointee.home.pendings)
         Home.smallDataSlab.trim(&pointee.home.smallData)
         pointee.home.freeScratch()
     }

@@ -107,6 +107,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var firing = PlainList<Firing>()
     /// The observers that are to be told, of the activities under way, one in another. Under the lock.
     var audience = PlainList<Listener>()
+    /// What our own functions have begun that are calling the client, one in another. The loop's thread.
+    var cleanups = PlainList<Cleanup>()
 }
 
 /// Bits of `RunLoopStorage.had`.
@@ -126,6 +128,20 @@ struct Firing: BitwiseCopyable {
     let timer: TimerPointer
     /// What the context's retain made of info for this call; nil if there is nothing to release after it.
     var retained: UnsafeMutableRawPointer?
+}
+
+/// What is left to do by one of our own functions if the thread ends in the client's function that it calls; as
+/// pthread_cleanup_push, which would need unwind tables.
+struct Cleanup: BitwiseCopyable {
+    /// The thread that ends, without a lock; may call user code.
+    typealias Function =
+        @convention(c) (_ object: UnsafeMutableRawPointer, _ part: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) -> Void
+
+    let function: Function
+    let object: UnsafeMutableRawPointer
+    var part: UnsafeMutableRawPointer?
+    /// What the context's retain made of info for this call.
+    var info: UnsafeMutableRawPointer?
 }
 
 /// An observer that is to be told of an activity; held until it is done.

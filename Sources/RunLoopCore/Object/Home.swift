@@ -21,6 +21,7 @@ struct Home: ~Copyable {
     var endpoints = Slab.Cache()
     var messages = Slab.Cache()
     var requests = Slab.Cache()
+    var pendings = Slab.Cache()
     var smallData = Slab.Cache()
     /// Memory for what is looked at for a moment; nil if there is none yet, or none any more.
     private var scratchMemory: UnsafeMutableRawPointer?
@@ -31,6 +32,8 @@ struct Home: ~Copyable {
     static let messageSlab = Slab(size: 64)
     /// The same of `requests`.
     static let requestSlab = Slab(size: 128)
+    /// The same of `pendings`.
+    static let pendingSlab = Slab(size: 128)
     /// The same of `smallData`.
     static let smallDataSlab = Slab(size: 128)
 

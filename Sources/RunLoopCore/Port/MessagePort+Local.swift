@@ -234,8 +234,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return
         }
         let info = context.retain == nil ? context.info : context.retained()
+        let loop = RunLoopPointer(request.pointee.home.unsafelyUnwrapped)
+        let level = loop.beginCleanup(
+            Cleanup(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
             callout, handle, request.pointee.message, request.pointee.data.handle, info)
+        loop.endCleanup(level)
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }
@@ -321,4 +325,14 @@ extension MessagePortLink {
         for index in 0..<places.count where places[index].loop == place.loop && places[index].mode.equals(place.mode) { return index }
         return nil
     }
+}
+
+/// The thread has ended in a port's function: the sender hears that there is no answer, unless the client has taken the request.
+private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) {
+    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    let request: RequestPointer = Handle.storage(UnsafeRawPointer(request.unsafelyUnwrapped))
+    let context = port.context
+    if context.retain != nil { context.released(info) }
+    port.finishInline(request)
+    _ = request.release()
 }

@@ -58,33 +58,35 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Deadline, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
+        guard let memory = Home.pendingSlab.allocate(&loop.home.pointee.pendings) else { return .transportError }
         hold()
-        defer { unhold() }
-        return withUnsafeTemporaryAllocation(of: Pending.self, capacity: 1) { memory in
-            let pending = memory.baseAddress.unsafelyUnwrapped
-            guard let other = begin(pending, loop, mode) else { return isValid ? .transportError : .isInvalid }
-            let wasEnded = wait(pending, other, message, data, sendLimit, deadline, loop)
-            other.giveBack()
-            pending.pointee.outlet.endWait(of: pending)
-            let result = pending.pointee.result
-            reply = pending.pointee.reply
-            if result == .isInvalid { invalidate() }
-            if wasEnded && loop.pointee.depth > 0 { loop.requestStop() }
+        let pending = memory.assumingMemoryBound(to: Pending.self)
+        guard let other = begin(pending, loop, mode) else {
+            let result = isValid ? RequestResult.transportError : .isInvalid
+            Home.pendingSlab.deallocate(pending, &loop.home.pointee.pendings)
+            unhold()
             return result
         }
+        let level = loop.beginCleanup(
+            Cleanup(function: { port, pending, _ in abandonWait(port, pending) }, object: self, part: pending))
+        let wasEnded = wait(pending, other, message, data, sendLimit, deadline, loop)
+        loop.endCleanup(level)
+        let result = endAsking(pending, loop, &reply)
+        if result == .isInvalid { invalidate() }
+        if wasEnded && loop.pointee.depth > 0 { loop.requestStop() }
+        unhold()
+        return result
     }
 
-    /// Whom a request goes to, one of the two.
-    private struct OtherEnd {
-        /// Held.
-        let local: MessagePortPointer?
-        /// Retained.
-        let wire: WirePointer?
-
-        func giveBack() {
-            local?.unhold()
-            wire?.release()
-        }
+    /// Nobody waits any more for a request that was begun. The loop's thread.
+    fileprivate func endAsking(_ pending: PendingPointer, _ loop: RunLoopPointer, _ reply: inout DataPointer?) -> RequestResult {
+        pending.pointee.otherEnd.giveBack()
+        pending.pointee.outlet.endWait(of: pending)
+        let result = pending.pointee.result
+        reply = pending.pointee.reply
+        pending.deinitialize(count: 1)
+        Home.pendingSlab.deallocate(pending, &loop.home.pointee.pendings)
+        return result
     }
 
     /// Another thread may end the port any time. Under the mutex.
@@ -108,6 +110,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let outlet = known.unsafelyUnwrapped
         pending.initialize(to: Pending(outlet: outlet, nil, nil))
         let other = enqueueLocked(pending) ? otherEnd : nil
+        if let other { pending.pointee.otherEnd = other }
         pointee.mutex.unlockInline()
         if other == nil { outlet.endWait() }
         return other
@@ -282,4 +285,14 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
 private func pendingOf(_ info: UnsafeMutableRawPointer?) -> PendingPointer {
     info.unsafelyUnwrapped.assumingMemoryBound(to: Pending.self)
+}
+
+/// The thread has ended in a function that was called while it waited for a reply.
+private func abandonWait(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
+    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: Pending.self)
+    var reply: DataPointer?
+    _ = port.endAsking(pending, pending.pointee.outlet.pointee.loop, &reply)
+    reply?.release()
+    port.unhold()
 }

@@ -45,8 +45,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     func tell(_ pending: PendingPointer) {
         endTimer(pending)
         if let callout = pending.pointee.callout {
+            let loop = pending.pointee.outlet.pointee.loop
+            let level = loop.beginCleanup(
+                Cleanup(function: { port, pending, _ in abandonReply(port, pending) }, object: self, part: pending))
             RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
                 callout, handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info)
+            loop.endCleanup(level)
         }
         dispose(pending)
     }
@@ -128,4 +132,11 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         if wasThere { unhold() }
     }
+}
+
+/// The thread has ended in the function of a reply.
+private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
+    let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: Pending.self)
+    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    port.dispose(pending)
 }

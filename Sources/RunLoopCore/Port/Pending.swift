@@ -11,7 +11,8 @@ enum RequestResult: Int32 {
     case becameInvalid = -5
 }
 
-/// A request that waits for its reply: on the stack of a thread that runs its loop meanwhile, or on its own.
+/// A request that waits for its reply, alone or with a thread that runs its loop meanwhile. Not on that thread's stack, which may end
+/// before it does.
 ///
 /// Guarded by the remote port's mutex.
 struct Pending: Linked, ~Copyable {
@@ -28,6 +29,8 @@ struct Pending: Linked, ~Copyable {
     var info: UnsafeMutableRawPointer?
     /// Fires when the reply has not come in time; retained.
     var timer: TimerPointer?
+    /// Whom a request that a thread waits for goes to.
+    var otherEnd = OtherEnd()
     var previous: PendingPointer?
     var following: PendingPointer?
 
@@ -44,6 +47,20 @@ extension Pending {
 
     /// After the result, and the reply.
     func markOver() { over.store(1, ordering: .releasing) }
+}
+
+/// Whom a request goes to, one of the two.
+struct OtherEnd: BitwiseCopyable {
+    /// Held.
+    var local: MessagePortPointer?
+    /// Retained.
+    var wire: WirePointer?
+
+    /// Any thread, without a lock.
+    func giveBack() {
+        local?.unhold()
+        wire?.release()
+    }
 }
 
 typealias PendingPointer = UnsafeMutablePointer<Pending>

@@ -174,8 +174,11 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         var empty = emptyMessage(link, loop.home)
         while let message = empty, take(link, after: count, into: message) {
             count += 1
+            let level = loop.beginCleanup(Cleanup(function: { abandonDelivery($0, $1, $2) }, object: self, part: message))
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
-            if !message.finish() { empty = emptyMessage(link, loop.home) }
+            let isEmpty = message.finish()
+            loop.endCleanup(level)
+            if !isEmpty { empty = emptyMessage(link, loop.home) }
             guard let source = link.pointee.source, loop.mayGoOn(source) else { break }
         }
         _ = empty?.release()
@@ -220,7 +223,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     }
 
     /// A client's function is over. The last one after invalidation releases the info.
-    private func finish() {
+    fileprivate func finish() {
         queue.lockReceivers()
         pointee.running -= 1
         let isOver = pointee.running == 0 && !pointee.isValid
@@ -289,4 +292,12 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         queue.unlockAfterFork()
         if let invalidation, !isValid { RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, info) }
     }
+}
+
+/// The thread has ended in a port's function.
+private func abandonDelivery(_ port: UnsafeMutableRawPointer, _ message: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?) {
+    let message: PortMessagePointer = Handle.storage(UnsafeRawPointer(message.unsafelyUnwrapped))
+    let port: PortPointer = Handle.storage(UnsafeRawPointer(port))
+    if message.finish() { _ = message.release() }
+    port.finish()
 }

@@ -1,0 +1,386 @@
+/* pthread_exit in the callback of a port, a socket or a request: nothing stays counted as in use, and the other end hears of it. */
+#include "message-port.h"
+
+static atomic_int calls;
+static struct lifetime life;
+static RLDataRef parcel;
+static RLRunLoopRef loop;
+static gate ready;
+
+static void set_up(void)
+{
+    use_own_directory();
+    gate_init(&ready);
+    parcel = text_data("parcel");
+}
+
+static void *run_until_ended(void *add)
+{
+    loop = RLRunLoopGetCurrent();
+    ((void (*)(void))add)();
+    gate_open(&ready);
+    RLRunLoopRunInMode(MODE, 60, false);
+    ck_abort_msg("the thread has not ended");
+}
+
+/* -- RLPort -- */
+
+static RLPortRef port;
+static RLPortMessageRef kept;
+
+static void end_by_message(UNUSED RLPortRef own, UNUSED RLPortMessageRef message, UNUSED void *info)
+{
+    if (++calls == 2)
+        pthread_exit(NULL);
+}
+
+static void keep_and_end_by_message(UNUSED RLPortRef own, RLPortMessageRef message, UNUSED void *info)
+{
+    kept = (RLPortMessageRef)RLRetain(message);
+    pthread_exit(NULL);
+}
+
+static void send_parcel(void)
+{
+    RLArrayRef components = RLArrayCreate(NULL, (const void **)&parcel, 1, &kRLTypeArrayCallBacks);
+    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, components);
+    require(RLPortMessageSendBeforeDate(message, RLAbsoluteTimeGetCurrent() + 60));
+    RLRelease(message);
+    RLRelease(components);
+}
+
+static void make_port(RLPortCallBack callout)
+{
+    RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    port = RLPortCreate(NULL, callout, &context, NULL);
+}
+
+static void receive_three(void)
+{
+    RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
+    RLRunLoopAddSource(loop, source, MODE);
+    RLRelease(source);
+    for (int i = 0; i < 3; i++)
+        send_parcel();
+}
+
+START_TEST(a_port_whose_callback_ends_the_thread_lets_go_of_message_and_info)
+{
+    make_port(end_by_message);
+    join_thread(start_thread(run_until_ended, (void *)receive_three));
+    ck_assert_int_eq(calls, 2);
+    ck_assert_int_eq(RLGetRetainCount(parcel), 2); /* the third message waits */
+    ck_assert_int_eq(lifetime_held(&life), 1);
+    RLPortInvalidate(port);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    ck_assert_int_eq(RLGetRetainCount(port), 1);
+    RLRelease(port);
+}
+END_TEST
+
+START_TEST(a_message_that_the_callback_has_kept_outlives_its_thread)
+{
+    make_port(keep_and_end_by_message);
+    join_thread(start_thread(run_until_ended, (void *)receive_three));
+    ck_assert_int_eq(RLGetRetainCount(kept), 1);
+    RLArrayRef components = RLPortMessageGetComponents(kept);
+    ck_assert_ptr_eq(RLArrayGetValueAtIndex(components, 0), parcel);
+    ck_assert_ptr_eq(RLPortMessageGetReceivePort(kept), port);
+    RLRelease(kept);
+    RLPortInvalidate(port);
+    RLRelease(port);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+}
+END_TEST
+
+/* -- A server -- */
+
+static struct server server;
+static RLMessagePortRequestRef taken;
+
+static RLDataRef end_by_request(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data,
+                                UNUSED void *info)
+{
+    pthread_exit(NULL);
+}
+
+static RLDataRef take_and_end(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    taken = RLMessagePortCopyRequest(local);
+    pthread_exit(NULL);
+}
+
+static RLMessagePortCallBack callout;
+static void serve_requests(void)
+{
+    RLMessagePortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    server.port = RLMessagePortCreateLocal(NULL, NAME, callout, &context, NULL);
+    require(server.port != NULL);
+    server.source = RLMessagePortCreateRunLoopSource(NULL, server.port, 0);
+    RLRunLoopAddSource(loop, server.source, MODE);
+}
+
+static void start_server(RLMessagePortCallBack function, pthread_t *thread)
+{
+    callout = function;
+    *thread = start_thread(run_until_ended, (void *)serve_requests);
+    gate_pass(&ready);
+}
+
+static void assert_server_is_let_go(void)
+{
+    ck_assert_int_eq(lifetime_held(&life), 1);
+    end_server(&server);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+
+START_TEST(a_client_of_this_process_hears_that_the_thread_of_the_callback_has_ended)
+{
+    pthread_t thread;
+    RLDataRef reply = NULL;
+    start_server(end_by_request, &thread);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, parcel, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply),
+                     kRLMessagePortTransportError);
+    join_thread(thread);
+    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    assert_server_is_let_go();
+    RLRelease(remote);
+}
+END_TEST
+
+static pid_t client;
+static void ask_from_child(void)
+{
+    client = fork_child();
+    if (client != 0)
+        return;
+    RLDataRef reply = NULL;
+    RLMessagePortRef remote;
+    while ((remote = RLMessagePortCreateRemote(NULL, NAME)) == NULL)
+        child_assert(errno == ECONNREFUSED || errno == ENOENT);
+    child_assert(RLMessagePortSendRequest(remote, 1, parcel, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply) ==
+                 kRLMessagePortTransportError);
+    _exit(0);
+}
+
+START_TEST(a_client_of_another_process_hears_that_the_thread_of_the_callback_has_ended)
+{
+    pthread_t thread;
+    ask_from_child();
+    start_server(end_by_request, &thread);
+    end_process(client, 0);
+    join_thread(thread);
+    assert_server_is_let_go();
+}
+END_TEST
+
+static void *ask_within_process(UNUSED void *info)
+{
+    RLDataRef reply = NULL;
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, parcel, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply),
+                     kRLMessagePortSuccess);
+    ck_assert_ptr_eq(reply, parcel);
+    RLRelease(reply);
+    RLRelease(remote);
+    return NULL;
+}
+
+START_TEST(a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread)
+{
+    pthread_t thread;
+    start_server(take_and_end, &thread);
+    pthread_t asker = start_thread(ask_within_process, NULL);
+    join_thread(thread);
+    ck_assert(RLMessagePortRequestReply(taken, parcel));
+    join_thread(asker);
+    RLRelease(taken);
+    assert_server_is_let_go();
+    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+}
+END_TEST
+
+/* -- Who asks -- */
+
+static RLMessagePortRef remote;
+static int asked_in_vain;
+
+static void end_by_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { pthread_exit(NULL); }
+
+/* The run in which it waits for the reply fires a timer that ends the thread. */
+static void *ask_and_end(UNUSED void *info)
+{
+    RLDataRef reply = NULL;
+    RLRunLoopTimerRef timer = make_timer(0, 0, end_by_timer, NULL);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE);
+    RLRelease(timer);
+    RLMessagePortSendRequest(remote, 1, parcel, 60, 1e9, MODE, &reply);
+    asked_in_vain++;
+    return NULL;
+}
+
+/* Uses the memory that was its stack. */
+static void *fill_stack(UNUSED void *info)
+{
+    volatile char memory[64 * 1024];
+    for (size_t i = 0; i < sizeof memory; i++)
+        memory[i] = (char)0xA5;
+    return NULL;
+}
+
+static RLDataRef take(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    if (taken == NULL)
+        taken = RLMessagePortCopyRequest(local);
+    return NULL;
+}
+
+START_TEST(a_reply_to_a_thread_that_has_ended_while_it_waited_is_dropped)
+{
+    serve(&server, NAME, take, NULL);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    join_thread(start_thread(ask_and_end, NULL));
+    join_thread(start_thread(ask_and_end, NULL));
+    ck_assert_int_eq(asked_in_vain, 0);
+    join_thread(start_thread(fill_stack, NULL));
+    RLRunLoopRunInMode(MODE, 0, true);
+    ck_assert_ptr_nonnull(taken);
+    RLMessagePortRequestReply(taken, parcel);
+    RLRelease(taken);
+    RLRunLoopRunInMode(MODE, 0, false); /* the second is answered by nothing */
+    join_thread(start_thread(fill_stack, NULL));
+    ck_assert_int_eq(RLGetRetainCount(parcel), 1); /* neither as a question nor as an answer */
+    ck_assert_int_eq(RLGetRetainCount(remote), 1);
+    RLRelease(remote);
+    end_server(&server);
+}
+END_TEST
+
+static RLDataRef answer_parcel(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    return RLRetain(data);
+}
+
+static void serve_in_process(int fd)
+{
+    serve(&server, NAME, answer_parcel, NULL);
+    say_ready(fd);
+    RLRunLoopRunInMode(MODE, 60, false);
+}
+
+/* With the port goes its descriptor, if nothing has it any more. */
+static void use_server_of_another_process(void *(*body)(void *))
+{
+    int fd;
+    pid_t child = start_server_process(serve_in_process, &fd);
+    RLRunLoopGetCurrent();
+    int descriptors = open_descriptors();
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    ck_assert_int_eq(open_descriptors(), descriptors + 1);
+    for (int i = 0; i < 3; i++)
+        join_thread(start_thread(body, NULL));
+    ck_assert_int_eq(asked_in_vain, 0);
+    RLMessagePortInvalidate(remote);
+    RLRelease(remote);
+    ck_assert_int_eq(open_descriptors(), descriptors);
+    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    end_process(child, SIGKILL);
+    close(fd);
+}
+
+START_TEST(a_port_to_another_process_is_let_go_by_a_thread_that_has_ended_while_it_waited)
+{
+    use_server_of_another_process(ask_and_end);
+}
+END_TEST
+
+static RLDataRef heard;
+static void end_by_reply(UNUSED RLMessagePortRef own, int32_t result, RLDataRef reply, UNUSED void *info)
+{
+    require(result == kRLMessagePortSuccess);
+    heard = RLRetain(reply);
+    pthread_exit(NULL);
+}
+
+static void *ask_later_and_end(UNUSED void *info)
+{
+    require(RLMessagePortSendRequestAsync(remote, 1, parcel, 60, 1e9, MODE, end_by_reply, NULL) ==
+            kRLMessagePortSuccess);
+    RLRunLoopRunInMode(MODE, 60, false);
+    asked_in_vain++;
+    return NULL;
+}
+
+START_TEST(a_port_to_another_process_is_let_go_by_a_thread_that_a_reply_has_ended)
+{
+    use_server_of_another_process(ask_later_and_end);
+    ck_assert_int_eq(RLGetRetainCount(heard), 1);
+}
+END_TEST
+
+/* -- Sockets -- */
+
+static int ends[2];
+static RLSocketRef socket_;
+
+static void end_by_socket(UNUSED RLSocketRef s, RLSocketCallBackType type, UNUSED RLDataRef address, const void *data,
+                          UNUSED void *info)
+{
+    if (type == kRLSocketDataCallBack)
+        heard = RLRetain(data);
+    pthread_exit(NULL);
+}
+
+static RLOptionFlags socket_types;
+static void watch_socket(void)
+{
+    RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    require(write(ends[1], "x", 1) == 1);
+    socket_ = RLSocketCreateWithNative(NULL, ends[0], socket_types, end_by_socket, &context);
+    RLRunLoopSourceRef source = RLSocketCreateRunLoopSource(NULL, socket_, 0);
+    RLRunLoopAddSource(loop, source, MODE);
+    RLRelease(source);
+}
+
+static void assert_socket_is_let_go(RLOptionFlags types)
+{
+    socket_types = types;
+    join_thread(start_thread(run_until_ended, (void *)watch_socket));
+    ck_assert_int_eq(lifetime_held(&life), 1);
+    RLSocketInvalidate(socket_);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    ck_assert_int_eq(fcntl(ends[0], F_GETFD), -1);
+    ck_assert_int_eq(RLGetRetainCount(socket_), 1);
+    RLRelease(socket_);
+    close(ends[1]);
+}
+
+START_TEST(a_socket_whose_callback_ends_the_thread_lets_go_of_its_info)
+{
+    assert_socket_is_let_go(kRLSocketReadCallBack);
+    gate_init(&ready);
+    assert_socket_is_let_go(kRLSocketDataCallBack);
+    ck_assert_int_eq(RLGetRetainCount(heard), 1);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("thread-ended-in-port-callback");
+    TCase *tcase = add_case(suite, "ended", 30);
+    tcase_add_checked_fixture(tcase, set_up, remove_own_directory);
+    tcase_add_test(tcase, a_port_whose_callback_ends_the_thread_lets_go_of_message_and_info);
+    tcase_add_test(tcase, a_message_that_the_callback_has_kept_outlives_its_thread);
+    tcase_add_test(tcase, a_client_of_this_process_hears_that_the_thread_of_the_callback_has_ended);
+    tcase_add_test(tcase, a_client_of_another_process_hears_that_the_thread_of_the_callback_has_ended);
+    tcase_add_test(tcase, a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread);
+    tcase_add_test(tcase, a_reply_to_a_thread_that_has_ended_while_it_waited_is_dropped);
+    tcase_add_test(tcase, a_port_to_another_process_is_let_go_by_a_thread_that_has_ended_while_it_waited);
+    tcase_add_test(tcase, a_port_to_another_process_is_let_go_by_a_thread_that_a_reply_has_ended);
+    tcase_add_test(tcase, a_socket_whose_callback_ends_the_thread_lets_go_of_its_info);
+    return suite;
+}
