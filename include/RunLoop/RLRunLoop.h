@@ -58,7 +58,10 @@
  *  Deliberate differences from CFRunLoop (on Linux, as in the Swift toolchain)
  *  -----------------------------------------------------------------------
  *  The numbers are the same in all headers.
- *   0. Step 5: a version-1 source that is ready is handled at once. CF tells BeforeWaiting and AfterWaiting first.
+ *   0. Step 5: a version-1 source that is ready is handled at once. CF tells BeforeWaiting and AfterWaiting first. So a
+ *      pass in which a version-1 source is ready tells neither, and while one stays ready no pass does. Work that must
+ *      be done in every pass, such as committing a transaction or draining a pool, belongs in BeforeTimers and Exit;
+ *      idle work, which may wait until nothing is ready, in BeforeWaiting.
  *   1. The main thread's loop can be empty, in every mode: Finished. CF's never is in a common mode, because of the
  *      libdispatch main queue: TimedOut, or no return. Runs that are begun by CF's names do as CF, with and without
  *      libdispatch: RLRunLoopRunInModeAsCF().
@@ -197,15 +200,16 @@ RL_EXPORT RLAbsoluteTime RLRunLoopGetNextTimerFireDate(RLRunLoopRef rl, RLRunLoo
 RL_EXPORT void RLRunLoopRun(void);
 
 /** Runs the calling thread's loop in one mode until its time is over, or sooner: see "One run, step by step".
- *  With returnAfterSourceHandled exactly one source is handled, the one of the lowest order; others that are signalled
- *  stay signalled for the next run. Timers and queued functions do not count as a source.
+ *  With returnAfterSourceHandled the run ends with the first pass in which a source was handled. Such a pass handles
+ *  one or two: at most one version-0 source, that of the lowest order, and in step 9 at most one version-1 source.
+ *  Others that are signalled or ready stay so for the next run. Timers and queued functions do not count as a source.
  *  A run in an empty mode returns Finished without calling any observer. Removing the last source or timer ends the run
  *  after the callback that did it; if another thread did it, the loop is not woken and goes on to its deadline.
  *  @param mode     not NULL and not kRLRunLoopCommonModes.
  *  @param seconds  how long, on the monotonic clock: setting the wall clock does not matter. 0 or negative: one pass,
  *                  without sleeping, which runs everything that is ready. HUGE_VAL or 1e10 and more: for ever. The pass
  *                  in which the time is over is finished: a slow callback delays the return.
- *  @param returnAfterSourceHandled  1: return as soon as one source was handled. 0: go on.
+ *  @param returnAfterSourceHandled  1: return after a pass in which a source was handled. 0: go on.
  *  @return kRLRunLoopRunHandledSource, kRLRunLoopRunTimedOut, kRLRunLoopRunStopped or kRLRunLoopRunFinished: the first
  *  that applies, in this order.
  *  Ownership: mode is retained during the run.  Thread: runs the calling thread's loop.

@@ -33,7 +33,8 @@
  *  --------
  *  Two sources are equal if they have the same order and version, the same equal, hash, perform and getPort functions,
  *  and infos that equal calls equal; without equal, infos that are the same pointer. A mode takes only one of several
- *  equal sources, and contains and removes by equality. Give each source an info of its own, and this never matters.
+ *  equal sources, and contains and removes by equality; so does the common set. One that is added to the common modes
+ *  comes into those that have no equal one. Give each source an info of its own, and this never matters.
  *
  *  Deliberate differences from CFRunLoopSource on Linux (the list in RLRunLoop.h has them all)
  *  -----------------------------------------------------------------------------------------
@@ -60,7 +61,7 @@ typedef struct RLRunLoopSourceContext {
     RLStringRef (*copyDescription)(const void *info);
     /** Tells whether two infos are equal: see "Equality". NULL: only if they are the same pointer. */
     RLBoolean (*equal)(const void *info1, const void *info2);
-    /** A hash of info; equal infos must have equal hashes. NULL: made by the library. */
+    /** A hash of info; equal infos must have equal hashes. RLHash() returns it. NULL: made of info. */
     RLHashCode (*hash)(const void *info);
     /** Called when the source was added to a mode, on the thread that added it. */
     void (*schedule)(void *info, RLRunLoopRef rl, RLRunLoopMode mode);
@@ -82,7 +83,7 @@ typedef struct RLRunLoopSourceContext1 {
     RLStringRef (*copyDescription)(const void *info);
     /** Tells whether two infos are equal: see "Equality". NULL: only if they are the same pointer. */
     RLBoolean (*equal)(const void *info1, const void *info2);
-    /** A hash of info; equal infos must have equal hashes. NULL: made by the library. */
+    /** A hash of info; equal infos must have equal hashes. RLHash() returns it. NULL: made of info. */
     RLHashCode (*hash)(const void *info);
     /** Tells the descriptor to watch; called when the source is added. It must tell the same while the source is in a
      *  loop. A negative number is none: the source never performs. */

@@ -133,7 +133,7 @@ public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
     case .set, .dictionary: return UInt((Handle.storage(object) as DictionaryPointer).table.pointee.count)
     case .number: return (Handle.storage(object) as NumberPointer).hash
     case .date: return (Handle.storage(object) as DatePointer).hash
-    case .source: return (Handle.storage(object) as SourcePointer).hash
+    case .source: return (Handle.storage(object) as SourcePointer).contextHash
     case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter, .port, .portMessage, .messagePort,
         .messagePortRequest:
         return Bytes.mix(UInt(bitPattern: object))

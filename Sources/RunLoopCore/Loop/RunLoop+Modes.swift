@@ -107,6 +107,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return set
     }
 
+    /// The set for an item in just these modes; nil if out of memory.
+    func set(of modes: consuming BitSet) -> ModeSetPointer? {
+        pointee.isStirred = 1
+        return intern(modes)
+    }
+
     /// What is left of a membership from which a mode was taken.
     enum Remainder {
         case nothing
@@ -244,19 +250,23 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopAddCommonMode. Any thread; calls schedule of the sources that come into the mode by it.
     func addCommonMode(_ name: StringPointer) {
         var joining = PlainList<SourcePointer>()
+        var staying = commonSourcesEqualToOne(of: name)
         let mode = locked { () -> ModePointer? in
             guard pointee.isOpen, joining.reserve(pointee.seats.count), let mode = makeMode(named: name) else { return nil }
             // Before the mode joins: afterwards nobody could tell who was in it already.
             pointee.seats.forEach { seat in
                 guard let set = seat.pointee.set, set.pointee.modes.contains(ModeSet.common),
-                    !set.pointee.modes.contains(mode.pointee.number), seat.pointee.source.pointee.detail?.pointee.schedule != nil
+                    !set.pointee.modes.contains(mode.pointee.number), seat.pointee.source.pointee.detail?.pointee.schedule != nil,
+                    !Self.isOne(of: staying, seat.pointee.source)
                 else { return }
                 _ = joining.append(seat.pointee.source)
             }
             guard makeCommon(mode) else { return nil }
+            leave(mode, staying)
             for index in 0..<joining.count { joining[index].pointee.item.object.retain() }
             return mode
         }
+        Self.giveBack(&staying)
         guard mode != nil else { return }
         if !isCurrent { pointee.wake.adjust() }
         for index in 0..<joining.count {

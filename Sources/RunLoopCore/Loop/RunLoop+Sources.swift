@@ -10,17 +10,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let hash = source.hash
         let fd = source.pointee.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
-        if let equal = equal(of: source, hash, in: name) {
-            equal.giveBack()
-            return true
-        }
+        var equals = equals(of: source, hash)
         var joined = ModeNames()
         let itemHome = source.item.lock(and: home)
         if itemHome != home && source.pointee.seats == nil && pointee.isOpen {
             source.pointee.item.moveHome(to: home)
         }
-        let added = addLocked(source, hash, fd, in: name, &joined)
+        let added = addLocked(source, hash, fd, in: name, beside: equals, &joined)
         ItemPointer.unlockBoth(itemHome, home)
+        Self.giveBack(&equals)
         if added, let schedule = source.pointee.detail?.pointee.schedule { joined.call(schedule, source.pointee.info, handle) }
         joined.release()
         if added && !isCurrent {
@@ -29,9 +27,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return added
     }
 
-    /// Under both locks.
+    /// Under both locks. A mode that has one of the `equals` does not take the source.
     private func addLocked(
-        _ source: SourcePointer, _ hash: UInt, _ fd: Int32?, in name: StringPointer, _ joined: inout ModeNames
+        _ source: SourcePointer, _ hash: UInt, _ fd: Int32?, in name: StringPointer, beside equals: borrowing PlainList<SourcePointer>,
+        _ joined: inout ModeNames
     ) -> Bool {
         guard source.pointee.item.has(ItemHeader.valid) else { return false }
         guard pointee.isOpen else {
@@ -41,8 +40,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let choice = choose(name, make: true)
         let seat = source.seat(in: home)
         let old = seat?.pointee.set
-        if isComplete(old, choice) { return true }
-        guard let new = set(adding: choice, to: old), makeRoom(in: new, for: source),
+        var wanted: ModeSetPointer?
+        if equals.count == 0 {
+            if isComplete(old, choice) { return true }
+            wanted = set(adding: choice, to: old)
+        } else {
+            var modes = BitSet()
+            guard unite(&modes, old, choice, beside: equals, hash) else { return false }
+            if modes.isEmpty || old?.pointee.modes.equals(modes) == true { return true }
+            wanted = set(of: modes)
+        }
+        guard let new = wanted, makeRoom(in: new, for: source),
             joined.collect(self, source, from: old, to: new)
         else { return false }
         if let seat {
@@ -64,7 +72,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private var board: UnsafePointer<SignalBoard> { withUnsafePointer(to: pointee.board) { $0 } }
 
     /// In the queue of signalled sources, so that signalling needs no memory.
-    private func makeRoom(in set: ModeSetPointer, for source: SourcePointer) -> Bool {
+    func makeRoom(in set: ModeSetPointer, for source: SourcePointer) -> Bool {
         source.hasDescriptor || set.pointee.signalled.reserve(set.pointee.signalled.count + set.pointee.sourceCount + 1)
     }
 
@@ -86,7 +94,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         ItemPointer.unlockBoth(itemHome, home)
     }
 
-    private func move(_ seat: SeatPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
+    /// Under the lock.
+    func move(_ seat: SeatPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
         count(seat, in: old, -1)
         count(seat, in: new, 1)
         if seat.isQueued {
@@ -106,8 +115,40 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     // MARK: removing
 
-    /// RLRunLoopRemoveSource. O(1) on average, one epoll_ctl for the last on a descriptor. Any thread; calls cancel.
+    /// RLRunLoopRemoveSource: this source, or one that equals it. O(1) on average, one epoll_ctl for the last on a descriptor. Any
+    /// thread; calls cancel, and equal and hash.
     func remove(_ source: SourcePointer, from name: StringPointer) {
+        var isThere = removeItself(source, from: name)
+        if isThere && !name.isCommonModes { return }
+        var equals = equals(of: source, source.hash)
+        for index in 0..<equals.count { if removeItself(equals[index], from: name) { isThere = true } }
+        // A common mode may have one that is not in the common set.
+        if isThere && name.isCommonModes && equals.count > 0 {
+            var number = 0
+            while let mode = locked({ commonMode(after: &number) }) {
+                _ = removeItself(source, from: mode)
+                for index in 0..<equals.count { _ = removeItself(equals[index], from: mode) }
+                mode.release()
+            }
+        }
+        Self.giveBack(&equals)
+    }
+
+    /// The name of the next common mode, retained. Under the lock.
+    private func commonMode(after number: inout Int) -> StringPointer? {
+        number += 1
+        while number < pointee.modes.count {
+            if pointee.commonModes.contains(number), let mode = pointee.modes[number] {
+                mode.pointee.name.retain()
+                return mode.pointee.name
+            }
+            number += 1
+        }
+        return nil
+    }
+
+    /// Whether it was there. Any thread; calls cancel.
+    private func removeItself(_ source: SourcePointer, from name: StringPointer) -> Bool {
         var left = ModeNames()
         let itemHome = source.item.lock(and: home)
         var isDead = false
@@ -127,10 +168,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         ItemPointer.unlockBoth(itemHome, home)
         sayCancel(source, &left)
         if isDead { source.destroy() }
-        if !isThere, let equal = equal(of: source, source.hash, in: name) {
-            remove(equal, from: name)
-            equal.giveBack()
-        }
+        return isThere
     }
 
     /// The source leaves this loop. Under both locks; true if it is to be destroyed after unlocking.
@@ -169,33 +207,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let isThere = contains(source.seat(in: home)?.pointee.set, choose(name, make: false))
         ItemPointer.unlockBoth(itemHome, home)
         if isThere { return true }
-        guard let equal = equal(of: source, source.hash, in: name) else { return false }
-        equal.giveBack()
-        return true
-    }
-
-    /// Another source in the mode that counts as the same as this one (see `SourcePointer.equals`), with a
-    /// reference for the caller: this one is not added beside it, as in CFRunLoop. O(1) on average. Calls
-    /// the contexts' equal, without the lock.
-    private func equal(of source: SourcePointer, _ hash: UInt, in name: StringPointer) -> SourcePointer? {
-        var candidates = PlainList<SourcePointer>()
-        locked {
-            let choice = choose(name, make: false)
-            var next = pointee.seats.chain(hash)
-            while let seat = next {
-                next = seat.pointee.nextOfHash
-                let other = seat.pointee.source
-                guard seat.pointee.hash == hash, other != source, contains(seat.pointee.set, choice),
-                    other.mayEqual(source), candidates.append(other)
-                else { continue }
-                other.pointee.item.object.retain()
-            }
-        }
-        var found: SourcePointer?
-        for index in 0..<candidates.count {
-            if found == nil && candidates[index].equals(source) { found = candidates[index] } else { candidates[index].giveBack() }
-        }
-        return found
+        let hash = source.hash
+        var equals = equals(of: source, hash)
+        let hasEqual = equals.count > 0 && locked { has(equals, hash, in: choose(name, make: false)) }
+        Self.giveBack(&equals)
+        return hasEqual
     }
 
     /// RLRunLoopSourceInvalidate: out of every loop, with cancel for every mode. Any thread; calls cancel.

@@ -1,0 +1,125 @@
+// Equal sources (see `SourcePointer.equals`): a mode takes one of them, as in CFRunLoop. The contexts' equal functions are user
+// code, so they are called without the lock; what they said is used under it. A loop rarely has any, and then this costs one
+// look into the table.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// The other sources of this loop, in whatever mode, that count as the same as this one, each with a reference for the
+    /// caller: see `giveBack`. O(1) on average. Any thread; calls equal.
+    func equals(of source: SourcePointer, _ hash: UInt) -> PlainList<SourcePointer> {
+        var found = PlainList<SourcePointer>()
+        locked {
+            var next = pointee.seats.chain(hash)
+            while let seat = next {
+                next = seat.pointee.nextOfHash
+                let other = seat.pointee.source
+                guard seat.pointee.hash == hash, other != source, other.mayEqual(source), found.append(other) else { continue }
+                other.pointee.item.object.retain()
+            }
+        }
+        var count = 0
+        for index in 0..<found.count {
+            let other = found[index]
+            if other.equals(source) {
+                found[count] = other
+                count += 1
+            } else {
+                other.giveBack()
+            }
+        }
+        found.truncate(to: count)
+        return found
+    }
+
+    /// Releases what `equals` or `commonSourcesEqualToOne` returned. Any thread.
+    static func giveBack(_ sources: inout PlainList<SourcePointer>) {
+        for index in 0..<sources.count { sources[index].giveBack() }
+        sources.truncate(to: 0)
+    }
+
+    /// The set that one of the sources is in; nil if none of them is in the loop any more. Under the lock.
+    private func set(of source: SourcePointer, _ hash: UInt) -> ModeSetPointer? {
+        var next = pointee.seats.chain(hash)
+        while let seat = next {
+            if seat.pointee.source == source { return seat.pointee.set }
+            next = seat.pointee.nextOfHash
+        }
+        return nil
+    }
+
+    /// Whether one of the sources is in the chosen mode. Under the lock.
+    func has(_ sources: borrowing PlainList<SourcePointer>, _ hash: UInt, in choice: ModeChoice) -> Bool {
+        for index in 0..<sources.count where contains(set(of: sources[index], hash), choice) { return true }
+        return false
+    }
+
+    /// What a source in `old` is to be in when it is added to the chosen mode: `modes` gets what `old` has, and what none of its
+    /// `equals` is in. False if out of memory. Under the lock.
+    func unite(
+        _ modes: inout BitSet, _ old: ModeSetPointer?, _ choice: ModeChoice, beside equals: borrowing PlainList<SourcePointer>,
+        _ hash: UInt
+    ) -> Bool {
+        switch choice {
+        case .mode(let mode): if !modes.insert(mode.pointee.number) { return false }
+        case .common: if !modes.formUnion(pointee.commonModes) || !modes.insert(ModeSet.common) { return false }
+        case .none: return false
+        }
+        for index in 0..<equals.count { if let set = set(of: equals[index], hash) { modes.subtract(set.pointee.modes) } }
+        if let old { return modes.formUnion(old.pointee.modes) }
+        return true
+    }
+
+    /// The sources of the common set that are not to come into the mode when it becomes common, since it has an equal one; each
+    /// with a reference for the caller. Any thread; calls equal.
+    func commonSourcesEqualToOne(of mode: StringPointer) -> PlainList<SourcePointer> {
+        var common = PlainList<SourcePointer>()
+        locked {
+            guard let mode = self.mode(named: mode), hasSources(mode), common.reserve(pointee.seats.count) else { return }
+            pointee.seats.forEach { seat in
+                guard let set = seat.pointee.set, set.pointee.modes.contains(ModeSet.common),
+                    !set.pointee.modes.contains(mode.pointee.number)
+                else { return }
+                seat.pointee.source.pointee.item.object.retain()
+                _ = common.append(seat.pointee.source)
+            }
+        }
+        var count = 0
+        for index in 0..<common.count {
+            let source = common[index], hash = source.hash
+            var equals = equals(of: source, hash)
+            let staysOut = equals.count > 0 && locked { has(equals, hash, in: choose(mode, make: false)) }
+            Self.giveBack(&equals)
+            if staysOut {
+                common[count] = source
+                count += 1
+            } else {
+                source.giveBack()
+            }
+        }
+        common.truncate(to: count)
+        return common
+    }
+
+    /// O(n).
+    static func isOne(of sources: borrowing PlainList<SourcePointer>, _ source: SourcePointer) -> Bool {
+        for index in 0..<sources.count where sources[index] == source { return true }
+        return false
+    }
+
+    /// The sources, which came into the mode with the rest of the common set, are taken out again before anybody sees them there.
+    /// Without memory one stays. Under the lock.
+    func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
+        if sources.count == 0 { return }
+        pointee.seats.forEach { seat in
+            guard Self.isOne(of: sources, seat.pointee.source), let old = seat.pointee.set,
+                case .set(let new) = set(removing: .mode(mode), from: old), makeRoom(in: new, for: seat.pointee.source)
+            else { return }
+            move(seat, from: old, to: new)
+        }
+    }
+
+    /// Under the lock.
+    private func hasSources(_ mode: ModePointer) -> Bool {
+        for index in 0..<mode.pointee.sets.count where mode.pointee.sets[index].pointee.sourceCount > 0 { return true }
+        return false
+    }
+}
