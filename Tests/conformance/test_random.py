@@ -23,8 +23,10 @@ PROGRAMS = {
     "asleep-blocks": (3, (" E1 w0 p0", " E1 wake", " E1 stop", " E1 B", " E1 G", " g1", " t1", " s1", "Stopped]", "Finished]",
                           "HandledSource]", " [run")),
     "sleeps": (3, (" t0 t1", " t3 o80 Stopped]", "TimedOut]", "HandledSource]", " s", "! t")),
-    "values": (23, ("equal 1", "cmp -1", "pre 1", "suf 1", "é", "<+")),
-    "collections": (23, (" arr0", " set3", " dic2", " dat5", " found", " get")),
+    "sockets": (6, (" READ", " DATA(1)", " DATA(0)", " ACCEPT", " CONNECT()", " CONNECT(ECONNRESET)", " CONNECT(ECONNREFUSED)",
+                    " WRITE", " reset", " client", "kind 2", "kind 5")),
+    "values": (20, ("equal 1", "cmp -1", "pre 1", "suf 1", "é", "<+")),
+    "collections": (20, (" arr0", " set3", " dic2", " dat5", " found", " get")),
 }
 
 

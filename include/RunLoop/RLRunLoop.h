@@ -74,7 +74,8 @@
  *   7. There is no hidden thread. CF starts one for every timed run, and one behind all sockets, which reads and
  *      accepts ahead.
  *   8. WakeUp, Stop and Signal are async-signal-safe. In CF they take locks and may deadlock in a signal handler.
- *   9. A socket tells the end of its stream once. CF calls back in every pass. RLSocket.h has this and 12 to 14.
+ *   9. A socket tells the end of its stream once, and an error to who waits to write. CF calls back in every pass, and
+ *      tells that nobody. RLSocket.h has this and 12 to 14.
  *  10. Signalled sources of the same order are performed as they came into the loop. CF: as they were signalled.
  *  11. A wake-up that a nested run has used up is given on to the outer run, which passes once more. In CF the outer
  *      run sleeps on.

@@ -24,8 +24,9 @@
  *  --------
  *  Adding the source to its first mode enables all types. Read, accept and data are enabled again after each call,
  *  write and connect are not: that is what the flags say (RLSocketSetSocketFlags()). RLSocketEnableCallBacks() and
- *  RLSocketDisableCallBacks() do it by hand, and nothing while the source is in no mode. A callback is disabled while
- *  it runs, so a nested run does not call it again, unless it is enabled in it.
+ *  RLSocketDisableCallBacks() do it by hand, and nothing while the source is in no mode. Connect and write wait for the
+ *  same, room to write: until connect has come, enabling one of them brings both, and disabling one stops both. A
+ *  callback is disabled while it runs, so a nested run does not call it again, unless it is enabled in it.
  *
  *  At the end of a stream the read callback comes once with nothing to read, and once more each time it is enabled;
  *  its flag does not enable it any more. A write callback whose connection is broken comes, and the write fails.
@@ -49,7 +50,8 @@
  *  -----------------------------------------------------------------------------------
  *  7. No thread: callbacks come when the loop finds the socket ready, right after it wakes; nothing is read or
  *     accepted ahead.
- *  9. The end of a stream is told once, instead of again and again.
+ *  9. The end of a stream is told once, instead of again and again. An error that no connect callback tells is told
+ *     the write callback; CF tells it nobody.
  *  12. Sending never raises SIGPIPE, and is all or nothing: CF takes a part for the whole. An empty datagram is sent,
  *      and that is a success; CF sends it and says that it failed. Close-on-exec is set on sockets made here.
  *  13. Connect, and everything else, waits for the connection if the source was added before; CF calls at once. After

@@ -62,11 +62,6 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         let now = endpoint.update { state in
             if !state.isValid { return false }
             if !pointee.callBacks.reading.isEmpty && !state.has(EndpointState.readDisabled) { state.arm(.readable) }
-            if isConnecting(state) {
-                if !state.has(EndpointState.connectDisabled) { state.arm(.writable) }
-            } else if pointee.callBacks.writes && !state.has(EndpointState.connected | EndpointState.writeDisabled) {
-                state.arm(.writable)
-            }
             return true
         }
         guard let now else { return }

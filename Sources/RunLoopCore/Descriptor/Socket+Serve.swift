@@ -56,7 +56,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             let fired = ready.intersection(state.armed)
             if !state.isValid || fired.isEmpty { return false }
             plan.reads = fired.contains(.readable)
-            plan.writes = fired.contains(.writable)
+            plan.writes = fired.contains(.writable) && hearsOfRoom(state)
             if plan.writes {
                 plan.connects = isConnecting(state)
                 state.set(EndpointState.connected)

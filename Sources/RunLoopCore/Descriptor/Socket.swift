@@ -159,11 +159,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             }
             if types.writes { state.clear(EndpointState.writeDisabled) }
             if types.connects { state.clear(EndpointState.connectDisabled) }
-            if isConnecting(state) {
-                if !state.has(EndpointState.connectDisabled) { state.arm(.writable) }
-            } else if types.writes {
-                state.arm(.writable)
-            }
+            if concernsRoom(types, state) { state.arm(.writable) }
             return true
         }
         if let now { endpoint.tellSource(now) }
@@ -180,11 +176,24 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             }
             if types.writes { state.set(EndpointState.writeDisabled) }
             if types.connects { state.set(EndpointState.connectDisabled) }
-            let isNeeded =
-                isConnecting(state) ? !state.has(EndpointState.connectDisabled) : !state.has(EndpointState.writeDisabled)
-            if !isNeeded { state.disarm(.writable) }
+            if concernsRoom(types, state) { state.disarm(.writable) }
             return true
         }
+    }
+
+    /// Whether enabling or disabling these types decides if the socket waits for room, by CFSocket's rule: connect does so only until it has
+    /// come, and then write alone. So each of the two waits for both, as they come together, and each stops both.
+    @inline(__always)
+    private func concernsRoom(_ types: SocketCallBacks, _ state: EndpointState) -> Bool {
+        types.writes || types.connects && !state.has(EndpointState.connected)
+    }
+
+    /// Whether the client hears of room: one of the two types must be enabled, and then both come.
+    @inline(__always)
+    func hearsOfRoom(_ state: EndpointState) -> Bool {
+        pointee.callBacks.writes && !state.has(EndpointState.writeDisabled)
+            || pointee.callBacks.connects && !state.has(EndpointState.connectDisabled)
+                && flags & UInt32(SocketCallBacks.connect.rawValue) == 0
     }
 
     /// Whether the client is to be told when the connection stands.
