@@ -1,13 +1,18 @@
 /* signalfd.c - signals delivered as events: no handler that interrupts the program, so a callback may do anything.
  *
  * The signals are blocked, the kernel keeps them, and a signalfd gives them out. Block them before any thread is made:
- * a thread that does not block them would be interrupted after all. */
+ * a thread that does not block them would be interrupted after all.
+ *
+ * Child processes inherit the mask, and would not hear of SIGTERM: give them the old one back, as here with posix_spawn,
+ * or by sigprocmask() between fork() and exec(). */
 #define _GNU_SOURCE /* sigqueue, SIGRTMIN */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct Heard {
@@ -54,16 +59,31 @@ static void terminate(void *info)
     kill(getpid(), SIGTERM); /* as another program or a service manager would do */
 }
 
+/* Starts a program that sends itself SIGTERM, with the mask that this one had at first. */
+static int childHearsSIGTERM(const sigset_t *oldMask)
+{
+    char *arguments[] = {"sh", "-c", "kill -TERM $$; sleep 10", NULL}, *environment[] = {NULL};
+    posix_spawnattr_t attributes;
+    pid_t child;
+    int status = 0;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, oldMask);
+    int error = posix_spawn(&child, "/bin/sh", NULL, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    return error == 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+}
+
 static void pass(void) { RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0); }
 
 int main(void)
 {
-    sigset_t signals;
+    sigset_t signals, oldMask;
     sigemptyset(&signals);
     sigaddset(&signals, SIGUSR1);
     sigaddset(&signals, SIGRTMIN);
     sigaddset(&signals, SIGTERM);
-    sigprocmask(SIG_BLOCK, &signals, NULL);
+    sigprocmask(SIG_BLOCK, &signals, &oldMask);
     int fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd < 0) {
         perror("signalfd");
@@ -98,6 +118,9 @@ int main(void)
         sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = number});
     pass();
 
+    int heardByChild = childHearsSIGTERM(&oldMask);
+    puts(heardByChild ? "a child process got the old mask back: SIGTERM ends it" : "the child did not hear of SIGTERM");
+
     puts("the loop runs until it is told to end:");
     RLRunLoopPerformFunctionAfterDelay(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, terminate, NULL, 0.01);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0);
@@ -106,7 +129,8 @@ int main(void)
     RLRelease(watched);
     printf("heard: SIGUSR1 %d times, SIGRTMIN %d times, the sum of their numbers is %d\n", heard.user, heard.queued,
            heard.sum);
-    return result == kRLRunLoopRunStopped && heard.user == 2 && heard.queued == 3 && heard.sum == 6 && !heard.strange
+    return result == kRLRunLoopRunStopped && heard.user == 2 && heard.queued == 3 && heard.sum == 6 && !heard.strange &&
+                   heardByChild
                ? 0
                : 1;
 }

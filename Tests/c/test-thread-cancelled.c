@@ -186,6 +186,60 @@ START_TEST(a_thread_cancelled_in_its_sleep_leaves_a_loop_that_is_over)
 }
 END_TEST
 
+/* -- How a sleeping thread is ended: RLBase.h, "Threads" -- */
+
+static void *run_with_timer(UNUSED void *info)
+{
+    loop = (RLRunLoopRef)RLRetain(RLRunLoopGetCurrent());
+    RLRunLoopTimerRef timer = make_timer(HUGE_VAL, 0, count_timer, NULL);
+    RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode); /* sleeps in a futex */
+    RLRelease(timer);
+    gate_open(&ready);
+    RLRunLoopRun();
+    return NULL;
+}
+
+static void test_cancel(void *info)
+{
+    count_perform(info);
+    pthread_testcancel();
+    count_perform(info);
+}
+
+static void cancel_in_callback(void *(*body)(void *))
+{
+    void *result;
+    struct lifetime life = {0};
+    atomic_int called = 0;
+    pthread_t thread = start_thread(body, NULL);
+    gate_pass(&ready);
+    await_waiting(loop);
+    ck_assert_int_eq(pthread_cancel(thread), 0);
+    ck_assert(RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, test_cancel, (void *)&called));
+    RLRunLoopPostFunctionWithRelease(loop, kRLRunLoopDefaultMode, do_nothing, &life, lifetime_end);
+    ck_assert_int_eq(pthread_join(thread, &result), 0);
+    ck_assert(result == PTHREAD_CANCELED);
+    ck_assert_int_eq(called, 1);
+    ck_assert_int_le(life.releases, 1);
+    errno = 0;
+    ck_assert(!RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, do_nothing, NULL));
+    ck_assert_int_eq(errno, ESRCH);
+    RLRelease(loop);
+    close_pipe(ends);
+}
+
+START_TEST(a_cancellation_takes_effect_in_a_callback_of_a_loop_that_slept_in_a_futex)
+{
+    cancel_in_callback(run_with_timer);
+}
+END_TEST
+
+START_TEST(a_cancellation_takes_effect_in_a_callback_of_a_loop_that_slept_in_epoll)
+{
+    cancel_in_callback(run_with_descriptor);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("thread-cancelled");
@@ -194,6 +248,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_post_of_a_cancelled_thread_wakes_the_loop);
     tcase_add_test(tcase, a_wakeup_of_a_cancelled_thread_wakes_the_loop);
     tcase_add_test(tcase, a_thread_that_ends_with_a_cancellation_pending_tears_its_loop_down);
+    tcase_add_test(tcase, a_cancellation_takes_effect_in_a_callback_of_a_loop_that_slept_in_a_futex);
+    tcase_add_test(tcase, a_cancellation_takes_effect_in_a_callback_of_a_loop_that_slept_in_epoll);
     tcase_add_test(tcase, a_thread_cancelled_in_its_sleep_leaves_a_loop_that_is_over);
     return suite;
 }

@@ -193,6 +193,23 @@ START_TEST(descriptions_name_the_kind_and_ask_the_context)
 }
 END_TEST
 
+START_TEST(a_timer_that_is_not_armed_is_described_as_that)
+{
+    RLRunLoopTimerRef never = make_timer(HUGE_VAL, 0, count_timer, NULL);
+    RLRunLoopTimerRef waiting = RLRunLoopTimerCreateRearmable(NULL, count_timer, NULL);
+    RLRunLoopTimerRef soon = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, count_timer, NULL);
+    RLRunLoopTimerRef timers[] = {never, waiting, soon};
+    for (int i = 0; i < 3; i++) {
+        RLStringRef description = RLCopyDescription(timers[i]);
+        const char *text = RLStringGetCStringPtr(description, kRLStringEncodingUTF8);
+        ck_assert_ptr_nonnull(strstr(text, i < 2 ? "next=never " : "s from now"));
+        ck_assert((strstr(text, "s from now") != NULL) == (i == 2));
+        RLRelease(description);
+        drop_timer(timers[i]);
+    }
+}
+END_TEST
+
 static RLStringRef describe_at_length(const void *info)
 {
     char text[1501];
@@ -223,6 +240,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("values");
     TCase *tcase = add_case(suite, "values", 20);
+    tcase_add_test(tcase, a_timer_that_is_not_armed_is_described_as_that);
     tcase_add_test(tcase, the_library_tells_its_version);
     tcase_add_test(tcase, the_clock_counts_from_2001);
     tcase_add_test(tcase, every_kind_of_object_has_its_own_type);

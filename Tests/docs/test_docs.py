@@ -124,6 +124,11 @@ def test_header_has_an_overview_and_fits_on_the_screen(header):
     assert [number for number, line in enumerate(lines, 1) if len(line) > 120] == []
 
 
+def test_the_table_of_the_umbrella_names_every_header():
+    table = (INCLUDE / "RunLoop" / "RunLoop.h").read_text().partition("#ifndef")[0]
+    assert [header for header in RUNLOOP if header.split("/")[1] not in table] == []
+
+
 @pytest.mark.parametrize("header", RUNLOOP)
 def test_macros_have_a_comment(header):
     """The preprocessor does not hand comments on, so the line above a macro is looked at. clang says which there are."""

@@ -9,7 +9,8 @@
  *  the object.
  *
  *  Who owns what is in the name of the function:
- *  - Create rule: a function with `Create` or `Copy` in its name gives you an object that you own. Release it.
+ *  - Create rule, or Copy rule: a function with `Create` or `Copy` in its name gives you an object that you own.
+ *    Release it.
  *  - Get rule: any other function lends. Do not release; retain if you keep it longer than its owner does.
  *  What you pass in is retained by the library for as long as it needs it, so you may release it right after the call:
  *  a loop retains the sources, timers and observers that were added to it.
@@ -22,6 +23,10 @@
  *  of it. ThreadSanitizer is told of this order: what it reports is real. Locks are slower then.
  *  These five may also be called in a signal handler: RLRunLoopWakeUp(), RLRunLoopStop(), RLRunLoopIsWaiting(),
  *  RLRunLoopSourceSignal(), RLRunLoopSourceIsSignalled(). They take no lock, allocate nothing and preserve errno.
+ *  No function is a cancellation point. pthread_cancel() ends a thread in its loop when a callback comes to one
+ *  (pthread_testcancel(), read()), or after the run: to end one that sleeps, cancel it and then stop its loop, or post
+ *  a function that calls pthread_testcancel(). The loop is torn down as at any end of its thread. Asynchronous
+ *  cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) is not supported.
  *  A callback is always called with no lock of the library held, so it may call every function, unless the function's
  *  `Re-entrancy:` word says otherwise.
  *
@@ -34,7 +39,7 @@
  *      runloop: RLRunLoopAddSource: source: expected RLRunLoopSource, got RLRunLoopTimer
  *
  *  With `RUNLOOP_MISUSE=abort` in the environment the process aborts after the line: use it in development and in
- *  tests. This is what "reported" means in these headers.
+ *  tests. Any other value is told of in a line of its own, once. This is what "reported" means in these headers.
  *  A handle says what it is in its first bytes, and that is what is looked at. So a wrong kind is always noticed; a
  *  released handle only until its memory is used again; a pointer that cannot be read crashes.
  *  A failure of the system (no memory, no descriptors) is not a mistake: it is a return value with errno set, and

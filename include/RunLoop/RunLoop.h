@@ -9,6 +9,10 @@
  *      RLRunLoopPerform.h   functions run on another thread's loop
  *      RLFileDescriptor.h   functions called when a descriptor can be read or written
  *      RLSocket.h           sockets: data, clients and connections as calls
+ *      RLPort.h             ports: messages from thread to thread
+ *      RLPortMessage.h      what is sent to them
+ *      RLMessagePort.h      requests and replies by name, within a process and between processes
+ *      RLMessagePortRequest.h  requests that are answered later, and who asks
  *      RLRunLoopDispatch.h  libdispatch's main queue on the main loop
  *      RLNotificationCenter.h  telling everybody in the process who wants to know
  *      RLString.h RLData.h RLArray.h RLSet.h RLDictionary.h RLNumber.h RLDate.h  values

@@ -61,9 +61,7 @@ static inline int linux_set_affinity(const struct linux_processors *set, long si
 /* Moves the calling thread. */
 static inline int linux_run_on(int processor)
 {
-    struct linux_processors set;
-    for (int word = 0; word < processor / 64; word++)
-        *(volatile uint64_t *)&set.bits[word] = 0; /* volatile: no call of memset, which nothing else needs */
+    struct linux_processors set = {{0}};
     set.bits[processor / 64] = (uint64_t)1 << (processor % 64);
     return linux_set_affinity(&set, (processor / 64 + 1) * 8);
 }

@@ -96,8 +96,12 @@ private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
     text.append(" interval=")
     text.append(seconds: interval)
     text.append(" next=")
-    text.append(seconds: date - Clock.currentDate)
-    text.append("s from now")
+    if date < Clock.latestDate {
+        text.append(seconds: date - Clock.currentDate)
+        text.append("s from now")
+    } else {
+        text.append("never")
+    }
     describe(context, info, &text)
 }
 

@@ -1,4 +1,5 @@
 import CLinux
+import Synchronization
 
 /// What is done about callers' mistakes: one line to the error handler, then the call does nothing.
 /// Never inlined into a hot path; calls user code (the handler), so never with a lock held.
@@ -95,8 +96,24 @@ enum Misuse {
     /// errno is EINVAL afterwards: for callers that have no other failure value.
     private static func deliver(_ text: inout TextBuffer) {
         tell(&text)
-        if let wish = getenv("RUNLOOP_MISUSE"), strcmp(wish, "abort") == 0 { abort() }
+        if let wish = getenv("RUNLOOP_MISUSE") {
+            if strcmp(wish, "abort") == 0 { abort() }
+            if strlen(wish) > 0 && !hasToldOfWish.exchange(true, ordering: .relaxed) { tellOfUnknownWish(wish) }
+        }
         systemError = EINVAL
+    }
+
+    private static let hasToldOfWish = Atomic(false)
+
+    /// Once, where a known value would have had an effect.
+    @inline(never)
+    private static func tellOfUnknownWish(_ wish: UnsafePointer<CChar>) {
+        TextBuffer.build { text in
+            text.append("runloop: RUNLOOP_MISUSE=")
+            text.append(UnsafeRawPointer(wish).assumingMemoryBound(to: UInt8.self), min(Int(strlen(wish)), 64))
+            text.append(": unknown value, ignored; the only one is: abort")
+            tell(&text)
+        }
     }
 
     private static func tell(_ text: inout TextBuffer) {
