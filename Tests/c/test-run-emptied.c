@@ -288,6 +288,50 @@ START_TEST(a_run_ends_when_the_last_item_is_removed_and_the_loop_woken)
 }
 END_TEST
 
+/* -- Before the run's first pass -- */
+
+static void act_on_entry(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, void *info)
+{
+    struct helper *helper = info;
+    gate_open(&helper->go);
+    gate_pass(&helper->done);
+}
+
+/* The helper acts when the run has seen that the mode is not empty, and has not yet looked for wake-ups. */
+static void run_and_act_on_entry(enum kind kind, void (*act)(struct item *item))
+{
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, act);
+    RLRunLoopObserverRef observer = make_observer(kRLRunLoopEntry, 1, 0, act_on_entry, &helper);
+    struct item item;
+    make_item(&item, kind, kRLRunLoopDefaultMode);
+    helper.item = &item;
+    RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+    drop_observer(observer);
+    drop_item(&item);
+    end_helper(&helper, thread);
+}
+
+static void wake_and_invalidate(struct item *item)
+{
+    RLRunLoopWakeUp(rl);
+    invalidate(item);
+}
+
+START_TEST(a_run_ends_when_a_wake_up_comes_before_the_last_item_is_invalidated)
+{
+    run_and_act_on_entry(_i, wake_and_invalidate);
+}
+END_TEST
+
+START_TEST(a_run_ends_when_the_last_item_is_removed_before_its_first_pass)
+{
+    if (_i != FUNCTION)
+        run_and_act_on_entry(_i, remove_and_wake);
+}
+END_TEST
+
 static void release_and_post_stop(struct item *item)
 {
     release(item);
@@ -341,6 +385,8 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(all, a_nested_run_ends_alone, 0, KINDS);
     tcase_add_loop_test(all, a_run_sleeps_on_when_another_thread_removes_the_last_item, 0, KINDS);
     tcase_add_loop_test(all, a_run_ends_when_the_last_item_is_removed_and_the_loop_woken, 0, KINDS);
+    tcase_add_loop_test(all, a_run_ends_when_a_wake_up_comes_before_the_last_item_is_invalidated, 0, KINDS);
+    tcase_add_loop_test(all, a_run_ends_when_the_last_item_is_removed_before_its_first_pass, 0, KINDS);
     tcase_add_loop_test(all, a_run_goes_on_when_another_thread_gives_back_the_last_reference, 0, KINDS);
     tcase_add_test(all, a_run_ends_when_another_thread_cancels_the_last_function);
     return suite;

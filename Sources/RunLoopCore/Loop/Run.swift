@@ -158,6 +158,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @discardableResult
     private func takeWakeUp() -> Bool {
         if !pointee.wake.takePending() { return false }
+        // What empties a mode relies on a pending wake-up (`WakeWord.adjust`), which is gone now: `sleep` has to look.
+        pointee.mayBeEmpty.store(1, ordering: .relaxed)
         pointee.tookWake = true
         return true
     }
@@ -215,7 +217,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private enum Sleep { case over, again }
-
     /// One sleep; `again` if it ended only to look again what the loop may sleep for. `count`: how many sleeps of this pass ended so.
     private func sleep(_ mode: ModePointer, until deadline: Instant, again count: Int = 0) -> Sleep {
         lock()
@@ -226,7 +227,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.sleepLimit.store(limit.nanoseconds, ordering: .relaxed)
         unlock()
         defer { pointee.sleepLimit.store(0, ordering: .relaxed) }
-
         var now = Instant.distantPast
         if limit != .never {
             now = Clock.now
@@ -244,7 +244,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if spin > 0 && Thread.maySpin { pointee.wake.spin(until: Swift.min(limit, Clock.now.advanced(by: spin))) }
             now = Clock.now
         }
-
+        if wasEmptied(mode) { return .over }
         if pointee.wake.goToSleep(inEpoll: kickDescriptor) {
             if target.isNothing { pointee.wake.sleepOnWord(until: limit) } else { wait(target, until: limit, now, again: count) }
             let reason = pointee.wake.wakeFromSleep()

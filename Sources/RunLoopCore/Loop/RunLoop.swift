@@ -30,7 +30,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// What the loop has had so far, `Had`: a pass does not take the lock to look for what there never was. Set under the lock
     /// together with what it tells of; read by the loop, which looks again under the lock before it sleeps.
     let had = Atomic<UInt32>(0)
-    /// 1: another thread has invalidated the last item of some mode, perhaps of the one that runs. Any thread; see `noteEmptied`.
+    /// 1: another thread has invalidated the last item of some mode, perhaps of the one that runs, or may have: the loop looks before it
+    /// sleeps. Any thread; see `noteEmptied`.
     let mayBeEmpty = Atomic<UInt32>(0)
     /// The name of the mode that runs, for other threads: a StringPointer or 0. Written by the loop.
     let currentModeName = Atomic<UInt>(0)
