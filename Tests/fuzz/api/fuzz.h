@@ -75,7 +75,6 @@ struct config {
     bool forker;                       /* a thread that only forks, and never uses the library */
     bool peer;                         /* another process serves and asks */
     bool denies_membarrier;            /* a seccomp filter comes in the middle */
-    unsigned lonely_kinds;             /* the items whose end ends such a wait */
     bool quiet, stacks;                /* options of main.c */
     unsigned without;                  /* switches: see main.c */
     double patience;                   /* seconds until a process counts as hung */
@@ -135,6 +134,12 @@ void settle_infos(void);
 /* A counted word for functions and requests, which have no object: it must come to 0, too. */
 extern atomic_int open_functions;
 
+struct item {
+    enum kind kind;
+    RLTypeRef object; /* NULL: nothing there */
+    struct info *info;
+};
+
 /* ---- Threads (round.c) ---- */
 struct thread {
     int index;
@@ -152,6 +157,7 @@ struct thread {
     int must_return;               /* callbacks that have to return: the thread does not end in them */
     int budget;                    /* acts left in callbacks */
     atomic_bool over;              /* it shall end */
+    struct item lonely_item;       /* the same, guarded by lock; held by the thread */
     _Atomic(struct info *) lonely; /* the item whose end its run waits for */
     pthread_mutex_t lock;          /* life and handle */
     bool is_alive, is_joined;
@@ -177,11 +183,6 @@ extern RLArrayRef all_modes;
 RLRunLoopMode any_mode(struct dice *dice); /* one of modes, or the common modes */
 
 /* ---- Slots (slots.c) ---- */
-struct item {
-    enum kind kind;
-    RLTypeRef object; /* NULL: nothing there */
-    struct info *info;
-};
 /* What is in a slot now; object is held by the thread until let_go(). */
 struct item take(int slot);
 int pick_slot(void);

@@ -220,7 +220,6 @@ int main(int count, char **arguments)
 {
     given = arguments;
     check(readlink("/proc/self/exe", program, sizeof program - 1) > 0, "no /proc");
-    config.lonely_kinds = 1U << PORT;
     read_options(count, arguments);
     if (served != NULL)
         return serve_as_peer(served);

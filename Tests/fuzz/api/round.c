@@ -99,28 +99,36 @@ static void add_keepers(void)
     }
 }
 
+/* What the thread waits for, for the director, who ends what nobody else ended. */
+static void publish_lonely(struct item item)
+{
+    pthread_mutex_lock(&self->lock);
+    self->lonely_item = item;
+    self->lonely = item.info;
+    pthread_mutex_unlock(&self->lock);
+}
+
 /* Runs a mode with a single item, which some other thread invalidates sooner or later. No function is posted for that mode, so
  * nothing else ends the run. */
 static void wait_for_the_only_item(void)
 {
     enum kind kind = any_kind(&self->dice);
-    if (!(config.lonely_kinds & 1U << kind))
+    if (kind == REMOTE || kind == OBSERVER)
         return;
     int slot = (int)below(&self->dice, (unsigned)config.slots);
     fill_slot(slot, kind);
     struct item item = take(slot);
-    if (item.object != NULL && item.kind == kind) {
+    if (item.object != NULL && item.info != NULL && item.kind == kind) {
         add(RLRunLoopGetCurrent(), item, lonely_mode);
-        hold(RLRetain(item.object)); /* for the director, who ends what nobody ended */
-        self->lonely = item.info;
+        publish_lonely(item);
         if (!self->over) {
             doing("runs the mode of a single item", slot);
             open_to_cancellation();
             run_in(lonely_mode, HUGE_VAL, false);
             closed_to_cancellation();
         }
-        self->lonely = NULL;
-        let_go(item.object);
+        publish_lonely((struct item){.kind = kind});
+        remove_from(RLRunLoopGetCurrent(), item, lonely_mode); /* the run was stopped, perhaps */
     }
     let_go(item.object);
 }
@@ -130,7 +138,7 @@ static void end_of_life(void *thread)
     self = thread;
     self->doing = "ends";
     self->with = -1;
-    self->lonely = NULL;
+    publish_lonely((struct item){.kind = REMOTE});
     for (; self->depth > 0; self->depth--) {
         if (self->depth > DEEPEST)
             continue;
@@ -265,17 +273,25 @@ static void stop_for_good(UNUSED void *info)
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
+static void end_lonely_item(struct thread *thread)
+{
+    pthread_mutex_lock(&thread->lock);
+    struct item item = thread->lonely_item;
+    if (item.object != NULL)
+        hold(RLRetain(item.object));
+    pthread_mutex_unlock(&thread->lock);
+    if (item.object != NULL && is_valid(item))
+        invalidate(item);
+    let_go(item.object);
+}
+
 static void end_loop(int index)
 {
     struct thread *thread = &threads[index];
     doing("ends loop", index);
     thread->over = true;
-    double begin = now();
-    for (struct info *info; !has_ended(index) && (info = thread->lonely) != NULL;) {
-        struct item item = take(info->slot);
-        if (item.object != NULL && item.info == info && info->invalidated_by == 0)
-            invalidate(item);
-        let_go(item.object);
+    for (double begin = now(); !has_ended(index) && thread->lonely != NULL;) {
+        end_lonely_item(thread);
         check(now() < begin + config.patience / 3, "loop %d sleeps although its only item is invalid", index);
         usleep(500);
     }
