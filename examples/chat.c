@@ -47,8 +47,8 @@ static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, c
     (void)address;
     struct Member *member = info;
     if (type == kRLSocketWriteCallBack) { /* comes again and again while it is enabled: the flag says so */
-        ssize_t count = send(RLSocketGetNative(s), member->news, member->newsLength, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (count > 0)
+        RLIndex count = RLSocketSendBytes(s, NULL, (const uint8_t *)member->news, (RLIndex)member->newsLength);
+        if (count > 0) /* the rest stays for the next call */
             memmove(member->news, member->news + count, member->newsLength -= (size_t)count);
         if (member->newsLength == 0)
             RLSocketDisableCallBacks(s, kRLSocketWriteCallBack);

@@ -211,10 +211,10 @@ static void *read_all(void *expected)
 
 START_TEST(what_is_sent_in_parts_arrives_whole)
 {
-    /* With a time; without one, where the descriptor blocks and where it does not. */
-    for (int way = 0; way < 3; way++) {
+    /* With a time; without one, where the descriptor blocks. */
+    for (int way = 0; way < 2; way++) {
         RLDataRef data = make_data(3 << 20);
-        if (way == 2)
+        if (way == 1)
             fcntl(ends[0], F_SETFL, 0);
         sock_open(&sock, ends[0], kRLSocketNoCallBack);
         RLSocketSetSocketFlags(sock.object, 0);

@@ -79,7 +79,8 @@
  *  10. Signalled sources of the same order are performed as they came into the loop. CF: as they were signalled.
  *  11. A wake-up that a nested run has used up is given on to the outer run, which passes once more. In CF the outer
  *      run sleeps on.
- *  12. Sending on a socket never raises SIGPIPE, and sends all or fails. CF may end the process, or send a part.
+ *  12. Sending on a socket never raises SIGPIPE, and sends all or fails. CF may end the process, or send a part. A
+ *      socket that is given an address to listen on may reuse it at once. In CF that takes a minute.
  *  13. A socket's callbacks wait for the connection. CF makes them at once if the source was added before.
  *  14. A socket callback that is disabled while it runs stays disabled. CF accepts on.
  *  15. Timers that are due are called in the order of their dates. CF: those whose dates were past when they were set,

@@ -52,8 +52,9 @@
  *     accepted ahead.
  *  9. The end of a stream is told once, instead of again and again. An error that no connect callback tells is told
  *     the write callback; CF tells it nobody.
- *  12. Sending never raises SIGPIPE, and is all or nothing: CF takes a part for the whole. An empty datagram is sent,
- *      and that is a success; CF sends it and says that it failed. Close-on-exec is set on sockets made here.
+ *  12. Sending never raises SIGPIPE, and a part is no success: CF takes it for the whole. An empty datagram is sent,
+ *      and that is a success; CF sends it and says that it failed. Close-on-exec is set on sockets made here, and
+ *      SO_REUSEADDR on those that get an address to listen on.
  *  13. Connect, and everything else, waits for the connection if the source was added before; CF calls at once. After
  *      RLSocketConnectToAddress() the socket blocks again if it did before.
  *  14. What is disabled in its own callback stays so, accept too.
@@ -106,8 +107,9 @@ enum {
     kRLSocketAutomaticallyReenableAcceptCallBack = 2, /**< After each client. */
     kRLSocketAutomaticallyReenableDataCallBack = 3,   /**< After each chunk or message. */
     kRLSocketAutomaticallyReenableWriteCallBack = 8,  /**< As long as there is room: calls in every pass. */
-    kRLSocketLeaveErrors = 64,                        /**< Connect callbacks leave SO_ERROR alone, and tell none. */
-    kRLSocketCloseOnInvalidate = 128                  /**< On by default. */
+    kRLSocketDoNotReuseAddress = 16, /**< RLSocketSetAddress() does not set SO_REUSEADDR; CFSocket never does. */
+    kRLSocketLeaveErrors = 64,       /**< Connect callbacks leave SO_ERROR alone, and tell none. */
+    kRLSocketCloseOnInvalidate = 128 /**< On by default. */
 };
 
 /** Called on the loop's thread. May do anything with the socket, invalidate and release it too, and run the loop.
@@ -177,14 +179,14 @@ RL_EXPORT RLSocketRef RLSocketCreateWithNative(RLAllocatorRef allocator, RLSocke
 /** Creates a socket and gives it an address to listen on: RLSocketCreate() and RLSocketSetAddress().
  *  @param allocator      NULL.
  *  @param signature      the kind of socket and the address; not NULL.
- *  @param callBackTypes  what to call back for.
+ *  @param callBackTypes  what to call back for; together with kRLSocketDoNotReuseAddress, if that is wanted.
  *  @param callout        called for it; NULL calls nobody.
  *  @param context        copied; NULL for an info of NULL.
  *  @return the socket, or NULL if one of the two failed.
  *  Ownership: Create rule; as RLSocketCreate(). The address stays the caller's.  Thread: any.
  *  Re-entrancy: allowed in callbacks; calls context.retain, and release after a failure.
  *  Errors: NULL with errno; a NULL signature is reported and gives NULL.
- *  Cost: one allocation, four system calls.  Since: 0.1.  Example: examples/echo.c */
+ *  Cost: one allocation, five system calls.  Since: 0.1.  Example: examples/echo.c */
 RL_EXPORT RLSocketRef RLSocketCreateWithSocketSignature(RLAllocatorRef allocator, const RLSocketSignature *signature,
                                                         RLOptionFlags callBackTypes, RLSocketCallBack callout,
                                                         const RLSocketContext *context);
@@ -207,12 +209,15 @@ RL_EXPORT RLSocketRef RLSocketCreateConnectedToSocketSignature(RLAllocatorRef al
                                                                const RLSocketContext *context, RLTimeInterval timeout);
 
 /** Binds the socket to an address, and listens on it if it can (with room for 256 clients).
+ *  A stream socket gets SO_REUSEADDR first, so that a server that is started again gets its old address at once, not
+ *  only when the kernel has forgotten the connections that it closed. An address on which another socket listens is in
+ *  use nevertheless (EADDRINUSE). The flag kRLSocketDoNotReuseAddress leaves the option as it is.
  *  @param s        the socket.
  *  @param address  a struct sockaddr.
  *  @return kRLSocketSuccess, or kRLSocketError with the errno of bind(2).
  *  Ownership: the address stays the caller's.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: EBADF for an invalid socket; a wrong handle and a NULL address are reported and give kRLSocketError.
- *  Cost: two system calls.  Since: 0.1.  Example: examples/chat.c */
+ *  Cost: three system calls.  Since: 0.1.  Example: examples/chat.c */
 RL_EXPORT RLSocketError RLSocketSetAddress(RLSocketRef s, RLDataRef address);
 
 /** Connects the socket.
@@ -336,16 +341,38 @@ RL_EXPORT void RLSocketEnableCallBacks(RLSocketRef s, RLOptionFlags callBackType
  *  @param s        the socket.
  *  @param address  where to, as a struct sockaddr; NULL or empty for a socket that is connected.
  *  @param data     what to send; nothing is an error for a stream.
- *  @param timeout  seconds. Not positive: a blocking socket blocks as long as it takes; one that does not block fails
- *                  with EAGAIN if there is no room at all, and otherwise waits for the rest to go.
- *  @return kRLSocketSuccess, or kRLSocketError with errno, ETIMEDOUT if the time was over. After a failure a part may
- *  have been sent: what to do with a stream then is to close it.
+ *  @param timeout  seconds. Not positive: a blocking socket blocks as long as it takes; one that does not block sends
+ *                  what fits, and fails unless that is all of it.
+ *  @return kRLSocketSuccess, or kRLSocketError with errno: EAGAIN if there was no room at all, ETIMEDOUT if a part was
+ *  sent and the time was over. After other failures, too, a part may have been sent. How much is not known, and what to
+ *  do with a stream then is to close it; RLSocketSendBytes() tells.
  *  Ownership: address and data stay the caller's.  Thread: any; waits as long as told, without running the loop.
  *  Re-entrancy: allowed in callbacks.
  *  Errors: errno of send(2), never SIGPIPE; EBADF for an invalid socket; a wrong handle, NULL data and a timeout that
  *  is not a number are reported and give kRLSocketError.
  *  Cost: one system call if there is room.  Since: 0.1.  Example: examples/chat.c */
 RL_EXPORT RLSocketError RLSocketSendData(RLSocketRef s, RLDataRef address, RLDataRef data, RLTimeInterval timeout);
+
+/** Sends as much as there is room for, and never waits, whether the socket blocks or not.
+ *  To send all of it without blocking the loop, keep what is left, enable the write callback, and send on in that:
+ *
+ *      case kRLSocketWriteCallBack:
+ *          sent = RLSocketSendBytes(s, NULL, rest, restLength);
+ *          if (sent < 0 && errno != EAGAIN)
+ *              RLSocketInvalidate(s);
+ *          else if (sent < restLength)
+ *              RLSocketEnableCallBacks(s, kRLSocketWriteCallBack); // and keep rest + sent; sent may be -1
+ *
+ *  @param s        the socket.
+ *  @param address  where to, as a struct sockaddr; NULL or empty for a socket that is connected.
+ *  @param bytes    what to send; may be NULL if length is 0.
+ *  @param length   how many. A message is sent as a whole, or not.
+ *  @return how many bytes were sent, of a stream perhaps fewer than length; or -1 with errno, EAGAIN for no room.
+ *  Ownership: address and bytes stay the caller's.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: errno of send(2), never SIGPIPE; EBADF for an invalid socket; a wrong handle, NULL bytes and a negative
+ *  length are reported and give -1.
+ *  Cost: one system call.  Since: 0.1.  Example: examples/chat.c */
+RL_EXPORT RLIndex RLSocketSendBytes(RLSocketRef s, RLDataRef address, const uint8_t *bytes, RLIndex length);
 
 RL_EXTERN_C_END
 #endif

@@ -48,6 +48,10 @@ static inline int linux_socket_option(int fd, int name, void *value, uint32_t *s
 {
     return (int)syscall(SYS_getsockopt, fd, SOL_SOCKET, name, value, size);
 }
+static inline int linux_set_socket_option(int fd, int name, int value)
+{
+    return (int)syscall(SYS_setsockopt, fd, SOL_SOCKET, name, &value, sizeof value);
+}
 static inline long linux_readable_bytes(int fd)
 {
     int count;

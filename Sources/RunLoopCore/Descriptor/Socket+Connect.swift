@@ -22,9 +22,11 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         return outcome
     }
 
-    /// RLSocketSetAddress: bind and listen. A socket that cannot listen is bound only.
+    /// RLSocketSetAddress: bind and listen. A socket that cannot listen is bound only. What may listen takes over an address whose old connections
+    /// are still being forgotten by the kernel, unless its flags say no.
     func setAddress(_ address: DataPointer) -> Outcome {
         using { fd in
+            if pointee.isStream && flags & SocketStorage.doesNotReuseAddress == 0 { Sockets.reuseAddress(fd) }
             if !Sockets.bind(fd, address.bytes, address.pointee.count) { return .error }
             preservingSystemError { Sockets.listen(fd) }
             return .success
@@ -69,15 +71,15 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         endpoint.lookAgain()
     }
 
-    /// RLSocketSendData: all or nothing, but for an error or a time-out on the way. `seconds` not positive: a blocking socket blocks, another
-    /// one waits only for the rest of what it has begun to send.
+    /// RLSocketSendData: all of it, but for an error or a time-out on the way. `seconds` not positive: a blocking socket blocks, and another
+    /// one sends what fits.
     func send(_ data: DataPointer, to address: DataPointer?, seconds: Double) -> Outcome {
         using { fd in
             if pointee.isStream && data.pointee.count == 0 {
                 systemError = EINVAL
                 return .error
             }
-            let deadline = seconds > 0 ? Instant.now(after: seconds) : .never
+            let deadline = seconds > 0 ? Instant.now(after: seconds) : .distantPast
             var sent = 0
             var isDone = false
             repeat {
@@ -88,7 +90,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
                     // A message goes as a whole.
                     isDone = !pointee.isStream || sent == data.pointee.count
                 } else if result == -EAGAIN && (seconds > 0 || sent > 0) {
-                    if !Sockets.wait(fd, for: .writable, until: deadline) {
+                    if seconds <= 0 || !Sockets.wait(fd, for: .writable, until: deadline) {
                         systemError = ETIMEDOUT
                         return .error
                     }
@@ -99,6 +101,21 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             } while !isDone
             return .success
         }
+    }
+
+    /// RLSocketSendBytes: how many bytes fitted, or -1 with errno. Never waits.
+    func send(_ bytes: UnsafePointer<UInt8>, count: Int, to address: DataPointer?) -> Int {
+        var result = -1
+        _ = using { fd in
+            repeat {
+                result = Sockets.send(fd, bytes, count, to: address?.bytes, address?.pointee.count ?? 0, waits: false)
+            } while result == -Int(EINTR)
+            if result >= 0 { return .success }
+            systemError = Int32(-result)
+            result = -1
+            return .error
+        }
+        return result
     }
 
     /// RLSocketCopyAddress: what it is now, else what it was last; nil if that is not known. With a reference for the caller.

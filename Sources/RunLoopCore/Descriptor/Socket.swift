@@ -34,6 +34,7 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     var lastAddress: DataPointer?
     var lastPeerAddress: DataPointer?
 
+    static var doesNotReuseAddress: UInt32 { 16 }
     static var leavesErrors: UInt32 { 64 }
     static var closesOnInvalidate: UInt32 { 128 }
 

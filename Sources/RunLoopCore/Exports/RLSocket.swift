@@ -136,6 +136,28 @@ public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePoint
     return socket.connect(to: address, seconds: timeout).rawValue
 }
 
+/// Where to send to: nil for the other side of the connection. False, and a diagnostic, if it is no address.
+private func borrowReceiver(_ address: OpaquePointer?, _ function: Name, _ receiver: inout DataPointer?) -> Bool {
+    if address == nil { return true }
+    guard let given = borrowData(address, function, "address") else { return false }
+    receiver = given.pointee.count > 0 ? given : nil
+    return true
+}
+
+@implementation @c
+public func RLSocketSendBytes(_ s: OpaquePointer?, _ address: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> Int {
+    guard let socket = borrow(s, "RLSocketSendBytes") else { return -1 }
+    var receiver: DataPointer?
+    if !borrowReceiver(address, "RLSocketSendBytes", &receiver) { return -1 }
+    if length < 0 || bytes == nil && length > 0 {
+        Misuse.report("RLSocketSendBytes", length < 0 ? "length" : "bytes", length < 0 ? "negative" : "NULL")
+        return -1
+    }
+    if Registry.current == nil { return -1 }
+    let empty: UInt8 = 0
+    return withUnsafePointer(to: empty) { socket.send(bytes ?? $0, count: length, to: receiver) }
+}
+
 @implementation @c
 public func RLSocketSendData(_ s: OpaquePointer?, _ address: OpaquePointer?, _ data: OpaquePointer?, _ timeout: Double) -> Int {
     let failure = SocketPointer.Outcome.error.rawValue
@@ -143,10 +165,7 @@ public func RLSocketSendData(_ s: OpaquePointer?, _ address: OpaquePointer?, _ d
         isNumber(timeout, "RLSocketSendData"), Registry.current != nil
     else { return failure }
     var receiver: DataPointer?
-    if address != nil {
-        guard let given = borrowData(address, "RLSocketSendData", "address") else { return failure }
-        receiver = given.pointee.count > 0 ? given : nil
-    }
+    if !borrowReceiver(address, "RLSocketSendData", &receiver) { return failure }
     return socket.send(data, to: receiver, seconds: timeout).rawValue
 }
 

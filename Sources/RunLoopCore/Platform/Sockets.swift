@@ -93,6 +93,11 @@ enum Sockets {
         return Int(linux_readable_bytes(fd))
     }
 
+    /// What `bind` is given may be in use by connections that have ended; not by a socket that listens. Leaves errno as it was.
+    static func reuseAddress(_ fd: Int32) {
+        preservingSystemError { _ = linux_set_socket_option(fd, SO_REUSEADDR, 1) }
+    }
+
     /// False with errno.
     static func bind(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) -> Bool { linux_bind(fd, address, UInt32(count)) == 0 }
 
