@@ -75,6 +75,8 @@ START_TEST(invalidating_after_close_leaves_the_new_owner_of_the_number_watched)
     make_pipe_at(old_ends[0], new_ends);
     watch_fd(&new_watch, new_ends[0], 0);
     poll_once();
+    poll_once();
+    ck_assert_int_eq(take_diagnostics(), 1);
     drop_source(old_watch.source);
     ck_assert_int_eq(write(new_ends[1], "x", 1), 1);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 1), kRLRunLoopRunHandledSource);

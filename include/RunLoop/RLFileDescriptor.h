@@ -30,7 +30,8 @@
  *  Invalidate, then release: invalidation takes the source out of all loops, closes the descriptor if Create was told
  *  so (closeOnInvalidate), and releases info. The object and its source keep each other alive until then. A descriptor
  *  that is not closed by the object must stay open until it is invalidated; one that was closed before is reported once
- *  (RLBase.h, "Mistakes and failures") when that is found out, and never calls back. If a duplicate of it is open
+ *  (RLBase.h, "Mistakes and failures") when that is found out, and never calls back; nor does it hear of another file
+ *  that gets the number and is added to a loop that has waited for the first one. If a duplicate of it is open
  *  elsewhere (dup, fork, another process), the kernel goes on reporting the file, and nobody can tell that the number
  *  is closed: a client that goes on enabling such an object goes on being called, and finds out by EBADF.
  *

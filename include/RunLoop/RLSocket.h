@@ -162,7 +162,9 @@ RL_EXPORT RLSocketRef RLSocketCreate(RLAllocatorRef allocator, int32_t protocolF
 /** Creates a socket object for a native socket, or for another descriptor that can be read and written.
  *  @param allocator      NULL.
  *  @param sock           the native socket. One that has a valid socket object gives that one, and the other parameters
- *                        are ignored. A negative number gives a socket that is not valid.
+ *                        are ignored. A negative number gives a socket that is not valid. If the object is one whose
+ *                        descriptor was closed behind its back, so that the number means another file now, that is
+ *                        reported, and the object invalidated: a new one is made.
  *  @param callBackTypes  what to call back for.
  *  @param callout        called for it; NULL calls nobody.
  *  @param context        copied; NULL for an info of NULL.
@@ -171,7 +173,7 @@ RL_EXPORT RLSocketRef RLSocketCreate(RLAllocatorRef allocator, int32_t protocolF
  *  kRLSocketCloseOnInvalidate is set.  Thread: any.  Re-entrancy: allowed in callbacks; calls context.retain.
  *  Errors: NULL with errno ENOMEM; a context version other than 0 is reported and gives NULL. A number that is no
  *  descriptor is found out, and reported, when the source is added; from 1 048 576 on at once, and gives NULL.
- *  Cost: one allocation, one system call.  Since: 0.1.  Example: examples/echo.c */
+ *  Cost: one allocation, one system call, two if connect is among the types.  Since: 0.1.  Example: examples/echo.c */
 RL_EXPORT RLSocketRef RLSocketCreateWithNative(RLAllocatorRef allocator, RLSocketNativeHandle sock,
                                                RLOptionFlags callBackTypes, RLSocketCallBack callout,
                                                const RLSocketContext *context);

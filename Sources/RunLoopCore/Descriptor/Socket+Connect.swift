@@ -26,7 +26,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// are still being forgotten by the kernel, unless its flags say no.
     func setAddress(_ address: DataPointer) -> Outcome {
         using { fd in
-            if pointee.isStream && flags & SocketStorage.doesNotReuseAddress == 0 { Sockets.reuseAddress(fd) }
+            if isStream && flags & SocketStorage.doesNotReuseAddress == 0 { Sockets.reuseAddress(fd) }
             if !Sockets.bind(fd, address.bytes, address.pointee.count) { return .error }
             preservingSystemError { Sockets.listen(fd) }
             return .success
@@ -75,7 +75,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// one sends what fits.
     func send(_ data: DataPointer, to address: DataPointer?, seconds: Double) -> Outcome {
         using { fd in
-            if pointee.isStream && data.pointee.count == 0 {
+            if isStream && data.pointee.count == 0 {
                 systemError = EINVAL
                 return .error
             }
@@ -88,7 +88,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
                 if result >= 0 {
                     sent += result
                     // A message goes as a whole.
-                    isDone = !pointee.isStream || sent == data.pointee.count
+                    isDone = !isStream || sent == data.pointee.count
                 } else if result == -EAGAIN && (seconds > 0 || sent > 0) {
                     if seconds <= 0 || !Sockets.wait(fd, for: .writable, until: deadline) {
                         systemError = ETIMEDOUT

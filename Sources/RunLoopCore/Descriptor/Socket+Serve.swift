@@ -132,7 +132,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     private func readData(_ info: UnsafeMutableRawPointer?) -> Served {
         var result = 0
         var data: DataPointer?
-        let capacity = pointee.isStream ? Self.chunkSize : Self.largestMessage
+        let capacity = isStream ? Self.chunkSize : Self.largestMessage
         let address = SocketAddress.data { sender in
             data = DataPointer.create(capacity: capacity) { bytes in
                 result = Sockets.receive(endpoint.pointee.fd, bytes, capacity, &sender)
@@ -140,7 +140,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             }
             if result < 0 { sender.count = 0 }
             if data == nil || result < 0 && Sockets.isTemporary(-result) { return }
-            if sender.count == 0 && pointee.isStream { Sockets.peer(of: endpoint.pointee.fd, &sender) }
+            if sender.count == 0 && isStream { Sockets.peer(of: endpoint.pointee.fd, &sender) }
         }
         guard let address else { return .tryLater }
         defer { address.release() }
@@ -151,7 +151,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         let level = loop.beginCleanup(Cleanup(function: { data, address, _ in abandonData(data, address) }, object: data, part: address))
         call(.data, address, UnsafeRawPointer(data), info)
         loop.endCleanup(level)
-        if result <= 0 && pointee.isStream && endpoint.state.isValid { invalidate() }
+        if result <= 0 && isStream && endpoint.state.isValid { invalidate() }
         return .handled
     }
 

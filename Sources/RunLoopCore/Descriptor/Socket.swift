@@ -24,8 +24,10 @@ struct SocketStorage: ObjectStorage, ~Copyable {
 
     var endpoint: Endpoint
     let callBacks: SocketCallBacks
-    /// A connection over which bytes flow, not messages.
-    let isStream: Bool
+    /// Whether it is a connection over which bytes flow, not messages: found out when somebody asks for the first time. Any thread.
+    fileprivate let nature: Atomic<UInt8>
+    /// Of the file that the descriptor stood for when the socket was made: see `Descriptor.identity`.
+    let identity: UInt32
     /// As SetSocketFlags stores them; those that concern reading are in the endpoint's state, too. Changed with that, read by any thread.
     let flags: Atomic<UInt32>
     /// In how many modes of how many loops the source is. Any thread.
@@ -42,6 +44,13 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
+/// What kind of socket a descriptor is, as far as it is known.
+private enum Nature: UInt8 {
+    case unknown
+    case stream
+    case other
+}
+
 typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
 
 extension UnsafeMutablePointer where Pointee == SocketStorage {
@@ -53,25 +62,30 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
     /// RLSocketCreateWithNative: the socket that the descriptor has already, or a new one; nil with ENOMEM. A negative number makes
-    /// a socket that is not valid. One system call. Any thread that has a loop; calls the context's retain.
+    /// a socket that is not valid. One or two system calls. Any thread that has a loop; calls the context's retain. The descriptor has no
+    /// other socket, unless another thread is making one: `known`.
     static func create(
         _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: EndpointCallout.OfSocket?, _ context: ClientContext
     ) -> SocketPointer? {
         Endpoints.prepare()
-        if let known = Endpoints.socket(on: fd) { return known }
         guard let home = HomePointer.current, let memory = EndpointPointer.allocate(home) else { return nil }
         var context = context
         context.info = context.retained()
-        let isStream = Sockets.type(of: fd) == Sockets.stream
+        var nature = Nature.unknown
         var state = EndpointState(fd >= 0 ? EndpointState.valid : 0)
-        if !isStream || callBacks.reading == .accept { state.set(EndpointState.connected) }
+        if callBacks.reading == .accept {
+            state.set(EndpointState.connected)
+        } else if callBacks.connects {
+            nature = Sockets.type(of: fd) == Sockets.stream ? .stream : .other
+            if nature == .other { state.set(EndpointState.connected) }
+        }
         state.goOnReading(flags)
         let socket = memory.bindMemory(to: SocketStorage.self, capacity: 1)
         socket.initialize(
             to: SocketStorage(
                 endpoint: Endpoint(
                     .socket, fd: fd, EndpointCallout(callout), context: context, state, home),
-                callBacks: callBacks, isStream: isStream, flags: Atomic(flags)))
+                callBacks: callBacks, nature: Atomic(nature.rawValue), identity: Descriptor.identity(fd), flags: Atomic(flags)))
         if fd < 0 { return socket }
         switch Endpoints.add(socket) {
         case .added: return socket
@@ -83,6 +97,32 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             systemError = ENOMEM
             return nil
         }
+    }
+
+    /// The socket that a descriptor has already, with a reference for the caller; nil if there is none, or if its descriptor was closed before it was
+    /// invalidated, so that the number is another file's now: that is reported, and the old socket invalidated. A system call if
+    /// there is one. Any thread that has a loop; may call the error handler and the old context's release.
+    static func known(_ fd: Int32, _ function: Name) -> SocketPointer? {
+        guard let known = Endpoints.socket(on: fd) else { return nil }
+        if Descriptor.identity(fd) == known.pointee.identity { return known }
+        known.invalidateClosed(function)
+        return nil
+    }
+
+    /// Of a socket whose number is another file's by now. Gives back a reference. May call the error handler and the context's release.
+    func invalidateClosed(_ function: Name) {
+        Misuse.report(function, "socket", "another one had this descriptor, which was closed before it was invalidated")
+        invalidate(closes: false)
+        release()
+    }
+
+    /// Whether it is a connection over which bytes flow, not messages. At the first time it may cost a system call. Any thread.
+    var isStream: Bool {
+        let known = pointee.nature.load(ordering: .relaxed)
+        if known != Nature.unknown.rawValue { return known == Nature.stream.rawValue }
+        let isStream = Sockets.type(of: endpoint.pointee.fd) == Sockets.stream
+        pointee.nature.store((isStream ? Nature.stream : Nature.other).rawValue, ordering: .relaxed)
+        return isStream
     }
 
     /// A socket that nobody has seen, or that was never valid. Its descriptor stays open.

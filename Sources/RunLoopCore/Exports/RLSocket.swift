@@ -45,7 +45,8 @@ public func RLSocketCreateWithNative(
         Misuse.report("RLSocketCreateWithNative", "sock", "no open descriptor")
         return nil
     }
-    return create(sock, callBackTypes, callout, client)?.handle
+    let socket = SocketPointer.known(sock, "RLSocketCreateWithNative") ?? create(sock, callBackTypes, callout, client)
+    return socket?.handle
 }
 
 @implementation @c
@@ -76,11 +77,7 @@ private func create(
     let fd = Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber)
     if fd < 0 { return nil }
     // The kernel has just given us the number: who still claims it was not told that it was closed.
-    if let stale = Endpoints.socket(on: fd) {
-        Misuse.report("RLSocketCreate", "socket", "another one had this descriptor, which was closed before it was invalidated")
-        stale.invalidate(closes: false)
-        stale.release()
-    }
+    Endpoints.socket(on: fd)?.invalidateClosed("RLSocketCreate")
     guard let socket = create(fd, callBackTypes, callout, client) else {
         EventDescriptor.close(fd)
         return nil

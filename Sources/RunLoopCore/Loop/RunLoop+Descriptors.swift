@@ -15,7 +15,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func beginWatching(_ fd: Int32, for seat: SeatPointer) -> Bool {
-        if let index = pointee.poller.index(of: fd) {
+        if let index = pointee.poller.index(of: fd), !hasLostFile(index) {
             if pointee.poller[index].hasTagOfSource { pointee.poller.seats(index)?.pointee.source.endStay() }
             insert(seat, onWatch: index)
             pointee.poller.setWanted(wanted(onWatch: index), at: index)
@@ -31,6 +31,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         seat.pointee.watch = Int32(index)
         if pointee.poller[index].isNarrow { tryAgainLater() }
+        return true
+    }
+
+    /// Whether those who are on a watch have closed their descriptor, and whoever comes now means another file: that is reported.
+    private func hasLostFile(_ index: Int) -> Bool {
+        if !pointee.poller.hasLostFile(index) { return false }
+        note(had: Had.lostDescriptor)
+        endStayIfSilent(index)
         return true
     }
 

@@ -97,6 +97,14 @@ enum Descriptor {
         return linux_ppoll(&look, &time) > 0 ? UInt16(bitPattern: look.revents) : 0
     }
 
+    /// Tells the open files of a number apart: another one, or 0, means that the number was closed in between. The kernel gives all eventfds,
+    /// timerfds and the like the same. One system call. Leaves errno as it was.
+    static func identity(_ fd: Int32) -> UInt32 {
+        let saved = systemError
+        defer { systemError = saved }
+        return fd < 0 ? 0 : linux_file_identity(fd)
+    }
+
     /// Whether a number stands for an open file. One system call. Leaves errno as it was.
     static func isOpen(_ fd: Int32) -> Bool {
         let saved = systemError

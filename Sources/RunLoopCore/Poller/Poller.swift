@@ -203,6 +203,16 @@ struct Poller: ~Copyable {
         }
     }
 
+    /// Whether a watch is of a file that was closed, while its number stands for another one. Then that watch never reports, and the number is
+    /// free for a new one. One epoll_ctl.
+    mutating func hasLostFile(_ index: Int) -> Bool {
+        let watch = watches[index]
+        if watch.state != .listening || modify(index, watch.told) { return false }
+        settle(index, .broken)
+        indexOfDescriptor[Int(watch.fd)] = -1
+        return true
+    }
+
     /// The same when somebody comes who may mean another file than those who were there: what is known of the number is forgotten.
     mutating func listenAnew(_ index: Int) -> Bool {
         if watches[index].state == .broken || watches[index].state == .alwaysReady { settle(index, .silent) }
