@@ -129,6 +129,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
                 home, order: order, info: self, serve: serve, getPort: { EndpointPointer(info: $0).pointee.fd }, detail)
             if pointee.source != nil {
                 pointee.item.object.retain()
+                pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isOfEndpoint)
                 if isPlain { pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isPlain) }
                 // It waits for nothing yet.
                 _ = update { state in

@@ -11,9 +11,15 @@ enum Endpoints {
 
     /// fork() waits until nobody is inside, and the child finds nothing half done.
     private static let forkIsPrepared: Bool = {
-        Thread.prepareFork(before: { mutex.lock() }, inParent: { mutex.unlock() }, inChild: { mutex.unlock() })
+        Thread.prepareFork(before: { mutex.lock() }, inParent: { mutex.unlock() }, inChild: { afterForkInChild() })
         return true
     }()
+
+    /// Threads that were sending or connecting do not exist in the child: what is invalidated there is closed at once.
+    private static func afterForkInChild() {
+        for fd in 0..<sockets.count { sockets[fd]?.endpoint.forgetUsesAfterFork() }
+        mutex.unlock()
+    }
 
     /// Before the first endpoint. Any thread.
     static func prepare() { _ = forkIsPrepared }

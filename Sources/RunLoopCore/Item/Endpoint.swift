@@ -128,6 +128,12 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         return now.isValid && !now.isNews
     }
 
+    /// In a child of fork(): a thread that was in a call does not exist there. Under all locks.
+    func forgetCallAfterFork() { if state.users > 0 { set(EndpointState(state.bits - EndpointState.user)) } }
+
+    /// In a child of fork(): threads that were using the descriptor do not exist there.
+    func forgetUsesAfterFork() { _ = pointee.uses.bitwiseAnd(Endpoint.isOver, ordering: .relaxed) }
+
     /// Under the lock of the new one, which it gives back meanwhile.
     @inline(never)
     private func moveHome(to home: HomePointer) {

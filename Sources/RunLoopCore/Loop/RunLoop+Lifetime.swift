@@ -118,6 +118,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.isAbandoned = true
         abandonItems()
         inbox.pointee.abandon()
+        forgetCalleesAfterFork()
         pointee.wake.reset()
         pointee.currentModeName.store(0, ordering: .relaxed)
         pointee.poller.detachAfterFork()

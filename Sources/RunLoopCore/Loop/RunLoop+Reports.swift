@@ -17,6 +17,12 @@ struct Callee: BitwiseCopyable {
     @inline(__always)
     fileprivate func isStill(_ callee: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: callee) }
 
+    /// In a child of fork(), which does not have the thread that calls it.
+    fileprivate func forgetAfterFork() {
+        guard let source = anybody, source.pointee.item.has(ItemHeader.isOfEndpoint) else { return }
+        EndpointPointer(info: source.pointee.info).forgetCallAfterFork()
+    }
+
     /// The source leaves the loop: whether its hold is the call's from now on.
     fileprivate mutating func takeHold(of leaving: SourcePointer) -> Bool {
         if source != leaving { return false }
@@ -314,6 +320,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             callee.left?.unhold()
             source.giveBack()
         }
+    }
+
+    /// In a child of fork() that does not have this loop's thread: its calls never end. Under all locks.
+    func forgetCalleesAfterFork() {
+        pointee.callee.forgetAfterFork()
+        for index in 0..<pointee.outerCallees.count { pointee.outerCallees[index].forgetAfterFork() }
     }
 
     /// With a reference. Under the lock.

@@ -41,6 +41,8 @@ struct ItemHeader: ~Copyable {
 
     /// Timers and observers: it has moved while its function ran, which another thread than the Home's has called.
     static var away: UInt16 { 512 }
+    /// A source of a descriptor object or a socket, which is its info.
+    static var isOfEndpoint: UInt16 { 1024 }
 
     init(_ kind: Kind, home: HomePointer, flags: UInt16, position: UInt32 = .max) {
         object = ObjectHeader(kind)
