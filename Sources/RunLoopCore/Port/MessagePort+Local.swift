@@ -92,43 +92,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     // MARK: wires
 
-    /// The port's source is at a place: so are those of the wires from now on, or, if there is no memory for it, as soon as there is.
-    @inline(never)
-    func serve(_ link: MessagePortLinkPointer, at place: MessagePortLink.Place) {
-        queue.lockSenders()
-        var isKnown = link.pointee.index(of: place) != nil
-        if !isKnown && link.pointee.places.append(place) {
-            place.mode.retain()
-            isKnown = true
-        }
-        queue.unlockSenders()
-        if !isKnown {
-            fallBehind()
-            place.loop.wakeUpSeldom()
-        }
-        var wire: WirePointer?
-        while let next = nextWire(&wire) { serve(next) }
-    }
-
-    /// Watches a wire wherever the port is served.
-    @inline(never)
-    func serve(_ wire: WirePointer) {
-        guard let source = wire.sharedSource else { return }
-        defer { source.giveBack() }
-        // From the end: what leaves the list meanwhile makes this one look twice at a place, not past it; what joins it looks
-        // for wires itself.
-        var index = Int.max
-        while let place = place(before: &index) {
-            if !place.loop.add(source, in: place.mode), systemError == ENOMEM { fallBehind() }
-            // The place may have gone meanwhile, without this source being there to be taken away.
-            if !isServed(place) { place.loop.remove(source, from: place.mode) }
-            place.mode.release()
-        }
-    }
-
     /// Whoever waits on a wire must not be forgotten.
     @inline(never)
-    private func fallBehind() {
+    func fallBehind() {
         queue.lockSenders()
         if let link = pointee.link {
             link.pointee.isBehind.store(1, ordering: .relaxed)
@@ -147,27 +113,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             if let source = link.pointee.source, let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }),
                 loop.contains(source, in: name)
             {
-                serve(link, at: MessagePortLink.Place(loop: loop, mode: name))
+                update(link, at: MessagePortLink.Place(loop: loop, mode: name))
             }
         }
-    }
-
-    /// The one in front of `index`. The mode is retained for the caller.
-    private func place(before index: inout Int) -> MessagePortLink.Place? {
-        queue.lockSenders()
-        defer { queue.unlockSenders() }
-        guard let link = pointee.link else { return nil }
-        index = Swift.min(index, link.pointee.places.count) - 1
-        if index < 0 { return nil }
-        link.pointee.places[index].mode.retain()
-        return link.pointee.places[index]
-    }
-
-    private func isServed(_ place: MessagePortLink.Place) -> Bool {
-        queue.lockSenders()
-        defer { queue.unlockSenders() }
-        guard let link = pointee.link else { return false }
-        return link.pointee.index(of: place) != nil
     }
 
     /// For a walk over all wires, some perhaps twice: the one behind `wire`, which is nil at first. The walk has a reference to it until

@@ -50,7 +50,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let link = memory.bindMemory(to: MessagePortLink.self, capacity: 1)
         link.initialize(to: MessagePortLink(port: self))
         let detail = SourceDetail(
-            release: { endLink($0) }, schedule: { scheduleLink($0, $1, $2) }, cancel: { cancelLink($0, $1, $2) })
+            release: { endLink($0) }, schedule: { updateLink($0, $1, $2) }, cancel: { updateLink($0, $1, $2) })
         guard let source = SourcePointer.create(home, order: order, info: memory, perform: { performLink($0) }, getPort: nil, detail) else {
             link.deinitialize(count: 1)
             free(memory)
@@ -60,6 +60,85 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         pointee.header.retain()
         link.pointee.source = source
         return link
+    }
+}
+
+// Where the source is, the wires are watched.
+
+extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+    /// The port's source has come to a place, or has left it. Two threads may say so in another order than they did it, so this looks
+    /// where the source is now: each change is followed by a look, and the last look is right. Without a lock; any thread.
+    @inline(never)
+    func update(_ link: MessagePortLinkPointer, at place: MessagePortLink.Place) {
+        guard let source = link.pointee.source else { return }
+        pointee.placesMutex.lock()
+        if place.loop.contains(source, in: place.mode) { enter(place, link) } else { leave(place, link) }
+        pointee.placesMutex.unlock()
+    }
+
+    /// So are the sources of the wires from now on, or, if there is no memory for it, as soon as there is. Under `placesMutex`.
+    private func enter(_ place: MessagePortLink.Place, _ link: MessagePortLinkPointer) {
+        queue.lockSenders()
+        var isKnown = link.pointee.index(of: place) != nil
+        if !isKnown && link.pointee.places.append(place) {
+            place.mode.retain()
+            isKnown = true
+        }
+        queue.unlockSenders()
+        if !isKnown {
+            fallBehind()
+            place.loop.wakeUpSeldom()
+        }
+        var wire: WirePointer?
+        while let next = nextWire(&wire) { serveLocked(next) }
+    }
+
+    /// Takes the sources of the wires away, too. Under `placesMutex`.
+    private func leave(_ place: MessagePortLink.Place, _ link: MessagePortLinkPointer) {
+        queue.lockSenders()
+        var gone: StringPointer?
+        if let index = link.pointee.index(of: place) {
+            gone = link.pointee.places[index].mode
+            link.pointee.places.remove(at: index)
+        }
+        queue.unlockSenders()
+        var wire: WirePointer?
+        while let next = nextWire(&wire) {
+            guard let source = next.sharedSource else { continue }
+            place.loop.remove(source, from: place.mode)
+            source.giveBack()
+        }
+        gone?.release()
+    }
+
+    /// Watches a wire wherever the port is served.
+    @inline(never)
+    func serve(_ wire: WirePointer) {
+        pointee.placesMutex.lock()
+        serveLocked(wire)
+        pointee.placesMutex.unlock()
+    }
+
+    /// Under `placesMutex`.
+    private func serveLocked(_ wire: WirePointer) {
+        guard let source = wire.sharedSource else { return }
+        var index = Int.max
+        while let place = place(before: &index) {
+            if !place.loop.add(source, in: place.mode), systemError == ENOMEM { fallBehind() }
+            place.mode.release()
+        }
+        source.giveBack()
+    }
+
+    /// The one in front of `index`. The mode is retained for the caller.
+    private func place(before index: inout Int) -> MessagePortLink.Place? {
+        queue.lockSenders()
+        defer { queue.unlockSenders() }
+        guard let link = pointee.link else { return nil }
+        index = Swift.min(index, link.pointee.places.count) - 1
+        if index < 0 { return nil }
+        link.pointee.places[index].mode.retain()
+        return link.pointee.places[index]
     }
 }
 
@@ -78,31 +157,10 @@ private func place(_ loop: OpaquePointer?, _ mode: OpaquePointer?) -> MessagePor
         loop: Handle.storage(UnsafeRawPointer(loop.unsafelyUnwrapped)), mode: Handle.storage(UnsafeRawPointer(mode.unsafelyUnwrapped)))
 }
 
-/// The source came into a mode of a loop.
-private func scheduleLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
+/// The source came into a mode of a loop, or left one.
+private func updateLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
     let link = link(info)
-    link.pointee.port.serve(link, at: place(loop, mode))
-}
-
-/// The source left a mode of a loop.
-private func cancelLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
-    let link = link(info)
-    let place = place(loop, mode)
-    let port = link.pointee.port
-    port.queue.lockSenders()
-    var gone: StringPointer?
-    if let index = link.pointee.index(of: place) {
-        gone = link.pointee.places[index].mode
-        link.pointee.places.remove(at: index)
-    }
-    port.queue.unlockSenders()
-    var wire: WirePointer?
-    while let next = port.nextWire(&wire) {
-        guard let source = next.sharedSource else { continue }
-        place.loop.remove(source, from: place.mode)
-        source.giveBack()
-    }
-    gone?.release()
+    link.pointee.port.update(link, at: place(loop, mode))
 }
 
 /// The source ends.

@@ -39,6 +39,9 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     /// Requests from this process.
     var queue = PortQueue(capacity: PortStorage.defaultCapacity)
     var claim = NameServer.Claim.none
+    /// Held while what follows from where the source is, in `link` and for the wires, is brought up to date. Before all other locks but
+    /// that of the names.
+    let placesMutex = Mutex()
     /// The source that the client asked for, and where it is. Under the senders' lock of the queue.
     var link: MessagePortLinkPointer?
     /// Remote ports of this process that are joined to this one, held.

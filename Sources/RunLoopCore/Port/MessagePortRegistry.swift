@@ -89,6 +89,7 @@ enum MessagePortRegistry {
         mutex.lock()
         var next = first
         while let port = next {
+            port.pointee.placesMutex.lock()
             port.lock()
             port.queue.lockForFork()
             port.lockWires()
@@ -102,6 +103,7 @@ enum MessagePortRegistry {
             port.unlockWires()
             port.queue.unlockAfterFork()
             port.unlock()
+            port.pointee.placesMutex.unlock()
             next = port.pointee.following
         }
         mutex.unlock()

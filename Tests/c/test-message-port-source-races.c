@@ -1,0 +1,156 @@
+/* A message port's source that threads add and remove at the same time: whether the port is served, for clients of other
+ * processes and of this one, is what RLRunLoopContainsSource says when they are done. */
+#include "message-port.h"
+
+enum { ROUNDS = 10000, ADDERS = 2, REMOVERS = 2 };
+
+static RLRunLoopRef rl;
+static struct server server;
+static int handled;
+
+static RLDataRef count_request(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data,
+                               UNUSED void *info)
+{
+    handled++;
+    return NULL;
+}
+
+/* ---- a client in another process, which does what it is told by a byte and then gives the byte back ---- */
+
+static pid_t child;
+static int commands[2], done[2];
+
+static void obey(void)
+{
+    char byte;
+    RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
+    require(port != NULL);
+    while (read(commands[0], &byte, 1) == 1) {
+        bool wants_reply = byte == 'r';
+        RLRunLoopMode mode = wants_reply ? kRLMessagePortPrivateReplyMode : NULL;
+        require(ask(port, 1, "x", HUGE_VAL, mode, NULL) == kRLMessagePortSuccess);
+        require(write(done[1], &byte, 1) == 1);
+    }
+    _exit(0);
+}
+
+static void begin(void)
+{
+    use_own_directory();
+    rl = RLRunLoopGetCurrent();
+    serve(&server, NAME, count_request, NULL);
+    make_pipe(done);
+    require(pipe2(commands, O_CLOEXEC) == 0);
+    child = fork_child();
+    if (child == 0) {
+        close(commands[1]);
+        obey();
+    }
+}
+
+static void end(void)
+{
+    close_pipe(commands);
+    require(waitpid(child, NULL, 0) == child);
+    close_pipe(done);
+    end_server(&server);
+    remove_own_directory();
+}
+
+static void command(char byte) { require(write(commands[1], &byte, 1) == 1); }
+
+static bool is_done(void)
+{
+    char byte;
+    return read(done[0], &byte, 1) == 1;
+}
+
+/* ---- threads that add and remove, all of them once for each round ---- */
+
+static pthread_barrier_t round_begins, round_ends;
+static bool is_over;
+
+static void *change(void *info)
+{
+    bool adds = (intptr_t)info < ADDERS;
+    for (;;) {
+        pthread_barrier_wait(&round_begins);
+        if (is_over)
+            return NULL;
+        if (adds)
+            RLRunLoopAddSource(rl, server.source, MODE);
+        else
+            RLRunLoopRemoveSource(rl, server.source, MODE);
+        pthread_barrier_wait(&round_ends);
+    }
+}
+
+static bool change_at_once(void)
+{
+    pthread_barrier_wait(&round_begins);
+    pthread_barrier_wait(&round_ends);
+    return RLRunLoopContainsSource(rl, server.source, MODE);
+}
+
+static void run_rounds(void (*check)(bool is_served, int round))
+{
+    pthread_t threads[ADDERS + REMOVERS];
+    pthread_barrier_init(&round_begins, NULL, ADDERS + REMOVERS + 1);
+    pthread_barrier_init(&round_ends, NULL, ADDERS + REMOVERS + 1);
+    for (intptr_t i = 0; i < ADDERS + REMOVERS; i++)
+        threads[i] = start_thread(change, (void *)i);
+    for (int round = 0; round < SCALED(ROUNDS); round++)
+        check(change_at_once(), round);
+    is_over = true;
+    pthread_barrier_wait(&round_begins);
+    for (int i = 0; i < ADDERS + REMOVERS; i++)
+        join_thread(threads[i]);
+}
+
+/* Keeps the mode from being empty. */
+static RLRunLoopSourceRef add_keeper(void)
+{
+    RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(rl, keeper, MODE);
+    return keeper;
+}
+
+static void check_for_process(bool is_served, int round)
+{
+    handled = 0;
+    command('o');
+    while (!is_done())
+        sched_yield();
+    /* It has been sent: whoever watches finds it at once. */
+    for (int i = 0; i < 3; i++)
+        RLRunLoopRunInMode(MODE, 0, false);
+    ck_assert_msg(handled == is_served, "round %d: served %d, in the mode %d", round, handled, is_served);
+    RLRunLoopRemoveSource(rl, server.source, MODE);
+    RLRunLoopAddSource(rl, server.source, MODE);
+    while (handled == 0)
+        ck_assert_int_eq(RLRunLoopRunInMode(MODE, 20, true), kRLRunLoopRunHandledSource);
+    if (round % 8 == 0) { /* many in a row without a reply would go through shared memory */
+        command('r');
+        while (!is_done())
+            RLRunLoopRunInMode(MODE, 0.001, true);
+    }
+    if (round % 2)
+        RLRunLoopRemoveSource(rl, server.source, MODE);
+}
+
+START_TEST(a_client_of_another_process_is_served_if_the_source_is_there)
+{
+    RLRunLoopSourceRef keeper = add_keeper();
+    run_rounds(check_for_process);
+    drop_source(keeper);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-source-races");
+    TCase *tcase = add_case(suite, "races", 60);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, a_client_of_another_process_is_served_if_the_source_is_there);
+    return suite;
+}
