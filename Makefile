@@ -151,7 +151,7 @@ install: all  ## headers, library and pkg-config file below $(DESTDIR)$(PREFIX)
 	    $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 include/RunLoop/*.h $(DESTDIR)$(PREFIX)/include/RunLoop/
 	install -m 644 include/CoreFoundation/*.h $(DESTDIR)$(PREFIX)/include/runloop-cf/CoreFoundation/
-	install -m 644 include/AssertMacros.h $(DESTDIR)$(PREFIX)/include/runloop-cf/
+	install -m 644 include/AssertMacros.h include/TargetConditionals.h $(DESTDIR)$(PREFIX)/include/runloop-cf/
 	install -m 755 $(LIB)/$(SHARED) $(LIB)/$(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 $(LIB)/librunloop.a $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(SHARED) $(DESTDIR)$(PREFIX)/lib/librunloop.so

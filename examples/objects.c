@@ -49,6 +49,7 @@ static void numbers_and_dates(void)
            RLNumberIsFloatType(fraction) && RLNumberGetType(fraction) == kRLNumberFloat64Type ? "a double" : "whole",
            (long)RLNumberGetByteSize(fraction),
            RLNumberCompare(fraction, big, NULL) == kRLCompareLessThan ? "the smaller one" : "not smaller");
+    printf("the null object is %s\n", RLGetTypeID(kRLNull) == RLNullGetTypeID() ? "an object, too" : "nothing");
     printf("true is %d, false is %d\n", RLBooleanGetValue(kRLBooleanTrue), RLBooleanGetValue(kRLBooleanFalse));
 
     RLDateRef opens = RLDateCreate(NULL, 28800), closes = RLDateCreate(NULL, 64800);

@@ -38,7 +38,7 @@ struct constant_truth {
     uint64_t value;
 };
 
-enum { NUMBER_TAG = 0x524C000C, BOOLEAN_TAG = 0x524C000D, CENTER_TAG = 0x524C000F };
+enum { NUMBER_TAG = 0x524C000C, BOOLEAN_TAG = 0x524C000D, CENTER_TAG = 0x524C000F, NULL_TAG = 0x524C0020 };
 
 #define CONSTANT_NUMBER(name, value)                                                                         \
     static const struct constant_number name##Storage = {NUMBER_TAG, IMMORTAL, kRLNumberFloat64Type, value}; \
@@ -52,6 +52,9 @@ CONSTANT_NUMBER(kRLNumberNegativeInfinity, -__builtin_inf());
 CONSTANT_NUMBER(kRLNumberNaN, __builtin_nan(""));
 CONSTANT_TRUTH(kRLBooleanTrue, 1);
 CONSTANT_TRUTH(kRLBooleanFalse, 0);
+
+static const uint32_t nullStorage[2] __attribute__((aligned(8))) = {NULL_TAG, IMMORTAL};
+const RLNullRef kRLNull = (RLNullRef)(const void *)nullStorage;
 
 static uint32_t localCenter[2] = {CENTER_TAG, IMMORTAL};
 

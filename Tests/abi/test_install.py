@@ -78,7 +78,7 @@ def pkg_config(installed, *words, package="runloop"):
 def test_installed_files_are_exactly_these(installed):
     headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").iterdir()]
     headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
-    headers += ["usr/include/runloop-cf/AssertMacros.h"]  # not beside libc's
+    headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
     libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",
                  "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc"]
     assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries])

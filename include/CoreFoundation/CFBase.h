@@ -101,6 +101,9 @@ typedef CF_ENUM(CFIndex, CFComparisonResult) {
     kCFCompareGreaterThan = 1
 };
 
+/* What a function that looks for something returns as the place of nothing. */
+enum { kCFNotFound = -1 };
+
 typedef struct {
     CFIndex location;
     CFIndex length;
@@ -124,6 +127,35 @@ CF_EXPORT const CFAllocatorRef kCFAllocatorMalloc __asm__("kRLAllocatorDefault")
 
 CF_EXPORT const CFAllocatorRef kCFAllocatorNull __asm__("kRLAllocatorNull");
 
+/* An allocator of one's own: the type is here, CFAllocatorCreate is declined (CFUnavailable.h). */
+typedef const void *(*CFAllocatorRetainCallBack)(const void *info);
+typedef void (*CFAllocatorReleaseCallBack)(const void *info);
+typedef CFStringRef (*CFAllocatorCopyDescriptionCallBack)(const void *info);
+typedef void *(*CFAllocatorAllocateCallBack)(CFIndex allocSize, CFOptionFlags hint, void *info);
+typedef void *(*CFAllocatorReallocateCallBack)(void *ptr, CFIndex newsize, CFOptionFlags hint, void *info);
+typedef void (*CFAllocatorDeallocateCallBack)(void *ptr, void *info);
+typedef CFIndex (*CFAllocatorPreferredSizeCallBack)(CFIndex size, CFOptionFlags hint, void *info);
+typedef struct {
+    CFIndex version;
+    void *info;
+    CFAllocatorRetainCallBack retain;
+    CFAllocatorReleaseCallBack release;
+    CFAllocatorCopyDescriptionCallBack copyDescription;
+    CFAllocatorAllocateCallBack allocate;
+    CFAllocatorReallocateCallBack reallocate;
+    CFAllocatorDeallocateCallBack deallocate;
+    CFAllocatorPreferredSizeCallBack preferredSize;
+} CFAllocatorContext;
+
+CF_INLINE CFAllocatorRef CFAllocatorGetDefault(void) { return kCFAllocatorDefault; }
+
+/* All objects are made with malloc. */
+CF_INLINE CFAllocatorRef CFGetAllocator(CFTypeRef cf)
+{
+    (void)cf;
+    return kCFAllocatorSystemDefault;
+}
+
 /* malloc's, without its header. 0 bytes and the allocator that is none give NULL; a hint is ignored. */
 CF_INLINE void *CFAllocatorAllocate(CFAllocatorRef allocator, CFIndex size, CFOptionFlags hint)
 {
@@ -145,6 +177,10 @@ CF_INLINE void *CFAllocatorReallocate(CFAllocatorRef allocator, void *ptr, CFInd
     CFAllocatorDeallocate(allocator, ptr);
     return NULL;
 }
+
+typedef const struct __CFNull *CFNullRef;
+CF_EXPORT const CFNullRef kCFNull __asm__("kRLNull");
+CF_EXPORT CFTypeID CFNullGetTypeID(void) __asm__("RLNullGetTypeID");
 
 CF_EXPORT CFTypeRef CFRetain(CFTypeRef cf) __asm__("RLRetain");
 CF_EXPORT void CFRelease(CFTypeRef cf) __asm__("RLRelease");

@@ -1,6 +1,7 @@
 /** @file CFUnavailable.h
- *  What Apple's CoreFoundation has and this library has not. The names are known here, so that the compiler says of each
- *  use of one that it is unavailable, and why. Part of the source compatibility headers: see CoreFoundation.h.
+ *  What Apple's CoreFoundation has and this library has not. The names are known here, and in headers of Apple's names
+ *  (CFURL.h, CFStream.h and so on), so that the compiler says of each use of one that it is unavailable, and why.
+ *  Part of the source compatibility headers: see CoreFoundation.h.
  *
  *  To let a program pass that brings its own declarations of such names: -DCF_ALLOW_UNAVAILABLE. */
 #ifndef __COREFOUNDATION_CFUNAVAILABLE__
@@ -23,32 +24,12 @@ CF_EXTERN_C_BEGIN
 #define __CF_NO_TEXT "strings are immutable UTF-8; build text in a buffer and use CFStringCreateWithCString()"
 #define __CF_NO_LOCALES "there are no locales, calendars and time zones; use <time.h> and <locale.h>"
 #define __CF_NO_COLLECTION "there are CFArray, CFSet and CFDictionary"
+#define __CF_NO_ERRORS "functions that fail return NULL or 0 and set errno"
+#define __CF_NO_UUIDS "use uuid_generate() of libuuid"
+#define __CF_NO_DESKTOP "there is no desktop to speak to"
+#define __CF_NO_PROPERTY_LISTS "there are no property lists; write the objects in a format of your own"
 #define __CF_NO_ALLOCATORS "the only allocator is malloc; pass NULL"
 #define __CF_NO_CENTER "there is the local notification centre only; between processes use CFMessagePort"
-
-__CF_NO_TYPE(CFReadStreamRef, __CF_NO_STREAMS);
-__CF_NO_TYPE(CFWriteStreamRef, __CF_NO_STREAMS);
-__CF_NO_FUNCTION(CFStreamCreatePairWithSocket, __CF_NO_STREAMS);
-__CF_NO_FUNCTION(CFStreamCreatePairWithSocketToHost, __CF_NO_STREAMS);
-__CF_NO_FUNCTION(CFReadStreamCreateWithFile, __CF_NO_STREAMS);
-__CF_NO_FUNCTION(CFWriteStreamCreateWithFile, __CF_NO_STREAMS);
-
-__CF_NO_TYPE(CFURLRef, __CF_NO_URLS);
-__CF_NO_FUNCTION(CFURLCreateWithString, __CF_NO_URLS);
-__CF_NO_FUNCTION(CFURLCreateWithFileSystemPath, __CF_NO_URLS);
-__CF_NO_FUNCTION(CFURLCreateFromFileSystemRepresentation, __CF_NO_URLS);
-
-__CF_NO_TYPE(CFBundleRef, __CF_NO_BUNDLES);
-__CF_NO_TYPE(CFPlugInRef, __CF_NO_BUNDLES);
-__CF_NO_FUNCTION(CFBundleGetMainBundle, __CF_NO_BUNDLES);
-__CF_NO_FUNCTION(CFBundleCreate, __CF_NO_BUNDLES);
-__CF_NO_FUNCTION(CFBundleGetBundleWithIdentifier, __CF_NO_BUNDLES);
-
-__CF_NO_FUNCTION(CFPreferencesCopyAppValue, __CF_NO_PREFERENCES);
-__CF_NO_FUNCTION(CFPreferencesSetAppValue, __CF_NO_PREFERENCES);
-__CF_NO_FUNCTION(CFPreferencesGetAppBooleanValue, __CF_NO_PREFERENCES);
-__CF_NO_FUNCTION(CFPreferencesGetAppIntegerValue, __CF_NO_PREFERENCES);
-__CF_NO_FUNCTION(CFPreferencesAppSynchronize, __CF_NO_PREFERENCES);
 
 __CF_NO_TYPE(CFMachPortRef, __CF_NO_MACH);
 __CF_NO_FUNCTION(CFMachPortCreate, __CF_NO_MACH);
@@ -56,8 +37,6 @@ __CF_NO_FUNCTION(CFMachPortCreateWithPort, __CF_NO_MACH);
 __CF_NO_FUNCTION(CFMachPortCreateRunLoopSource, __CF_NO_MACH);
 
 __CF_NO_TYPE(CFMutableStringRef, __CF_NO_TEXT);
-__CF_NO_TYPE(CFAttributedStringRef, __CF_NO_TEXT);
-__CF_NO_TYPE(CFCharacterSetRef, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateMutable, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateMutableCopy, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringAppend, __CF_NO_TEXT);
@@ -72,24 +51,9 @@ __CF_NO_FUNCTION(CFStringCreateWithSubstring, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateArrayBySeparatingStrings, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateByCombiningStrings, __CF_NO_TEXT);
 
-__CF_NO_TYPE(CFLocaleRef, __CF_NO_LOCALES);
-__CF_NO_TYPE(CFCalendarRef, __CF_NO_LOCALES);
 __CF_NO_TYPE(CFTimeZoneRef, __CF_NO_LOCALES);
-__CF_NO_TYPE(CFDateFormatterRef, __CF_NO_LOCALES);
-__CF_NO_TYPE(CFNumberFormatterRef, __CF_NO_LOCALES);
 __CF_NO_TYPE(CFGregorianDate, __CF_NO_LOCALES);
 __CF_NO_FUNCTION(CFAbsoluteTimeGetGregorianDate, __CF_NO_LOCALES);
-__CF_NO_FUNCTION(CFTimeZoneCopySystem, __CF_NO_LOCALES);
-__CF_NO_FUNCTION(CFLocaleCopyCurrent, __CF_NO_LOCALES);
-
-__CF_NO_TYPE(CFBagRef, __CF_NO_COLLECTION);
-__CF_NO_TYPE(CFTreeRef, __CF_NO_COLLECTION);
-__CF_NO_TYPE(CFBinaryHeapRef, __CF_NO_COLLECTION);
-__CF_NO_TYPE(CFBitVectorRef, __CF_NO_COLLECTION);
-__CF_NO_TYPE(CFNullRef, __CF_NO_COLLECTION "; store NULL with callbacks of your own");
-__CF_NO_TYPE(CFErrorRef, "functions that fail return NULL or 0 and set errno");
-__CF_NO_TYPE(CFUUIDRef, "use uuid_generate() of libuuid");
-__CF_NO_TYPE(CFUserNotificationRef, "there is no desktop to speak to");
 
 __CF_NO_FUNCTION(CFAllocatorCreate, __CF_NO_ALLOCATORS);
 __CF_NO_FUNCTION(CFAllocatorSetDefault, __CF_NO_ALLOCATORS);

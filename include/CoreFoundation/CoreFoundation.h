@@ -6,7 +6,7 @@
  *  CoreFoundation. Constants, struct layouts and calling conventions are those of Apple's headers for Linux.
  *
  *  What is here: all of CFRunLoop, CFFileDescriptor, CFArray, CFData, CFSet, CFDictionary, CFNumber and CFBoolean; CFSocket
- *  without its name registry; CFMessagePort without dispatch queues; the part of CFString that deals with C strings, and
+ *  without its name registry; CFMessagePort without dispatch queues; CFByteOrder and the null object; the part of CFString that deals with C strings, and
  *  formats; CFDate and absolute times without calendars; the local CFNotificationCenter; CFRetain and its kin; beside this
  *  directory, AssertMacros.h. What is not here, and what to use instead: CFUnavailable.h. The compiler says so of each use.
  *
@@ -43,18 +43,43 @@
 #endif
 
 #include <CoreFoundation/CFArray.h>
+#include <CoreFoundation/CFAttributedString.h>
+#include <CoreFoundation/CFBag.h>
 #include <CoreFoundation/CFBase.h>
+#include <CoreFoundation/CFBinaryHeap.h>
+#include <CoreFoundation/CFBitVector.h>
+#include <CoreFoundation/CFBundle.h>
+#include <CoreFoundation/CFByteOrder.h>
+#include <CoreFoundation/CFCalendar.h>
+#include <CoreFoundation/CFCharacterSet.h>
 #include <CoreFoundation/CFData.h>
 #include <CoreFoundation/CFDate.h>
+#include <CoreFoundation/CFDateFormatter.h>
 #include <CoreFoundation/CFDictionary.h>
+#include <CoreFoundation/CFError.h>
 #include <CoreFoundation/CFFileDescriptor.h>
+#include <CoreFoundation/CFLocale.h>
+#include <CoreFoundation/CFMachPort.h>
 #include <CoreFoundation/CFMessagePort.h>
 #include <CoreFoundation/CFNotificationCenter.h>
 #include <CoreFoundation/CFNumber.h>
+#include <CoreFoundation/CFNumberFormatter.h>
+#include <CoreFoundation/CFPlugIn.h>
+#include <CoreFoundation/CFPreferences.h>
+#include <CoreFoundation/CFPropertyList.h>
 #include <CoreFoundation/CFRunLoop.h>
 #include <CoreFoundation/CFSet.h>
 #include <CoreFoundation/CFSocket.h>
+#include <CoreFoundation/CFStream.h>
 #include <CoreFoundation/CFString.h>
+#include <CoreFoundation/CFStringEncodingExt.h>
+#include <CoreFoundation/CFTargetConditionals.h>
+#include <CoreFoundation/CFTimeZone.h>
+#include <CoreFoundation/CFTree.h>
+#include <CoreFoundation/CFURL.h>
+#include <CoreFoundation/CFURLAccess.h>
+#include <CoreFoundation/CFUUID.h>
 #include <CoreFoundation/CFUnavailable.h>
+#include <CoreFoundation/CFUserNotification.h>
 
 #endif /* __COREFOUNDATION_COREFOUNDATION__ */

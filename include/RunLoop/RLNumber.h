@@ -1,5 +1,5 @@
 /** @file RLNumber.h
- *  Numbers and truth values as objects, for collections of objects.
+ *  Numbers, truth values and the null object, for collections of objects.
  *
  *  A number is a signed integer of up to 64 bits or a floating-point number, and never changes. Numbers are equal,
  *  and have the same hash, if their values are, whatever their types: 1 and 1.0 are equal. kRLBooleanTrue and
@@ -22,6 +22,8 @@ RL_EXTERN_C_BEGIN
 typedef const struct RLNumber *RLNumberRef;
 /** One of the two truth values. */
 typedef const struct RLTruth *RLBooleanRef;
+/** The object that stands for no object. */
+typedef const struct RLNull *RLNullRef;
 
 /** Types of C: one of the constants below. */
 typedef RLIndex RLNumberType;
@@ -50,12 +52,21 @@ enum {
 RL_EXPORT const RLBooleanRef kRLBooleanTrue;
 /** The truth value false. */
 RL_EXPORT const RLBooleanRef kRLBooleanFalse;
+/** The only null object: stands for nothing in collections of objects, which take no NULL. Equal to itself alone. */
+RL_EXPORT const RLNullRef kRLNull;
 /** Greater than all other numbers. */
 RL_EXPORT const RLNumberRef kRLNumberPositiveInfinity;
 /** Less than all other numbers. */
 RL_EXPORT const RLNumberRef kRLNumberNegativeInfinity;
 /** Not a number. */
 RL_EXPORT const RLNumberRef kRLNumberNaN;
+
+/** Tells the kind of the null object, to compare with RLGetTypeID().
+ *  @return the kind; the same for the life of the process.
+ *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: none.
+ *  Cost: O(1).  Since: 0.1.  Example: examples/objects.c */
+RL_EXPORT RLTypeID RLNullGetTypeID(void);
 
 /** Tells the kind of truth values, to compare with RLGetTypeID().
  *  @return the kind; the same for the life of the process.

@@ -15,6 +15,7 @@ func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
         describe(.dictionary, object, " count=", (Handle.storage(object) as DictionaryPointer).table.pointee.count, &text)
     case .number: (Handle.storage(object) as NumberPointer).describe(&text)
     case .boolean: text.append((Handle.storage(object) as TruthPointer).pointee.value == 0 ? "false" : "true")
+    case .null: text.append("<null>")
     case .date:
         begin(.date, object, &text)
         text.append(" ")

@@ -28,7 +28,7 @@ private func release(_ object: UnsafeRawPointer?) {
     case .set, .dictionary: (Handle.storage(object) as DictionaryPointer).table.release()
     case .number: (Handle.storage(object) as NumberPointer).release()
     case .date: (Handle.storage(object) as DatePointer).release()
-    case .boolean, .notificationCenter: break
+    case .boolean, .null, .notificationCenter: break
     case .runLoop:
         if !(Handle.storage(object) as RunLoopPointer).release() { reportOverRelease() }
     case .timer:
@@ -115,7 +115,7 @@ public func RLEqual(_ object1: UnsafeRawPointer?, _ object2: UnsafeRawPointer?) 
     case .number: return (Handle.storage(object1) as NumberPointer).compare(Handle.storage(object2)) == 0 ? 1 : 0
     case .date: return (Handle.storage(object1) as DatePointer).equals(Handle.storage(object2)) ? 1 : 0
     case .source: return (Handle.storage(object1) as SourcePointer).equals(Handle.storage(object2)) ? 1 : 0
-    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter, .port, .portMessage, .messagePort,
+    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .null, .notificationCenter, .port, .portMessage, .messagePort,
         .messagePortRequest:
         return 0
     }
@@ -134,7 +134,7 @@ public func RLHash(_ object: UnsafeRawPointer?) -> UInt {
     case .number: return (Handle.storage(object) as NumberPointer).hash
     case .date: return (Handle.storage(object) as DatePointer).hash
     case .source: return (Handle.storage(object) as SourcePointer).contextHash
-    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .notificationCenter, .port, .portMessage, .messagePort,
+    case .runLoop, .timer, .observer, .fileDescriptor, .socket, .boolean, .null, .notificationCenter, .port, .portMessage, .messagePort,
         .messagePortRequest:
         return Bytes.mix(UInt(bitPattern: object))
     }

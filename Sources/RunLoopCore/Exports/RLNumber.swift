@@ -17,6 +17,9 @@ private func stored(_ type: Int, _ function: Name) -> NumberType? {
 }
 
 @implementation @c
+public func RLNullGetTypeID() -> UInt { Kind.null.typeID }
+
+@implementation @c
 public func RLBooleanGetTypeID() -> UInt { Kind.boolean.typeID }
 
 @implementation @c

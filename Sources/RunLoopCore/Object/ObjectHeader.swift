@@ -22,6 +22,7 @@ enum Kind: UInt32 {
     case portMessage = 0x524C_0011
     case messagePort = 0x524C_0012
     case messagePortRequest = 0x524C_0013
+    case null = 0x524C_0020
 
     /// What RLGetTypeID answers.
     var typeID: UInt { UInt(rawValue & 0xFF) }
@@ -48,6 +49,7 @@ enum Kind: UInt32 {
         case .portMessage: "RLPortMessage"
         case .messagePort: "RLMessagePort"
         case .messagePortRequest: "RLMessagePortRequest"
+        case .null: "RLNull"
         }
     }
 }

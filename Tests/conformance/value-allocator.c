@@ -1,0 +1,14 @@
+/* Values: objects are made by the default allocator; the type of an allocator of one's own is known. */
+#include "trace.h"
+
+int main(void)
+{
+    CFStringRef string = CFStringCreateWithCString(NULL, "an object", kCFStringEncodingUTF8);
+    CFAllocatorContext context = {.version = 0, .info = &string, .allocate = NULL};
+    check("system default", CFGetAllocator(string) == kCFAllocatorSystemDefault);
+    check("version", context.version == 0 && context.info == &string && context.preferredSize == NULL);
+    note("%zu bytes", sizeof context);
+    show("allocators");
+    CFRelease(string);
+    return 0;
+}
