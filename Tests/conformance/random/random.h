@@ -4,6 +4,8 @@
 
 #include "../trace.h"
 
+#include <sys/wait.h>
+
 static unsigned long long state;
 
 /** A number from 0 to below - 1. */
@@ -14,6 +16,23 @@ static inline unsigned pick(unsigned below)
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ull;
     bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebull;
     return (unsigned)((bits ^ (bits >> 31)) >> 33) % below;
+}
+
+/** Runs a script on the main thread of a process of its own. CoreFoundation must not have been used: it does not survive a
+ * fork. */
+static inline void run_in_process(unsigned long seed, void (*script)(unsigned long seed))
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        state = seed;
+        script(seed);
+        fflush(stdout);
+        _exit(0);
+    }
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0)
+        abort();
 }
 
 /** PROGRAM FIRST COUNT: runs the scripts of COUNT seeds. */

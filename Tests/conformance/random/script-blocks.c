@@ -3,8 +3,6 @@
  * thread calls is not looked at. */
 #include "acts.h"
 
-#include <sys/wait.h>
-
 enum { STEPS = 40 };
 
 /** Makes one thing happen in the mode that is about to wait, so that it does not wait long. */
@@ -67,21 +65,7 @@ static void *script(void *seed)
     return NULL;
 }
 
-/** On the main thread, that of a process of its own. */
-static void run_main_script(unsigned long seed)
-{
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        script((void *)(uintptr_t)seed);
-        fflush(stdout);
-        _exit(0);
-    }
-    int status;
-    waitpid(child, &status, 0);
-    if (status != 0)
-        abort();
-}
+static void run_here(unsigned long seed) { script((void *)(uintptr_t)seed); }
 
 static void run_script(unsigned long seed)
 {
@@ -90,18 +74,17 @@ static void run_script(unsigned long seed)
     pthread_join(thread, NULL);
 }
 
-/** PROGRAM FIRST COUNT: of every eight scripts one runs on a main thread. These come first: CoreFoundation does not
- * survive a fork after it has been used. */
+/** PROGRAM FIRST COUNT: of every sixteen scripts one runs on a main thread. */
 int main(int count, char **arguments)
 {
     unsigned long first = strtoul(arguments[1], NULL, 10), behind = first + strtoul(arguments[2], NULL, 10);
     if (count != 3)
         return 2;
     for (unsigned long seed = first; seed < behind; seed++)
-        if (seed % 8 == 0)
-            state = seed, run_main_script(seed);
+        if (seed % 16 == 0)
+            run_in_process(seed, run_here);
     for (unsigned long seed = first; seed < behind; seed++)
-        if (seed % 8 != 0)
+        if (seed % 16 != 0)
             state = seed, run_script(seed);
     return 0;
 }

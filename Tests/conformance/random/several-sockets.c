@@ -1,0 +1,144 @@
+/* several-sockets.c - random work on a few sockets of different kinds in a loop: what comes, what is enabled and added. Prints every
+ * callback. Between the steps CoreFoundation's own thread sees all that is ready.
+ *
+ * That thread reads and accepts ahead, and remembers what was ready (difference 7): what is left to be told of is not
+ * enabled again, and nothing is disabled or removed. No connection ends (difference 9). */
+#include "../socket.h"
+#include "random.h"
+
+enum { SOCKETS = 4, STEPS = 12 };
+
+typedef struct {
+    Sock sock;
+    CFOptionFlags types;
+    int kind;    /* a stream that is read, a stream of data, datagrams that are read, a listener */
+    int pending; /* bytes or clients of which there was no callback yet */
+    int takes;
+    int is_told; /* there is no further callback before the type is enabled again */
+    struct sockaddr_un address;
+} End;
+
+static End ends[SOCKETS];
+
+static void called_back(CFSocketRef socket, CFSocketCallBackType type, CFDataRef address, const void *data, void *info)
+{
+    End *end = info;
+    char bytes[8];
+    (void)address;
+    printf(" %ld:%lu", (long)(end - ends), (unsigned long)type);
+    if (type != WRITE && !(CFSocketGetSocketFlags(socket) & type))
+        end->is_told = 1;
+    if (type == DATA) {
+        printf("(%ld)", (long)CFDataGetLength(data));
+        end->pending = 0;
+    } else if (type == ACCEPT) {
+        close(*(const CFSocketNativeHandle *)data);
+        end->pending--;
+    } else if (type == READ && end->takes > 0) {
+        ssize_t got = recv(end->sock.fd, bytes, (size_t)end->takes, MSG_DONTWAIT);
+        printf("(%zd)", got);
+        end->pending = end->kind == 2 ? end->pending - (got > 0) : end->pending - (int)(got > 0 ? got : 0);
+    }
+}
+
+static void make_end(End *end, int kind)
+{
+    static const CFOptionFlags types[] = {READ, DATA, READ, ACCEPT};
+    static unsigned names;
+    CFSocketContext context = {.info = end};
+    *end = (End){.kind = kind, .types = types[kind] | (kind < 3 && pick(2) ? WRITE : 0), .takes = 1 + (int)pick(4)};
+    if (kind == 3) {
+        end->sock.fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        end->address.sun_family = AF_UNIX;
+        snprintf(end->address.sun_path + 1, 40, "sockets.c %d %u", (int)getpid(), names++);
+        require(bind(end->sock.fd, (struct sockaddr *)&end->address, sizeof end->address) == 0);
+        require(listen(end->sock.fd, 20) == 0);
+        end->sock.far = -1;
+    } else
+        make_pair(&end->sock, kind == 2 ? SOCK_DGRAM : SOCK_STREAM);
+    end->sock.socket = CFSocketCreateWithNative(NULL, end->sock.fd, end->types, called_back, &context);
+    end->sock.source = CFSocketCreateRunLoopSource(NULL, end->sock.socket, (CFIndex)(end - ends));
+    if (pick(3) == 0)
+        CFSocketSetSocketFlags(end->sock.socket, CLOSES);
+}
+
+static void end_end(End *end)
+{
+    CFSocketInvalidate(end->sock.socket);
+    CFRelease(end->sock.socket);
+    CFRelease(end->sock.source);
+    if (end->sock.far >= 0)
+        close(end->sock.far);
+}
+
+/** Something comes from the other end. */
+static void send_some(End *end)
+{
+    int count = 1 + (int)pick(4);
+    if (end->pending > 12 || (end->kind == 1 && end->pending > 0))
+        return;
+    if (end->kind == 3) {
+        int client = socket(AF_UNIX, SOCK_STREAM, 0);
+        require(connect(client, (struct sockaddr *)&end->address, sizeof end->address) == 0);
+        close(client);
+        count = 1;
+    } else
+        require(send(end->sock.far, "abcd", (size_t)count, MSG_DONTWAIT) == count);
+    end->pending += end->kind == 2 ? 1 : count;
+    printf(" send(%d)", count);
+}
+
+static void change(End *end)
+{
+    unsigned what = pick(9);
+    CFStringRef mode = pick(3) ? MODE : OTHER;
+    printf(" %ld.%u", (long)(end - ends), what);
+    if (what < 4)
+        send_some(end);
+    else if (what < 7 && (end->pending == 0 || end->is_told)) {
+        end->is_told = 0;
+        if (what == 6)
+            CFRunLoopAddSource(HERE, end->sock.source, mode);
+        else
+            CFSocketEnableCallBacks(end->sock.socket, pick(2) ? end->types : end->types & ~WRITE);
+    } else if (what == 7 && end->pending == 0) {
+        end_end(end);
+        make_end(end, end->kind);
+    } else
+        printf("=%d%d%lx", CFSocketIsValid(end->sock.socket), CFRunLoopContainsSource(HERE, end->sock.source, mode),
+               (unsigned long)CFSocketGetSocketFlags(end->sock.socket));
+}
+
+/** Runs a mode until nothing comes, or what comes will not end. */
+static void serve(CFStringRef mode)
+{
+    int runs = 0;
+    printf(" [%s", mode == MODE ? "" : "other");
+    do
+        settle();
+    while (CFRunLoopRunInMode(mode, 0, true) == kCFRunLoopRunHandledSource && runs++ < 6);
+    printf("]");
+}
+
+static void script(unsigned long seed)
+{
+    for (int i = 0; i < SOCKETS; i++) {
+        make_end(&ends[i], i);
+        CFRunLoopAddSource(HERE, ends[i].sock.source, pick(2) ? MODE : OTHER);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        CFStringRef mode = pick(3) ? MODE : OTHER;
+        printf("%lu.%d:", seed, step);
+        for (unsigned i = pick(3); i > 0; i--)
+            change(&ends[pick(SOCKETS)]);
+        serve(mode);
+        printf("\n");
+    }
+    for (int i = 0; i < SOCKETS; i++)
+        end_end(&ends[i]);
+}
+
+/** In a process of its own: settle() needs a new descriptor number each time. */
+static void run_one(unsigned long seed) { run_in_process(seed, script); }
+
+int main(int count, char **arguments) { return run_scripts(count, arguments, run_one); }
