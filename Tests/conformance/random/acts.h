@@ -152,16 +152,14 @@ static void signal_source(unsigned source)
 static void write_port(unsigned p)
 {
     printf(" w%u", p);
-    eventfd_write(descriptors[p], 1);
     ready[p] = 1;
+    eventfd_write(descriptors[p], 1);
 }
 
-/** Makes a port ready, adds, removes or renews it; or reads what made it ready. */
-static void change_port(unsigned how, unsigned p, unsigned where)
+static void change_one_port(unsigned how, unsigned p, unsigned where)
 {
     eventfd_t value;
-    printf(" p%u.%u(%u)", p, how, where);
-    if (how < 4 && due_timers() == 0 && !woken)
+    if (how < 4)
         write_port(p);
     else if (how < 7)
         CFRunLoopAddSource(HERE, ports[p], modes[where]);
@@ -171,6 +169,18 @@ static void change_port(unsigned how, unsigned p, unsigned where)
         CFRunLoopSourceInvalidate(ports[p]), ports[p] = make_port(p);
     else
         ready[p] = 0, eventfd_read(descriptors[p], &value);
+}
+
+/** Makes a port ready, adds, removes or renews it, or reads what made it ready. Where ports are alike, all of them. */
+static void change_port(unsigned how, unsigned p, unsigned where)
+{
+    if (how < 4 && (due_timers() > 0 || woken || (!life.alike && ready_ports() > 0)))
+        return;
+    printf(" p%u.%u(%u)", p, how, where);
+    if (!life.alike)
+        change_one_port(how, p, where);
+    for (unsigned each = 0; life.alike && each < (unsigned)life.ports; each++)
+        change_one_port(how, each, where);
 }
 
 static int compare_names(const void *one, const void *two)
@@ -239,7 +249,7 @@ static void stop_or_wake(unsigned what)
 static void add_common_mode(unsigned mode)
 {
     /* Common items come into a new mode in the order of CoreFoundation's hash table. */
-    if (life.ties || ready_ports() > 1)
+    if (life.ties)
         return;
     printf(" common(%u)", mode);
     CFRunLoopAddCommonMode(HERE, modes[mode]);

@@ -42,7 +42,8 @@ static void *script(void *seed)
     life.waits = subject < 3;
     life.warden = subject == 1;
     life.due = subject == 3 || subject == 5;
-    life.ports = subject >= 4 ? 1 + (int)pick(MOST_PORTS) : 0;
+    life.ports = subject >= 4 ? 1 + (int)pick(PORTS) : 0;
+    life.alike = life.ports > 1 && pick(3);
     life.clock = life.waits || pick(2) == 0;
     life.interval = pick(2) == 0 ? 1e9 : 0;
     life.equals = EQUALS && pick(4) == 0;
