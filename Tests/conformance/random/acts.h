@@ -227,9 +227,7 @@ static void ask(unsigned what)
             CFRelease(mode);
     } else if (what == 2) {
         CFRunLoopSourceRef one = sources[pick(SOURCES)], two = sources[pick(SOURCES)];
-        printf(" same=%d", CFEqual(one, two));
-        if (HASHES)
-            printf(" hash=%lu", (unsigned long)CFHash(one));
+        printf(" same=%d hash=%lu", CFEqual(one, two), (unsigned long)CFHash(one));
     } else
         printf(" next=%d", CFRunLoopGetNextTimerFireDate(HERE, modes[pick(MODES)]) != 0);
 }

@@ -46,7 +46,7 @@ static void *script(void *seed)
     life.alike = life.ports > 1 && pick(3);
     life.clock = life.waits || pick(2) == 0;
     life.interval = pick(2) == 0 ? 1e9 : 0;
-    life.equals = EQUALS && pick(4) == 0;
+    life.equals = pick(4) == 0;
     life.ties = pick(3) == 0;
     begin();
     add_everywhere(kCFRunLoopBeforeWaiting, 1000000, warden);
