@@ -154,13 +154,14 @@ install: all  ## headers, library and pkg-config file below $(DESTDIR)$(PREFIX)
 	install -m 644 include/AssertMacros.h include/TargetConditionals.h $(DESTDIR)$(PREFIX)/include/runloop-cf/
 	install -m 755 $(LIB)/$(SHARED) $(LIB)/$(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 $(LIB)/librunloop.a $(DESTDIR)$(PREFIX)/lib/
+	install -D -m 644 Sources/valgrind.supp $(DESTDIR)$(PREFIX)/share/runloop/valgrind.supp
 	ln -sf $(SHARED) $(DESTDIR)$(PREFIX)/lib/librunloop.so
 	ln -sf $(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/librunloop-cf.so
 	@echo "$$PC" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop.pc
 	@echo "$$PC_CF" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop-cf.pc
 
 uninstall:  ## takes away what install put there
-	rm -rf $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/include/runloop-cf
+	rm -rf $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/include/runloop-cf $(DESTDIR)$(PREFIX)/share/runloop
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,$(SHARED) librunloop.so librunloop.a $(SHARED_CF) librunloop-cf.so \
 	    pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
 

@@ -20,7 +20,8 @@
  *  Every function of the library may be called from any thread, unless its `Thread:` word says otherwise. A handle must
  *  be owned by somebody for the whole call; the library cannot protect a caller from a handle that another thread has
  *  released. What a thread wrote before it signals, wakes, posts or adds is visible to the callback that runs because
- *  of it. ThreadSanitizer is told of this order: what it reports is real. Locks are slower then.
+ *  of it. ThreadSanitizer is told of this order, and so are Valgrind's Helgrind and DRD (which want the suppressions in
+ *  share/runloop/valgrind.supp): what they report is real. Locks are slower then.
  *  These five may also be called in a signal handler: RLRunLoopWakeUp(), RLRunLoopStop(), RLRunLoopIsWaiting(),
  *  RLRunLoopSourceSignal(), RLRunLoopSourceIsSignalled(). They take no lock, allocate nothing and preserve errno.
  *  No function is a cancellation point. pthread_cancel() ends a thread in its loop when a callback comes to one

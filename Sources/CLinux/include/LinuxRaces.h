@@ -3,6 +3,9 @@
 #define CLINUX_RACES_H
 #include <stddef.h>
 
+/* Helgrind and DRD watch programs as they are. Before the first lock is made. */
+void linux_look_for_valgrind(void);
+
 /* What this thread did before a call of the first is before what another does after a call of the second with the same
    address. NULL if nobody watches. */
 extern void (*linux_tell_before)(void *address) __attribute__((visibility("hidden")));

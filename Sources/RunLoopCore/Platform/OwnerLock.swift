@@ -134,7 +134,10 @@ struct OwnerLock: ~Copyable {
 enum Membarrier {
     /// Asked for once, when the first lock is made; before that nobody holds one. Not used where a race detector watches: it would
     /// see nothing of locks that are taken by plain stores.
-    static let isAvailable = !RaceDetector.isWatching && linux_membarrier_register() == 0
+    static let isAvailable: Bool = {
+        RaceDetector.look()
+        return !RaceDetector.isWatching && linux_membarrier_register() == 0
+    }()
 
     /// In a child of fork().
     static func registerAfterFork() { _ = linux_membarrier_register() }

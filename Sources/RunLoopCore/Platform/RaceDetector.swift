@@ -1,13 +1,16 @@
 import CLinux
 import Synchronization
 
-/// ThreadSanitizer in a program that links this library: what the program does it sees, what the library does it does not. Data
-/// that goes from thread to thread through the library, in good order, would be reported as races. So the library tells it
+/// ThreadSanitizer in a program that links this library: what the program does it sees, what the library does it does not. Helgrind and
+/// DRD see all, and understand no lock that is not pthread's. Data that goes from thread to thread through the library, in good order, would be reported as races. So the library tells it
 /// of the order: `happensBefore` where one thread leaves something, `happensAfter` where another takes it.
 ///
 /// It costs two instructions where nobody watches. Where somebody does, locks take their slow ways, which all end in `Mutex`:
 /// so what is guarded by any lock of a loop is told of there.
 enum RaceDetector {
+    /// ThreadSanitizer is known from the start. Before the first lock is made.
+    static func look() { linux_look_for_valgrind() }
+
     /// Two instructions. Any thread, async-signal-safe.
     @inline(__always)
     static var isWatching: Bool { linux_is_watched() != 0 }
