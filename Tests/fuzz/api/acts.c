@@ -309,7 +309,9 @@ void act(void)
         break;
     default: {
         struct item item = take(slot);
-        if (item.object != NULL)
+        if (item.object == NULL || (!is_valid(item) && one_in(&self->dice, 3)))
+            fill_slot(slot, any_kind(&self->dice));
+        else
             act_on(act, item);
         let_go(item.object);
     }

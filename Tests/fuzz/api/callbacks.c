@@ -48,6 +48,8 @@ void act_in_callback(void)
         self->budget--;
         act();
     }
+    if (config.lingers && one_in(&self->dice, 4))
+        usleep(below(&self->dice, 600));
 }
 
 /* ---- Sources ---- */
@@ -76,7 +78,11 @@ static void pass_by(struct info *info, const char *what)
 {
     check(info->magic == ALIVE, "%s: called with a released info", what);
     note(info, what, self->depth);
-    if (!is_final && !self->in_fork)
+    if (is_final || self->in_fork)
+        return;
+    if (config.lingers && one_in(&self->dice, 3))
+        usleep(below(&self->dice, 400));
+    else
         pause_briefly(&self->dice);
 }
 
@@ -94,8 +100,8 @@ void fire_timer(UNUSED RLRunLoopTimerRef timer, void *object)
 {
     struct info *info = object;
     enter(info, "fires");
-    check(info->repeats || info->calls <= 1 + info->ended_in, "a timer that does not repeat fired %d times",
-          info->calls);
+    check(info->repeats || self->in_fork || info->calls <= 1 + info->ended_in,
+          "a timer that does not repeat fired %d times", info->calls);
     act_in_callback();
     leave(info);
 }
@@ -104,8 +110,8 @@ void hear_activity(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivit
 {
     struct info *info = object;
     enter(info, "hears");
-    check(info->repeats || info->calls <= 1 + info->ended_in, "an observer that does not repeat heard %d times",
-          info->calls);
+    check(info->repeats || self->in_fork || info->calls <= 1 + info->ended_in,
+          "an observer that does not repeat heard %d times", info->calls);
     if (one_in(&self->dice, 4))
         act_in_callback();
     leave(info);

@@ -1,7 +1,7 @@
 /* What a seed decides. */
 #include "fuzz.h"
 
-struct config config = {.patience = 30};
+struct config config = {.patience = 30, .theme = -1};
 const char *const kind_names[KINDS] = {
     "source", "version-1 source", "timer", "observer", "descriptor", "socket", "port", "local", "remote"};
 const char *const act_names[ACTS] = {"create",     "drop",    "add",    "remove",         "move",
@@ -34,6 +34,68 @@ static const unsigned usual[ACTS] = {
     [FORK] = 1,       [LOOK] = 3,    [PAUSE] = 4,       [ANSWER] = 1,         [RAISE] = 1,
 };
 
+/* What was broken once: each needs some kinds, few objects, and a lot of some acts. Half of all seeds are one of these. */
+static const struct theme {
+    const char *about;
+    unsigned kinds;
+    int slots, loops;
+    enum act often[5];
+    enum act never[3];
+} themes[] = {
+    {"a source in several loops is invalidated by two threads",
+     1U << SOURCE0,
+     2,
+     3,
+     {ADD, SIGNAL, INVALIDATE, WAKE, NEST},
+     {DROP}},
+    {"timers and observers move while they are called",
+     1U << TIMER | 1U << OBSERVER,
+     3,
+     3,
+     {MOVE, ADD, INVALIDATE, EXIT_THREAD, PAUSE},
+     {DROP}},
+    {"a message port is added and removed at once",
+     1U << LOCAL | 1U << REMOTE,
+     3,
+     1,
+     {ADD, REMOVE, REMOVE, REQUEST, ADD},
+     {INVALIDATE, DROP, MOVE}},
+    {"a thread ends while it asks",
+     1U << LOCAL | 1U << REMOTE | 1U << SOURCE0,
+     4,
+     3,
+     {REQUEST, REQUEST, EXIT_THREAD, CANCEL_THREAD, ADD},
+     {INVALIDATE}},
+    {"threads end in callbacks", (1U << KINDS) - 1, 8, 3, {EXIT_THREAD, SIGNAL, ADD, SEND, INVALIDATE}, {DROP}},
+    {"threads end in batches",
+     1U << SOURCE0 | 1U << OBSERVER | 1U << SOURCE1,
+     6,
+     2,
+     {EXIT_THREAD, SIGNAL, ADD, NEST, REMOVE},
+     {DROP}},
+    {"forks", (1U << KINDS) - 1, 8, 3, {FORK, FORK, SIGNAL, ADD, ENABLE}, {DROP}},
+};
+
+static void decide_theme(struct dice *dice)
+{
+    unsigned chosen = below(dice, sizeof themes / sizeof *themes);
+    const struct theme *theme =
+        &themes[config.theme < 0 ? chosen : (unsigned)config.theme % (sizeof themes / sizeof *themes)];
+    config.kinds = theme->kinds;
+    config.slots = 2 + (int)below(dice, (unsigned)theme->slots);
+    config.mutators = 2 + (int)below(dice, MOST_MUTATORS - 1);
+    config.steps = 300 + (int)below(dice, 900);
+    config.loops = 1 + (int)below(dice, (unsigned)theme->loops);
+    config.lingers = true;
+    config.lonely = false;
+    for (int act = 0; act < ACTS; act++)
+        config.weights[act] = usual[act] * (act == CREATE ? 1 : 4);
+    for (size_t index = 0; index < sizeof theme->never / sizeof *theme->never && theme->never[index] != 0; index++)
+        config.weights[theme->never[index]] = 0;
+    for (size_t index = 0; index < sizeof theme->often / sizeof *theme->often; index++)
+        config.weights[theme->often[index]] += 40 * (1 + below(dice, 2));
+}
+
 /* An act stays as it is, gets rare or frequent, or is left out. Without some of them nothing would happen. */
 static void decide_acts(struct dice *dice)
 {
@@ -45,6 +107,11 @@ static void decide_acts(struct dice *dice)
                               : part == 2 ? (usually + 3) / 4
                                           : usually;
     }
+}
+
+/* What the options leave out. */
+static void leave_out(void)
+{
     if (config.without & WITHOUT_EXIT)
         config.weights[EXIT_THREAD] = 0;
     if (config.without & WITHOUT_CANCEL)
@@ -84,4 +151,7 @@ void decide(uint64_t seed)
     config.peer = one_in(&dice, 4);
     config.denies_membarrier = one_in(&dice, 16) && !(config.without & WITHOUT_SECCOMP);
     decide_acts(&dice);
+    if (one_in(&dice, 2) || config.theme >= 0)
+        decide_theme(&dice);
+    leave_out();
 }

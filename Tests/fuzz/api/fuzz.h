@@ -71,11 +71,13 @@ struct config {
     int loops, mutators, slots, steps; /* steps: acts of each mutator */
     unsigned weights[ACTS], total;     /* of the acts; 0: not with this seed */
     unsigned kinds;                    /* a bit for each kind that is created */
+    bool lingers;                      /* callbacks take their time, so that others come in between */
     bool lonely;                       /* loops also wait for the end of the only item of a mode */
     bool forker;                       /* a thread that only forks, and never uses the library */
     bool peer;                         /* another process serves and asks */
     bool denies_membarrier;            /* a seccomp filter comes in the middle */
     bool quiet, stacks;                /* options of main.c */
+    int theme;                         /* -1: by the seed */
     unsigned without;                  /* switches: see main.c */
     double patience;                   /* seconds until a process counts as hung */
 };

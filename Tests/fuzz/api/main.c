@@ -23,7 +23,8 @@ static const struct option options[] = {
     {"seconds", required_argument, NULL, 't'}, {"jobs", required_argument, NULL, 'j'},
     {"serve", required_argument, NULL, 'p'},   {"without", required_argument, NULL, 'w'},
     {"stacks", no_argument, NULL, 'g'},        {"patience", required_argument, NULL, 'h'},
-    {"continue", no_argument, NULL, 'c'},      {NULL, 0, NULL, 0}};
+    {"continue", no_argument, NULL, 'c'},      {"theme", required_argument, NULL, 'm'},
+    {"theme", required_argument, NULL, 'm'},   {NULL, 0, NULL, 0}};
 static bool goes_on;
 
 static unsigned part_named(const char *name)
@@ -63,6 +64,9 @@ static void read_options(int count, char **arguments)
             break;
         case 'h':
             config.patience = atof(optarg);
+            break;
+        case 'm':
+            config.theme = atoi(optarg);
             break;
         case 'c':
             goes_on = true;
