@@ -70,6 +70,98 @@ START_TEST(lower_orders_come_first_even_the_absurd_ones)
 }
 END_TEST
 
+/* -- Of equal order: as they came into the mode ---------------------------------------------------------------------- */
+
+#define OTHER RLSTR("other")
+
+static RLRunLoopObserverRef trio[3];
+
+static void make_trio(void)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    RLRunLoopAddSource(rl, keeper, OTHER);
+    for (int i = 0; i < 3; i++)
+        trio[i] = make_observer(kRLRunLoopEntry, 1, 0, note_info, (void *)names[i]);
+}
+
+static void add_to(RLRunLoopMode mode, int first, int second, int third)
+{
+    const int all[] = {first, second, third};
+    for (int i = 0; i < 3; i++)
+        RLRunLoopAddObserver(rl, trio[all[i]], mode);
+}
+
+static void drop_trio(void)
+{
+    for (int i = 0; i < 3; i++)
+        drop_observer(trio[i]);
+    run_once();
+    assert_notes("");
+}
+
+START_TEST(equal_orders_come_as_they_came_into_each_mode)
+{
+    make_trio();
+    add_to(kRLRunLoopDefaultMode, 2, 0, 1);
+    add_to(OTHER, 1, 2, 0);
+    run_once();
+    RLRunLoopRunInMode(OTHER, 0, 0);
+    assert_notes("c a b b c a");
+    drop_trio();
+}
+END_TEST
+
+START_TEST(an_observer_that_is_removed_and_added_comes_last)
+{
+    make_trio();
+    add_to(kRLRunLoopDefaultMode, 0, 1, 2);
+    add_to(OTHER, 0, 1, 2);
+    add_to(OTHER, 0, 1, 2); /* are there already: no effect */
+    RLRunLoopRemoveObserver(rl, trio[0], kRLRunLoopDefaultMode);
+    RLRunLoopAddObserver(rl, trio[0], kRLRunLoopDefaultMode);
+    RLRunLoopObserverRef early = add_observer(kRLRunLoopEntry, 1, -1, note_info, "early");
+    run_once();
+    RLRunLoopRunInMode(OTHER, 0, 0);
+    assert_notes("early b c a a b c");
+    drop_observer(early);
+    drop_trio();
+}
+END_TEST
+
+START_TEST(observers_of_the_common_modes_have_their_place_in_each)
+{
+    make_trio();
+    RLRunLoopAddCommonMode(rl, OTHER);
+    RLRunLoopAddObserver(rl, trio[1], OTHER);
+    add_to(kRLRunLoopCommonModes, 0, 1, 2);
+    run_once();
+    RLRunLoopRunInMode(OTHER, 0, 0);
+    assert_notes("a b c b a c");
+    RLRunLoopRemoveObserver(rl, trio[0], OTHER); /* from one of the common modes, and back into all of them */
+    RLRunLoopAddObserver(rl, trio[0], kRLRunLoopCommonModes);
+    run_once();
+    RLRunLoopRunInMode(OTHER, 0, 0);
+    assert_notes("a b c b c a");
+    drop_trio();
+}
+END_TEST
+
+START_TEST(a_mode_that_becomes_common_gets_the_others_behind_its_own)
+{
+    make_trio();
+    RLRunLoopAddObserver(rl, trio[2], OTHER);
+    add_to(kRLRunLoopCommonModes, 1, 2, 0);
+    RLRunLoopAddCommonMode(rl, OTHER);
+    RLRunLoopRunInMode(OTHER, 0, 0);
+    assert_notes("c b a");
+    RLRunLoopRemoveObserver(rl, trio[1], kRLRunLoopCommonModes);
+    run_once();
+    RLRunLoopRunInMode(OTHER, 0, 0);
+    assert_notes("c a c a");
+    drop_trio();
+}
+END_TEST
+
 static void check_valid(RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, void *info)
 {
     ck_assert(RLRunLoopObserverIsValid(observer));
@@ -258,6 +350,10 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, an_observer_knows_what_it_was_made_with);
     tcase_add_test(tcase, only_the_activities_asked_for_arrive);
     tcase_add_test(tcase, lower_orders_come_first_even_the_absurd_ones);
+    tcase_add_test(tcase, equal_orders_come_as_they_came_into_each_mode);
+    tcase_add_test(tcase, an_observer_that_is_removed_and_added_comes_last);
+    tcase_add_test(tcase, observers_of_the_common_modes_have_their_place_in_each);
+    tcase_add_test(tcase, a_mode_that_becomes_common_gets_the_others_behind_its_own);
     tcase_add_test(tcase, a_one_shot_observer_is_called_once_and_then_invalid);
     tcase_add_test(tcase, invalidate_self_in_callback_ends_it_even_for_exit);
     tcase_add_test(tcase, an_observer_invalidated_by_an_earlier_one_is_not_called);

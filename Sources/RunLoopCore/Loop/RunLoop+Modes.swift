@@ -161,6 +161,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func makeCommon(_ mode: ModePointer) -> Bool {
         if pointee.commonModes.contains(mode.pointee.number) { return false }
         guard mode.pointee.sets.reserve(mode.pointee.sets.count + pointee.sets.count),
+            mode.pointee.observers.reserve(pointee.observers.count),
             pointee.commonModes.insert(mode.pointee.number)
         else { return false }
         for index in 0..<pointee.sets.count {
@@ -170,7 +171,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         if pointee.commonSet == nil { _ = set(adding: .common, to: nil) }
         pointee.mustRevisitWatches = true
-        updateObservedActivities()
+        enterCommonObservers(mode)
         return true
     }
 

@@ -1,7 +1,6 @@
 import Synchronization
 
-// Observers in a loop. They are few: one sorted list for all modes, and per mode a mask that tells whether it is
-// worth a look.
+// Observers in a loop. They are few: a sorted list for each mode, with a mask that tells whether it is worth a look.
 
 /// The stations of an iteration, with the values of the public header.
 enum Activity: UInt {
@@ -31,10 +30,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
         lockInline()
         let first = pointee.audience.count
-        for index in 0..<pointee.observers.count {
-            let observer = pointee.observers[index]
+        for index in 0..<mode.pointee.observers.count {
+            let observer = mode.pointee.observers[index]
             guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(ItemHeader.firing),
-                containsInline(observer.pointee.set, .mode(mode)), pointee.audience.appendInline(Listener(observer: observer))
+                pointee.audience.appendInline(Listener(observer: observer))
             else { continue }
             observer.item.hold()
         }
@@ -69,7 +68,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         observer.letGo(home)
     }
 
-    /// RLRunLoopAddObserver. O(number of observers). Any thread.
+    /// RLRunLoopAddObserver. O(number of modes + number of their observers). Any thread.
     func add(_ observer: ObserverPointer, in name: StringPointer) {
         let itemHome = observer.item.lock(and: home)
         defer { ItemPointer.unlockBoth(itemHome, home) }
@@ -88,20 +87,58 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         let choice = choose(name, make: true)
         if isComplete(observer.pointee.set, choice) { return }
-        guard let new = set(adding: choice, to: observer.pointee.set) else { return }
-        if observer.pointee.set == nil {
-            guard pointee.observers.insert(observer, at: indexBehind(observer.pointee.order)) else { return }
+        let old = observer.pointee.set
+        guard let new = set(adding: choice, to: old), reserveObservers(new) else { return }
+        if old == nil {
+            guard pointee.observers.append(observer) else { return }
             observer.item.hold()
             observer.pointee.item.set(ItemHeader.bound)
         }
         observer.pointee.set = new
+        forEachMode(of: new, butOf: old) { enter(observer, $0) }
         updateObservedActivities()
     }
 
-    private func indexBehind(_ order: Int) -> Int {
-        var index = pointee.observers.count
-        while index > 0 && pointee.observers[index - 1].pointee.order > order { index -= 1 }
-        return index
+    /// Calls `body` for the modes that are in one set and not in another. Under the lock.
+    private func forEachMode(of set: ModeSetPointer, butOf other: ModeSetPointer?, _ body: (ModePointer) -> Void) {
+        for number in 1..<Swift.max(pointee.modes.count, 1) where set.pointee.modes.contains(number) {
+            if let mode = pointee.modes[number], !contains(other, .mode(mode)) { body(mode) }
+        }
+    }
+
+    /// Makes room for one more observer in the modes of a set; false if out of memory. Under the lock.
+    private func reserveObservers(_ set: ModeSetPointer) -> Bool {
+        var hasRoom = true
+        forEachMode(of: set, butOf: nil) { hasRoom = $0.pointee.observers.reserve($0.pointee.observers.count + 1) && hasRoom }
+        return hasRoom
+    }
+
+    /// An observer comes into a mode, behind those of its order; there is room. Under the lock.
+    private func enter(_ observer: ObserverPointer, _ mode: ModePointer) {
+        var index = mode.pointee.observers.count
+        while index > 0 && mode.pointee.observers[index - 1].pointee.order > observer.pointee.order { index -= 1 }
+        _ = mode.pointee.observers.insert(observer, at: index)
+    }
+
+    /// A mode has become a common one: the observers that were added to those come into it, in the order in which they came into the
+    /// loop. There is room for all. O(square of the number of observers). Under the lock.
+    func enterCommonObservers(_ mode: ModePointer) {
+        for index in 0..<pointee.observers.count {
+            let observer = pointee.observers[index]
+            if contains(observer.pointee.set, .mode(mode)) && self.index(of: observer, in: mode.pointee.observers) == nil {
+                enter(observer, mode)
+            }
+        }
+        updateObservedActivities()
+    }
+
+    private func index(of observer: ObserverPointer, in list: borrowing PlainList<ObserverPointer>) -> Int? {
+        for index in 0..<list.count where list[index] == observer { return index }
+        return nil
+    }
+
+    private func remove(_ observer: ObserverPointer, from list: inout PlainList<ObserverPointer>) {
+        if let index = index(of: observer, in: list) { list.remove(at: index) }
     }
 
     /// RLRunLoopRemoveObserver. O(number of observers). Any thread.
@@ -114,6 +151,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 switch set(removing: choice, from: old) {
                 case .nothing: isDead = leave(observer)
                 case .set(let new):
+                    forEachMode(of: old, butOf: new) { remove(observer, from: &$0.pointee.observers) }
                     observer.pointee.set = new
                     updateObservedActivities()
                 case .outOfMemory: break
@@ -126,10 +164,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Takes an observer of this loop out of it. Under the lock; true if it is to be destroyed after unlocking.
     func leave(_ observer: ObserverPointer) -> Bool {
-        for index in 0..<pointee.observers.count where pointee.observers[index] == observer {
-            pointee.observers.remove(at: index)
-            break
-        }
+        remove(observer, from: &pointee.observers)
+        if let set = observer.pointee.set { forEachMode(of: set, butOf: nil) { remove(observer, from: &$0.pointee.observers) } }
         observer.pointee.set = nil
         observer.pointee.item.clear(ItemHeader.bound)
         updateObservedActivities()
@@ -143,15 +179,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return itemHome == home && contains(observer.pointee.set, choose(name, make: false))
     }
 
-    /// O(modes × observers). Under the lock.
+    /// O(number of modes + number of their observers). Under the lock.
     func updateObservedActivities() {
         pointee.isStirred = 1
         for number in 1..<Swift.max(pointee.modes.count, 1) {
             guard let mode = pointee.modes[number] else { continue }
             var activities: UInt = 0
-            for index in 0..<pointee.observers.count where contains(pointee.observers[index].pointee.set, .mode(mode)) {
-                activities |= pointee.observers[index].pointee.activities
-            }
+            for index in 0..<mode.pointee.observers.count { activities |= mode.pointee.observers[index].pointee.activities }
             mode.pointee.observedActivities.store(activities, ordering: .relaxed)
         }
     }

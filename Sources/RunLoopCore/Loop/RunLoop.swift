@@ -47,7 +47,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that were added to the common modes and to nothing else.
     var commonSet: ModeSetPointer?
-    /// By order, then arrival.
+    /// All observers in any mode, or in the common modes, as they came into the loop.
     var observers = PlainList<ObserverPointer>()
     var seats = SeatTable()
     var poller = Poller()
@@ -168,6 +168,8 @@ struct Mode: ~Copyable {
     var soleSet: ModeSetPointer?
     /// All activities that some observer of the mode wants. Written under the lock, read by the loop.
     let observedActivities = Atomic<UInt>(0)
+    /// Its observers, by order; those of the same order as they came into the mode. Under the lock.
+    var observers = PlainList<ObserverPointer>()
 }
 
 typealias ModePointer = UnsafeMutablePointer<Mode>
