@@ -314,9 +314,11 @@ static int told_together;
 
 static void note_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("timer"); }
 
+/* Due when it is added: the date of now is a moment ahead of the loop's clock, so that the next descriptor may be
+ * first. */
 static void add_due_timer(void)
 {
-    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 0, note_timer, NULL);
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() - 1e-3, 0, note_timer, NULL);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
     RLRelease(timer);
 }
