@@ -234,9 +234,68 @@ START_TEST(a_delayed_function_is_never_early_and_ordered_by_date)
     bool was_held_up = RLAbsoluteTimeGetCurrent() > start + 0.005; /* then the dates may be in another order */
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
     ck_assert_double_ge(called_at, start + 0.020 - 5e-5);
-    bool in_order = strcmp(notes, "0 -1 10 30") == 0 || strcmp(notes, "-1 0 10 30") == 0;
-    ck_assert_msg(in_order || was_held_up, "%s", notes);
+    ck_assert_msg(strcmp(notes, "0 -1 10 30") == 0 || was_held_up, "%s", notes);
     notes[0] = 0;
+}
+END_TEST
+
+/* 0: no delay, 1: the same for all, 2: they get less than the clock ticks in between. */
+START_TEST(delayed_functions_run_in_the_order_in_which_they_were_queued)
+{
+    static const char *const words[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    static const double delays[] = {0, 0.002, -1e-9};
+    for (int i = 0; i < 10; i++)
+        ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, (void *)words[i],
+                                                     delays[_i] < 0 ? i * 1e-9 : delays[_i]));
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
+    assert_notes("0 1 2 3 4 5 6 7 8 9");
+}
+END_TEST
+
+static void note_timer(UNUSED RLRunLoopTimerRef timer, void *info) { note(info); }
+
+START_TEST(no_delay_is_after_all_that_are_due_already)
+{
+    RLAbsoluteTime start = RLAbsoluteTimeGetCurrent();
+    ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "delayed", 0.0005));
+    RLRunLoopTimerRef timer = make_timer(start + 0.001, 0, note_timer, "timer");
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    spin_until(start + 0.002);
+    ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "none", 0));
+    ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "negative", -1000));
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    assert_notes("delayed timer none negative");
+    RLRelease(timer);
+}
+END_TEST
+
+/* Not a nanosecond later than now, whatever the clocks are rounded by. */
+START_TEST(no_delay_is_the_next_pass_even_if_that_comes_at_once)
+{
+    atomic_int calls = 0;
+    for (int i = 1; i <= SCALED(10000); i++) {
+        require(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, count_perform, &calls, 0));
+        poll_default();
+        require(calls == i);
+    }
+}
+END_TEST
+
+static void queue_again(void *info)
+{
+    note(info);
+    if (strcmp(info, "last") != 0)
+        ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, queue_again, "last", 0));
+}
+
+START_TEST(no_delay_in_a_delayed_function_is_the_next_pass)
+{
+    ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, queue_again, "first", 0));
+    ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "second", 0));
+    poll_default();
+    assert_notes("first second");
+    poll_default();
+    assert_notes("last");
 }
 END_TEST
 
@@ -315,6 +374,10 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, cancel_finds_requests_by_function_and_info);
     tcase_add_test(tcase, cancel_in_a_function_reaches_those_of_the_same_batch);
     tcase_add_test(tcase, a_delayed_function_is_never_early_and_ordered_by_date);
+    tcase_add_loop_test(tcase, delayed_functions_run_in_the_order_in_which_they_were_queued, 0, 3);
+    tcase_add_test(tcase, no_delay_is_after_all_that_are_due_already);
+    tcase_add_test(tcase, no_delay_is_the_next_pass_even_if_that_comes_at_once);
+    tcase_add_test(tcase, no_delay_in_a_delayed_function_is_the_next_pass);
     tcase_add_test(tcase, a_delay_beyond_the_last_date_is_for_ever);
     tcase_add_test(tcase, a_delayed_function_of_several_modes_runs_once);
     tcase_add_test(tcase, a_delayed_function_wakes_a_sleeping_loop_of_another_thread);

@@ -56,7 +56,19 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     @inline(__always)
     var first: Entry? { count == 0 ? nil : entries.unsafelyUnwrapped[0] }
 
+    /// Whether the least key is that of several elements: then `first` may be any of them. O(1).
+    @inline(__always)
+    var isFirstShared: Bool {
+        if count < 2 { return false }
+        let base = entries.unsafelyUnwrapped
+        let key = base[0].key
+        // If the root has children it has four, and if anybody has its key, one of them has.
+        return !Key.precedes(key, base[1].key) || !Key.precedes(key, base[2].key) || !Key.precedes(key, base[3].key)
+            || !Key.precedes(key, base[4].key)
+    }
+
     /// The element at `index`, in no particular order: for walking over all of them. O(1).
+    @inline(__always)
     func entry(at index: Int) -> Entry {
         invariant(index < count)
         return entries.unsafelyUnwrapped[index]
@@ -110,6 +122,41 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         let moved = end.pointee
         end.pointee.key = Key.last
         if index != count { place(moved, at: index) }
+    }
+
+    /// Takes out all elements with the least key and adds them to `queue`, unsorted; false if out of memory: then nothing has
+    /// changed. O(k log n) for k elements. Their positions are not theirs any more, until the queue is sorted.
+    @inline(never)
+    mutating func takeFirsts(_ queue: inout ArrivalQueue) -> Bool {
+        guard let first, queue.add(first.position, at: 0) else { return count == 0 }
+        let base = entries.unsafelyUnwrapped
+        let start = queue.unsortedCount &- 1
+        // Whoever has that key lies below one that has it: they are found level by level, and so by ascending index.
+        var next = start
+        while next < queue.unsortedCount {
+            var index = (queue.index(ofUnsorted: next) << 2) &+ 1
+            if index >= count { break }
+            let end = min(index &+ 4, count)
+            while index < end {
+                if !Key.precedes(first.key, base[index].key) && !queue.add(base[index].position, at: index) {
+                    queue.forgetUnsorted(from: start)
+                    return false
+                }
+                index &+= 1
+            }
+            next &+= 1
+        }
+        // Backwards: what takes the place of one changes only what lies below.
+        next = queue.unsortedCount
+        while next > start {
+            next &-= 1
+            let index = queue.index(ofUnsorted: next)
+            count &-= 1
+            let moved = base[count]
+            base[count].key = Key.last
+            if index != count { siftDown(moved, from: index) }
+        }
+        return true
     }
 
     /// O(log n).

@@ -9,18 +9,21 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
 
     /// Whether it is valid, in no loop and has no detail. Under the lock.
     @inline(__always)
-    var isPlainlyNew: Bool { pointee.item.has(ItemHeader.valid, of: Self.states) && pointee.detail == nil }
+    var isPlainlyNew: Bool { pointee.item.has(ItemHeader.valid, of: Self.states) && !pointee.hasDetail }
 
-    /// Whether it is in a queue and has no detail. Under the lock.
+    /// Whether it has no detail, and is in a queue out of which it can be taken plainly. Under the lock.
     @inline(__always)
-    var isPlainlyQueued: Bool { pointee.item.has(Self.queued, of: Self.states) && pointee.detail == nil }
+    var isPlainlyQueued: Bool {
+        pointee.item.has(Self.queued, of: Self.states) && !pointee.hasDetail && pointee.set.unsafelyUnwrapped.pointee.timers.isPlain
+    }
 
     /// Of a new one: into a set, whose queue has room. Under the lock.
     @inline(__always)
-    func enterPlainly(_ set: ModeSetPointer, at deadline: UInt64) {
+    func enterPlainly(_ set: ModeSetPointer, at deadline: UInt64, arrival: UInt) {
         item.hold()
         pointee.item.set(ItemHeader.bound)
         pointee.set = set
+        setPlainArrival(arrival)
         set.pointee.timerCount &+= 1
         set.pointee.timers.insertPlain(self, at: deadline)
     }
@@ -54,7 +57,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     @inline(__always)
     func releasePlainly() -> Bool {
         guard let home = item.lockQuickly() else { return false }
-        let isLast = pointee.detail == nil && item.takeLastReference()
+        let isLast = !pointee.hasDetail && item.takeLastReference()
         home.unlockQuickly()
         if isLast { TimerStorage.slab.deallocate(self, &home.pointee.timers) }
         return isLast

@@ -17,7 +17,17 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     var callout: Callout
     /// nil after invalidation.
     var info: UnsafeMutableRawPointer?
-    var detail: TimerDetailPointer?
+    /// The address of its detail or, where it has none, its arrival, which is odd.
+    fileprivate(set) var rest: UInt
+
+    /// nil if it has none.
+    var detail: TimerDetailPointer? {
+        @inline(__always) get { hasDetail ? TimerDetailPointer(bitPattern: rest).unsafelyUnwrapped : nil }
+    }
+
+    var hasDetail: Bool {
+        @inline(__always) get { rest & 1 == 0 }
+    }
 
     static let slab = Slab(size: MemoryLayout<TimerStorage>.stride)
 }
@@ -26,15 +36,17 @@ struct TimerStorage: ObjectStorage, ~Copyable {
 struct TimerDetail: ~Copyable {
     /// In the queue by latest time. First: see `TimerDetailPointer.position`.
     var place: UInt32 = .max
+    /// Another thread has invalidated the timer while its function runs: `context.info` is released when that returns.
+    var owesRelease = false
+    /// The timer's arrival.
+    var arrival: UInt
     /// Seconds; 0 for one-shot timers; `untilArmed` for those that stay, to be armed again.
     var interval: Double
     var intervalNanoseconds: UInt64
     /// Seconds.
     var tolerance: Double = 0
     var order: Int
-    /// Another thread has invalidated the timer while its function runs: `context.info` is released when that returns.
-    var owesRelease = false
-    /// When the next grid point is. Repeating timers only.
+    /// When the next grid point is, of a repeating timer; of one that keeps its deadline, that.
     var gridDeadline: UInt64 = 0
     var context: ClientContext
 
@@ -75,6 +87,21 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     @inline(never)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
+    /// When it came into its loop or its deadline was set, as a number of that loop (`RunLoopStorage.timerArrivals`): timers with the same
+    /// deadline fire in this order. Odd. Under the lock.
+    @inline(__always)
+    var arrival: UInt { pointee.detail?.pointee.arrival ?? pointee.rest }
+
+    /// Of a timer of any kind. Under the lock.
+    @inline(__always)
+    func setArrival(_ arrival: UInt) {
+        if let detail = pointee.detail { detail.pointee.arrival = arrival } else { setPlainArrival(arrival) }
+    }
+
+    /// Of a timer without a detail. Under the lock.
+    @inline(__always)
+    func setPlainArrival(_ arrival: UInt) { pointee.rest = arrival }
+
     /// A timer in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
     /// `context.info` is retained already. O(1), no system call; calls no user code.
     static func create(
@@ -94,7 +121,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         timer.initialize(
             to: TimerStorage(
                 item: ItemHeader(.timer, home: home, flags: interval > 0 ? ItemHeader.repeats : 0), set: nil, date: date,
-                callout: callout, info: context.info, detail: detail))
+                callout: callout, info: context.info, rest: detail.map { UInt(bitPattern: $0) } ?? 1))
         return timer
     }
 
@@ -108,7 +135,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         let timer = memory.assumingMemoryBound(to: TimerStorage.self)
         timer.initialize(
             to: TimerStorage(
-                item: ItemHeader(.timer, home: home, flags: 0), set: nil, date: date, callout: callout, info: info, detail: nil))
+                item: ItemHeader(.timer, home: home, flags: 0), set: nil, date: date, callout: callout, info: info, rest: 1))
         return timer
     }
 
@@ -120,16 +147,18 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         let detail = memory.assumingMemoryBound(to: TimerDetail.self)
         detail.initialize(
             to: TimerDetail(
-                interval: interval, intervalNanoseconds: Swift.max(1, Clock.nanoseconds(interval)), order: order, context: context))
+                arrival: 1, interval: interval, intervalNanoseconds: Swift.max(1, Clock.nanoseconds(interval)), order: order,
+                context: context))
         if interval > 0 { detail.pointee.gridDeadline = gridStart(date) }
         return detail
     }
 
     /// For a timer that had no need of one so far. Under the lock; false if out of memory.
     func makeDetail() -> Bool {
-        guard let home = HomePointer.current else { return false }
-        pointee.detail = Self.createDetail(home, pointee.date, 0, 0, .empty)
-        return pointee.detail != nil
+        guard let home = HomePointer.current, let detail = Self.createDetail(home, pointee.date, 0, 0, .empty) else { return false }
+        detail.pointee.arrival = arrival
+        pointee.rest = UInt(bitPattern: detail)
+        return true
     }
 
     /// The first point of a repeating timer's grid: a date that is past counts as now, as in CFRunLoop.
@@ -177,8 +206,16 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// When it is due next. Reads no clock. Under the lock.
     @inline(__always)
     var deadline: UInt64 {
-        if pointee.item.has(ItemHeader.repeats), let detail = pointee.detail { return detail.pointee.gridDeadline }
+        if pointee.item.has(ItemHeader.repeats | ItemHeader.keepsDeadline), let detail = pointee.detail {
+            return detail.pointee.gridDeadline
+        }
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds
+    }
+
+    /// For a timer of our own, with a detail, that no loop has: it is due at this instant, whatever its date.
+    func keepDeadline(_ deadline: Instant) {
+        pointee.item.set(ItemHeader.keepsDeadline)
+        pointee.detail.unsafelyUnwrapped.pointee.gridDeadline = deadline.nanoseconds
     }
 
     /// A new date, and with it a new grid. Under the lock; queueing it anew is the caller's.
@@ -266,7 +303,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         let home = lockedQuickly ?? item.lockInline()
         let set = pointee.set
         let hasEmptied: Bool
-        if pointee.detail == nil {
+        if !pointee.hasDetail {
             let isDead = invalidatePlain()
             hasEmptied = set?.pointee.isEmpty ?? false
             home.unlockInline()

@@ -14,11 +14,18 @@ struct DeadlineKey: HeapKey {
 /// in two orders: by deadline, to know which may fire now, and by the latest time, to know how long the
 /// loop may sleep; so one wake-up serves all whose windows overlap. Timers without, nearly all, are kept once.
 ///
+/// Timers with the same deadline fire in the order of their arrival, of which these heaps know nothing. When the first
+/// deadline turns out to be that of several timers as they are to fire (`firstArrived`), they all are moved to a queue of their
+/// own, in which they wait for their turns. All other timers pay nothing for that.
+///
 /// Insert, remove and move are O(log n), O(1) on average for far deadlines. Guarded by the loop's lock.
 struct TimerQueue: ~Copyable {
     private var precise = IndexedHeap<DeadlineKey>()
     private var tolerant = IndexedHeap<DeadlineKey>()
     private var tolerantByLatest = IndexedHeap<DeadlineKey>()
+    /// Those with the deadline `tiedDeadline`, of either kind, or none. In no heap.
+    private var tied = ArrivalQueue()
+    private var tiedDeadline: UInt64 = 0
 
     init() {}
 
@@ -34,17 +41,22 @@ struct TimerQueue: ~Copyable {
     @inline(__always)
     func hasRoom(for total: Int) -> Bool { precise.hasRoom(for: total) }
 
-    /// Queues a timer that has no detail, where there is room.
+    /// Whether a queued timer without a detail can be taken out and moved plainly: not while several with one deadline wait for
+    /// their turns.
+    @inline(__always)
+    var isPlain: Bool { tied.count == 0 }
+
+    /// Queues a timer that has no detail and arrives now, where there is room.
     @inline(__always)
     mutating func insertPlain(_ timer: TimerPointer, at deadline: UInt64) {
         precise.insertReserved(DeadlineKey(deadline: deadline), timer.position)
     }
 
-    /// Takes out a queued timer that has no detail.
+    /// Takes out a queued timer that has no detail, if the queue `isPlain`.
     @inline(__always)
     mutating func removePlain(_ timer: TimerPointer) { precise.remove(timer.position) }
 
-    /// A new deadline for a queued timer that has no detail.
+    /// A new deadline for a queued timer that has no detail, if the queue `isPlain`.
     @inline(__always)
     mutating func movePlain(_ timer: TimerPointer, to deadline: UInt64) {
         precise.update(timer.position, to: DeadlineKey(deadline: deadline))
@@ -53,6 +65,13 @@ struct TimerQueue: ~Copyable {
     /// False if out of memory: then nothing has changed.
     @inline(__always)
     mutating func insert(_ timer: TimerPointer, at deadline: UInt64) -> Bool {
+        // It may have arrived before them.
+        if tied.count > 0 && deadline == tiedDeadline { untie() }
+        return insertUntied(timer, at: deadline)
+    }
+
+    @inline(__always)
+    private mutating func insertUntied(_ timer: TimerPointer, at deadline: UInt64) -> Bool {
         if let detail = timer.pointee.detail, detail.pointee.tolerance > 0 { return insertTolerant(timer, detail, deadline) }
         return precise.insert(DeadlineKey(deadline: deadline), timer.position)
     }
@@ -68,7 +87,9 @@ struct TimerQueue: ~Copyable {
     @inline(__always)
     mutating func remove(_ timer: TimerPointer) {
         if timer.position.pointee == IndexedHeap<DeadlineKey>.absent { return }
-        if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
+        if tied.holds(timer.position) {
+            tied.remove(timer.position)
+        } else if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
             removeTolerant(timer, detail)
         } else {
             precise.remove(timer.position)
@@ -88,11 +109,20 @@ struct TimerQueue: ~Copyable {
     /// A new deadline for a queued timer.
     @inline(__always)
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
-        if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
+        if tied.holds(timer.position) {
+            moveTied(timer, to: deadline)
+        } else if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
             moveTolerant(timer, detail, deadline)
         } else {
             precise.update(timer.position, to: DeadlineKey(deadline: deadline))
         }
+    }
+
+    /// Where it was before it came to these there is room.
+    @inline(never)
+    private mutating func moveTied(_ timer: TimerPointer, to deadline: UInt64) {
+        tied.remove(timer.position)
+        _ = insert(timer, at: deadline)
     }
 
     @inline(never)
@@ -101,24 +131,75 @@ struct TimerQueue: ~Copyable {
         tolerantByLatest.updateSeldom(detail.position, to: DeadlineKey(deadline: detail.latest(deadline)))
     }
 
-    /// The first timer to become due and its deadline. O(1).
+    /// The first timer to become due and its deadline. Of several it is any of them, if `isFirstShared`. O(1).
     @inline(__always)
     var first: (timer: TimerPointer, deadline: UInt64)? {
-        guard let precise = precise.first else { return tolerant.first.map { (TimerPointer(queued: $0.position), $0.key.deadline) } }
-        if let tolerant = tolerant.first, tolerant.key.deadline < precise.key.deadline {
-            return (TimerPointer(queued: tolerant.position), tolerant.key.deadline)
+        var first: (timer: TimerPointer, deadline: UInt64)?
+        if let precise = precise.first { first = (TimerPointer(queued: precise.position), precise.key.deadline) }
+        if let tolerant = tolerant.first, first.map({ tolerant.key.deadline < $0.deadline }) ?? true {
+            first = (TimerPointer(queued: tolerant.position), tolerant.key.deadline)
         }
-        return (TimerPointer(queued: precise.position), precise.key.deadline)
+        if let tied = tied.first, first.map({ tiedDeadline <= $0.deadline }) ?? true { first = (TimerPointer(queued: tied), tiedDeadline) }
+        return first
+    }
+
+    /// Whether another timer than `first`, whose deadline this is, may have to come before it, because it has the same. O(1).
+    @inline(__always)
+    func isFirstShared(_ deadline: UInt64) -> Bool {
+        if tied.count > 0 { return deadline != tiedDeadline }
+        return tolerant.count > 0 || precise.isFirstShared
+    }
+
+    /// As `first`, and of several timers the one that arrived first. O(1); O(n log n) the first time that there are n of them. Out of memory
+    /// it is any of them.
+    @inline(never)
+    mutating func firstArrived() -> TimerPointer? {
+        guard let (timer, deadline) = first else { return nil }
+        if tied.count > 0 {
+            if deadline == tiedDeadline { return timer }
+            untie()
+        }
+        tie(deadline)
+        return tied.first.map { TimerPointer(queued: $0) } ?? timer
+    }
+
+    /// Moves those with the first deadline to the tied ones, of which there are none.
+    private mutating func tie(_ deadline: UInt64) {
+        tiedDeadline = deadline
+        if precise.first?.key.deadline == deadline && !precise.takeFirsts(&tied) { return }
+        if tolerant.first?.key.deadline == deadline { tieTolerant() }
+        tied.sort { TimerPointer(queued: $0).arrival }
+    }
+
+    /// Out of memory they come after those without a tolerance.
+    private mutating func tieTolerant() {
+        let start = tied.unsortedCount
+        if !tolerant.takeFirsts(&tied) { return }
+        for number in start..<tied.unsortedCount {
+            let detail = TimerPointer(queued: tied.position(ofUnsorted: number)).pointee.detail.unsafelyUnwrapped
+            tolerantByLatest.removeSeldom(detail.position)
+        }
+    }
+
+    /// Moves all back. There is room where they were before.
+    @inline(never)
+    private mutating func untie() {
+        while let position = tied.first {
+            tied.remove(position)
+            _ = insertUntied(TimerPointer(queued: position), at: tiedDeadline)
+        }
     }
 
     /// How long a loop may sleep at most: `.max` for ever. O(1).
     var latestWake: UInt64 {
-        min(precise.first?.key.deadline ?? .max, tolerantByLatest.first?.key.deadline ?? .max)
+        let latest = min(precise.first?.key.deadline ?? .max, tolerantByLatest.first?.key.deadline ?? .max)
+        return tied.count > 0 ? min(latest, tiedDeadline) : latest
     }
 
     /// The deadline a timer stands under; nil if it is not queued. O(1).
     func deadline(of timer: TimerPointer) -> UInt64? {
         if timer.position.pointee == IndexedHeap<DeadlineKey>.absent { return nil }
+        if tied.holds(timer.position) { return tiedDeadline }
         if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
             return tolerant.key(at: timer.position).deadline
         }

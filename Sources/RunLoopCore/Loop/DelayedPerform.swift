@@ -23,13 +23,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         delayed.initialize(to: DelayedPerform(loop: self, function: request.function, info: request.info))
         let context = ClientContext(
             info: memory, retain: nil, release: { free(UnsafeMutableRawPointer(mutating: $0)) }, copyDescription: nil)
-        let date = seconds > 0 ? Clock.clamped(Clock.currentDate + seconds) : 0
+        // The date is for those who ask. The deadline is counted from this call on: dates are coarser, and who comes without a delay
+        // is due in the next pass, but after all that are due already.
+        let date = Clock.clamped(Clock.currentDate + max(seconds, 0))
+        let deadline = Clock.now.advanced(by: Clock.nanoseconds(seconds))
         guard let timer = TimerPointer.create(current, date: date, interval: 0, order: 0, { _, info in fireDelayed(info) }, context)
         else {
             free(memory)
             systemError = ENOMEM
             return false
         }
+        timer.keepDeadline(deadline)
         delayed.pointee.timer = timer
         let isOpen = locked { () -> Bool in
             if pointee.isOpen { link(delayed, timer) }

@@ -14,10 +14,21 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             itemHome.unlockQuickly()
             return addSeldom(timer, in: name)
         }
-        timer.enterPlainly(set, at: deadline)
+        timer.enterPlainly(set, at: deadline, arrival: nextTimerArrival())
         pointee.isStirred = 1
         itemHome.unlockQuickly()
     }
+
+    /// Later than that of all timers that the loop has. Under the lock.
+    @inline(__always)
+    private func nextTimerArrival() -> UInt {
+        pointee.timerArrivals &+= 2
+        return pointee.timerArrivals
+    }
+
+    /// The same for a timer without a detail that gets another deadline.
+    @inline(__always)
+    fileprivate func renewPlainArrival(of timer: TimerPointer) { timer.setPlainArrival(nextTimerArrival()) }
 
     /// The set of the default mode's items, if that is the name and the mode has had any. Under the lock.
     @inline(__always)
@@ -65,6 +76,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         timer.pointee.item.set(ItemHeader.bound)
         timer.pointee.set = new
         new.pointee.timerCount += 1
+        timer.setArrival(nextTimerArrival())
         enqueue(timer)
     }
 
@@ -96,16 +108,21 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// The same for callers that do it seldom: compiled once.
     @inline(never)
-    private func queueSeldom(_ timer: TimerPointer, at deadline: UInt64) { queue(timer, at: deadline) }
+    fileprivate func queueSeldom(_ timer: TimerPointer, at deadline: UInt64) { queue(timer, at: deadline) }
 
     /// The same for callers that do it seldom: compiled once.
     @inline(never)
     func enqueueSeldom(_ timer: TimerPointer) { enqueue(timer) }
 
-    /// Puts a queued timer of this loop where its new deadline belongs; waking the loop is the caller's. Under the lock.
+    /// Puts a timer of this loop that has got another deadline where that belongs, behind its equals, unless it is firing (then that does
+    /// it at the end); waking the loop is the caller's. Under the lock.
     @inline(__always)
-    func move(_ timer: TimerPointer) {
-        timer.pointee.set.unsafelyUnwrapped.pointee.timers.move(timer, to: place(timer))
+    fileprivate func move(_ timer: TimerPointer) {
+        if timer.pointee.item.has(ItemHeader.firing) { return timer.setArrival(nextTimerArrival()) }
+        let deadline = place(timer)
+        // Who keeps a turn, and nobody else, stands before the floor.
+        if deadline >= pointee.timerFloor { timer.setArrival(nextTimerArrival()) }
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.move(timer, to: deadline)
     }
 
     /// The deadline for a timer to be queued under. Under the lock.
@@ -194,6 +211,37 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return count != 0
     }
 
+    /// The mode's timer that fires next, of those with the earliest deadline the one that arrived first; nil if it is not due by `now`.
+    /// O(number of sets). Under the lock.
+    @inline(__always)
+    private func nextTimer(_ mode: ModePointer, dueBy now: UInt64) -> TimerPointer? {
+        var earliest: (timer: TimerPointer, deadline: UInt64)?
+        var isShared = false
+        for index in 0..<mode.pointee.sets.count {
+            let set = mode.pointee.sets[index]
+            guard let first = set.pointee.timers.first else { continue }
+            if let earliest, first.deadline >= earliest.deadline {
+                if first.deadline == earliest.deadline { isShared = true }
+                continue
+            }
+            earliest = first
+            isShared = set.pointee.timers.isFirstShared(first.deadline)
+        }
+        guard let earliest, earliest.deadline <= now else { return nil }
+        return isShared ? firstArrived(mode, at: earliest.deadline) : earliest.timer
+    }
+
+    @inline(never)
+    private func firstArrived(_ mode: ModePointer, at deadline: UInt64) -> TimerPointer? {
+        var earliest: TimerPointer?
+        for index in 0..<mode.pointee.sets.count {
+            let set = mode.pointee.sets[index]
+            guard set.pointee.timers.first?.deadline == deadline, let timer = set.pointee.timers.firstArrived() else { continue }
+            if earliest.map({ timer.arrival < $0.arrival }) ?? true { earliest = timer }
+        }
+        return earliest
+    }
+
     /// How long the mode's timers let the loop sleep. O(number of sets). Under the lock.
     func latestWake(_ mode: ModePointer) -> UInt64 {
         var latest = UInt64.max
@@ -201,7 +249,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return latest
     }
 
-    /// Fires what is due, by date; true if there was anything. Timers that become due or are added meanwhile wait
+    /// Fires what is due, by date and arrival; true if there was anything. Timers that become due or are added meanwhile wait
     /// for the next time. The loop's thread; calls user code.
     @inline(__always)
     func fireDueTimers(_ mode: ModePointer) -> Bool { hasHad(Had.timers) && fireTimersThatAreDue(mode) }
@@ -222,7 +270,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.timerPasses += 1
         let outer = pointee.timersDueBy
         pointee.timersDueBy = now
-        while let first = firstTimer(mode), first.deadline <= now { fire(first.timer) }
+        while let next = nextTimer(mode, dueBy: now) { fire(next) }
         pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         if pointee.timerPasses == 0 { pointee.timerFloor = 0 }
@@ -239,11 +287,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         timer.pointee.item.set(ItemHeader.firing)
         timer.item.hold()
         let date = timer.pointee.date
-        let grid = timer.pointee.detail?.pointee.gridDeadline ?? 0
+        let detail = timer.pointee.detail
+        let grid = detail?.pointee.gridDeadline ?? 0
         let callout = timer.pointee.callout
         let info = timer.pointee.info
         let repeats = timer.pointee.item.has(ItemHeader.repeats)
-        if let detail = timer.pointee.detail, detail.pointee.context.retain != nil {
+        if let detail, detail.pointee.context.retain != nil {
             callRetaining(timer, detail.pointee.context, info, repeats)
         } else {
             unlockInline()
@@ -274,7 +323,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if itemHome == home { pointee.firing.truncate(to: pointee.firing.count - 1) } else { itemHome = finishElsewhere(timer, itemHome) }
         timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.item.has(ItemHeader.valid) {
-            if timer.pointee.date == date, timer.pointee.detail?.pointee.gridDeadline == grid { timer.advanceGrid(past: Clock.now) }
+            if timer.pointee.date == date, timer.pointee.detail?.pointee.gridDeadline == grid {
+                timer.advanceGrid(past: Clock.now)
+                timer.setArrival(RunLoopPointer(itemHome).nextTimerArrival())
+            }
             RunLoopPointer(itemHome).enqueue(timer)
         }
         let isDead = timer.item.unhold()
@@ -298,6 +350,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             return setNextFireDate(date, lockedQuickly: home)
         }
         pointee.date = date
+        RunLoopPointer(home).renewPlainArrival(of: self)
         pointee.set.unsafelyUnwrapped.pointee.timers.movePlain(self, to: deadline)
         home.unlockQuickly()
     }
@@ -308,10 +361,10 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         let home = lockedQuickly ?? item.lock()
         if pointee.item.has(ItemHeader.valid) {
             setDate(date)
-            if pointee.set != nil && !pointee.item.has(ItemHeader.firing) {
+            if pointee.set != nil {
                 let loop = RunLoopPointer(home)
                 loop.move(self)
-                if !loop.isCurrent { loop.wakeUp() }
+                if !loop.isCurrent && !pointee.item.has(ItemHeader.firing) { loop.wakeUp() }
             }
         }
         home.unlock()
@@ -322,17 +375,19 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         let home = item.lock()
         defer { home.unlock() }
         guard pointee.item.has(ItemHeader.valid) else { return true }
-        if pointee.detail == nil {
+        if !pointee.hasDetail {
             if seconds <= 0 { return true }
             guard makeDetail() else { return false }
         }
         let detail = pointee.detail.unsafelyUnwrapped
+        // Its place among equals, and its turn in a pass, stay what they are. nil: it is in no queue.
+        let place = pointee.set.flatMap { $0.pointee.timers.deadline(of: self) }
         pointee.set?.pointee.timers.removeSeldom(self)
         let before = detail.pointee.tolerance
         detail.pointee.tolerance = detail.pointee.interval > 0 ? Swift.min(seconds, detail.pointee.interval / 2) : seconds
         let hasRoom = pointee.set.map { $0.pointee.timers.reserve($0.pointee.timerCount, for: self) } ?? true
         if !hasRoom { detail.pointee.tolerance = before }
-        RunLoopPointer(home).enqueueSeldom(self)
+        if let place { RunLoopPointer(home).queueSeldom(self, at: place) }
         return hasRoom
     }
 }

@@ -80,6 +80,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
     /// set in it; otherwise 0. Under the lock.
     var timerFloor: UInt64 = 0
+    /// The number of the last timer that was added, or whose deadline was set; odd. See `TimerPointer.arrival`. Under the lock.
+    var timerArrivals: UInt = 1
     /// The innermost timer pass fires what was due by then. Under the lock.
     var timersDueBy: UInt64 = 0
     var pace = InboxPace()
@@ -166,10 +168,10 @@ struct Mode: ~Copyable {
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that are in this mode only. Under the lock.
     var soleSet: ModeSetPointer?
-    /// All activities that some observer of the mode wants. Written under the lock, read by the loop.
-    let observedActivities = Atomic<UInt>(0)
     /// Its observers, by order; those of the same order as they came into the mode. Under the lock.
     var observers = PlainList<ObserverPointer>()
+    /// All activities that some observer of the mode wants. Written under the lock, read by the loop.
+    let observedActivities = Atomic<UInt>(0)
 }
 
 typealias ModePointer = UnsafeMutablePointer<Mode>

@@ -43,6 +43,8 @@ struct ItemHeader: ~Copyable {
     static var away: UInt16 { 512 }
     /// A source of a descriptor object or a socket, which is its info.
     static var isOfEndpoint: UInt16 { 1024 }
+    /// Timers: when it is due is in its detail, not in its date. Those that repeat are that kind anyway.
+    static var keepsDeadline: UInt16 { 2048 }
 
     init(_ kind: Kind, home: HomePointer, flags: UInt16, position: UInt32 = .max) {
         object = ObjectHeader(kind)

@@ -44,6 +44,30 @@ import Testing
         #expect(heap.count == 0)
     }
 
+    /// As many as no random walk has at a time.
+    @Test func thousandsOfEqualsComeOutByArrival() {
+        let count = 20_000
+        let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: count)
+        defer { positions.deallocate() }
+        var heap = IndexedHeap<Number>()
+        var queue = ArrivalQueue()
+        var hasRoom = true
+        for element in 0..<count { hasRoom = heap.insert(Number(value: element % 3), positions + element) && hasRoom }
+        hasRoom = heap.takeFirsts(&queue) && hasRoom
+        #expect(hasRoom)
+        // Every third element, the last of them first.
+        queue.sort { UInt(count - ($0 - positions)) }
+        var expected = (count - 1) / 3 * 3
+        while let position = queue.first, position == positions + expected {
+            queue.remove(position)
+            expected -= 3
+        }
+        let left = queue.count
+        #expect(left == 0 && expected == -3)
+        let (rest, next) = (heap.count, heap.first?.key.value)
+        #expect(rest == count - (count + 2) / 3 && next == 1)
+    }
+
     @Test func reservedRoomIsKept() {
         var heap = IndexedHeap<Number>()
         let reserved = heap.reserve(1000)
@@ -78,6 +102,7 @@ private struct HeapRace {
         var heap = IndexedHeap<Number>()
         var sorted: [Int] = []
         var keyOf = [Int?](repeating: nil, count: elements)
+        var arrivalOf = [UInt](repeating: 0, count: elements)
         let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: elements)
         positions.initialize(repeating: IndexedHeap<Number>.absent, count: elements)
         defer { positions.deallocate() }
@@ -89,6 +114,25 @@ private struct HeapRace {
         func note(_ element: Int, _ key: Int) {
             sorted.insert(key, at: lowerBound(sorted, key))
             keyOf[element] = key
+            arrivalOf[element] = UInt(truncatingIfNeeded: random.next())
+        }
+        /// Takes out all with the least key, in the order of their arrival, some before their turn.
+        func takeFirsts() -> String? {
+            var waiting = (0..<elements).filter { keyOf[$0] != nil && keyOf[$0] == sorted.first }.sorted { arrivalOf[$0] < arrivalOf[$1] }
+            var queue = ArrivalQueue()
+            if !heap.takeFirsts(&queue) { return "out of memory" }
+            queue.sort { arrivalOf[$0 - positions] }
+            while !waiting.isEmpty {
+                if queue.count != waiting.count { return "\(queue.count) wait instead of \(waiting.count)" }
+                if queue.first != positions + waiting[0] { return "it is not the turn of the first" }
+                let leaves = random.chance(50) ? 0 : random.below(waiting.count)
+                let element = waiting.remove(at: leaves)
+                if !queue.holds(positions + element) { return "element \(element) does not wait" }
+                queue.remove(positions + element)
+                forget(element)
+                if queue.holds(positions + element) { return "element \(element) waits for ever" }
+            }
+            return queue.first == nil && queue.count == 0 ? nil : "somebody is left over"
         }
 
         for step in 0..<steps {
@@ -116,6 +160,8 @@ private struct HeapRace {
                 }
             default: break
             }
+            if random.below(200) == 0, let problem = takeFirsts() { return "step \(step): \(problem)" }
+            if heap.isFirstShared != (sorted.count > 1 && sorted[0] == sorted[1]) { return "step \(step): shared: \(heap.isFirstShared)" }
             if heap.count != sorted.count { return "step \(step): \(heap.count) elements instead of \(sorted.count)" }
             if heap.first?.key.value != sorted.first { return "step \(step): first is \(String(describing: heap.first))" }
             if let known = keyOf[element] {
