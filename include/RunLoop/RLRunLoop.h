@@ -36,7 +36,7 @@
  *  10. Observers are told Exit.
  *  A run without time (0 seconds) only looks and does not sleep; nor does a pass in which a version-0 source performed
  *  in step 4. Steps 6 and 8 are then left out.
- *  Observers of one activity are called by ascending order.
+ *  Observers of one activity are called by ascending order, those of one order as they came into the mode.
  *
  *  Life of a loop
  *  --------------
@@ -83,8 +83,8 @@
  *      socket that is given an address to listen on may reuse it at once. In CF that takes a minute.
  *  13. A socket's callbacks wait for the connection. CF makes them at once if the source was added before.
  *  14. A socket callback that is disabled while it runs stays disabled. CF accepts on.
- *  15. Timers that are due are called in the order of their dates. CF: those whose dates were past when they were set,
- *      in the order in which that was done.
+ *  15. Timers that are due are called in the order of their dates, those of one date as they were added. CF: those
+ *      whose dates were past when they were set, in the order in which that was done; equal dates otherwise in any.
  *  16. After a pass in which a source performed the loop looks again before it sleeps. CF does not if the last of the
  *      signalled sources was not due any more, though one may have been signalled meanwhile.
  *  17. A run ends when another thread invalidates the last item of its mode. CF sleeps on. */

@@ -4,7 +4,8 @@
  *  An observer is for what must happen at a certain point of the loop rather than on an event: flush collected output
  *  before the thread sleeps, measure how long it slept, prepare and clean up around a run. The points are the
  *  activities below; RLRunLoop.h, "One run, step by step", tells where they are. The observers of one activity are
- *  called by ascending order, on the loop's thread. Observers alone do not keep a mode running.
+ *  called by ascending order, those of one order as they came into the mode, on the loop's thread. Observers alone do
+ *  not keep a mode running.
  *
  *  Life cycle
  *  ----------
@@ -71,7 +72,7 @@ RL_EXPORT RLTypeID RLRunLoopObserverGetTypeID(void);
  *  @param allocator   NULL.
  *  @param activities  a set of activities, or'ed; bits of no activity are ignored. 0: it is never called.
  *  @param repeats     1: called until it is invalidated. 0: called once.
- *  @param order       lower is called first; equal orders in no promised order.
+ *  @param order       lower is called first; equal orders as they came into the mode.
  *  @param callout     not NULL; called on the loop's thread.
  *  @param context     may be NULL: info is then NULL. Copied.
  *  @return the observer, or NULL.

@@ -14,10 +14,11 @@
  *
  *  Rules
  *  -----
- *  Functions of one mode run in the order in which they were queued, whoever queued them; delayed ones by date. They
- *  run in steps 4 and 9 of a pass (RLRunLoop.h). A function that is queued by a running one waits for the next such
- *  step. A queued function keeps its modes from being empty, so it is run even if there is nothing else; functions for
- *  other modes stay queued. Functions do not count as a source for returnAfterSourceHandled.
+ *  Functions of one mode run in the order in which they were queued, whoever queued them; delayed ones when they are
+ *  due, in one order with timers, and those of the same moment as they were queued. They run in steps 4 and 9 of a pass
+ *  (RLRunLoop.h). A function that is queued by a running one waits for the next such step. A queued function keeps its
+ *  modes from being empty, so it is run even if there is nothing else; functions for other modes stay queued. Functions
+ *  do not count as a source for returnAfterSourceHandled.
  *  `modes` is a mode (an RLStringRef), an RLArrayRef or RLSetRef of modes, or kRLRunLoopCommonModes; the function runs
  *  once, in whichever comes first. It is retained while the request is queued.
  *  Requests wait while the loop does not run. They are dropped when its thread exits, and refused after that.
@@ -130,7 +131,8 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef m
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      handed to function; may be NULL.
- *  @param delay     seconds from now; 0 or negative: the next pass. HUGE_VAL: not at all; it waits to be cancelled.
+ *  @param delay     seconds from now; 0 or negative: the next pass, behind all that is due by now. HUGE_VAL: not at all; it
+ *                   waits to be cancelled.
  *  @return 1 if it is queued, else 0.
  *  Ownership: info stays yours and must be valid until function has run or was cancelled.  Thread: any.
  *  Re-entrancy: allowed in callbacks; function may call everything.

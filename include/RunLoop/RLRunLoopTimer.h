@@ -9,8 +9,13 @@
  *  is in one loop it cannot be added to another. Info is retained once in Create and released when the timer becomes
  *  invalid or, if it never does, is freed. A timer is called only while its loop runs in one of the timer's modes. If
  *  it was due before, it is called in the first pass of the next such run. Timers do not count as a source for
- *  returnAfterSourceHandled, but keep a mode running. All timers that are due are called in one pass, earlier dates
- *  first; equal dates in no promised order.
+ *  returnAfterSourceHandled, but keep a mode running.
+ *
+ *  Order
+ *  -----
+ *  All timers that are due are called in one pass, earlier dates first; those of one date in the order in which they
+ *  were added to the loop. A timer whose date is set, be it to the date it has, or that goes on with its grid after a
+ *  call, comes behind those that have the date already. One that is added to further modes keeps its place.
  *
  *  Lateness
  *  --------
@@ -36,7 +41,8 @@
  *  4. Tolerances work. CF on Linux ignores them and reads 0.
  *  7. No thread and no timerfd per timer or mode. CF uses one timerfd per mode and O(timers) to add one.
  *  15. Due timers are called in the order of their dates, be these past when they are set. (A repeating timer's date
- *      that is past counts as now.) CF calls those that were past in the order in which they were set.
+ *      that is past counts as now.) CF calls those that were past in the order in which they were set, and those that
+ *      have one date that lay ahead in any order: it adds the jitter of two clocks to each.
  *  A NaN date or interval is reported and gives NULL. CF aborts. */
 #ifndef RUNLOOP_RLRUNLOOPTIMER_H
 #define RUNLOOP_RLRUNLOOPTIMER_H
