@@ -1,0 +1,123 @@
+// Firing timers. The loop's thread.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// Fires what is due, by date and arrival; true if there was anything. Timers that become due or are added meanwhile wait
+    /// for the next time. The loop's thread; calls user code.
+    @inline(__always)
+    func fireDueTimers(_ mode: ModePointer) -> Bool { hasHad(Had.timers) && fireTimersThatAreDue(mode) }
+
+    @inline(never)
+    private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
+        lockInline()
+        guard let first = firstTimer(mode) else {
+            unlockInline()
+            return false
+        }
+        let now = Clock.now.nanoseconds
+        if first.deadline > now {
+            unlockInline()
+            return false
+        }
+        pointee.timerFloor = Swift.max(pointee.timerFloor, now &+ 1)
+        pointee.timerPasses += 1
+        let outer = pointee.timersDueBy
+        pointee.timersDueBy = now
+        while let next = nextTimer(mode, dueBy: now) { fire(next) }
+        pointee.timersDueBy = outer
+        pointee.timerPasses -= 1
+        if pointee.timerPasses == 0 { pointee.timerFloor = 0 }
+        unlockInline()
+        return true
+    }
+
+    /// The mode's timer that fires next, of those with the earliest deadline the one that arrived first; nil if it is not due by `now`.
+    /// O(number of sets). Under the lock.
+    @inline(__always)
+    private func nextTimer(_ mode: ModePointer, dueBy now: UInt64) -> TimerPointer? {
+        var earliest: (timer: TimerPointer, deadline: UInt64)?
+        var isShared = false
+        for index in 0..<mode.pointee.sets.count {
+            let set = mode.pointee.sets[index]
+            guard let first = set.pointee.timers.first else { continue }
+            if let earliest, first.deadline >= earliest.deadline {
+                if first.deadline == earliest.deadline { isShared = true }
+                continue
+            }
+            earliest = first
+            isShared = set.pointee.timers.isFirstShared(first.deadline)
+        }
+        guard let earliest, earliest.deadline <= now else { return nil }
+        return isShared ? firstArrived(mode, at: earliest.deadline) : earliest.timer
+    }
+
+    @inline(never)
+    private func firstArrived(_ mode: ModePointer, at deadline: UInt64) -> TimerPointer? {
+        var earliest: TimerPointer?
+        for index in 0..<mode.pointee.sets.count {
+            let set = mode.pointee.sets[index]
+            guard set.pointee.timers.first?.deadline == deadline, let timer = set.pointee.timers.firstArrived() else { continue }
+            if earliest.map({ timer.arrival < $0.arrival }) ?? true { earliest = timer }
+        }
+        return earliest
+    }
+
+    /// Fires one timer of this loop. Under the lock, which it gives back meanwhile.
+    @inline(__always)
+    private func fire(_ timer: TimerPointer) {
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
+        // Out of memory: it will be due again in the next pass.
+        guard pointee.firing.appendInline(Firing(timer: timer)) else { return enqueueSeldom(timer) }
+        timer.pointee.item.set(ItemHeader.firing)
+        timer.item.hold()
+        let date = timer.pointee.date
+        let detail = timer.pointee.detail
+        let grid = detail?.pointee.gridDeadline ?? 0
+        let callout = timer.pointee.callout
+        let info = timer.pointee.info
+        let repeats = timer.pointee.item.has(ItemHeader.repeats)
+        if let detail, detail.pointee.context.retain != nil {
+            callRetaining(timer, detail.pointee.context, info, repeats)
+        } else {
+            unlockInline()
+            RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
+            if !repeats { timer.invalidateAny() }
+        }
+        finishFiring(timer, date, grid)
+    }
+
+    /// As CFRunLoop does it: a context with a retain function is retained for each call.
+    @inline(never)
+    private func callRetaining(_ timer: TimerPointer, _ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
+        var context = context
+        context.info = info
+        unlockInline()
+        let retained = context.retained()
+        locked { pointee.firing[pointee.firing.count - 1].retained = retained }
+        RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
+        if !repeats { timer.invalidateAny() }
+        context.released(retained)
+    }
+
+    /// The timer's function has returned: goes on with its grid, unless the function set another date. The timer may
+    /// have moved to another loop meanwhile. Takes the lock of this loop again.
+    @inline(__always)
+    private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64) {
+        var itemHome = timer.item.lockInline()
+        if itemHome == home { pointee.firing.truncate(to: pointee.firing.count - 1) } else { itemHome = finishElsewhere(timer, itemHome) }
+        timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
+        if timer.pointee.item.has(ItemHeader.valid) {
+            if timer.pointee.date == date, timer.pointee.detail?.pointee.gridDeadline == grid {
+                timer.advanceGrid(past: Clock.now)
+                timer.setArrival(RunLoopPointer(itemHome).nextTimerArrival())
+            }
+            RunLoopPointer(itemHome).enqueue(timer)
+        }
+        let isDead = timer.item.unhold()
+        if itemHome == home && !isDead && timer.pointee.detail?.pointee.owesRelease != true { return }
+        let owed = timer.takeOwedRelease()
+        itemHome.unlockInline()
+        owed.released(owed.info)
+        if isDead { timer.destroy() }
+        lockInline()
+    }
+}
