@@ -1,4 +1,5 @@
-/* Timers and observers of loops whose threads the child of a fork() does not have: there they can be added to another loop. */
+/* Timers and observers of loops whose threads the child of a fork() does not have: there they can be added to another loop. What such a
+ * thread was doing with a port is over. */
 #include "harness.h"
 
 #include <signal.h>
@@ -182,6 +183,76 @@ START_TEST(a_timer_that_went_away_in_a_callback_comes_back_in_the_child)
 }
 END_TEST
 
+/* -- Ports -- */
+
+static RLPortRef port;
+static struct lifetime life;
+
+static void wait_in_message(UNUSED RLPortRef own, UNUSED RLPortMessageRef message, UNUSED void *info)
+{
+    called++;
+    gate_pass(&may_return);
+}
+
+static void end_port_in_child(UNUSED void *info)
+{
+    RLPortInvalidate(port);
+    child_assert(lifetime_held(&life) == 0);
+}
+
+START_TEST(a_port_that_was_delivering_on_a_thread_that_is_gone_lets_go_of_its_info)
+{
+    RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    port = RLPortCreate(NULL, wait_in_message, &context, NULL);
+    RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
+    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, NULL);
+    RLRunLoopAddSource(other.loop, source, kRLRunLoopDefaultMode);
+    ck_assert(RLPortMessageSendBeforeDate(message, RLAbsoluteTimeGetCurrent() + 60));
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(end_port_in_child, NULL), 0);
+    gate_open(&may_return);
+    looper_stop(&other);
+    RLPortInvalidate(port);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLRelease(message);
+    RLRelease(source);
+    RLRelease(port);
+}
+END_TEST
+
+/* The survivor's own call goes on. */
+static void fork_in_message(UNUSED RLPortRef own, UNUSED RLPortMessageRef message, UNUSED void *info)
+{
+    forked = fork_child();
+    if (forked == 0) {
+        RLPortInvalidate(port);
+        child_assert(lifetime_held(&life) == 1);
+    }
+}
+
+START_TEST(a_port_that_forks_in_its_callback_keeps_its_info_until_that_returns)
+{
+    int status;
+    RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    port = RLPortCreate(NULL, fork_in_message, &context, NULL);
+    RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
+    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    ck_assert(RLPortMessageSendBeforeDate(message, RLAbsoluteTimeGetCurrent() + 60));
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
+    if (forked == 0)
+        _exit(lifetime_held(&life));
+    ck_assert_int_eq(waitpid(forked, &status, 0), forked);
+    ck_assert_int_eq(status, 0);
+    RLPortInvalidate(port);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLRelease(message);
+    RLRelease(source);
+    RLRelease(port);
+    looper_stop(&other);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("fork-items");
@@ -192,5 +263,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, an_observer_that_was_being_called_on_a_thread_that_is_gone_is_called_again);
     tcase_add_test(tcase, a_timer_that_came_to_the_forking_loop_in_a_callback_of_a_thread_that_is_gone_fires);
     tcase_add_test(tcase, a_timer_that_went_away_in_a_callback_comes_back_in_the_child);
+    tcase_add_test(tcase, a_port_that_was_delivering_on_a_thread_that_is_gone_lets_go_of_its_info);
+    tcase_add_test(tcase, a_port_that_forks_in_its_callback_keeps_its_info_until_that_returns);
     return suite;
 }

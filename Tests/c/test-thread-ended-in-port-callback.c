@@ -95,6 +95,28 @@ START_TEST(a_message_that_the_callback_has_kept_outlives_its_thread)
 }
 END_TEST
 
+static void end_by_end(UNUSED RLPortRef own, UNUSED void *info) { pthread_exit(NULL); }
+
+static void *invalidate_port(UNUSED void *info)
+{
+    RLPortInvalidate(port);
+    return NULL;
+}
+
+static void ignore_message(UNUSED RLPortRef own, UNUSED RLPortMessageRef message, UNUSED void *info) {}
+
+START_TEST(a_port_whose_invalidation_callback_ends_the_thread_lets_go_of_its_info)
+{
+    make_port(ignore_message);
+    RLPortSetInvalidationCallBack(port, end_by_end);
+    join_thread(start_thread(invalidate_port, NULL));
+    ck_assert(!RLPortIsValid(port));
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    ck_assert_int_eq(RLGetRetainCount(port), 1);
+    RLRelease(port);
+}
+END_TEST
+
 /* -- A server -- */
 
 static struct server server;
@@ -148,6 +170,26 @@ START_TEST(a_client_of_this_process_hears_that_the_thread_of_the_callback_has_en
     ck_assert_int_eq(RLGetRetainCount(parcel), 1);
     assert_server_is_let_go();
     RLRelease(remote);
+}
+END_TEST
+
+static void end_by_end_of_server(UNUSED RLMessagePortRef own, UNUSED void *info) { pthread_exit(NULL); }
+
+static void *invalidate_server(UNUSED void *info)
+{
+    RLMessagePortInvalidate(server.port);
+    return NULL;
+}
+
+START_TEST(a_message_port_whose_invalidation_callback_ends_the_thread_lets_go_of_its_info)
+{
+    RLMessagePortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    server.port = RLMessagePortCreateLocal(NULL, NAME, take_and_end, &context, NULL);
+    RLMessagePortSetInvalidationCallBack(server.port, end_by_end_of_server);
+    join_thread(start_thread(invalidate_server, NULL));
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    ck_assert_int_eq(RLGetRetainCount(server.port), 1);
+    RLRelease(server.port);
 }
 END_TEST
 
@@ -375,6 +417,8 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, set_up, remove_own_directory);
     tcase_add_test(tcase, a_port_whose_callback_ends_the_thread_lets_go_of_message_and_info);
     tcase_add_test(tcase, a_message_that_the_callback_has_kept_outlives_its_thread);
+    tcase_add_test(tcase, a_port_whose_invalidation_callback_ends_the_thread_lets_go_of_its_info);
+    tcase_add_test(tcase, a_message_port_whose_invalidation_callback_ends_the_thread_lets_go_of_its_info);
     tcase_add_test(tcase, a_client_of_this_process_hears_that_the_thread_of_the_callback_has_ended);
     tcase_add_test(tcase, a_client_of_another_process_hears_that_the_thread_of_the_callback_has_ended);
     tcase_add_test(tcase, a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread);

@@ -24,7 +24,6 @@ SMALL = {
     "Loop/InboxPace.swift": "when to look into the inbox, apart from the inbox that all threads share",
     "Loop/ModeName.swift": "the constants of the header as objects",
     "Loop/ModeNames.swift": "a list that is made under the lock and used without it",
-    "Port/PortRegistry.swift": "what fork() has to know of all ports, apart from each of them",
 }
 MARKS = r"\b(TODO|FIXME|XXX|HACK)\b"
 #: Where a machine keeps its things; /proc, /dev, /tmp and /usr are everybody's.

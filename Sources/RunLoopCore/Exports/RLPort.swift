@@ -43,9 +43,7 @@ public func RLPortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePoi
 @implementation @c
 public func RLPortInvalidate(_ port: OpaquePointer?) {
     guard let port = borrow(port, "RLPortInvalidate"), Registry.current != nil else { return }
-    port.retain()
     port.invalidate()
-    _ = port.release()
 }
 
 @implementation @c

@@ -37,9 +37,22 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return level
     }
 
+    /// The next call is about another part. The loop's thread.
+    @inline(__always)
+    func updateCleanup(_ level: Int, part: UnsafeMutableRawPointer?) {
+        if level < pointee.cleanups.count { pointee.cleanups[level].part = part }
+    }
+
     /// The call has returned. The loop's thread.
     @inline(__always)
     func endCleanup(_ level: Int) { pointee.cleanups.truncate(to: level) }
+
+    /// How many have been begun for an object. The loop's thread.
+    func countCleanups(of object: UnsafeMutableRawPointer) -> UInt32 {
+        var count: UInt32 = 0
+        for level in 0..<pointee.cleanups.count where pointee.cleanups[level].object == object { count += 1 }
+        return count
+    }
 
     /// A one-shot timer has fired; a repeating one goes on if it is in another loop by now.
     private func abandon(_ firing: Firing) {

@@ -182,11 +182,26 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         MessagePortRegistry.forget(self)
         if pointee.isRemote { endRemote() } else { endLocal() }
         while let wire = anyWire { wire.close() }
-        if let invalidation {
-            RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, locked { pointee.context.info })
-        }
+        if let invalidation { callInvalidation(invalidation) }
         finish()
         unhold()
+    }
+
+    /// The same for a client, whose reference its own function may give up. A thread that has a loop.
+    func invalidateForClient() {
+        guard let home = HomePointer.current else { return }
+        pointee.header.retain()
+        let level = RunLoopPointer(home).beginCleanup(Cleanup(function: { port, _, _ in abandonReference(port) }, object: self))
+        invalidate()
+        RunLoopPointer(home).endCleanup(level)
+        _ = release()
+    }
+
+    private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout) {
+        let loop = HomePointer.current.map { RunLoopPointer($0) }
+        let level = loop?.beginCleanup(Cleanup(function: { port, _, _ in abandonInvalidation(port) }, object: self))
+        RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, locked { pointee.context.info })
+        if let loop, let level { loop.endCleanup(level) }
     }
 
     /// Some wire, without a reference: only who closes them takes them out.
@@ -294,4 +309,16 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         pointee.context.release = nil
         invalidate()
     }
+}
+
+/// The thread has ended in a port's invalidation function.
+private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
+    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    port.finish()
+    port.unhold()
+}
+
+private func abandonReference(_ port: UnsafeMutableRawPointer) {
+    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    _ = port.release()
 }

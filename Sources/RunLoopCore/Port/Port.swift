@@ -171,16 +171,19 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     func deliver(_ link: PortLinkPointer, on loop: RunLoopPointer) {
         if link.pointee.isBehind.load(ordering: .relaxed) != 0 { catchUp(link, on: loop) }
         var count = 0
+        var level = 0
         var empty = emptyMessage(link, loop.home)
         while let message = empty, take(link, after: count, into: message) {
             count += 1
-            let level = loop.beginCleanup(Cleanup(function: { abandonDelivery($0, $1, $2) }, object: self, part: message))
+            if count == 1 { level = loop.beginCleanup(Cleanup(function: { abandonDelivery($0, $1, $2) }, object: self, part: message)) }
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
-            let isEmpty = message.finish()
-            loop.endCleanup(level)
-            if !isEmpty { empty = emptyMessage(link, loop.home) }
+            if !message.finish() {
+                empty = emptyMessage(link, loop.home)
+                loop.updateCleanup(level, part: empty)
+            }
             guard let source = link.pointee.source, loop.mayGoOn(source) else { break }
         }
+        if count > 0 { loop.endCleanup(level) }
         _ = empty?.release()
         if count > 0 { finish() } else { loop.pointee.performedNothing = true }
     }
@@ -249,6 +252,8 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         if wasValid {
             queue.closeLocked(&rest)
             pointee.running += 1
+            // The client's functions may give up the caller's.
+            retain()
             source = pointee.link?.pointee.source
             if let some = source, !some.retainIfAlive() { source = nil }
         }
@@ -260,11 +265,19 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
             RunLoopPointer.invalidate(source)
             source.giveBack()
         }
+        // In a child of fork() the thread may have no loop.
+        let loop = HomePointer.current.map { RunLoopPointer($0) }
+        let level = loop?.beginCleanup(Cleanup(function: { port, _, _ in abandonInvalidation(port) }, object: self))
         if let invalidation {
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, pointee.context.info)
         }
+        if let loop, let level { loop.endCleanup(level) }
         finish()
+        _ = release()
     }
+
+    /// In a child of fork(): of the client's functions only those go on that the forking thread has called. Under the lock.
+    func abandonCalls(of survivor: RunLoopPointer?) { pointee.running = survivor?.countCleanups(of: self) ?? 0 }
 
     /// One load. Any thread.
     var isValid: Bool { queue.isOpen }
@@ -294,10 +307,17 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     }
 }
 
+/// The thread has ended in a port's invalidation function.
+private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
+    let port: PortPointer = Handle.storage(UnsafeRawPointer(port))
+    port.finish()
+    _ = port.release()
+}
+
 /// The thread has ended in a port's function.
 private func abandonDelivery(_ port: UnsafeMutableRawPointer, _ message: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?) {
-    let message: PortMessagePointer = Handle.storage(UnsafeRawPointer(message.unsafelyUnwrapped))
+    let message: PortMessagePointer? = message.map { Handle.storage(UnsafeRawPointer($0)) }
     let port: PortPointer = Handle.storage(UnsafeRawPointer(port))
-    if message.finish() { _ = message.release() }
+    if let message, message.finish() { _ = message.release() }
     port.finish()
 }

@@ -13,7 +13,7 @@ enum PortRegistry {
     /// Whether fork() is taken care of; asked for once. False if out of memory.
     static let isPrepared: Bool = {
         guard Registry.current != nil else { return false }
-        Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterFork() })
+        Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterForkInChild() })
         return true
     }()
 
@@ -41,7 +41,18 @@ enum PortRegistry {
         }
     }
 
-    /// After it, in parent and child: ports are memory, which the child has a copy of.
+    /// Ports are memory, which the child has a copy of. What other threads were doing with them is over.
+    private static func afterForkInChild() {
+        let survivor = HomePointer.current.map { RunLoopPointer($0) }
+        var next = first
+        while let port = next {
+            port.abandonCalls(of: survivor)
+            next = port.pointee.following
+        }
+        afterFork()
+    }
+
+    /// After it, in parent and child.
     private static func afterFork() {
         var next = first
         while let port = next {
