@@ -29,6 +29,7 @@ static void use_items_in_child(UNUSED void *info)
     alarm(20);
     int fired_before = fired, observed_before = observed;
     if (timer) {
+        RLRunLoopTimerSetNextFireDate(timer, 0); /* where it still is */
         RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
         child_assert(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
         child_assert(!RLRunLoopContainsTimer(other.loop, timer, kRLRunLoopDefaultMode));

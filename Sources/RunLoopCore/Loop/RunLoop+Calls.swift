@@ -93,9 +93,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         for index in 0..<pointee.firing.count {
             let timer = pointee.firing[index].timer
             timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
-            // A one-shot timer has fired: it waits for a new date.
             let its = RunLoopPointer(timer.pointee.item.home)
-            if timer.pointee.set != nil, timer.pointee.item.has(ItemHeader.repeats), its.isCurrent { its.resume(timer) }
+            // In a loop that is gone it must not be without a place in the queue. Elsewhere a one-shot timer has fired and stays parked.
+            if timer.pointee.set != nil, !its.isCurrent {
+                _ = timer.leaveSet()
+            } else if timer.pointee.set != nil, timer.pointee.item.has(ItemHeader.repeats) {
+                its.resume(timer)
+            }
             _ = timer.item.unhold()
         }
         for index in 0..<pointee.audience.count where pointee.audience[index].state != .done {
