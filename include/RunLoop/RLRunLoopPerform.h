@@ -15,10 +15,11 @@
  *  Rules
  *  -----
  *  Functions of one mode run in the order in which they were queued, whoever queued them; delayed ones when they are
- *  due, in one order with timers, and those of the same moment as they were queued. They run in steps 4 and 9 of a pass
- *  (RLRunLoop.h). A function that is queued by a running one waits for the next such step. A queued function keeps its
- *  modes from being empty, so it is run even if there is nothing else; functions for other modes stay queued. Functions
- *  do not count as a source for returnAfterSourceHandled.
+ *  due, in one order with timers, and those of the same moment as they were queued. They run in steps 4 and 9 of a
+ *  pass (RLRunLoop.h). A function that is queued by a running one waits for the next such step, and so does the rest
+ *  of a queue that takes longer than a millisecond, unless the run has no more passes. A queued function keeps its
+ *  modes from being empty, so it is run even if there is nothing else; functions for other modes stay queued.
+ *  Functions do not count as a source for returnAfterSourceHandled.
  *  `modes` is a mode (an RLStringRef), an RLArrayRef or RLSetRef of modes, or kRLRunLoopCommonModes; the function runs
  *  once, in whichever comes first. It is retained while the request is queued.
  *  Requests wait while the loop does not run. They are dropped when its thread exits, and refused after that.

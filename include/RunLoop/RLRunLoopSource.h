@@ -41,7 +41,6 @@
  *  2. Version 1 is level-triggered, and the loop does not read. CF reads 8 bytes and reports once.
  *  3. Adding a version-0 source from another thread wakes the loop. CF does not.
  *  8. RLRunLoopSourceSignal() is async-signal-safe. CF's takes a lock.
- *  10. Equal orders: as they came into the loop. CF: as they were signalled.
  *  Version 1 has CF's struct for Linux: getPort gives an int, perform has one parameter. On a Mac it is a Mach port and
  *  four parameters. */
 #ifndef RUNLOOP_RLRUNLOOPSOURCE_H
@@ -100,8 +99,8 @@ RL_EXPORT RLTypeID RLRunLoopSourceGetTypeID(void);
 
 /** Creates a source that is not yet in any loop.
  *  @param allocator  NULL.
- *  @param order      lower is served first within a pass; equal orders as they came into the loop. Version 1 only
- *                    stores it.
+ *  @param order      lower is served first within a pass; equal orders by the time of their first signal.
+ *                    Version 1 only stores it.
  *  @param context    not NULL; copied. Version 1: pass an RLRunLoopSourceContext1, cast.
  *  @return the source, or NULL.
  *  Ownership: Create rule; info is retained through context.retain until the source is freed.  Thread: any.

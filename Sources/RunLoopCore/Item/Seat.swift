@@ -1,15 +1,16 @@
 import Synchronization
 
-/// The order in which signalled sources are performed: by `order`, equal ones as they came into the loop.
+/// Sources by `order`; equal ones in a sequence: those that are signalled by time (`SourcePointer.signalTime`), those on one
+/// descriptor by arrival.
 struct SourceKey: HeapKey {
     var order: Int
-    var arrival: UInt64
+    var sequence: UInt64
 
-    static var last: SourceKey { SourceKey(order: .max, arrival: .max) }
+    static var last: SourceKey { SourceKey(order: .max, sequence: .max) }
 
     @inline(__always)
     static func precedes(_ left: SourceKey, _ right: SourceKey) -> Bool {
-        left.order < right.order || (left.order == right.order && left.arrival < right.arrival)
+        left.order < right.order || (left.order == right.order && left.sequence < right.sequence)
     }
 }
 
@@ -111,13 +112,31 @@ extension UnsafeMutablePointer where Pointee == Seat {
     @inline(__always)
     var isQueued: Bool { position.pointee != IndexedHeap<SourceKey>.absent }
 
+    /// Its place among the signalled sources.
     @inline(__always)
-    var key: SourceKey { SourceKey(order: pointee.source.pointee.order, arrival: pointee.arrival) }
+    var key: SourceKey { SourceKey(order: pointee.source.pointee.order, sequence: pointee.source.signalTime) }
+
+    /// Its place among the sources on one descriptor.
+    var arrivalKey: SourceKey { SourceKey(order: pointee.source.pointee.order, sequence: pointee.arrival) }
 
     /// Makes the loop look at the source. Any thread, async-signal-safe: a seat that has been given away
     /// meanwhile only makes some loop look in vain.
     @inline(__always)
     func mark() { mark(at: place) }
+
+    /// `mark` for one of the first places, of which the seat has one. `look` is told first which of these are marked already.
+    @inline(__always)
+    func markNear(_ place: UInt32, _ look: (UInt64) -> Void) {
+        guard let board = UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed)) else { return }
+        board.pointee.markNear(place, look)
+    }
+
+    /// Whether the loop has been told of some signal that it has not taken yet. Any thread, async-signal-safe.
+    @inline(__always)
+    var isBoardMarked: Bool {
+        guard let board = UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed)) else { return true }
+        return board.pointee.isMarked
+    }
 
     /// The same, for who knows the place.
     @inline(__always)

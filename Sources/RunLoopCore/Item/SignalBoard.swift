@@ -32,7 +32,8 @@ struct SignalBoard: ~Copyable {
     /// How many of the groups have words. Written by holders of the loop's lock.
     private let groupsInUse = Atomic<UInt32>(0)
 
-    private static var nearPlaces: Int { 63 }
+    /// Places that have a bit in the first word.
+    static var nearPlaces: Int { 63 }
     private static var farBit: UInt64 { 1 << 63 }
     private static var groupCount: Int { 64 }
     private static var placesPerGroup: Int { 64 * 64 }
@@ -61,6 +62,15 @@ struct SignalBoard: ~Copyable {
             groupsInUse.store(max(groupsInUse.load(ordering: .relaxed), UInt32(number + 1)), ordering: .relaxed)
         }
         return true
+    }
+
+    /// `mark` for one of the first places; `look` is told first what is marked already. At most one atomic instruction.
+    @inline(__always)
+    func markNear(_ place: UInt32, _ look: (UInt64) -> Void) {
+        let marks = near.load(ordering: .sequentiallyConsistent)
+        look(marks)
+        let bit: UInt64 = 1 << UInt64(place)
+        if marks & bit == 0 { _ = near.bitwiseOr(bit, ordering: .sequentiallyConsistent) }
     }
 
     /// Marks a place that `prepare` has seen. At most three atomic instructions. Any thread, async-signal-safe.

@@ -18,6 +18,9 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     /// Its place in the first loop that has it; empty while `set` is nil.
     var firstSeat: Seat
     let order: Int
+    /// When the signal came that is to be performed, in nanoseconds; 0: before all signals that the loop has not taken yet. Written
+    /// by the thread whose signal it is, before the mark, and by the loop, which makes a time of 0.
+    let signalTime = Atomic<UInt64>(0)
     /// The seat whose mark Signal sets: there when the source is in exactly one loop, else 0. Any thread.
     let soleSeat: Atomic<UInt>
     /// One for each loop that has it.
@@ -176,10 +179,28 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     @inline(__always)
     func signal() {
         RaceDetector.happensBefore(self)
-        _ = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent)
+        let isFirst = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent) == 0
         let place = pointee.firstSeat.solePlace.load(ordering: .sequentiallyConsistent)
-        if place != Seat.noPlace { firstSeat.mark(at: place) } else { markSlowly() }
+        if place < UInt32(SignalBoard.nearPlaces) {
+            firstSeat.markNear(place) { marks in if isFirst { noteSignalTime(isAlone: marks == 0) } }
+        } else {
+            markSlowly(place, isFirst: isFirst)
+        }
     }
+
+    /// Sources of equal order are performed by the time of their first signal. Most signals are alone when the loop takes them, and
+    /// need no clock: see `RunLoopStorage.signalsTaken`.
+    @inline(__always)
+    private func noteSignalTime(isAlone: Bool) {
+        if isAlone { pointee.signalTime.store(0, ordering: .relaxed) } else { noteSignalTimeByClock() }
+    }
+
+    @inline(never)
+    private func noteSignalTimeByClock() { pointee.signalTime.store(Clock.now.nanoseconds, ordering: .relaxed) }
+
+    /// Any thread; stable while the source is signalled.
+    @inline(__always)
+    var signalTime: UInt64 { pointee.signalTime.load(ordering: .relaxed) }
 
     /// `signal` off the hot paths.
     @inline(never)
@@ -193,8 +214,15 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     }
 
     @inline(never)
-    private func markSlowly() {
-        if let seat = soleSeat { seat.mark() } else { SharedSignals.announce() }
+    private func markSlowly(_ place: UInt32, isFirst: Bool) {
+        if isFirst { noteSignalTime(isAlone: place != Seat.noPlace && !firstSeat.isBoardMarked) }
+        if place != Seat.noPlace {
+            firstSeat.mark(at: place)
+        } else if let seat = soleSeat {
+            seat.mark()
+        } else {
+            SharedSignals.announce()
+        }
     }
 
     /// For who is about to signal: what that reads comes into the processor's cache, side by side. Any address will do.

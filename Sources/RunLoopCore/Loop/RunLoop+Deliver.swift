@@ -76,22 +76,32 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
         var first: SeatPointer?
+        var isAlone = true
         if pointee.board.isMarked {
             pointee.board.take { place in
                 guard let seat = pointee.seats[place: place] else { return }
-                if let other = first { enqueue(other) }
+                if let other = first {
+                    enqueue(other)
+                    isAlone = false
+                }
                 first = seat
             }
         }
         if SharedSignals.seen != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let seat = first else { return nil }
-        if isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued, containsInline(set, .mode(mode)),
+        if isAlone, isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued, containsInline(set, .mode(mode)),
             pointee.turns.reserveInline(pointee.turns.count + 1)
         {
             return seat.pointee.source
         }
-        enqueue(seat)
+        enqueueLast(seat)
         return nil
+    }
+
+    @inline(never)
+    private func enqueueLast(_ seat: SeatPointer) {
+        enqueue(seat)
+        pointee.signalsTaken = Clock.now.nanoseconds
     }
 
     @inline(__always)
@@ -105,15 +115,21 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func lookThroughSources() {
         pointee.sharedSignalsSeen = SharedSignals.seen
         pointee.seats.forEach { enqueue($0) }
+        pointee.signalsTaken = Clock.now.nanoseconds
     }
 
     /// The queue has room: that was made when the source came.
     @inline(never)
     private func enqueue(_ seat: SeatPointer) {
-        guard !seat.isQueued, !seat.pointee.source.hasDescriptor, seat.pointee.source.isSignalled, let set = seat.pointee.set else {
-            return
+        let source = seat.pointee.source
+        guard !source.hasDescriptor, source.isSignalled, let set = seat.pointee.set else { return }
+        if source.signalTime == 0 { source.pointee.signalTime.store(pointee.signalsTaken, ordering: .relaxed) }
+        if seat.isQueued {
+            // For a signal that a nested run has taken, perhaps.
+            set.pointee.signalled.updateSeldom(seat.position, to: seat.key)
+        } else {
+            _ = set.pointee.signalled.insert(seat.key, seat.position)
         }
-        _ = set.pointee.signalled.insert(seat.key, seat.position)
         pointee.mayHaveQueued = true
     }
 

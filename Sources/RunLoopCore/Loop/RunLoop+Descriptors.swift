@@ -54,12 +54,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func insert(_ seat: SeatPointer, onWatch index: Int) {
         seat.pointee.watch = Int32(index)
         let first = pointee.poller.seats(index)
-        guard let first, !SourceKey.precedes(seat.key, first.key) else {
+        guard let first, !SourceKey.precedes(seat.arrivalKey, first.arrivalKey) else {
             seat.pointee.nextOfWatch = first
             return pointee.poller.setClient(seat.asClient, at: index)
         }
         var previous = first
-        while let next = previous.pointee.nextOfWatch, !SourceKey.precedes(seat.key, next.key) { previous = next }
+        while let next = previous.pointee.nextOfWatch, !SourceKey.precedes(seat.arrivalKey, next.arrivalKey) { previous = next }
         seat.pointee.nextOfWatch = previous.pointee.nextOfWatch
         previous.pointee.nextOfWatch = seat
         pointee.poller.setClient(first.asClient, at: index)
@@ -109,6 +109,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if pointee.poller.narrowCount == 0 { return }
         for index in 0..<pointee.poller.indexLimit where pointee.poller[index].isNarrow && isWanted(index, mode) {
             listen(index)
+            pointee.reports.oweTurn()
         }
     }
 
@@ -195,11 +196,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// without waking the loop: after 10 ms, then more and more seldom, up to 0.64 s. `count`: how often that was in a row. The loop's
     /// thread, without the lock.
     @inline(__always)
-    func wait(_ target: Reports.Target, until limit: Instant, _ now: Instant, again count: Int) {
-        if !target.hasUnreportedConnects { return pointee.reports.wait(target, until: limit, now) }
+    func wait(_ target: Reports.Target, until limit: Instant, _ extent: Reports.Extent, _ now: Instant, again count: Int) {
+        if !target.hasUnreportedConnects { return pointee.reports.wait(target, until: limit, extent, now) }
         let now = Clock.now
         let nextLook = now.advanced(by: 10_000_000 << UInt64(Swift.min(count, 6)))
-        pointee.reports.wait(target, until: Swift.min(limit, nextLook), now)
+        pointee.reports.wait(target, until: Swift.min(limit, nextLook), extent, now)
     }
 
     @inline(never)

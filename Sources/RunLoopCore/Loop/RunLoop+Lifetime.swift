@@ -106,6 +106,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.modes.discard()
         pointee.observers.discard()
         pointee.held.discard()
+        pointee.heldStart = 0
         pointee.commonSet = nil
         pointee.commonModes = BitSet()
         pointee.seats = SeatTable()

@@ -14,6 +14,40 @@ struct PerformBatch: BitwiseCopyable {
     var kept = 0
 }
 
+/// How long the functions of one batch may keep timers, sources and descriptors waiting. The clock is read after 16 of them, and
+/// then after twice as many each time, up to every 64: reading it costs as much as half a post.
+struct PerformTurn {
+    private static var nanoseconds: UInt64 { 1_000_000 }
+
+    private var untilClock: Int
+    private var interval = 16
+    private let end: Instant
+
+    /// So many functions may be called; of a few, none is put off.
+    @inline(__always)
+    init(_ count: Int) {
+        let isLong = count > 16
+        untilClock = isLong ? 16 : .max
+        end = isLong ? Clock.now.advanced(by: Self.nanoseconds) : .never
+    }
+
+    /// Asked after each function.
+    @inline(__always)
+    var isOver: Bool {
+        mutating get {
+            untilClock &-= 1
+            return untilClock == 0 && looksOver()
+        }
+    }
+
+    @inline(never)
+    private mutating func looksOver() -> Bool {
+        untilClock = interval
+        if interval < 64 { interval *= 2 }
+        return Clock.now >= end
+    }
+}
+
 // Calling functions on a loop's thread.
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
@@ -50,7 +84,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Says so before the inbox says that it is empty: `performFunctions` sees one or the other. Under the lock.
-    private func takeIntoHeld() {
+    func takeIntoHeld() {
         note(had: Had.heldFunctions)
         _ = take(into: &pointee.held)
     }
@@ -60,8 +94,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if pointee.held.count == 0 && inbox.isEmpty { return false }
         takeIntoHeld()
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
-        for index in 0..<pointee.held.count where pointee.held[index].matches(mode.pointee.name, isCommon: isCommon) {
-            return true
+        for index in pointee.heldStart..<pointee.held.count {
+            let request = pointee.held[index]
+            if request.modes != nil && request.matches(mode.pointee.name, isCommon: isCommon) { return true }
         }
         return false
     }
@@ -81,6 +116,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Calls the functions that wait for this mode, first come, first served. What they queue waits for the next
     /// time; a run nested in one of them does not see the rest (as in CFRunLoop). True if there was any. The loop's thread; calls user code.
+    /// If the run has passes left, the rest of a long queue waits for the next time: after a millisecond timers and descriptors
+    /// have their turn.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
         let mayWait = !inbox.isEmpty || (hasHad(Had.heldFunctions) && lockedInline { pointee.held.count > 0 })
@@ -99,15 +136,24 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         swap(&requests, &pointee.held)
         pointee.pace.took(posts: take(into: &requests))
-        let taken = requests.count
-        if taken > 0 {
+        let start = pointee.heldStart
+        pointee.heldStart = 0
+        let count = requests.count
+        if count > start {
             let level = pointee.batches.count
-            _ = pointee.batches.appendInline(PerformBatch(requests: requests.elements.unsafelyUnwrapped, count: taken))
+            _ = pointee.batches.appendInline(PerformBatch(requests: requests.elements.unsafelyUnwrapped, count: count, next: start))
             called = perform(level, mode)
-            requests.truncate(to: pointee.batches[level].kept)
+            let batch = pointee.batches[level]
             pointee.batches.truncate(to: level)
+            if batch.next < count {
+                putBack(&requests, after: batch, from: start)
+                unlockInline()
+                wakeUp()
+                return called
+            }
+            requests.truncate(to: batch.kept)
         }
-        putBack(&requests, taken: taken)
+        putBack(&requests, taken: count - start)
         unlockInline()
         return called
     }
@@ -115,6 +161,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock, which it gives back for each call. Writes to the batch only what stays in it: the memory goes back
     /// to those who fill it, and a line that was not written here is had back sooner.
     private func perform(_ level: Int, _ mode: ModePointer) -> Bool {
+        let hasPassesLeft = pointee.deadline != .distantPast
+        var turn = PerformTurn(hasPassesLeft ? pointee.batches[level].count - pointee.batches[level].next : 0)
         var isCommon = pointee.commonModes.contains(mode.pointee.number)
         let requests = pointee.batches[level].requests
         let count = pointee.batches[level].count
@@ -137,9 +185,33 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             unlockInline()
             request.finish(.done)
             lockInline()
+            if turn.isOver { break }
             isCommon = pointee.commonModes.contains(mode.pointee.number)
         }
         return called
+    }
+
+    /// A batch whose turn was over before it was done: what is left stays in its place, behind what was for other modes, so
+    /// that a long queue is not moved each time. Under the lock.
+    @inline(never)
+    private func putBack(_ requests: inout PlainList<PerformRequest>, after batch: PerformBatch, from first: Int) {
+        let stride = MemoryLayout<PerformRequest>.stride
+        var start = batch.next - batch.kept
+        memmove(batch.requests + start, batch.requests, batch.kept * stride)
+        let left = batch.count - start
+        if start >= left || pointee.held.count > 0 {
+            memmove(batch.requests, batch.requests + start, left * stride)
+            requests.truncate(to: left)
+            start = 0
+        }
+        // Those before `first` are marked, but for where the others were kept.
+        for index in first..<Swift.max(first, start) { batch.requests[index].markCancelled() }
+        for index in 0..<Swift.min(batch.kept, start) { batch.requests[index].markCancelled() }
+        note(had: Had.heldFunctions)
+        // `take` has made room.
+        if pointee.held.count > 0 { return invariant(pointee.held.prepend(requests)) }
+        pointee.heldStart = start
+        swap(&requests, &pointee.held)
     }
 
     /// What did not match and was not cancelled stays in front of what came meanwhile; the buffer stays for the next time, unless it is
@@ -192,61 +264,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         return false
     }
-
-    // MARK: cancelling
-
-    /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions.
-    func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
-        let choice = PerformChoice.all(of: function, info)
-        let withdrawn = withdraw(choice)
-        if withdrawn > 0 && !isCurrent { noteEmptied() }
-        return withdrawn + cancelDelayed(choice)
-    }
-
-    /// Takes out all requests that are chosen: they will never run. The number. Needs no memory. Calls release functions.
-    private func withdraw(_ choice: PerformChoice) -> Int {
-        var total = 0
-        withUnsafeTemporaryAllocation(of: PerformRequest.self, capacity: 32) { taken in
-            var count = 0
-            repeat {
-                count = 0
-                locked { take(choice, into: taken, &count) }
-                for index in 0..<count { taken[index].finishSeldom(.cancelled) }
-                total += count
-            } while count == taken.count
-        }
-        return total
-    }
-
-    /// As many as there is room for. Under the lock.
-    private func take(
-        _ choice: PerformChoice, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
-    ) {
-        takeIntoHeld()
-        for level in 0..<pointee.batches.count {
-            let batch = pointee.batches[level]
-            for index in 0..<batch.kept { take(batch.requests + index, choice, into: taken, &count) }
-            for index in batch.next..<batch.count { take(batch.requests + index, choice, into: taken, &count) }
-        }
-        var kept = 0
-        for index in 0..<pointee.held.count {
-            take(pointee.held.elements.unsafelyUnwrapped + index, choice, into: taken, &count)
-            if pointee.held[index].modes == nil { continue }
-            pointee.held[kept] = pointee.held[index]
-            kept += 1
-        }
-        pointee.held.truncate(to: kept)
-    }
-
-    private func take(
-        _ place: UnsafeMutablePointer<PerformRequest>, _ choice: PerformChoice,
-        into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
-    ) {
-        guard count < taken.count, place.pointee.modes != nil, choice.includes(place.pointee) else { return }
-        taken[count] = place.pointee
-        count += 1
-        place.pointee.markCancelled()
-    }
 }
 
 extension Instant {
@@ -269,6 +286,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         locked {
             takeIntoHeld()
             swap(&requests, &pointee.held)
+            pointee.heldStart = 0
             for level in 0..<pointee.batches.count { drop(pointee.batches[level], into: &requests) }
             pointee.batches.truncate(to: 0)
         }

@@ -41,8 +41,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// tell that from another pass.
     func serveReadyDescriptor(_ mode: ModePointer, goesOn: Bool) -> Bool {
         if pointee.reports.isEmpty { return false }
+        if serveFetched(mode, goesOn: goesOn) { return true }
+        return pointee.reports.takeFruitless() && fetchAllReports(mode) && serveFetched(mode, goesOn: goesOn)
+    }
+
+    private func serveFetched(_ mode: ModePointer, goesOn: Bool) -> Bool {
         lockInline()
-        if pointee.orderedSeats > 0 && pointee.reports.isFresh { sortReports(mode) }
+        if pointee.reports.isFresh {
+            if pointee.orderedSeats > 0 { sortReports(mode) }
+            if !pointee.reports.begin({ isNext($0, mode) }) { mode.pointee.roundBegan = pointee.serving }
+        }
         let isNested = !pointee.callee.isNone
         if isNested && !pointee.outerCallees.append(pointee.callee) {
             unlockInline()
@@ -50,6 +58,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         pointee.callee = Callee()
         let served = serveReports(mode, goesOn: goesOn)
+        if pointee.reports.isEmpty && !pointee.reports.isSingle { mode.pointee.roundBegan = pointee.serving }
         pointee.callee = Callee()
         if isNested { returnToOuterCallee() }
         unlockInline()
@@ -80,10 +89,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func sortReports(_ mode: ModePointer) {
         pointee.reports.sort { tag in
+            if tag == Poller.alwaysReadyTag { return .max }
             if tag & 1 != 0 { return SourcePointer(reported: tag)?.rank ?? .min }
-            var next = pointee.poller.index(ofReported: tag).flatMap { pointee.poller.seats($0) }
-            while let seat = next, !containsInline(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
-            return next?.pointee.source.rank ?? .min
+            let seat = pointee.poller.index(ofReported: tag).flatMap { self.seat(onWatch: $0, in: mode) }
+            return seat?.pointee.source.rank ?? .min
         }
     }
 
@@ -97,10 +106,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var served = false
         while let report = pointee.reports.take() {
             prefetchNext()
+            if pointee.reports.isTurn { noteTurn(report.tag, mode) }
             if report.tag & 1 != 0, let source = SourcePointer(reported: report.tag) {
                 if !serve(source, report.tag, report.events, mode, set) { continue }
             } else if report.tag & 1 == 0, let index = pointee.poller.index(ofReported: report.tag) {
                 if !serve(watch: index, report.events, mode) { continue }
+            } else if report.tag == Poller.alwaysReadyTag {
+                if !serveAlwaysReady(mode) { continue }
             } else {
                 pointee.reports.noteStray(report.tag)
                 continue
@@ -108,7 +120,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             served = true
             if pointee.reports.isEmpty || !mayServeNext(mode, goesOn) { return true }
         }
-        if pointee.reports.isAlwaysReadyTurn && (!served || maySurelyServeNext(mode, goesOn)) { return serveAlwaysReady(mode) || served }
         return served
     }
 
@@ -121,16 +132,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if next & 1 != 0 { SourcePointer.prefetchInfo(tag: next) }
     }
 
-    /// The descriptor that a tag was reported for; nil if it is not watched any more. Under the lock.
-    func descriptor(ofReported tag: UInt64) -> Int32? {
-        if tag & 1 == 0 { return pointee.poller.index(ofReported: tag).map { pointee.poller[$0].fd } }
-        return SourcePointer(reported: tag).map { pointee.poller[Int($0.pointee.firstSeat.watch)].fd }
-    }
-
     @inline(never)
     private func serveAlwaysReady(_ mode: ModePointer) -> Bool {
-        pointee.reports.endAlwaysReadyTurn()
-        guard let index = pointee.poller.nextAlwaysReady({ isWanted($0, mode) }) else { return false }
+        let next = pointee.poller.nextAlwaysReady { index in
+            guard isWanted(index, mode), let seat = seat(onWatch: index, in: mode) else { return nil }
+            return pointee.serving &- seat.pointee.served
+        }
+        guard let index = next else { return false }
         return serve(watch: index, [.readable, .writable], mode)
     }
 

@@ -59,10 +59,15 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var retryDeadline = Instant.never
     /// Functions to be performed that the mode so far did not match.
     var held = PlainList<PerformRequest>()
+    /// So many at the beginning of `held` have been performed; they are marked as cancelled.
+    var heldStart = 0
     var delayed: DelayedPerformPointer?
 
     // The loop's thread, while it runs.
     var reports = Reports()
+    /// How many passes in a row did not ask the kernel for descriptors although there are some, and since when.
+    var passesUnpolled = 0
+    var unpolledSince = Instant.distantPast
     /// Changed under the lock while timers fire.
     var currentMode: ModePointer?
     var depth = 0
@@ -75,6 +80,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var performedNothing = false
     /// A wake-up was taken by the innermost activation.
     var tookWake = false
+    /// When signals were last taken of which some were queued, in nanoseconds. A signal that found no other that the loop had not
+    /// taken came later than all that are queued, and counts as this old: so a signal that is alone needs no clock.
+    var signalsTaken: UInt64 = 0
     /// Some set may have signalled sources in its queue.
     var mayHaveQueued = false
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
@@ -87,7 +95,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var pace = InboxPace()
     /// Timers were served last, so ready descriptors go first.
     var servedTimers = false
-    /// How many reports were served: a stamp for the sources on one descriptor that have had theirs. Under the lock.
+    /// How many reports were served: a stamp for the sources on one descriptor that have had theirs, and for turns. Under the lock.
     var serving: UInt32 = 0
     /// The sources whose turn it is, of the batches that are under way, one in another. Under the lock.
     var turns = PlainList<Turn>()
@@ -170,6 +178,10 @@ struct Mode: ~Copyable {
     var soleSet: ModeSetPointer?
     /// Its observers, by order; those of the same order as they came into the mode. Under the lock.
     var observers = PlainList<ObserverPointer>()
+    /// `RunLoopStorage.serving` when this round of turns began: see `isNext`. Under the lock.
+    var roundBegan: UInt32 = 0
+    /// The last turn of the watches that are always ready, together; like `Seat.served`.
+    var alwaysReadyServed: UInt32 = 0
     /// All activities that some observer of the mode wants. Written under the lock, read by the loop.
     let observedActivities = Atomic<UInt>(0)
 }

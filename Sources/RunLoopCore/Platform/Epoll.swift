@@ -20,6 +20,9 @@ enum Epoll {
         preservingSystemError { _ = linux_epoll_ctl(epoll, EPOLL_CTL_DEL, fd, 0, 0) }
     }
 
+    /// An event as epoll would report it, of nothing but a tag.
+    static func event(tag: UInt64) -> epoll_event { linux_epoll_report(tag) }
+
     /// Whether the kernel has epoll_pwait2. Loop threads only read and clear it; a lost clear costs one call.
     private nonisolated(unsafe) static var hasNanosecondWait = true
 

@@ -33,7 +33,6 @@ extension Poller {
         unreportedConnectCount = 0
         narrowCount = 0
         alwaysReadyCount = 0
-        alwaysReadyCursor = 0
     }
 
     private mutating func closeDescriptors() {

@@ -54,6 +54,8 @@ struct Poller: ~Copyable {
 
     /// Even, as those that are made of an index.
     static var kickTag: UInt64 { .max - 1 }
+    /// Stands among the reports for all watches that are always ready.
+    static var alwaysReadyTag: UInt64 { .max - 3 }
 
     var epoll: Int32 = -1
     var kickDescriptor: Int32 = -1
@@ -70,8 +72,6 @@ struct Poller: ~Copyable {
     var unreportedConnectCount = 0
     /// Watches that are edge-triggered, and some that were.
     var unconnected = PlainList<Int32>()
-    /// Where the search for an always ready watch goes on, so that each gets its turn.
-    var alwaysReadyCursor = 0
 
     init() {}
 
@@ -278,16 +278,15 @@ struct Poller: ~Copyable {
         return index
     }
 
-    /// The next of the watches that are always ready, in turn, which `isWanted`; nil if none is. O(number of watches).
-    mutating func nextAlwaysReady(_ isWanted: (Int) -> Bool) -> Int? {
-        for step in 1...max(watches.count, 1) {
-            let index = (alwaysReadyCursor + step) % max(watches.count, 1)
-            if index < watches.count, watches[index].state == .alwaysReady, isWanted(index) {
-                alwaysReadyCursor = index
-                return index
-            }
+    /// Of the watches that are always ready the one with the greatest `age`, how long ago it had its turn; nil: it is not wanted. nil
+    /// if there is none. O(number of watches).
+    func nextAlwaysReady(_ age: (Int) -> UInt32?) -> Int? {
+        var next: (index: Int, age: UInt32)?
+        for index in 0..<watches.count where watches[index].state == .alwaysReady {
+            guard let age = age(index) else { continue }
+            if next == nil || age > next.unsafelyUnwrapped.age { next = (index, age) }
         }
-        return nil
+        return next?.index
     }
 
     /// Whether some always ready watch `isWanted`. O(number of watches), O(1) if there is none.

@@ -2,18 +2,31 @@ import CLinux
 
 /// Waiting for descriptors, and what it brought. Many reports come in one system call; the loop takes them one by one.
 ///
+/// epoll reports descriptors that stay ready in the same order each time, so a loop that took the first report and dropped the
+/// rest would never get to the others. Two rules give each descriptor its turn:
+/// - A loop that will take only one report fetches only one: epoll then moves that descriptor behind all others.
+/// - After reports were dropped, the next batches are turns: the loop begins each with one that was not taken since (`begin`).
+///
 /// The loop's thread only, so without the lock. Calls no user code.
 struct Reports: ~Copyable {
-    private static var capacity: Int { 256 }
-    private static var ahead: Int { 2 }
+    /// Behind the reports there is room for that of the watches that are always ready, and for `tag(ahead:)` to read.
+    private static var spare: Int { 3 }
 
     private var batch: UnsafeMutablePointer<epoll_event>?
+    /// How many reports of epoll have room. Grows if it is too small for all that are ready, so that each is in the batch.
+    private var capacity = 256
     private var count = 0
     private var taken = 0
     /// Nothing has been taken of this batch, and it has not been sorted.
     private(set) var isFresh = false
-    /// It is the turn of watches that are always ready, which epoll does not report.
-    private(set) var isAlwaysReadyTurn = false
+    /// So many of the next batches are turns: descriptors have been passed over, or have lost their place in epoll's order.
+    private var turnsOwed = 0
+    /// The loop has to choose with which report it begins, and to remember which it took.
+    private(set) var isTurn = false
+    /// The batch was fetched for a loop that takes one report ...
+    private var isForOne = false
+    /// ... and is no larger: more descriptors may be ready.
+    private(set) var isSingle = false
     /// How many waits in a row have reported something that is not watched any more. Once may be a coincidence.
     private var strayWaits = 0
     private var sawStray = false
@@ -30,21 +43,46 @@ struct Reports: ~Copyable {
 
     /// Whether reports of the last `wait` are left.
     @inline(__always)
-    var isEmpty: Bool { taken == count && !isAlwaysReadyTurn }
+    var isEmpty: Bool { taken == count }
 
-    /// Forgets the reports that are left: what they say may be old by now, and epoll will say it again.
-    @inline(__always)
+    /// Forgets the reports that are left: what they say may be old by now, and epoll will say it again. They are owed a turn.
     mutating func drop() {
+        if taken == count { return }
+        if !isForOne { turnsOwed = max(turnsOwed, count - taken) } else if isFresh { turnsOwed += 1 }
+        if count >= capacity && !isSingle { grow() }
         taken = count
-        isAlwaysReadyTurn = false
+    }
+
+    /// A descriptor that may be ready has come into epoll's set anew, behind all others: it is owed a turn.
+    mutating func oweTurn() { turnsOwed += 1 }
+
+    /// The reports in it are lost.
+    private mutating func grow() {
+        guard let larger = Self.makeBatch(capacity * 2) else { return }
+        free(batch)
+        batch = larger
+        capacity *= 2
+        count = 0
+        taken = 0
     }
 
     /// Begins anew with another epoll and kick descriptor, or with none.
     mutating func reset() {
         drop()
+        turnsOwed = 0
         kicks = 0
         strayWaits = 0
         sawStray = false
+    }
+
+    /// Which reports to fetch.
+    enum Extent {
+        /// All there are.
+        case all
+        /// The loop will take one.
+        case one
+        /// The loop will take one, and has to choose it among all.
+        case oneOfAll
     }
 
     /// What there is to wait for.
@@ -62,15 +100,19 @@ struct Reports: ~Copyable {
         var isNothing: Bool { epoll < 0 }
     }
 
-    /// Sleeps until a descriptor is ready, a kick comes or `deadline` has passed. One system call. Out of memory: reports nothing.
+    /// Sleeps until a descriptor is ready, a kick comes or `deadline` has passed. One system call, or two if it only looks and finds a
+    /// kick. Out of memory: reports nothing.
     /// `now` is asked for if there is a deadline.
-    mutating func wait(_ target: Target, until deadline: Instant, _ now: @autoclosure () -> Instant = Clock.now) {
+    mutating func wait(
+        _ target: Target, until deadline: Instant, _ extent: Extent = .all, _ now: @autoclosure () -> Instant = Clock.now
+    ) {
+        drop()
         taken = 0
         count = 0
-        isAlwaysReadyTurn = target.alwaysReady
         strayWaits = sawStray ? strayWaits + 1 : 0
         sawStray = false
-        guard let batch = batch ?? makeBatch() else { return }
+        if batch == nil { batch = Self.makeBatch(capacity) }
+        guard let batch else { return }
         let timeout: UInt64?
         if target.alwaysReady || deadline == .distantPast {
             timeout = 0
@@ -81,13 +123,27 @@ struct Reports: ~Copyable {
             timeout = now < deadline ? deadline.nanoseconds - now.nanoseconds : 0
         }
         isFresh = true
-        count = Epoll.wait(target.epoll, batch, capacity: Int32(Self.capacity), timeout: timeout)
+        isSingle = extent == .one && turnsOwed == 0
+        isForOne = extent != .all
+        isTurn = isForOne || turnsOwed > 0
+        if turnsOwed > 0 { turnsOwed -= 1 }
+        let limit = isSingle ? 1 : capacity
+        count = Epoll.wait(target.epoll, batch, capacity: Int32(limit), timeout: timeout)
+        // A kick alone is nothing to deliver, but may have taken the place of what is.
+        if count == 1 && linux_epoll_tag(batch) == Poller.kickTag {
+            count = isSingle && timeout == 0 ? Epoll.wait(target.epoll, batch, capacity: 1, timeout: 0) : 0
+        }
         if count < 0 {
             count = 0
             isBroken = true
         }
-        // A kick alone is nothing to deliver.
-        if count == 1 && linux_epoll_tag(batch) == Poller.kickTag { count = 0 }
+        if target.alwaysReady { appendAlwaysReady(batch) }
+    }
+
+    /// One report for all watches that are always ready, which epoll does not report.
+    private mutating func appendAlwaysReady(_ batch: UnsafeMutablePointer<epoll_event>) {
+        batch[count] = Epoll.event(tag: Poller.alwaysReadyTag)
+        count += 1
     }
 
     /// Whether the epoll turned out to be gone (a program that closes all descriptors it does not know). Once.
@@ -96,14 +152,30 @@ struct Reports: ~Copyable {
         return isBroken
     }
 
-    private mutating func makeBatch() -> UnsafeMutablePointer<epoll_event>? {
-        batch = calloc(Self.capacity + Self.ahead, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
-        return batch
+    private static func makeBatch(_ capacity: Int) -> UnsafeMutablePointer<epoll_event>? {
+        calloc(capacity + spare, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
+    }
+
+    /// Before the first report of a fresh batch is taken. Of a turn, the first that `isNext` (a tag) comes to the front; false if none
+    /// is. O(n).
+    mutating func begin(_ isNext: (UInt64) -> Bool) -> Bool {
+        isFresh = false
+        guard isTurn, let batch, count > 0 else { return true }
+        guard let first = (0..<count).first(where: { isNext(linux_epoll_tag(batch + $0)) }) else { return false }
+        let report = batch[first]
+        memmove(batch + 1, batch, first * MemoryLayout<epoll_event>.stride)
+        batch[0] = report
+        return true
+    }
+
+    /// The tags of the reports that were taken of the batch, if some are left.
+    func forEachTaken(_ body: (UInt64) -> Void) {
+        if taken == count { return }
+        for index in 0..<taken { body(linux_epoll_tag(batch.unsafelyUnwrapped + index)) }
     }
 
     /// Brings a fresh batch into ascending order of `rank`, of its tags. O(n²), which most are too small for to matter.
     mutating func sort(by rank: (UInt64) -> Int) {
-        isFresh = false
         guard let batch, count > 1 else { return }
         for index in 1..<count {
             let report = batch[index]
@@ -127,7 +199,7 @@ struct Reports: ~Copyable {
     }
 
     /// The tag of the report that is left, if it is the only one.
-    mutating func takeOnly() -> UInt64? { count - taken == 1 && !isAlwaysReadyTurn ? take()?.tag : nil }
+    mutating func takeOnly() -> UInt64? { count - taken == 1 ? take()?.tag : nil }
 
     /// Takes the report that is left if it is the only one of epoll's and has this tag.
     mutating func takeOnly(_ tag: UInt64?) -> Bool {
@@ -136,15 +208,18 @@ struct Reports: ~Copyable {
         return true
     }
 
-    /// The tag of a report that will be taken soon, 0 for the next; behind the last of them an older one, or 0. Up to `ahead`.
+    /// The tag of a report that will be taken soon, 0 for the next; behind the last of them an older one, or 0. Up to 1.
     @inline(__always)
     func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }
 
-    /// Once per wait.
-    mutating func endAlwaysReadyTurn() { isAlwaysReadyTurn = false }
-
     /// A report was about no watch: about one that is not watched any more, unless it is the kick.
     mutating func noteStray(_ tag: UInt64) { if tag != Poller.kickTag { sawStray = true } }
+
+    /// Whether what was fetched for one report turned out to be nobody's: there may be others. Once per wait.
+    mutating func takeFruitless() -> Bool {
+        defer { isSingle = false }
+        return isSingle && isEmpty && !isFresh
+    }
 
     /// Whether epoll keeps on reporting what is not watched any more: see `Poller.rebuild`. Once per three waits.
     mutating func isHaunted() -> Bool {

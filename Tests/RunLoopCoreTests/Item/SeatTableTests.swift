@@ -79,10 +79,10 @@ import Testing
     }
 
     @Test func signalledSourcesGoByOrderThenArrival() {
-        let keys = [(1, 0), (0, 1), (0, 0), (-1, 9), (.min, 3), (.max, 0)].map { SourceKey(order: $0.0, arrival: $0.1) }
+        let keys = [(1, 0), (0, 1), (0, 0), (-1, 9), (.min, 3), (.max, 0)].map { SourceKey(order: $0.0, sequence: $0.1) }
         let sorted = keys.sorted(by: SourceKey.precedes)
         #expect(sorted.map(\.order) == [.min, -1, 0, 0, 1, .max])
-        #expect(sorted.map(\.arrival) == [3, 9, 0, 1, 0, 0])
+        #expect(sorted.map(\.sequence) == [3, 9, 0, 1, 0, 0])
         for key in keys where SourceKey.precedes(key, key) { Issue.record("\(key)") }
     }
 }

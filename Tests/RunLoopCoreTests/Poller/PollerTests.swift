@@ -109,6 +109,7 @@ import Testing
         #expect(Set(turns.prefix(3)) == Set(indexes))
         #expect(Array(turns.suffix(3)) == Array(turns.prefix(3)))
         watcher.wait(until: .never, alwaysReady: true)
+        #expect(watcher.take() == [])
         #expect(watcher.takeAlwaysReady { $0 == indexes[1] } == indexes[1])
         #expect(watcher.poller.hasAlwaysReady { $0 == piped } == false)
         for index in indexes { watcher.poller.remove(index) }
@@ -258,5 +259,28 @@ import Testing
         #expect(watcher.look() == [indexes[0], indexes[2]])
         watcher.close()
         close(null)
+    }
+
+    @Test(arguments: [3, 300])
+    func eachReadyDescriptorHasItsTurn(count: Int) {
+        var watcher = Watcher()
+        let pipes = (0..<count).map { _ in Pipe() }
+        for pipe in pipes {
+            pipe.put()
+            _ = watcher.add(pipe.readEnd)
+        }
+        // Asked one by one.
+        var turns = (0..<count).compactMap { _ in watcher.takeOne(.one, served: { _ in false }) }
+        #expect(Set(turns).count == count)
+        // A batch of which all but the first are dropped: the others come next.
+        var served = Set([watcher.takeOne(.all, served: { _ in false }) ?? -1])
+        turns = []
+        for _ in 0..<(count + 300) {
+            guard let index = watcher.takeOne(.all, served: { served.contains($0) }) else { break }
+            turns.append(index)
+            served.insert(index)
+        }
+        #expect(served.count == count)
+        watcher.close()
     }
 }

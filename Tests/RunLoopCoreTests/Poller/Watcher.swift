@@ -6,20 +6,40 @@ import CLinux
 struct Watcher: ~Copyable {
     var poller = Poller()
     var reports = Reports()
+    private var sawAlwaysReady = false
+    /// Of the watches that are always ready: when each had its turn, counted.
+    private var turns: [Int: UInt32] = [:]
+    private var turn: UInt32 = 0
+
+    init() {}
 
     mutating func add(_ fd: Int32, client: Int = 1) -> Int {
         poller.add(fd, wanted: .readable, client: UInt64(client) << 1) ?? -1
     }
 
-    mutating func wait(until deadline: Instant = .distantPast, alwaysReady: Bool = false) {
-        reports.wait(Reports.Target(epoll: poller.epoll, alwaysReady: alwaysReady), until: deadline)
+    mutating func wait(until deadline: Instant = .distantPast, alwaysReady: Bool = false, _ extent: Reports.Extent = .all) {
+        reports.wait(Reports.Target(epoll: poller.epoll, alwaysReady: alwaysReady), until: deadline, extent)
+    }
+
+    /// As a loop that takes one report in each pass, and notes what it took.
+    mutating func takeOne(_ extent: Reports.Extent, served: (Int) -> Bool) -> Int? {
+        wait(extent)
+        _ = reports.begin { tag in poller.index(ofReported: tag).map { !served($0) } ?? false }
+        defer { reports.drop() }
+        return reports.take().flatMap { poller.index(ofReported: $0.tag) }
     }
 
     /// The reports that are left, of watches that are still there.
     mutating func take() -> [Int] {
         var found: [Int] = []
         while let report = reports.take() {
-            if let index = poller.index(ofReported: report.tag) { found.append(index) } else { reports.noteStray(report.tag) }
+            if report.tag == Poller.alwaysReadyTag {
+                sawAlwaysReady = true
+            } else if let index = poller.index(ofReported: report.tag) {
+                found.append(index)
+            } else {
+                reports.noteStray(report.tag)
+            }
         }
         return found.sorted()
     }
@@ -43,9 +63,12 @@ struct Watcher: ~Copyable {
     }
 
     mutating func takeAlwaysReady(_ isWanted: (Int) -> Bool) -> Int? {
-        if !reports.isAlwaysReadyTurn { return nil }
-        reports.endAlwaysReadyTurn()
-        return poller.nextAlwaysReady(isWanted)
+        if !sawAlwaysReady { return nil }
+        sawAlwaysReady = false
+        let index = poller.nextAlwaysReady { isWanted($0) ? turn &- (turns[$0] ?? 0) : nil }
+        turn += 1
+        if let index { turns[index] = turn }
+        return index
     }
 
     mutating func close() {

@@ -1,4 +1,4 @@
-/* Difference 17: another thread invalidates the last item of a sleeping loop: Finished (CF: it sleeps on, TimedOut). */
+/* Difference 10: another thread invalidates the last item of a sleeping loop: Finished (CF: it sleeps on, TimedOut). */
 #include "../trace.h"
 
 static Item a = {.name = "A"}, p = {.name = "P"}, t = {.name = "T"};

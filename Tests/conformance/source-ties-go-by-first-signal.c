@@ -1,5 +1,5 @@
-/* Difference 10: sources of one order are performed as they came into the loop. (CF: as they were signalled first.) */
-#include "../trace.h"
+/* Semantics 2: sources of one order are performed in the order in which they were signalled first. */
+#include "trace.h"
 
 static void test(void)
 {

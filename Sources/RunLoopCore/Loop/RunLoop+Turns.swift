@@ -1,0 +1,74 @@
+// Whose turn it is among several ready descriptors: `Reports` says when the loop has to choose.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// Forgets the reports that are left. Those that were taken have had their turn. The loop's thread, without the lock.
+    @inline(__always)
+    func dropReports() {
+        if !pointee.reports.isEmpty { dropRemainingReports() }
+    }
+
+    @inline(never)
+    private func dropRemainingReports() {
+        if !pointee.reports.isTurn, let mode = pointee.currentMode {
+            locked { pointee.reports.forEachTaken { noteTurn($0, mode) } }
+        }
+        pointee.reports.drop()
+    }
+
+    /// A round of the mode is over when each of its descriptors that are ready has had a turn in it. So the lowest order goes
+    /// first in each round, and nothing that stays ready is passed over in the next.
+    func isNext(_ tag: UInt64, _ mode: ModePointer) -> Bool {
+        guard let turn = turn(tag, mode) else { return false }
+        return Int32(truncatingIfNeeded: turn.pointee &- mode.pointee.roundBegan) <= 0
+    }
+
+    /// Under the lock.
+    @inline(never)
+    func noteTurn(_ tag: UInt64, _ mode: ModePointer) {
+        pointee.serving &+= 1
+        turn(tag, mode)?.pointee = pointee.serving
+    }
+
+    /// Where the number of the last turn is kept of what a tag was reported for; nil if there is nothing of it in the mode. Under the lock.
+    private func turn(_ tag: UInt64, _ mode: ModePointer) -> UnsafeMutablePointer<UInt32>? {
+        if tag == Poller.alwaysReadyTag { return withUnsafeMutablePointer(to: &mode.pointee.alwaysReadyServed) { $0 } }
+        let seat: SeatPointer?
+        if tag & 1 != 0 {
+            seat = SourcePointer(reported: tag).flatMap { contains($0.pointee.firstSeat.set, .mode(mode)) ? $0.firstSeat : nil }
+        } else {
+            seat = pointee.poller.index(ofReported: tag).flatMap { self.seat(onWatch: $0, in: mode) }
+        }
+        return seat.map { seat in withUnsafeMutablePointer(to: &seat.pointee.served) { $0 } }
+    }
+
+    /// The mode's first source on a watch. Under the lock.
+    func seat(onWatch index: Int, in mode: ModePointer) -> SeatPointer? {
+        var next = pointee.poller.seats(index)
+        while let seat = next, !containsInline(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
+        return next
+    }
+
+    /// The descriptor that a tag was reported for; nil if it is not watched any more. Under the lock.
+    func descriptor(ofReported tag: UInt64) -> Int32? {
+        if tag & 1 == 0 { return pointee.poller.index(ofReported: tag).map { pointee.poller[$0].fd } }
+        return SourcePointer(reported: tag).map { pointee.poller[Int($0.pointee.firstSeat.watch)].fd }
+    }
+
+    /// The only report that was asked for was nobody's: looks at all of them.
+    @inline(never)
+    func fetchAllReports(_ mode: ModePointer) -> Bool {
+        let target = locked { self.target(mode) }
+        if !target.isNothing { pointee.reports.wait(target, until: .distantPast, .oneOfAll) }
+        return !pointee.reports.isEmpty
+    }
+
+    /// Whether this pass delivers one report at most, and the next one asks again; descriptors of different order are sorted, so all
+    /// that are ready have to be known.
+    @inline(__always)
+    func extent(_ mode: ModePointer) -> Reports.Extent {
+        guard pointee.returnsAfterSource || pointee.deadline == .distantPast || observes(mode, .beforeTimers, .beforeSources) else {
+            return .all
+        }
+        return pointee.orderedSeats == 0 ? .one : .oneOfAll
+    }
+}

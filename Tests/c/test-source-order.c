@@ -1,0 +1,84 @@
+/* Signalled sources of equal order: the first signal goes first. */
+#include "harness.h"
+
+static RLRunLoopRef rl;
+
+struct letter {
+    char name[2];
+    int again;
+    RLRunLoopSourceRef source;
+};
+
+static void letter_performs(void *info)
+{
+    struct letter *letter = info;
+    note(letter->name);
+    if (letter->again-- > 0)
+        RLRunLoopSourceSignal(letter->source);
+}
+
+/* What is signalled in this order is performed in that one; in runs that return after each source, too. */
+static void signal_and_run(const char *signals, int again, bool returning, bool late, const char *expected)
+{
+    struct letter letters[4];
+    notes[0] = 0;
+    for (int i = 0; i < 4; i++) {
+        letters[i] = (struct letter){{(char)('A' + i), 0}, again, NULL};
+        letters[i].source = make_source(0, letter_performs, &letters[i]);
+        if (!late)
+            RLRunLoopAddSource(rl, letters[i].source, kRLRunLoopDefaultMode);
+    }
+    for (const char *c = signals; *c; c++)
+        RLRunLoopSourceSignal(letters[*c - 'A'].source);
+    if (late)
+        for (int i = 0; i < 4; i++)
+            RLRunLoopAddSource(rl, letters[i].source, kRLRunLoopDefaultMode);
+    while (RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, returning) == kRLRunLoopRunHandledSource)
+        ;
+    if (!returning)
+        for (int i = 0; i < again + 1; i++)
+            RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
+    ck_assert_str_eq(notes, expected);
+    for (int i = 0; i < 4; i++)
+        drop_source(letters[i].source);
+}
+
+START_TEST(sources_of_equal_order_perform_by_their_first_signal)
+{
+    rl = RLRunLoopGetCurrent();
+    for (int returning = 0; returning < 2; returning++) {
+        for (int late = 0; late < 2; late++) {
+            signal_and_run("CBA", 0, returning, late, "C B A");
+            signal_and_run("BCA", 0, returning, late, "B C A");
+            signal_and_run("CABC", 0, returning, late, "C A B");
+            signal_and_run("DBACCABD", 0, returning, late, "D B A C");
+            signal_and_run("CBA", 2, returning, late, "C B A C B A C B A");
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_source_that_signals_itself_does_not_keep_one_of_equal_order_waiting)
+{
+    rl = RLRunLoopGetCurrent();
+    signal_and_run("AB", 3, true, false, "A B A B A B A B");
+    /* Beyond the first places of the board of signals. */
+    RLRunLoopSourceRef others[100];
+    for (int i = 0; i < 100; i++) {
+        others[i] = make_source(0, do_nothing, NULL);
+        RLRunLoopAddSource(rl, others[i], kRLRunLoopDefaultMode);
+    }
+    signal_and_run("DBCA", 2, true, false, "D B C A D B C A D B C A");
+    for (int i = 0; i < 100; i++)
+        drop_source(others[i]);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("source-order");
+    TCase *tcase = add_case(suite, "signals", 30);
+    tcase_add_test(tcase, sources_of_equal_order_perform_by_their_first_signal);
+    tcase_add_test(tcase, a_source_that_signals_itself_does_not_keep_one_of_equal_order_waiting);
+    return suite;
+}
