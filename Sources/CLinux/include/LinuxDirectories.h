@@ -56,6 +56,41 @@ static inline int linux_is_same_file(int fd, int directory, const char *name)
            open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
+/* The file of a name, if it is a plain empty one of the user's that nobody has locked: open and locked. It is not made, and no
+   link is followed. Else -1. */
+static inline int linux_lock_forgotten(int directory, const char *name)
+{
+    struct stat status;
+    int fd = (int)syscall(SYS_openat, directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0 && status.st_uid == linux_user() &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+static inline int linux_has_own_socket(int directory, const char *name)
+{
+    struct stat status;
+    return syscall(SYS_newfstatat, directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode) &&
+           status.st_uid == linux_user();
+}
+static inline int linux_is_older(int fd, long seconds)
+{
+    struct stat status;
+    struct timespec now;
+    return fstat(fd, &status) == 0 && clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+           now.tv_sec - status.st_mtim.tv_sec > seconds;
+}
+
+/* What getdents64 gives: inode and position (8 bytes each), the length of the record (2), the kind (1), the name. */
+static inline long linux_read_directory(int directory, void *buffer, size_t size)
+{
+    return syscall(SYS_getdents64, directory, buffer, size);
+}
+static inline int linux_rewind_directory(int directory) { return lseek(directory, 0, SEEK_SET) == 0 ? 0 : -1; }
+
 static inline int linux_unlink(int directory, const char *name)
 {
     return (int)syscall(SYS_unlinkat, directory, name, 0);

@@ -88,6 +88,36 @@ struct PortDirectory: ~Copyable {
     /// Lets everybody connect to a socket of this user, or this user alone. False with errno.
     func open(_ name: UnsafePointer<CChar>, toAll isForAll: Bool) -> Bool { linux_set_mode(fd, name, isForAll ? 0o666 : 0o600) == 0 }
 
+    /// The file of a name, locked, if it is a plain empty one of this user and nobody has it locked; else -1.
+    func lockForgotten(_ name: UnsafePointer<CChar>) -> Int32 { linux_lock_forgotten(fd, name) }
+
+    /// Whether there is a socket of this user.
+    func hasOwnSocket(_ name: UnsafePointer<CChar>) -> Bool { linux_has_own_socket(fd, name) != 0 }
+
+    /// Nothing that is no socket of this user's is removed.
+    func removeOwnSocket(_ name: UnsafePointer<CChar>) { if hasOwnSocket(name) { remove(name) } }
+
+    /// Whether a file was made more than so many seconds ago.
+    func isOlder(_ file: Int32, than seconds: Int) -> Bool { linux_is_older(file, seconds) != 0 }
+
+    /// Calls `body` with the names in here and their lengths: of 4 000 files or so at most.
+    func forEachEntry(_ body: (UnsafePointer<CChar>, Int) -> Void) {
+        if linux_rewind_directory(fd) != 0 { return }
+        withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 8) { buffer in
+            for _ in 0..<32 {
+                let size = linux_read_directory(fd, buffer.baseAddress, buffer.count)
+                if size <= 0 { return }
+                var offset = 0
+                while offset < size {
+                    let entry = buffer.baseAddress.unsafelyUnwrapped + offset
+                    let name = (entry + 19).assumingMemoryBound(to: CChar.self)
+                    body(name, strlen(name))
+                    offset += Int((entry + 16).loadUnaligned(as: UInt16.self))
+                }
+            }
+        }
+    }
+
     /// Whether the locked file still has its name.
     func has(_ name: UnsafePointer<CChar>, _ file: Int32) -> Bool { linux_is_same_file(file, fd, name) != 0 }
 

@@ -25,7 +25,8 @@ enum NameServer {
     /// another user's. Some system calls.
     static func claim(_ name: StringPointer, isForAll: Bool) -> Claim? {
         guard let directory = PortDirectory() else { return nil }
-        let lock = withFileName(name, ".lock") { directory.lock($0) }
+        sweep(directory)
+        let lock = withFileName(name, ".lock") { lock in withFileName(name, ".port") { Self.lock(lock, port: $0, directory) } }
         if lock < 0 { return nil }
         let listener = withFileName(name, ".new") { new -> Int32 in
             let listener = directory.listen(new, isForAll: isForAll)
