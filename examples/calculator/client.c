@@ -17,20 +17,6 @@ typedef struct Client {
     long sum;        /* of their replies */
 } Client;
 
-static const char *result_name(int32_t result)
-{
-    switch (result) {
-    case kRLMessagePortReceiveTimeout:
-        return "no reply in time";
-    case kRLMessagePortIsInvalid:
-        return "the server is gone";
-    case kRLMessagePortBecameInvalidError:
-        return "the server went meanwhile";
-    default:
-        return "it could not be sent";
-    }
-}
-
 static void start_server(Client *client)
 {
     client->server = fork();
@@ -83,7 +69,7 @@ static void print_answer(Client *client, int32_t msgid, const char *text, RLTime
     if (result == kRLMessagePortSuccess)
         printf("client: %s = %ld\n", text, value);
     else
-        printf("client: %s: %s\n", text, result_name(result));
+        printf("client: %s: %s\n", text, RLMessagePortResultGetText(result));
 }
 
 static void add_reply(RLMessagePortRef port, int32_t result, RLDataRef reply, void *info)

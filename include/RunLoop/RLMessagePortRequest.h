@@ -56,6 +56,13 @@ enum {
     kRLMessagePortBecameInvalidError = -5 /**< It was sent, and the server went before the reply came. */
 };
 
+/** Returns a text for a result, for people: "no reply in time".
+ *  @param result  one of the six, or any other number.
+ *  @return the text, in English; for an unknown number one that says so, never NULL.
+ *  Ownership: Get rule; a constant.  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: none.
+ *  Cost: O(1).  Since: 0.1.  Example: examples/calculator/client.c */
+RL_EXPORT const char *RLMessagePortResultGetText(int32_t result);
+
 /** A reply mode in which nothing but replies is served. */
 RL_EXPORT const RLRunLoopMode kRLMessagePortPrivateReplyMode;
 
@@ -70,9 +77,9 @@ typedef void (*RLMessagePortReplyCallBack)(RLMessagePortRef remote, int32_t resu
  *  @param remote       a remote port.
  *  @param msgid        a number for the server.
  *  @param data         the data, or NULL, which arrives as data of length 0.
- *  @param sendTimeout  seconds to wait for room in the server's queue; less than 0.001 is not at all, ten days or more
- *                      is without limit.
- *  @param rcvTimeout   seconds to wait for the reply; 0 or less looks once.
+ *  @param sendTimeout  seconds to wait for room in the server's queue; less than 0.001, also below 0, is not at all,
+ *                      ten days or more, also HUGE_VAL, is without limit.
+ *  @param rcvTimeout   seconds to wait for the reply; 0 or less looks once, HUGE_VAL is without limit.
  *  @param replyMode    the mode in which this thread's loop runs meanwhile; NULL for no reply. Not the common modes.
  *  @param returnData   where the reply goes, if there is one to go; may be NULL. NULL is written if the server gave
  *                      NULL. Only written on success, and not at all without a reply mode.
@@ -96,7 +103,8 @@ RL_EXPORT int32_t RLMessagePortSendRequest(RLMessagePortRef remote, int32_t msgi
  *  @param msgid        a number for the server.
  *  @param data         the data, or NULL, which arrives as data of length 0.
  *  @param sendTimeout  seconds to wait for room in the server's queue, as above; 0 never waits.
- *  @param rcvTimeout   seconds until the callback hears kRLMessagePortReceiveTimeout.
+ *  @param rcvTimeout   seconds until the callback hears kRLMessagePortReceiveTimeout; 0 or less: in the next pass;
+ *                      HUGE_VAL: never.
  *  @param replyMode    the mode in which the callback is called; not NULL, not the common modes.
  *  @param callout      not NULL.
  *  @param info         handed to callout; must be valid until then.

@@ -300,7 +300,8 @@ RL_EXPORT void RLRunLoopStop(RLRunLoopRef rl);
  *  So an interval above the time that answers take is all gain, and below it all loss: the default is 0, since only the
  *  program knows that time.
  *  @param rl       not NULL.
- *  @param seconds  how long at most: 0 (the default) for not at all; more than 1 is taken as 1.
+ *  @param seconds  how long at most, in seconds, so 20e-6 for the 20 of the table: 0 (the default) for not at all; more
+ *                  than 1 is taken as 1.
  *  Ownership: none changes.  Thread: any; takes effect before the next sleep.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL, another kind of object, NaN or a negative number is reported, and nothing is changed. Where all
  *  threads are bound to one processor (looked at when a thread makes its loop) the value is stored and ignored.

@@ -80,6 +80,21 @@ public func RLMessagePortSendRequestAsync(
     return call.port.askLater(msgid, call.data, until: limit.instant, within: rcvTimeout, in: mode, call.loop, callout, info).rawValue
 }
 
+@implementation @c
+public func RLMessagePortResultGetText(_ result: Int32) -> UnsafePointer<CChar>! {
+    let text: StaticString =
+        switch RequestResult(rawValue: result) {
+        case .success: "success"
+        case .sendTimeout: "no room in the server's queue in time"
+        case .receiveTimeout: "no reply in time"
+        case .isInvalid: "the server is gone"
+        case .transportError: "too large, a failure of the system, or no answer from the server"
+        case .becameInvalid: "the server went meanwhile"
+        case nil: "unknown result"
+        }
+    return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+}
+
 @inline(never)
 private func borrow(_ request: OpaquePointer?, _ function: Name) -> RequestPointer? {
     Handle.borrow(request, function, "request")

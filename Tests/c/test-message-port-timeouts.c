@@ -1,0 +1,155 @@
+/* The time limits of requests: without limit, none at all, no number; and texts for what came of it. */
+#include "message-port.h"
+
+static struct server server;
+static RLMessagePortRef remote;
+static RLTimeInterval remaining;
+
+static RLDataRef note_remaining(RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    remaining = RLMessagePortGetRemainingTime(local);
+    return RLRetain(data);
+}
+
+static void begin(void)
+{
+    use_own_directory();
+    serve(&server, NAME, note_remaining, NULL);
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+}
+
+static void end(void)
+{
+    RLRelease(remote);
+    end_server(&server);
+    remove_own_directory();
+}
+
+static int32_t request(RLTimeInterval send_timeout, RLTimeInterval rcv_timeout, RLRunLoopMode mode)
+{
+    return RLMessagePortSendRequest(remote, 1, NULL, send_timeout, rcv_timeout, mode, NULL);
+}
+
+START_TEST(huge_val_waits_without_limit)
+{
+    ck_assert_int_eq(request(HUGE_VAL, HUGE_VAL, MODE), kRLMessagePortSuccess);
+    ck_assert(remaining == INFINITY);
+    ck_assert_int_eq(request(1, 1000, MODE), kRLMessagePortSuccess);
+    ck_assert(remaining > 0 && remaining <= 1000);
+}
+END_TEST
+
+static void note_result(UNUSED RLMessagePortRef port, int32_t result, UNUSED RLDataRef reply, void *info)
+{
+    *(int32_t *)info = result;
+    RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+static int32_t request_later(RLTimeInterval send_timeout, RLTimeInterval rcv_timeout, RLRunLoopMode mode,
+                             int32_t *result)
+{
+    *result = 1;
+    return RLMessagePortSendRequestAsync(remote, 1, NULL, send_timeout, rcv_timeout, mode, note_result, result);
+}
+
+START_TEST(huge_val_waits_without_limit_later)
+{
+    int32_t result;
+    ck_assert_int_eq(request_later(HUGE_VAL, HUGE_VAL, MODE, &result), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 20, false), kRLRunLoopRunStopped);
+    ck_assert_int_eq(result, kRLMessagePortSuccess);
+    ck_assert(remaining == INFINITY);
+}
+END_TEST
+
+static const RLTimeInterval none[] = {0, -0.0, -1, -1e300, -HUGE_VAL};
+
+START_TEST(no_time_for_a_reply_looks_once)
+{
+    RLRunLoopMode other = RLSTR("nobody serves here");
+    int32_t result;
+    ck_assert_int_eq(request(1, none[_i], other), kRLMessagePortReceiveTimeout);
+    ck_assert_int_eq(request_later(1, none[_i], other, &result), kRLMessagePortSuccess);
+    ck_assert_int_eq(RLRunLoopRunInMode(other, 20, false), kRLRunLoopRunStopped);
+    ck_assert_int_eq(result, kRLMessagePortReceiveTimeout);
+}
+END_TEST
+
+START_TEST(no_time_for_room_does_not_wait)
+{
+    RLMessagePortSetCapacity(server.port, 1);
+    ck_assert_int_eq(request(none[_i], 0, NULL), kRLMessagePortSuccess);
+    ck_assert_int_eq(request(none[_i], 0, NULL), kRLMessagePortSendTimeout);
+    ck_assert_int_eq(request(none[_i], 1e9, MODE), kRLMessagePortSendTimeout);
+}
+END_TEST
+
+static void *run_loop_of_server(void *info)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
+    gate_open(info);
+    while (RLMessagePortIsValid(server.port))
+        RLRunLoopRunInMode(MODE, 1e9, false);
+    return NULL;
+}
+
+START_TEST(huge_val_waits_for_room_without_limit)
+{
+    gate is_served;
+    gate_init(&is_served);
+    RLMessagePortSetCapacity(server.port, 1);
+    ck_assert_int_eq(request(HUGE_VAL, 0, NULL), kRLMessagePortSuccess);
+    pthread_t thread = start_thread(run_loop_of_server, &is_served);
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(request(HUGE_VAL, 0, NULL), kRLMessagePortSuccess);
+    gate_pass(&is_served);
+    RLMessagePortInvalidate(server.port);
+    join_thread(thread);
+}
+END_TEST
+
+START_TEST(no_number_is_a_mistake)
+{
+    int32_t result;
+    ck_assert_int_eq(request(NAN, 1, MODE), kRLMessagePortTransportError);
+    assert_misuse("RLMessagePortSendRequest", "sendTimeout", "NaN");
+    ck_assert_int_eq(request(1, NAN, MODE), kRLMessagePortTransportError);
+    assert_misuse("RLMessagePortSendRequest", "rcvTimeout", "NaN");
+    ck_assert_int_eq(request_later(NAN, 1, MODE, &result), kRLMessagePortTransportError);
+    assert_misuse("RLMessagePortSendRequestAsync", "sendTimeout", "NaN");
+    ck_assert_int_eq(request_later(1, NAN, MODE, &result), kRLMessagePortTransportError);
+    assert_misuse("RLMessagePortSendRequestAsync", "rcvTimeout", "NaN");
+}
+END_TEST
+
+START_TEST(each_result_has_a_text)
+{
+    const char *unknown = RLMessagePortResultGetText(-6);
+    for (int32_t result = -5; result <= 0; result++) {
+        const char *text = RLMessagePortResultGetText(result);
+        ck_assert_str_ne(text, unknown);
+        ck_assert_ptr_eq(text, RLMessagePortResultGetText(result));
+        for (int32_t other = -5; other < result; other++)
+            ck_assert_str_ne(text, RLMessagePortResultGetText(other));
+    }
+    static const int32_t others[] = {1, -7, 4711, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert_str_eq(RLMessagePortResultGetText(others[i]), "unknown result");
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-timeouts");
+    TCase *tcase = add_case(suite, "timeouts", 30);
+    int count = (int)(sizeof none / sizeof *none);
+    tcase_add_checked_fixture(tcase, begin, end);
+    tcase_add_test(tcase, huge_val_waits_without_limit);
+    tcase_add_test(tcase, huge_val_waits_without_limit_later);
+    tcase_add_loop_test(tcase, no_time_for_a_reply_looks_once, 0, count);
+    tcase_add_loop_test(tcase, no_time_for_room_does_not_wait, 0, count);
+    tcase_add_test(tcase, huge_val_waits_for_room_without_limit);
+    tcase_add_test(tcase, no_number_is_a_mistake);
+    tcase_add_test(tcase, each_result_has_a_text);
+    return suite;
+}
