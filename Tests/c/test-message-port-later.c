@@ -238,6 +238,34 @@ START_TEST(only_one_answer_counts)
 }
 END_TEST
 
+/* ---- what is made in a callback ---- */
+
+enum { MADE = 8 };
+
+static void make_timers(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED RLDataRef reply, void *info)
+{
+    RLRunLoopTimerRef *timers = info;
+    for (int i = 0; i < MADE; i++)
+        timers[i] = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, count_timer, NULL);
+    RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+/* They may lie where the request's own timer was: that is released before the callback, and not once more after it. */
+START_TEST(timers_that_the_callback_makes_stay)
+{
+    RLRunLoopTimerRef timers[MADE];
+    RLDataRef data = text_data("x");
+    ck_assert_int_eq(RLMessagePortSendRequestAsync(remote, 0, data, 1, 1000, MODE, make_timers, timers),
+                     kRLMessagePortSuccess);
+    RLRelease(data);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 20, false), kRLRunLoopRunStopped);
+    for (int i = 0; i < MADE; i++) {
+        ck_assert(RLRunLoopTimerIsValid(timers[i]));
+        drop_timer(timers[i]);
+    }
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-later");
@@ -252,6 +280,7 @@ Suite *suite_under_test(void)
         tcase_add_test(both[index], a_dropped_request_is_told);
         tcase_add_test(both[index], many_are_answered_in_another_order);
         tcase_add_test(both[index], end_of_the_port_is_told);
+        tcase_add_test(both[index], timers_that_the_callback_makes_stay);
         tcase_add_test(both[index], released_port_lives_until_the_reply);
     }
     tcase_add_test(local, answered_by_a_thread);

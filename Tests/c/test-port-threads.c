@@ -1,5 +1,6 @@
 /* Ports between threads: order, nothing lost, nothing twice, back-pressure, invalidation in the middle, fork. */
 #include "harness.h"
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 enum { SENDERS = 4 };
@@ -387,6 +388,23 @@ START_TEST(child_of_fork_goes_on)
 }
 END_TEST
 
+/* A sender that waits for room gives the processor away of its own accord, and does not spin. */
+START_TEST(a_sender_at_a_full_queue_sleeps)
+{
+    struct rusage before, after;
+    make_receiver(&shared, receive, 1);
+    ck_assert(send_number(shared.port, 0, 0));
+    RLPortMessageRef message = RLPortMessageCreate(NULL, shared.port, NULL, NULL);
+    getrusage(RUSAGE_THREAD, &before);
+    ck_assert(!RLPortMessageSendBeforeDate(message, RLAbsoluteTimeGetCurrent() + 0.1));
+    ck_assert_int_eq(errno, ETIMEDOUT);
+    getrusage(RUSAGE_THREAD, &after);
+    ck_assert_int_ge(after.ru_nvcsw - before.ru_nvcsw, 1);
+    RLRelease(message);
+    drop_receiver(&shared);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("port-threads");
@@ -394,6 +412,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, every_message_arrives_in_order);
     tcase_add_test(tcase, senders_wait_for_room);
     tcase_add_test(tcase, a_queue_of_one);
+    tcase_add_test(tcase, a_sender_at_a_full_queue_sleeps);
     tcase_add_test(tcase, replies_go_to_and_fro);
     tcase_add_test(tcase, two_loops_share_a_port);
     tcase_add_test(tcase, invalidated_in_its_own_callback);

@@ -1,0 +1,96 @@
+/* Replies that wait for room because the client does not read: their files are closed when they are sent, or never will be. */
+#include "message-port.h"
+
+enum { REQUESTS = 400, LARGE = 40000 };
+
+static int handled;
+static int has_sent[2], may_read[2];
+
+static RLDataRef answer_large(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data,
+                              UNUSED void *info)
+{
+    static const uint8_t bytes[LARGE];
+    handled++;
+    return RLDataCreate(NULL, bytes, sizeof bytes);
+}
+
+static void count_reply(UNUSED RLMessagePortRef port, int32_t result, RLDataRef reply, void *info)
+{
+    require(result == kRLMessagePortSuccess && RLDataGetLength(reply) == LARGE);
+    ++*(int *)info;
+}
+
+static void say(int fd) { require(write(fd, "x", 1) == 1); }
+static void hear(int fd)
+{
+    char byte;
+    require(read(fd, &byte, 1) == 1);
+}
+
+/* Asks without reading, and reads when it may. */
+static void ask_many(void)
+{
+    int replies = 0;
+    RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
+    require(port != NULL);
+    for (int i = 0; i < REQUESTS; i++)
+        require(RLMessagePortSendRequestAsync(port, 1, NULL, HUGE_VAL, HUGE_VAL, MODE, count_reply, &replies) == 0);
+    say(has_sent[1]);
+    hear(may_read[0]);
+    while (replies < REQUESTS)
+        RLRunLoopRunInMode(MODE, 20, true);
+    _exit(0);
+}
+
+/* A version-1 source that hears of the client's end, and of what it says. */
+static int client_end(void *info) { return *(int *)info; }
+
+START_TEST(files_of_replies_that_wait_are_closed)
+{
+    struct server server;
+    serve(&server, NAME, answer_large, NULL);
+    require(pipe2(has_sent, O_CLOEXEC) == 0 && pipe2(may_read, O_CLOEXEC) == 0);
+    RLRunLoopSourceRef source = make_port_source(0, client_end, stop_current, &has_sent[0]);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, MODE);
+    RLRunLoopRunInMode(MODE, 0, false);
+    int descriptors = open_descriptors();
+
+    pid_t client = fork_child();
+    if (client == 0)
+        ask_many();
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 20, false), kRLRunLoopRunStopped);
+    hear(has_sent[0]);
+    for (int before = -1; before < handled;) {
+        before = handled;
+        RLRunLoopRunInMode(MODE, 0, false);
+    }
+    /* All requests were sent, and some are not read: so replies wait. */
+    ck_assert_int_lt(handled, REQUESTS);
+    ck_assert_int_gt(open_descriptors(), descriptors + 1);
+    if (_i)
+        kill(client, SIGKILL);
+    else
+        say(may_read[1]);
+    while (waitpid(client, NULL, WNOHANG) == 0)
+        RLRunLoopRunInMode(MODE, 0.005, false);
+    if (_i == 0)
+        ck_assert_int_eq(handled, REQUESTS);
+    /* What the client has sent before is still handled, a request in each pass. */
+    for (int pass = 0; pass < 2000 && open_descriptors() != descriptors; pass++)
+        RLRunLoopRunInMode(MODE, 0.001, false);
+    ck_assert_int_eq(open_descriptors(), descriptors);
+    drop_source(source);
+    end_server(&server);
+    close_pipe(has_sent);
+    close_pipe(may_read);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-waiting-replies");
+    TCase *tcase = add_case(suite, "replies", 30);
+    tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
+    tcase_add_loop_test(tcase, files_of_replies_that_wait_are_closed, 0, 2);
+    return suite;
+}
