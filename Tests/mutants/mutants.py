@@ -75,9 +75,9 @@ def run(command, cwd, seconds):
 def copy_tree(to):
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_symlink() or (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, to / name)
+            shutil.copy2(ROOT / name, to / name, follow_symlinks=False)
     subprocess.run(["git", "init", "-q"], cwd=to, check=True)  # tests ask git for the files of the project
 
 

@@ -49,6 +49,16 @@ static void signal_item(struct item item)
     }
 }
 
+/* A source that waits to perform must not, once this has returned: the thread's own loop gets the chance at once. */
+static void invalidate_and_look(struct item item)
+{
+    if (item.kind <= SOURCE1 && one_in(&self->dice, 2))
+        signal_item(item);
+    invalidate(item);
+    if (config.lingers && (self->has_loop || self->index == 0) && self->runs < 4 && one_in(&self->dice, 2))
+        run_in(modes[one_in(&self->dice, 2) ? 0 : below(&self->dice, MODES)], 0, false);
+}
+
 static void enable_item(struct item item)
 {
     bool enables = !one_in(&self->dice, 4);
@@ -110,7 +120,7 @@ static void act_on(enum act act, struct item item)
         move_item(item);
         break;
     case INVALIDATE:
-        invalidate(item);
+        invalidate_and_look(item);
         break;
     case SIGNAL:
         signal_item(item);

@@ -43,10 +43,10 @@ static const struct theme {
     enum act never[3];
 } themes[] = {
     {"a source in several loops is invalidated by two threads",
-     1U << SOURCE0,
+     1U << SOURCE1,
      2,
-     3,
-     {ADD, SIGNAL, INVALIDATE, WAKE, NEST},
+     MOST_LOOPS,
+     {ADD, ADD, SIGNAL, INVALIDATE, INVALIDATE},
      {DROP}},
     {"timers and observers move while they are called",
      1U << TIMER | 1U << OBSERVER,
