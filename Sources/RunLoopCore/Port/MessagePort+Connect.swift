@@ -43,7 +43,6 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Says whom it wants, on a new wire.
     private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
         guard let wire = WirePointer.make(.client, fd, self) else { return false }
-        wire.retain()
         pointee.wire = wire
         var head = Frame(kind: .hello, place: .inside, id: 0, message: 0, length: name.count, deadline: .never).head
         let sent = PacketSocket.send(fd, &head, Frame.headSize, name.pointee.bytes, name.count, passing: -1)

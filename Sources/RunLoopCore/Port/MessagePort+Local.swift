@@ -59,6 +59,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             oldName.release()
         }
         serve(wire)
+        wire.release()
         return true
     }
 

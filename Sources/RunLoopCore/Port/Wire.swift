@@ -48,7 +48,8 @@ struct Wire: Linked, ~Copyable {
 typealias WirePointer = UnsafeMutablePointer<Wire>
 
 extension UnsafeMutablePointer where Pointee == Wire {
-    /// A wire in the list of its port, with one reference: the list's. Takes the descriptor over, and closes it if it fails.
+    /// A wire in the list of its port, with two references: the list's, which another thread may give back at once, and the caller's.
+    /// Takes the descriptor over, and closes it if it fails.
     static func make(_ role: Wire.Role, _ fd: Int32, _ port: MessagePortPointer) -> WirePointer? {
         let peer = role == .listener ? PacketSocket.own : PacketSocket.credentials(fd)
         guard let peer, let memory = malloc(MemoryLayout<Wire>.size) else {
@@ -63,6 +64,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
             return nil
         }
         wire.pointee.source = source
+        wire.retain()
         let isWelcome = port.locked { () -> Bool in
             let isWelcome = port.pointee.isValid && port.talksTo(peer)
             if isWelcome { wire.link(into: &port.pointee.wires) }
@@ -70,6 +72,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         }
         if isWelcome { return wire }
         wire.end()
+        wire.release()
         wire.release()
         return nil
     }
@@ -129,7 +132,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
             let fd = PacketSocket.accept(pointee.fd)
             return (fd, fd < 0 && PacketSocket.isOutOfResources)
         }
-        if fd >= 0, let wire = WirePointer.make(.server, fd, pointee.port) { pointee.port.serve(wire) }
+        if fd >= 0, let wire = WirePointer.make(.server, fd, pointee.port) {
+            pointee.port.serve(wire)
+            wire.release()
+        }
         return isStuck ? .tryLater : .unwanted
     }
 
