@@ -262,6 +262,7 @@ double now(void);
 void pause_briefly(struct dice *dice);
 int open_descriptors(void);
 void deny_membarrier(void);
+extern char program[4096]; /* this one; under Valgrind /proc/self/exe is another */
 int serve_as_peer(const char *directory);
 void start_peer(void);
 void stop_peer(void);

@@ -16,7 +16,8 @@ extern char **environ;
 static double seconds;
 static int rounds = 1, jobs = 2;
 static const char *served;
-static char **given, program[4096];
+static char **given;
+char program[4096];
 
 static const struct option options[] = {
     {"seed", required_argument, NULL, 's'},    {"rounds", required_argument, NULL, 'r'},

@@ -69,7 +69,7 @@ void start_peer(void)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in[0], 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    check(posix_spawn(&peer, "/proc/self/exe", &actions, NULL, arguments, environ) == 0, "no peer");
+    check(posix_spawn(&peer, program, &actions, NULL, arguments, environ) == 0, "no peer");
     posix_spawn_file_actions_destroy(&actions);
     close(in[0]);
     close(out[1]);

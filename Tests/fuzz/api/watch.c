@@ -133,7 +133,7 @@ void start_watching(void)
     static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGALRM};
     struct sigaction action = {.sa_handler = crashed, .sa_flags = SA_NODEFER};
     for (size_t index = 0; index < sizeof deadly / sizeof *deadly; index++)
-        if (getenv("FUZZ_SANITIZED") == NULL || deadly[index] == SIGILL || deadly[index] == SIGTRAP ||
+        if (getenv("FUZZ_SANITIZED") == NULL || config.stacks || deadly[index] == SIGILL || deadly[index] == SIGTRAP ||
             deadly[index] == SIGALRM)
             sigaction(deadly[index], &action, NULL);
     RLSetErrorHandler(reported, NULL);
