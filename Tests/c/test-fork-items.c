@@ -184,6 +184,35 @@ START_TEST(a_timer_that_went_away_in_a_callback_comes_back_in_the_child)
 }
 END_TEST
 
+static gate is_ending;
+static void wait_in_cancel(UNUSED void *info, UNUSED RLRunLoopRef loop, UNUSED RLRunLoopMode mode)
+{
+    gate_open(&is_ending);
+    gate_pass(&may_return);
+}
+
+START_TEST(items_of_a_loop_whose_thread_was_ending_can_be_added_again)
+{
+    RLRunLoopSourceContext context = {.cancel = wait_in_cancel};
+    RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
+    gate_init(&is_ending);
+    timer = make_timer(1e9, 1e-3, count_timer, &fired);
+    observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_observed, NULL);
+    RLRunLoopAddTimer(other.loop, timer, kRLRunLoopDefaultMode);
+    RLRunLoopAddObserver(other.loop, observer, RLSTR("second"));
+    RLRunLoopAddSource(other.loop, source, kRLRunLoopDefaultMode);
+    RLRunLoopPostFunction(other.loop, kRLRunLoopDefaultMode, stop_current, NULL);
+    gate_pass(&is_ending);
+    ck_assert_int_eq(run_in_child(use_items_in_child, NULL), 0);
+    gate_open(&may_return);
+    join_thread(other.thread);
+    drop_source(other.keeper);
+    drop_timer(timer);
+    drop_observer(observer);
+    drop_source(source);
+}
+END_TEST
+
 /* -- Ports -- */
 
 static RLPortRef port;
@@ -264,6 +293,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, an_observer_that_was_being_called_on_a_thread_that_is_gone_is_called_again);
     tcase_add_test(tcase, a_timer_that_came_to_the_forking_loop_in_a_callback_of_a_thread_that_is_gone_fires);
     tcase_add_test(tcase, a_timer_that_went_away_in_a_callback_comes_back_in_the_child);
+    tcase_add_test(tcase, items_of_a_loop_whose_thread_was_ending_can_be_added_again);
     tcase_add_test(tcase, a_port_that_was_delivering_on_a_thread_that_is_gone_lets_go_of_its_info);
     tcase_add_test(tcase, a_port_that_forks_in_its_callback_keeps_its_info_until_that_returns);
     return suite;

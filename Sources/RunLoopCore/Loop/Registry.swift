@@ -137,8 +137,14 @@ enum Registry {
     private static func afterForkInChild() {
         Membarrier.registerAfterFork()
         let survivor = HomePointer.current.map { RunLoopPointer($0) }
-        for index in 0..<loops.count where loops[index].pointee.isOpen {
-            if loops[index] == survivor { loops[index].survive() } else { loops[index].abandon() }
+        for index in 0..<loops.count {
+            let loop = loops[index]
+            if loop == survivor {
+                if loop.pointee.isOpen { loop.survive() }
+            } else if loop.pointee.isOpen || loop.pointee.sets.count > 0 {
+                // Its thread may have been about to take it apart.
+                loop.abandon()
+            }
         }
         main = survivor
         mainIsForker = survivor != nil
