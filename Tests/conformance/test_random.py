@@ -18,7 +18,7 @@ PROGRAMS = {
     "script-blocks": (2600, (" s1", " t1", " p0", " b1", " o1:", "Stopped]", "TimedOut]", "HandledSource]", "Finished]",
                              " [run", " +1", " -1", " all,a", " in=b waits=0", " in=NULL", " same=1", " W w0", "{}", "[]")),
     "asleep-blocks": (100, (" w0 p0", " E1 wake", " E1 stop", " E1 B", " E1 G", " g1", " t1", " s1", "Stopped]",
-                            "Finished]", "HandledSource]", " [run")),
+                            "HandledSource]", " [run")),
     "sleeps": (100, (" t0 t1", " t3 o80 Stopped]", "TimedOut]", "HandledSource]", " s", "! t")),
     "several-sockets": (20, (" 0:1(", " 1:3(", " 2:1(", " 3:2", " 0:8")),
     "sockets": (160, (" READ", " DATA(1)", " DATA(0)", " ACCEPT", " CONNECT()", " CONNECT(ECONNRESET)", " CONNECT(ECONNREFUSED)",
