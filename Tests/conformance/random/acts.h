@@ -94,6 +94,17 @@ static int observer_is_in(unsigned o, unsigned where)
     return modes_of > 0 && CFRunLoopContainsObserver(HERE, observers[o], modes[where]);
 }
 
+/** Of timers of equal past dates CoreFoundation fires that first which was set first; here it is the one that was added first. So
+ * this is done at once, and once only. */
+static int may_join(unsigned t)
+{
+    for (unsigned i = 0; i < MODES; i++)
+        if (timer_is_in(t, i))
+            return 0;
+    CFRunLoopTimerSetNextFireDate(timers[t], past());
+    return 1;
+}
+
 static void change_timer(unsigned how, unsigned t, unsigned where)
 {
     CFStringRef mode = modes[where];
@@ -108,6 +119,8 @@ static void change_timer(unsigned how, unsigned t, unsigned where)
     else {
         if (!CFRunLoopTimerIsValid(timers[t]) && pick(8) != 0)
             timers[t] = make_timer(t);
+        if (life.ties && due[t] && !may_join(t))
+            return;
         CFRunLoopAddTimer(HERE, timers[t], mode);
     }
 }
@@ -132,7 +145,7 @@ static void change_observer(unsigned how, unsigned o, unsigned where)
 static void change_item(unsigned what, unsigned how, unsigned where)
 {
     unsigned s = pick(SOURCES), t = pick(TIMERS), o = pick(OBSERVERS);
-    if (what == 1 && life.ports > 0 && due[t])
+    if (what == 1 && due[t] && (life.ports > 0 || (life.ties && firing > 0)))
         return;
     printf(" %u.%u(%u,%u)", what, how, what == 0 ? s : what == 1 ? t : o, where);
     if (what == 0)
@@ -181,6 +194,20 @@ static void change_port(unsigned how, unsigned p, unsigned where)
         change_one_port(how, p, where);
     for (unsigned each = 0; life.alike && each < (unsigned)life.ports; each++)
         change_one_port(how, each, where);
+}
+
+/** New timers that are due, all in one mode. While timers fire such a one stays as it is: it may keep its turn or not. */
+static void make_all_due(unsigned first, unsigned where)
+{
+    printf(" d%u...(%u)", first, where);
+    for (unsigned i = 0; i < TIMERS; i++) {
+        unsigned t = (first + i) % TIMERS;
+        CFRunLoopTimerInvalidate(timers[t]);
+        timers[t] = make_timer(t);
+        due[t] = 1;
+        CFRunLoopTimerSetNextFireDate(timers[t], past());
+        CFRunLoopAddTimer(HERE, timers[t], modes[where]);
+    }
 }
 
 static int compare_names(const void *one, const void *two)
@@ -269,6 +296,8 @@ static void act(void)
         change_port(pick(10), pick((unsigned)life.ports), pick(MODES + 1));
     else if (kind < 17 && life.due && life.ports > 0)
         make_due(pick(TIMERS), pick(MODES));
+    else if (kind < 17 && life.due && life.ties && firing == 0)
+        make_all_due(pick(TIMERS), pick(MODES + 1));
     else if (kind < 18 && depth > 0)
         stop_or_wake(pick(4));
     else if (kind < 19)

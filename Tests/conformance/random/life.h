@@ -12,7 +12,7 @@
 enum { SOURCES = 5, PORTS = 3, TIMERS = 4, OBSERVERS = 4, MODES = 4, MOST_CALLS = 400 };
 
 /* What still differs is not tried. */
-enum { SOURCE_TIES = 0, OBSERVER_TIES = 0 };
+enum { SOURCE_TIES = 0 };
 
 /* What a script is about. */
 static struct {
@@ -41,7 +41,7 @@ static CFRunLoopObserverRef observers[OBSERVERS];
 static CFStringRef modes[MODES + 1]; /* the last stands for the common ones */
 static int scheduled[SOURCES], cancelled[SOURCES], is_in[SOURCES][MODES];
 static int descriptors[PORTS], ready[PORTS], due[TIMERS];
-static int calls, depth, dates, blocks;
+static int calls, depth, dates, blocks, firing;
 /* The innermost run returns after a source was handled. */
 static int only_one;
 /* One of several sources performs: what it may not do is difference 16. */
@@ -142,7 +142,9 @@ static void fire(CFRunLoopTimerRef timer, void *info)
 {
     (void)timer;
     due[(intptr_t)info] = 0;
+    firing++;
     called("t", (long)(intptr_t)info, LATE);
+    firing--;
 }
 static void observe(CFRunLoopObserverRef observer, CFRunLoopActivity activity, void *info)
 {
@@ -165,7 +167,7 @@ static void clock_ticks(CFRunLoopObserverRef observer, CFRunLoopActivity activit
 
 /* ---- Making items ---- */
 
-static CFAbsoluteTime past(void) { return base - 1e7 + 1000.0 * dates++; }
+static CFAbsoluteTime past(void) { return base - 1e7 + (life.ties ? 0 : 1000.0 * dates++); }
 static CFAbsoluteTime future(void) { return base + 1e6 + 1000.0 * dates++; }
 
 static CFRunLoopSourceRef make_source(long number)
@@ -199,7 +201,7 @@ static CFRunLoopObserverRef make_observer(long number)
 {
     CFRunLoopObserverContext context = {.info = (void *)number};
     CFOptionFlags activities = pick(256) & kCFRunLoopAllActivities & ~life.untold;
-    CFIndex order = life.ties && OBSERVER_TIES ? (CFIndex)pick(3) : (CFIndex)pick(1000) * OBSERVERS + number;
+    CFIndex order = life.ties ? (CFIndex)pick(3) : (CFIndex)pick(1000) * OBSERVERS + number;
     return CFRunLoopObserverCreate(NULL, activities, pick(4) != 0, order, observe, &context);
 }
 
@@ -207,7 +209,7 @@ static CFRunLoopObserverRef make_observer(long number)
 
 static void begin(void)
 {
-    calls = depth = dates = blocks = only_one = in_batch = early = woken = wakes = passes = one_mode = 0;
+    calls = depth = dates = blocks = firing = only_one = in_batch = early = woken = wakes = passes = one_mode = 0;
     base = CFAbsoluteTimeGetCurrent();
     memset(scheduled, 0, sizeof scheduled);
     memset(cancelled, 0, sizeof cancelled);
