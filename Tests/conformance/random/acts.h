@@ -68,6 +68,7 @@ static void change_source(unsigned how, unsigned s, unsigned where)
         CFRunLoopRemoveSource(HERE, sources[s], mode);
     else if (how == 1 && !in_batch) {
         one_mode = 0;
+        signalled[s] = 0;
         CFRunLoopSourceInvalidate(sources[s]);
         if (pick(4) != 0)
             sources[s] = make_source(s);
@@ -156,9 +157,22 @@ static void change_item(unsigned what, unsigned how, unsigned where)
         change_observer(how, o, where);
 }
 
+/** Of sources of equal order the one that was signalled first goes first. Not so here for one that is in no mode then, or is
+ * signalled twice with a run of another mode in between. */
+static int may_signal(unsigned source)
+{
+    int places = 0;
+    for (int i = 0; i < MODES; i++)
+        places += is_in[source][i];
+    return !life.ties || (places > 0 && !signalled[source]);
+}
+
 static void signal_source(unsigned source)
 {
+    if (!may_signal(source))
+        return;
     printf(" !%u", source);
+    signalled[source] = 1;
     CFRunLoopSourceSignal(sources[source]);
 }
 
@@ -190,6 +204,8 @@ static void change_port(unsigned how, unsigned p, unsigned where)
     if (how < 4 && (due_timers() > 0 || woken || (!life.alike && ready_ports() > 0)))
         return;
     printf(" p%u.%u(%u)", p, how, where);
+    if (how > 6)
+        memset(served, 0, sizeof served); /* some of those that are ready are not served then: which ones is open */
     if (!life.alike)
         change_one_port(how, p, where);
     for (unsigned each = 0; life.alike && each < (unsigned)life.ports; each++)

@@ -11,9 +11,6 @@
 
 enum { SOURCES = 5, PORTS = 3, TIMERS = 4, OBSERVERS = 4, MODES = 4, MOST_CALLS = 400 };
 
-/* What still differs is not tried. */
-enum { SOURCE_TIES = 0 };
-
 /* What a script is about. */
 static struct {
     int waits;  /* runs have time; whoever waits is stopped by the warden, before it sleeps */
@@ -39,8 +36,8 @@ static CFRunLoopSourceRef sources[SOURCES], ports[PORTS];
 static CFRunLoopTimerRef timers[TIMERS];
 static CFRunLoopObserverRef observers[OBSERVERS];
 static CFStringRef modes[MODES + 1]; /* the last stands for the common ones */
-static int scheduled[SOURCES], cancelled[SOURCES], is_in[SOURCES][MODES];
-static int descriptors[PORTS], ready[PORTS], due[TIMERS];
+static int scheduled[SOURCES], cancelled[SOURCES], is_in[SOURCES][MODES], signalled[SOURCES];
+static int descriptors[PORTS], ready[PORTS], served[PORTS], due[TIMERS];
 static int calls, depth, dates, blocks, firing;
 /* The innermost run returns after a source was handled. */
 static int only_one;
@@ -100,6 +97,7 @@ static void called(const char *kind, long number, int moment)
 static void perform(void *info)
 {
     int outer = in_batch;
+    signalled[(intptr_t)info] = 0;
     in_batch = !only_one;
     called("s", (long)(intptr_t)info, EARLY);
     in_batch = outer;
@@ -110,6 +108,7 @@ static void perform_port(void *info)
     eventfd_t value;
     eventfd_read(get_port(info), &value); /* CoreFoundation has done that */
     ready[(intptr_t)info] = 0;
+    served[(intptr_t)info]++;
     called("p", life.alike ? 0 : (long)(intptr_t)info, LATE);
 }
 /** Notes that a source is in a mode, or is not any more. */
@@ -172,7 +171,7 @@ static CFAbsoluteTime future(void) { return base + 1e6 + 1000.0 * dates++; }
 
 static CFRunLoopSourceRef make_source(long number)
 {
-    CFIndex order = life.ties && SOURCE_TIES ? (CFIndex)pick(3) : (CFIndex)pick(1000) * SOURCES + number;
+    CFIndex order = life.ties ? (CFIndex)pick(3) : (CFIndex)pick(1000) * SOURCES + number;
     CFRunLoopSourceContext context = {
         .info = (void *)number, .perform = perform, .schedule = schedule, .cancel = cancel};
     if (!life.equals)
@@ -213,7 +212,9 @@ static void begin(void)
     base = CFAbsoluteTimeGetCurrent();
     memset(scheduled, 0, sizeof scheduled);
     memset(cancelled, 0, sizeof cancelled);
+    memset(signalled, 0, sizeof signalled);
     memset(is_in, 0, sizeof is_in);
+    memset(served, 0, sizeof served);
     memset(ready, 0, sizeof ready);
     memset(due, 0, sizeof due);
     CFStringRef names[] = {CFSTR("a"), CFSTR("b"), CFSTR("c"), kCFRunLoopDefaultMode, kCFRunLoopCommonModes};
@@ -261,6 +262,19 @@ static void end(void)
         CFRunLoopSourceInvalidate(ports[i]);
         close(descriptors[i]);
     }
+}
+
+static int compare_counts(const void *one, const void *two) { return *(const int *)one - *(const int *)two; }
+
+/** How often each of the ports that are alike has performed, in ascending order. Nothing while some are ready. */
+static inline void show_shares(void)
+{
+    if (!life.alike || ready_ports() > 0)
+        return;
+    qsort(served, (size_t)life.ports, sizeof *served, compare_counts);
+    for (int i = 0; i < life.ports; i++)
+        printf("%c%d", i == 0 ? ' ' : '/', served[i]);
+    memset(served, 0, sizeof served);
 }
 
 /** In each mode an observer that is not part of the script. */

@@ -60,6 +60,7 @@ static void *script(void *seed)
         act();
         for (int i = 0; i < SOURCES; i++)
             printf(" %d-%d", scheduled[i], cancelled[i]);
+        show_shares();
         printf("\n");
     }
     end();
