@@ -8,6 +8,11 @@ extension Name: CustomStringConvertible {
     public var description: String { String(cString: text) }
 }
 
+/// There is one null object, a constant of C, so the core has no type for it.
+private struct NullStorage: ObjectStorage, ~Copyable {
+    static var kind: Kind { .null }
+}
+
 /// Which handles are taken for what, and what is said about the others. The error handler is the process's: no other
 /// suite makes mistakes.
 @Suite(.serialized) struct HandleTests {
@@ -39,6 +44,7 @@ extension Name: CustomStringConvertible {
             .dictionary: RLDictionaryCreate(nil, nil, nil, 0, nil, nil),
             .number: RLNumberCreate(nil, Int(kRLNumberSInt8Type), [1 as Int8]),
             .boolean: kRLBooleanTrue,
+            .null: kRLNull,
             .date: RLDateCreate(nil, 0),
             .notificationCenter: RLNotificationCenterGetLocalCenter(),
             .runLoop: RLRunLoopGetCurrent(),
@@ -64,6 +70,7 @@ extension Name: CustomStringConvertible {
         case .dictionary: (Handle.borrow(handle, "F", "p") as DictionaryPointer?) != nil
         case .number: (Handle.borrow(handle, "F", "p") as NumberPointer?) != nil
         case .boolean: (Handle.borrow(handle, "F", "p") as TruthPointer?) != nil
+        case .null: (Handle.borrow(handle, "F", "p") as UnsafeMutablePointer<NullStorage>?) != nil
         case .date: (Handle.borrow(handle, "F", "p") as DatePointer?) != nil
         case .notificationCenter: (Handle.borrow(handle, "F", "p") as UnsafeMutablePointer<NotificationCenterStorage>?) != nil
         case .array: (Handle.borrow(handle, "F", "p") as ArrayPointer?) != nil
