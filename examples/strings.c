@@ -38,6 +38,20 @@ int main(void)
         (long)RLStringGetMaximumSizeForEncoding(RLStringGetLength(place), kRLStringEncodingUTF8), back,
         RLDataGetBytePtr(ascii));
 
+    /* Other encodings, and a part of a string. */
+    uint8_t latin[8];
+    RLIndex used;
+    RLRange part = RLStringFind(place, RLSTR("RICH"), kRLCompareCaseInsensitive);
+    RLIndex taken_units = RLStringGetBytes(place, (RLRange){0, part.location}, kRLStringEncodingISOLatin1, 0, 0, latin,
+                                           sizeof latin, &used);
+    RLStringRef same =
+        RLStringCreateWithBytesNoCopy(NULL, latin, used, kRLStringEncodingISOLatin1, 0, kRLAllocatorNull);
+    RLArrayRef parts = RLStringCreateArrayBySeparatingStrings(NULL, name, RLSTR("."));
+    say(RLSTR("%ld units before it are %ld bytes of Latin 1, %02x %02x, and %@ again; %ld parts of the name"),
+        (long)taken_units, (long)used, latin[0], latin[1], same, (long)RLArrayGetCount(parts));
+    RLRelease(parts);
+    RLRelease(same);
+
     char *block = malloc(12);
     if (block != NULL)
         memcpy(block, "from malloc", 12);

@@ -1,5 +1,5 @@
 /** @file CFString.h
- *  Immutable strings: the part of CFString that deals with C strings, in UTF-8 and ASCII, and formats.
+ *  Immutable strings: the part of CFString that deals with bytes, in the encodings below, with formats and parts.
  *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLString.h for the documentation. */
 #ifndef __COREFOUNDATION_CFSTRING__
 #define __COREFOUNDATION_CFSTRING__ 1
@@ -15,12 +15,30 @@ CF_EXTERN_C_BEGIN
 typedef UInt32 CFStringEncoding;
 
 typedef CF_ENUM(CFStringEncoding, CFStringBuiltInEncodings) {
+    kCFStringEncodingMacRoman = 0,
+    kCFStringEncodingISOLatin1 = 0x0201,
     kCFStringEncodingASCII = 0x0600,
-    kCFStringEncodingUTF8 = 0x08000100
+    kCFStringEncodingUnicode = 0x0100,
+    kCFStringEncodingUTF8 = 0x08000100,
+    kCFStringEncodingUTF16 = 0x0100,
+    kCFStringEncodingUTF16BE = 0x10000100,
+    kCFStringEncodingUTF16LE = 0x14000100,
+    kCFStringEncodingUTF32 = 0x0c000100,
+    kCFStringEncodingUTF32BE = 0x18000100,
+    kCFStringEncodingUTF32LE = 0x1c000100
 };
 
 typedef CF_OPTIONS(CFOptionFlags, CFStringCompareFlags) {
-    kCFCompareNoOptions = 0 /* not Apple's: the library compares by code points only, so the options must be 0 */
+    kCFCompareCaseInsensitive = 1, /* of ASCII letters */
+    kCFCompareBackwards = 4,
+    kCFCompareAnchored = 8,
+    kCFCompareNonliteral = 16,
+    /* These have no effect but a report: RunLoop/RLString.h. */
+    kCFCompareLocalized = 32,
+    kCFCompareNumerically = 64,
+    kCFCompareDiacriticInsensitive = 128,
+    kCFCompareWidthInsensitive = 256,
+    kCFCompareForcedOrdering = 512
 };
 
 /* The object of a literal. With clang it is a constant expression: an object that the compiler lays out, of a class whose
@@ -44,6 +62,17 @@ CF_EXPORT CFStringRef CFStringCreateWithCString(CFAllocatorRef allocator, const 
 CF_EXPORT CFStringRef CFStringCreateWithBytes(CFAllocatorRef allocator, const UInt8 *bytes, CFIndex numBytes,
                                               CFStringEncoding encoding,
                                               Boolean isExternalRepresentation) __asm__("RLStringCreateWithBytes");
+CF_EXPORT CFStringRef CFStringCreateWithBytesNoCopy(
+    CFAllocatorRef alloc, const UInt8 *bytes, CFIndex numBytes, CFStringEncoding encoding,
+    Boolean isExternalRepresentation, CFAllocatorRef contentsDeallocator) __asm__("RLStringCreateWithBytesNoCopy");
+CF_EXPORT CFIndex CFStringGetBytes(CFStringRef theString, CFRange range, CFStringEncoding encoding, UInt8 lossByte,
+                                   Boolean isExternalRepresentation, UInt8 *buffer, CFIndex maxBufLen,
+                                   CFIndex *usedBufLen) __asm__("RLStringGetBytes");
+CF_EXPORT CFRange CFStringFind(CFStringRef theString, CFStringRef stringToFind,
+                               CFStringCompareFlags compareOptions) __asm__("RLStringFind");
+CF_EXPORT CFArrayRef
+CFStringCreateArrayBySeparatingStrings(CFAllocatorRef alloc, CFStringRef theString,
+                                       CFStringRef separatorString) __asm__("RLStringCreateArrayBySeparatingStrings");
 CF_EXPORT CFIndex CFStringGetLength(CFStringRef theString) __asm__("RLStringGetLength");
 CF_EXPORT const char *CFStringGetCStringPtr(CFStringRef theString,
                                             CFStringEncoding encoding) __asm__("RLStringGetCStringPtr");

@@ -21,7 +21,7 @@ CF_EXTERN_C_BEGIN
 #define __CF_NO_BUNDLES "there are no bundles on Linux; use dlopen() and files"
 #define __CF_NO_PREFERENCES "there is no preferences service on Linux; use a file"
 #define __CF_NO_MACH "there are no Mach ports on Linux; use CFMessagePort, RLPort between threads, or CFFileDescriptor"
-#define __CF_NO_TEXT "strings are immutable UTF-8; build text in a buffer and use CFStringCreateWithCString()"
+#define __CF_NO_TEXT "strings are immutable; build text in a buffer and use CFStringCreateWithCString()"
 #define __CF_NO_LOCALES "there are no locales, calendars and time zones; use <time.h> and <locale.h>"
 #define __CF_NO_COLLECTION "there are CFArray, CFSet and CFDictionary"
 #define __CF_NO_ERRORS "functions that fail return NULL or 0 and set errno"
@@ -45,10 +45,7 @@ __CF_NO_FUNCTION(CFStringAppendFormat, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateWithCharacters, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringGetCharacterAtIndex, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringGetCharacters, __CF_NO_TEXT);
-__CF_NO_FUNCTION(CFStringGetBytes, __CF_NO_TEXT);
-__CF_NO_FUNCTION(CFStringFind, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateWithSubstring, __CF_NO_TEXT);
-__CF_NO_FUNCTION(CFStringCreateArrayBySeparatingStrings, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateByCombiningStrings, __CF_NO_TEXT);
 
 __CF_NO_TYPE(CFTimeZoneRef, __CF_NO_LOCALES);

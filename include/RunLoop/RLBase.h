@@ -111,6 +111,9 @@ enum {
     kRLCompareGreaterThan = 1 /**< The first comes after the second. */
 };
 
+/** What a function that looks for something returns as the place of nothing. */
+enum { kRLNotFound = -1 /**< It is not there. */ };
+
 /** A part of a sequence: `length` elements from index `location` on. */
 typedef struct RLRange {
     RLIndex location; /**< Index of the first element, from 0. */

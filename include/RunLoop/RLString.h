@@ -13,27 +13,45 @@
  *
  *  Deliberate differences from CFString
  *  ------------------------------------
- *  1. Only UTF-8 and ASCII. CF knows some hundred encodings.
+ *  1. Ten encodings; CF knows some hundred. Half of a surrogate pair is no character: it is not taken, and not given.
  *  2. RLStringGetCStringPtr() always succeeds for UTF-8. In CF it may return NULL at any time.
- *  3. Equality and RLStringCompare() look at code points only. CF does so too without options; it knows options.
+ *  3. Equality, RLStringCompare() and RLStringFind() look at code points only, and know the case of ASCII letters alone.
+ *     CF knows that of all, and finds no letter without the accent that follows it as a character of its own.
  *  4. RLStringGetByteCount() is new. RLStringGetLength() counts UTF-16 code units, as CFStringGetLength does.
  *  5. RLStringGetDoubleValue() also reads hexadecimal numbers, `inf` and `nan`, as strtod(3). CF gives 0 for them.
  *  Not a difference from CFString on Linux, though one from that of a Mac: numbers in formats and for
  *  RLStringGetDoubleValue() have the decimal point of the program's locale (LC_NUMERIC; a dot before setlocale(3)). */
 #ifndef RUNLOOP_RLSTRING_H
 #define RUNLOOP_RLSTRING_H
+#include <RunLoop/RLArray.h>
 #include <RunLoop/RLBase.h>
 #include <RunLoop/RLData.h>
 #include <RunLoop/RLDictionary.h>
 #include <stdarg.h>
 RL_EXTERN_C_BEGIN
 
-/** How characters are written as bytes: one of the two constants below. */
+/** How characters are written as bytes: one of the constants below. */
 typedef uint32_t RLStringEncoding;
 /** The known encodings; the values are CF's. */
 enum {
-    kRLStringEncodingASCII = 0x0600,   /**< One byte per character, all below 0x80. */
-    kRLStringEncodingUTF8 = 0x08000100 /**< UTF-8: no surrogates, no overlong forms, at most U+10FFFF. */
+    kRLStringEncodingMacRoman = 0,         /**< One byte per character: 256 of a Mac's first encoding. */
+    kRLStringEncodingISOLatin1 = 0x0201,   /**< One byte per character: the first 256. */
+    kRLStringEncodingASCII = 0x0600,       /**< One byte per character, all below 0x80. */
+    kRLStringEncodingUTF8 = 0x08000100,    /**< UTF-8: no surrogates, no overlong forms, at most U+10FFFF. */
+    kRLStringEncodingUTF16 = 0x0100,       /**< Units of two bytes, in the machine's order or as a mark says. */
+    kRLStringEncodingUTF16BE = 0x10000100, /**< Units of two bytes, the high one first. */
+    kRLStringEncodingUTF16LE = 0x14000100, /**< Units of two bytes, the low one first. */
+    kRLStringEncodingUTF32 = 0x0C000100,   /**< Four bytes, in the machine's order or as a mark says. */
+    kRLStringEncodingUTF32BE = 0x18000100, /**< Four bytes per character, the highest first. */
+    kRLStringEncodingUTF32LE = 0x1C000100  /**< Four bytes per character, the lowest first. */
+};
+
+/** Options of comparing and finding; the values are CF's. Others of CF's are reported and have no effect. */
+enum {
+    kRLCompareCaseInsensitive = 1, /**< Capital and small letters of ASCII are the same. */
+    kRLCompareBackwards = 4,       /**< Finding: the last one. */
+    kRLCompareAnchored = 8,        /**< Finding: only at the beginning, or, backwards, at the end. */
+    kRLCompareNonliteral = 16      /**< Accepted, without effect. */
 };
 
 /** Tells the kind of strings, to compare with RLGetTypeID().
@@ -45,7 +63,7 @@ RL_EXPORT RLTypeID RLStringGetTypeID(void);
 /** Makes a string from a C string.
  *  @param allocator  NULL.
  *  @param cString    0-terminated characters, not NULL; copied.
- *  @param encoding   kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @param encoding   one of the kRLStringEncoding constants.
  *  @return the string, or NULL.
  *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL with errno EILSEQ if the bytes are not in the encoding (not reported: it is input, not a mistake),
@@ -58,8 +76,9 @@ RL_EXPORT RLStringRef RLStringCreateWithCString(RLAllocatorRef allocator, const 
  *  @param allocator  NULL.
  *  @param bytes      the characters; copied. May be NULL if count is 0.
  *  @param count      number of bytes, not negative; 0 makes an empty string.
- *  @param encoding   kRLStringEncodingUTF8 or kRLStringEncodingASCII.
- *  @param isExternalRepresentation  pass 0. Ignored: a byte-order mark at the start stays in the string.
+ *  @param encoding   one of the kRLStringEncoding constants.
+ *  @param isExternalRepresentation  1: with kRLStringEncodingUTF16 and kRLStringEncodingUTF32 a byte-order mark decides
+ *                    and is left out; without one it is big-endian. 0: the machine's order.
  *  @return the string, or NULL.
  *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL with errno EILSEQ if the bytes are not in the encoding (not reported), ENOMEM, EOVERFLOW from 4 GiB on;
@@ -67,6 +86,22 @@ RL_EXPORT RLStringRef RLStringCreateWithCString(RLAllocatorRef allocator, const 
  *  Cost: O(bytes), one allocation.  Since: 0.1.  Example: examples/values.c */
 RL_EXPORT RLStringRef RLStringCreateWithBytes(RLAllocatorRef allocator, const uint8_t *bytes, RLIndex count,
                                               RLStringEncoding encoding, RLBoolean isExternalRepresentation);
+
+/** Makes a string from a number of bytes, and frees them if it is told to.
+ *  @param allocator            NULL.
+ *  @param bytes                the characters; they are copied in spite of the name. May be NULL if count is 0.
+ *  @param count                number of bytes, not negative.
+ *  @param encoding             one of the kRLStringEncoding constants.
+ *  @param isExternalRepresentation  as for RLStringCreateWithBytes().
+ *  @param contentsDeallocator  what becomes of bytes: NULL means that they are freed with free(), kRLAllocatorNull
+ *                              that they stay yours.
+ *  @return the string, or NULL; then bytes are still yours.
+ *  Ownership: Create rule; unless contentsDeallocator is kRLAllocatorNull, bytes are freed before the function returns.
+ *  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: as RLStringCreateWithBytes().
+ *  Cost: O(bytes), one allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLStringRef RLStringCreateWithBytesNoCopy(RLAllocatorRef allocator, const uint8_t *bytes, RLIndex count,
+                                                    RLStringEncoding encoding, RLBoolean isExternalRepresentation,
+                                                    RLAllocatorRef contentsDeallocator);
 
 /** Gives the constant string with these characters: what RLSTR() calls.
  *  Equal texts give the same object, from every thread and library of the process. It is kept until the process ends:
@@ -101,7 +136,8 @@ RL_EXPORT RLIndex RLStringGetByteCount(RLStringRef string);
 
 /** Gives the characters of a string without copying.
  *  @param string    not NULL.
- *  @param encoding  kRLStringEncodingUTF8: always succeeds. kRLStringEncodingASCII: succeeds if the string is ASCII.
+ *  @param encoding  kRLStringEncodingUTF8: always succeeds. Others of one byte per character: succeed if the string is
+ *                   ASCII. The rest: never.
  *  @return the 0-terminated characters, or NULL. Characters after an embedded 0 byte are there, too:
  *  RLStringGetByteCount() of them.
  *  Ownership: Get rule: the bytes belong to the string and are valid as long as it.  Thread: any.
@@ -115,7 +151,7 @@ RL_EXPORT const char *RLStringGetCStringPtr(RLStringRef string, RLStringEncoding
  *  @param string      not NULL.
  *  @param buffer      not NULL; room for bufferSize bytes.
  *  @param bufferSize  size of buffer in bytes; at least RLStringGetByteCount() + 1 is needed.
- *  @param encoding    kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @param encoding    one of the kRLStringEncoding constants.
  *  @return 1 if everything was copied; 0 if it does not fit or cannot be written in the encoding: the buffer then holds
  *  an empty string, if it has room for one.
  *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
@@ -124,10 +160,29 @@ RL_EXPORT const char *RLStringGetCStringPtr(RLStringRef string, RLStringEncoding
  *  Cost: O(bytes), no allocation.  Since: 0.1.  Example: examples/values.c */
 RL_EXPORT RLBoolean RLStringGetCString(RLStringRef string, char *buffer, RLIndex bufferSize, RLStringEncoding encoding);
 
+/** Writes a part of a string into a buffer in an encoding, as far as it fits; no final 0.
+ *  @param string      not NULL.
+ *  @param range       which part, in UTF-16 code units: see RLStringGetLength().
+ *  @param encoding    one of the kRLStringEncoding constants.
+ *  @param lossByte    an ASCII character to write for each character that the encoding does not have; 0: stop there.
+ *  @param isExternalRepresentation  1: UTF-16 and UTF-32 without a byte order in their name begin with a mark.
+ *  @param buffer      room for maxBufLen bytes; NULL to learn how many are needed.
+ *  @param maxBufLen   size of buffer in bytes; ignored if that is NULL.
+ *  @param usedBufLen  gets the number of bytes; may be NULL.
+ *  @return how many UTF-16 code units were written: less than range.length if something did not fit or the encoding
+ *  does not have it. No character is written in part.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL or another kind of object, a range beyond the end, a negative maxBufLen or an unknown encoding is
+ *  reported and gives 0.
+ *  Cost: O(bytes), no allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLIndex RLStringGetBytes(RLStringRef string, RLRange range, RLStringEncoding encoding, uint8_t lossByte,
+                                   RLBoolean isExternalRepresentation, uint8_t *buffer, RLIndex maxBufLen,
+                                   RLIndex *usedBufLen);
+
 /** Compares two strings code point by code point: an order that is the same everywhere, not one for people.
  *  @param string1  not NULL.
  *  @param string2  not NULL.
- *  @param options  0; anything else is reported and treated as 0.
+ *  @param options  0, or kRLCompareCaseInsensitive and kRLCompareNonliteral; others are reported and have no effect.
  *  @return kRLCompareLessThan, kRLCompareEqualTo or kRLCompareGreaterThan; kRLCompareEqualTo on a mistake.
  *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL or another kind of object is reported and gives kRLCompareEqualTo.
@@ -146,7 +201,7 @@ RL_EXPORT RLStringRef RLStringCreateCopy(RLAllocatorRef allocator, RLStringRef s
 /** Makes a string from a C string, and frees that if it is told to.
  *  @param allocator            NULL.
  *  @param cString              0-terminated characters, not NULL; they are copied in spite of the name.
- *  @param encoding             kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @param encoding             one of the kRLStringEncoding constants.
  *  @param contentsDeallocator  what becomes of cString: NULL means that it is freed with free(), kRLAllocatorNull
  *                              that it stays yours.
  *  @return the string, or NULL; then cString is still yours.
@@ -187,7 +242,7 @@ RL_EXPORT RLStringRef RLStringCreateWithFormatAndArguments(RLAllocatorRef alloca
 /** Makes a string from the bytes of a data object.
  *  @param allocator  NULL.
  *  @param data       the characters; not NULL.
- *  @param encoding   kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @param encoding   one of the kRLStringEncoding constants.
  *  @return the string, or NULL.
  *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
  *  Errors: NULL with errno EILSEQ if the bytes are not in the encoding, or ENOMEM; NULL, another kind of object or
@@ -199,7 +254,7 @@ RL_EXPORT RLStringRef RLStringCreateFromExternalRepresentation(RLAllocatorRef al
 /** Makes a data object from the characters of a string, without a 0 behind them: for messages.
  *  @param allocator  NULL.
  *  @param string     not NULL.
- *  @param encoding   kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @param encoding   one of the kRLStringEncoding constants.
  *  @param lossByte   what to write for a character that is not in the encoding; 0: such a string gives NULL.
  *  @return the data, or NULL.
  *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
@@ -242,6 +297,28 @@ RL_EXPORT RLBoolean RLStringHasPrefix(RLStringRef string, RLStringRef prefix);
  *  Errors: NULL or another kind of object is reported and gives 0.
  *  Cost: O(bytes), no allocation.  Since: 0.1.  Example: examples/strings.c */
 RL_EXPORT RLBoolean RLStringHasSuffix(RLStringRef string, RLStringRef suffix);
+
+/** Looks for a string in another.
+ *  @param string        not NULL.
+ *  @param stringToFind  not NULL. As in CF the empty string is in none.
+ *  @param options       0, or kRLCompareCaseInsensitive, kRLCompareBackwards, kRLCompareAnchored, kRLCompareNonliteral;
+ *                       others are reported and have no effect.
+ *  @return where the first one is (the last one, backwards), in UTF-16 code units; {kRLNotFound, 0} if there is none.
+ *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL or another kind of object is reported and gives {kRLNotFound, 0}.
+ *  Cost: O(bytes), as a rule; no allocation.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLRange RLStringFind(RLStringRef string, RLStringRef stringToFind, RLOptionFlags options);
+
+/** Splits a string where another one stands in it.
+ *  @param allocator        NULL.
+ *  @param string           not NULL.
+ *  @param separatorString  not NULL. The empty string separates nothing.
+ *  @return an array of the strings before, between and behind the separators, one at least, empty ones too; or NULL.
+ *  Ownership: Create rule; the array retains the strings.  Thread: any.  Re-entrancy: allowed in callbacks.
+ *  Errors: NULL with errno ENOMEM; NULL or another kind of object is reported and gives NULL.
+ *  Cost: O(bytes), allocates.  Since: 0.1.  Example: examples/strings.c */
+RL_EXPORT RLArrayRef RLStringCreateArrayBySeparatingStrings(RLAllocatorRef allocator, RLStringRef string,
+                                                            RLStringRef separatorString);
 
 /** Reads the decimal integer at the beginning of a string; spaces before it are skipped.
  *  @param string  not NULL.

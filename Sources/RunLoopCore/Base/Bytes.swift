@@ -52,6 +52,9 @@ enum Bytes {
         return true
     }
 
+    /// A letter of ASCII as a small one. O(1).
+    static func lower(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
+
     /// Writes UTF-16 as UTF-8, then a 0; a surrogate without its partner as U+FFFD. Returns the number of bytes without
     /// the 0, at most 3 per unit. O(n).
     static func encode(_ units: UnsafePointer<UInt16>, _ count: Int, into bytes: UnsafeMutablePointer<UInt8>) -> Int {

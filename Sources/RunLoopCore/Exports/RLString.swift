@@ -18,7 +18,7 @@ public func RLStringCreateWithCString(_ allocator: OpaquePointer?, _ cString: Un
         return nil
     }
     let bytes = UnsafeRawPointer(cString).assumingMemoryBound(to: UInt8.self)
-    return createString(bytes, Int(strlen(cString)), encoding, "RLStringCreateWithCString")
+    return createString(bytes, Int(strlen(cString)), encoding, false, "RLStringCreateWithCString")
 }
 
 @implementation @c
@@ -27,26 +27,49 @@ public func RLStringCreateWithBytes(
     _ isExternalRepresentation: UInt8
 ) -> OpaquePointer? {
     guard isSane(bytes, count, "RLStringCreateWithBytes") else { return nil }
-    return createString(bytes, count, encoding, "RLStringCreateWithBytes")
+    return createString(bytes, count, encoding, isExternalRepresentation != 0, "RLStringCreateWithBytes")
+}
+
+@implementation @c
+public func RLStringCreateWithBytesNoCopy(
+    _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32,
+    _ isExternalRepresentation: UInt8, _ contentsDeallocator: OpaquePointer?
+) -> OpaquePointer? {
+    guard isSane(bytes, count, "RLStringCreateWithBytesNoCopy") else { return nil }
+    let string = createString(bytes, count, encoding, isExternalRepresentation != 0, "RLStringCreateWithBytesNoCopy")
+    if string != nil && contentsDeallocator != kRLAllocatorNull { free(UnsafeMutableRawPointer(mutating: bytes)) }
+    return string
 }
 
 private func createString(
-    _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32, _ function: Name
+    _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32, _ isExternal: Bool, _ function: Name
 ) -> OpaquePointer? {
-    guard isKnown(encoding, function) else { return nil }
-    if let bytes {
-        let isText = encoding == UInt32(kRLStringEncodingASCII) ? Bytes.isASCII(bytes, count) : Bytes.isUTF8(bytes, count)
-        if !isText {
+    guard let known = Encoding(encoding) else {
+        reportEncoding(function)
+        return nil
+    }
+    guard let bytes, known != .utf8, known != .ascii else {
+        if let bytes, known == .ascii ? !Bytes.isASCII(bytes, count) : !Bytes.isUTF8(bytes, count) {
             systemError = EILSEQ
             return nil
         }
+        return StringPointer.create(bytes, count: count)?.handle
     }
-    return StringPointer.create(bytes, count: count)?.handle
+    guard let size = known.convert(bytes, count, isExternal, into: nil) else {
+        systemError = EILSEQ
+        return nil
+    }
+    guard let string = StringPointer.create(nil, count: size) else { return nil }
+    _ = known.convert(bytes, count, isExternal, into: UnsafeMutablePointer(mutating: string.pointee.bytes))
+    return string.handle
 }
 
+@inline(never)
+private func reportEncoding(_ function: Name) { Misuse.report(function, "encoding", "none of the kRLStringEncoding constants") }
+
 private func isKnown(_ encoding: UInt32, _ function: Name) -> Bool {
-    if encoding == UInt32(kRLStringEncodingUTF8) || encoding == UInt32(kRLStringEncodingASCII) { return true }
-    Misuse.report(function, "encoding", "neither kRLStringEncodingUTF8 nor kRLStringEncodingASCII")
+    if Encoding(encoding) != nil { return true }
+    reportEncoding(function)
     return false
 }
 
@@ -96,7 +119,14 @@ public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutable
         Misuse.report("RLStringGetCString", "buffer", expected: "a buffer", got: nil)
         return 0
     }
-    guard string.hasEncoding(encoding), string.count < bufferSize else {
+    guard string.hasEncoding(encoding) else {
+        let bytes = UnsafeMutableRawPointer(buffer).assumingMemoryBound(to: UInt8.self)
+        var copied = Copied()
+        if bufferSize > 0 { copied = string.copy(0, .max, encoding, 0, false, bytes, bufferSize - 1) }
+        if bufferSize > 0 { buffer[copied.isComplete ? copied.bytes : 0] = 0 }
+        return copied.isComplete && bufferSize > 0 ? 1 : 0
+    }
+    guard string.count < bufferSize else {
         if bufferSize > 0 { buffer[0] = 0 }
         return 0
     }
@@ -107,8 +137,69 @@ public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutable
 extension UnsafeMutablePointer where Pointee == StringStorage {
     fileprivate func hasEncoding(_ encoding: UInt32) -> Bool {
         encoding == UInt32(kRLStringEncodingUTF8)
-            || (encoding == UInt32(kRLStringEncodingASCII) && Bytes.isASCII(pointee.bytes, count))
+            || (Encoding(encoding)?.includesASCII == true && Bytes.isASCII(pointee.bytes, count))
     }
+}
+
+/// What of a string came into a buffer.
+private struct Copied {
+    /// UTF-16 code units.
+    var units = 0
+    var bytes = 0
+    /// Nothing of what was asked for is missing.
+    var isComplete = false
+}
+
+extension UnsafeMutablePointer where Pointee == StringStorage {
+    /// The part of `length` UTF-16 code units from `start` on in an encoding, up to what does not fit or is not in it and has no
+    /// `loss`. `buffer` nil: only counts. O(n).
+    fileprivate func copy(
+        _ start: Int, _ length: Int, _ encoding: UInt32, _ loss: UInt8, _ hasMark: Bool, _ buffer: UnsafeMutablePointer<UInt8>?, _ room: Int
+    ) -> Copied {
+        var copied = Copied()
+        guard let encoding = Encoding(encoding) else { return copied }
+        var unit = InlineArray<4, UInt8>(repeating: 0)
+        func put(_ size: Int) -> Bool {
+            guard let buffer else {
+                copied.bytes += size
+                return true
+            }
+            if size > room - copied.bytes { return false }
+            for index in 0..<size { buffer[copied.bytes + index] = unit[index] }
+            copied.bytes += size
+            return true
+        }
+        if hasMark && (encoding == .utf16 || encoding == .utf32) && !put(encoding.encode(0xFEFF, &unit)) { return copied }
+        var (index, position) = (0, 0)
+        let bytes = pointee.bytes
+        while index < count && copied.units < length {
+            let character = Encoding.next(of: bytes, &index)
+            let units = character < 0x10000 ? 1 : 2
+            defer { position += units }
+            if position < start { continue }
+            var size = copied.units + units > length ? 0 : encoding.encode(character, &unit)
+            if size == 0 && loss != 0 { size = encoding.encode(UInt32(loss), &unit) }
+            if size == 0 || !put(size) { return copied }
+            copied.units += units
+        }
+        copied.isComplete = true
+        return copied
+    }
+}
+
+@implementation @c
+public func RLStringGetBytes(
+    _ string: OpaquePointer?, _ range: RLRange, _ encoding: UInt32, _ lossByte: UInt8, _ isExternalRepresentation: UInt8,
+    _ buffer: UnsafeMutablePointer<UInt8>?, _ maxBufLen: Int, _ usedBufLen: UnsafeMutablePointer<Int>?
+) -> Int {
+    let function: Name = "RLStringGetBytes"
+    usedBufLen?.pointee = 0
+    guard let string = borrow(string, function), isKnown(encoding, function),
+        isInside(range, string.utf16Length, function), buffer == nil || isNotNegative(maxBufLen, function, "maxBufLen")
+    else { return 0 }
+    let copied = string.copy(range.location, range.length, encoding, lossByte, isExternalRepresentation != 0, buffer, maxBufLen)
+    usedBufLen?.pointee = copied.bytes
+    return copied.units
 }
 
 @implementation @c
@@ -116,8 +207,14 @@ public func RLStringCompare(_ string1: OpaquePointer?, _ string2: OpaquePointer?
     guard let left = borrow(string1, "RLStringCompare", "string1"),
         let right: StringPointer = Handle.borrow(string2, "RLStringCompare", "string2")
     else { return 0 }
-    if options != 0 { Misuse.report("RLStringCompare", "options", "must be 0") }
-    return left.compare(right)
+    let known = UInt(kRLCompareCaseInsensitive | kRLCompareNonliteral)
+    if options & ~known != 0 { Misuse.report("RLStringCompare", "options", "one that is not supported") }
+    if options & UInt(kRLCompareCaseInsensitive) == 0 { return left.compare(right) }
+    for index in 0..<min(left.count, right.count) {
+        let order = Int(Bytes.lower(left.pointee.bytes[index])) - Int(Bytes.lower(right.pointee.bytes[index]))
+        if order != 0 { return order.signum() }
+    }
+    return (left.count - right.count).signum()
 }
 
 @implementation @c
@@ -142,7 +239,7 @@ public func RLStringCreateFromExternalRepresentation(_ allocator: OpaquePointer?
 {
     let function: Name = "RLStringCreateFromExternalRepresentation"
     guard let data: DataPointer = Handle.borrow(data, function, "data") else { return nil }
-    return createString(data.bytes, data.pointee.count, encoding, function)
+    return createString(data.bytes, data.pointee.count, encoding, true, function)
 }
 
 @implementation @c
@@ -152,20 +249,13 @@ public func RLStringCreateExternalRepresentation(
     let function: Name = "RLStringCreateExternalRepresentation"
     guard let string = borrow(string, function), isKnown(encoding, function) else { return nil }
     if string.hasEncoding(encoding) { return DataPointer.create(string.pointee.bytes, count: string.count)?.handle }
-    guard lossByte != 0 else {
+    let needed = string.copy(0, .max, encoding, lossByte, true, nil, 0)
+    guard needed.isComplete else {
         systemError = EILSEQ
         return nil
     }
-    guard let data = DataPointer.create(nil, count: string.count) else { return nil }
-    // One byte for each character: its first one.
-    var size = 0
-    for index in 0..<string.count {
-        let byte = string.pointee.bytes[index]
-        if byte & 0xC0 == 0x80 { continue }
-        data.pointee.bytes[size] = byte < 0x80 ? byte : lossByte
-        size += 1
-    }
-    data.pointee.count = size
+    guard let data = DataPointer.create(nil, count: needed.bytes) else { return nil }
+    _ = string.copy(0, .max, encoding, lossByte, true, data.pointee.bytes, needed.bytes)
     return data.handle
 }
 
@@ -173,7 +263,7 @@ public func RLStringCreateExternalRepresentation(
 public func RLStringGetMaximumSizeForEncoding(_ length: Int, _ encoding: UInt32) -> Int {
     let function: Name = "RLStringGetMaximumSizeForEncoding"
     guard isNotNegative(length, function, "length"), isKnown(encoding, function) else { return -1 }
-    let (size, overflow) = length.multipliedReportingOverflow(by: encoding == UInt32(kRLStringEncodingASCII) ? 1 : 3)
+    let (size, overflow) = length.multipliedReportingOverflow(by: Encoding(encoding)?.largest ?? 1)
     return overflow ? -1 : size
 }
 

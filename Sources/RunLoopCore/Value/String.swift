@@ -125,15 +125,7 @@ extension UnsafeMutablePointer where Pointee == StringStorage {
     }
 
     /// In UTF-16 code units, which is what CFStringGetLength counts. O(n). Any thread.
-    var utf16Length: Int {
-        let bytes = pointee.bytes
-        var length = 0
-        for index in 0..<count {
-            let byte = bytes[index]
-            if byte & 0xC0 != 0x80 { length += byte >= 0xF0 ? 2 : 1 }
-        }
-        return length
-    }
+    var utf16Length: Int { Encoding.utf16Length(pointee.bytes, count) }
 }
 
 /// RLSTR: one string per text, for the life of the process.

@@ -1,0 +1,67 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLString.h: finding and splitting
+
+@inline(never)
+private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "string") -> StringPointer? {
+    Handle.borrow(string, function, name)
+}
+
+extension UnsafeMutablePointer where Pointee == StringStorage {
+    /// Where the bytes of `part` are next, from `start` on, or up to there. O(n · m), as a rule O(n).
+    fileprivate func find(_ part: StringPointer, from start: Int, backwards: Bool, ignoresCase: Bool) -> Int? {
+        let (bytes, wanted, size) = (pointee.bytes, part.pointee.bytes, part.count)
+        var place = start
+        while place >= 0 && place <= count - size {
+            var same = 0
+            while same < size
+                && (bytes[place + same] == wanted[same]
+                    || (ignoresCase && Bytes.lower(bytes[place + same]) == Bytes.lower(wanted[same])))
+            { same += 1 }
+            if same == size { return place }
+            place += backwards ? -1 : 1
+        }
+        return nil
+    }
+}
+
+@implementation @c
+public func RLStringFind(_ string: OpaquePointer?, _ stringToFind: OpaquePointer?, _ options: UInt) -> RLRange {
+    let nothing = RLRange(location: Int(kRLNotFound), length: 0)
+    guard let string = borrow(string, "RLStringFind"), let part = borrow(stringToFind, "RLStringFind", "stringToFind") else {
+        return nothing
+    }
+    let known = UInt(kRLCompareCaseInsensitive | kRLCompareBackwards | kRLCompareAnchored | kRLCompareNonliteral)
+    if options & ~known != 0 { Misuse.report("RLStringFind", "options", "one that is not supported") }
+    let backwards = options & UInt(kRLCompareBackwards) != 0
+    let start = backwards ? string.count - part.count : 0
+    guard part.count > 0,
+        let place = string.find(part, from: start, backwards: backwards, ignoresCase: options & UInt(kRLCompareCaseInsensitive) != 0),
+        options & UInt(kRLCompareAnchored) == 0 || place == start
+    else { return nothing }
+    return RLRange(
+        location: Encoding.utf16Length(string.pointee.bytes, place), length: Encoding.utf16Length(part.pointee.bytes, part.count))
+}
+
+@implementation @c
+public func RLStringCreateArrayBySeparatingStrings(
+    _ allocator: OpaquePointer?, _ string: OpaquePointer?, _ separatorString: OpaquePointer?
+) -> OpaquePointer? {
+    let function: Name = "RLStringCreateArrayBySeparatingStrings"
+    guard let string = borrow(string, function), let separator = borrow(separatorString, function, "separatorString") else { return nil }
+    var parts = PlainList<UnsafeRawPointer?>()
+    defer { for index in 0..<parts.count { (Handle.storage(parts[index].unsafelyUnwrapped) as StringPointer).release() } }
+    var start = 0
+    while start <= string.count {
+        let next = separator.count == 0 ? nil : string.find(separator, from: start, backwards: false, ignoresCase: false)
+        let end = next ?? string.count
+        guard let part = StringPointer.create(string.pointee.bytes + start, count: end - start) else { return nil }
+        if !parts.append(UnsafeRawPointer(part)) {
+            part.release()
+            return nil
+        }
+        start = next == nil ? string.count + 1 : end + separator.count
+    }
+    return ArrayPointer.create(parts.elements, count: parts.count, .ofObjects)?.handle
+}

@@ -1,0 +1,170 @@
+import CRunLoop
+
+/// The encodings of RLString.h beside UTF-8, in which strings are kept. Done here and not by iconv(3), which wants modules that a
+/// static program and a small container do not have.
+enum Encoding {
+    case ascii, utf8, latin1, macRoman
+    /// With the order of the machine, unless a mark at the beginning says otherwise.
+    case utf16, utf32
+    case utf16Big, utf16Little, utf32Big, utf32Little
+
+    /// nil if it is none of ours.
+    init?(_ constant: UInt32) {
+        switch constant {
+        case UInt32(kRLStringEncodingASCII): self = .ascii
+        case UInt32(kRLStringEncodingUTF8): self = .utf8
+        case UInt32(kRLStringEncodingISOLatin1): self = .latin1
+        case UInt32(kRLStringEncodingMacRoman): self = .macRoman
+        case UInt32(kRLStringEncodingUTF16): self = .utf16
+        case UInt32(kRLStringEncodingUTF16BE): self = .utf16Big
+        case UInt32(kRLStringEncodingUTF16LE): self = .utf16Little
+        case UInt32(kRLStringEncodingUTF32): self = .utf32
+        case UInt32(kRLStringEncodingUTF32BE): self = .utf32Big
+        case UInt32(kRLStringEncodingUTF32LE): self = .utf32Little
+        default: return nil
+        }
+    }
+
+    /// Bytes of one code unit.
+    var width: Int {
+        switch self {
+        case .ascii, .utf8, .latin1, .macRoman: 1
+        case .utf16, .utf16Big, .utf16Little: 2
+        case .utf32, .utf32Big, .utf32Little: 4
+        }
+    }
+
+    /// At most so many bytes for a UTF-16 code unit.
+    var largest: Int { self == .utf8 ? 3 : width }
+
+    /// Whether a text that is ASCII is the same bytes as in UTF-8.
+    var includesASCII: Bool { width == 1 }
+
+    private var isBigEndian: Bool { self == .utf16Big || self == .utf32Big }
+
+    /// What a mark of byte order at the beginning says; without one the same encoding, or big-endian for text from elsewhere.
+    /// `skip`: the bytes of the mark.
+    func marked(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, _ skip: inout Int) -> Encoding {
+        guard (self == .utf16 && isExternal) || self == .utf32, count >= width else { return self }
+        let little: Encoding = self == .utf16 ? .utf16Little : .utf32Little
+        let big: Encoding = self == .utf16 ? .utf16Big : .utf32Big
+        skip = width
+        if little.unit(bytes) == 0xFEFF { return little }
+        if big.unit(bytes) == 0xFEFF { return big }
+        skip = 0
+        return isExternal ? big : self
+    }
+
+    private func unit(_ bytes: UnsafePointer<UInt8>) -> UInt32 {
+        var value: UInt32 = 0
+        for index in 0..<width { value = value << 8 | UInt32(bytes[isBigEndian ? index : width - 1 - index]) }
+        return value
+    }
+
+    /// The character that begins at `index`, which moves behind it; nil if there is none. Not for UTF-8.
+    func decode(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ index: inout Int) -> UInt32? {
+        guard count - index >= width else { return nil }
+        let first = unit(bytes + index)
+        index += width
+        switch self {
+        case .ascii: return first < 0x80 ? first : nil
+        case .macRoman: return first < 0x80 ? first : Self.roman(first)
+        case .utf16, .utf16Big, .utf16Little:
+            if first & 0xF800 != 0xD800 { return first }
+            guard first < 0xDC00, count - index >= 2 else { return nil }
+            let second = unit(bytes + index)
+            index += 2
+            return second & 0xFC00 == 0xDC00 ? 0x10000 + (first & 0x3FF) << 10 + second & 0x3FF : nil
+        case .utf32, .utf32Big, .utf32Little: return first < 0x110000 && first & 0xFFFFF800 != 0xD800 ? first : nil
+        default: return first
+        }
+    }
+
+    /// Writes a character to up to four bytes; how many, 0 if the encoding does not have it.
+    func encode(_ character: UInt32, _ bytes: inout InlineArray<4, UInt8>) -> Int {
+        switch self {
+        case .ascii, .latin1:
+            if character >= (self == .ascii ? 0x80 : 0x100) { return 0 }
+            bytes[0] = UInt8(character)
+            return 1
+        case .macRoman:
+            bytes[0] = character < 0x80 ? UInt8(character) : Self.roman(of: character)
+            return character > 0 && bytes[0] == 0 ? 0 : 1
+        case .utf8:
+            if character < 0x80 {
+                bytes[0] = UInt8(character)
+                return 1
+            }
+            let more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3
+            bytes[0] = UInt8(truncatingIfNeeded: 0xFF00 >> UInt32(more + 1) | character >> UInt32(6 * more))
+            for index in 1...more { bytes[index] = UInt8(0x80 | character >> UInt32(6 * (more - index)) & 0x3F) }
+            return more + 1
+        default:
+            if width == 4 || character < 0x10000 {
+                put(character, at: 0, &bytes)
+                return width
+            }
+            put(0xD7C0 + character >> 10, at: 0, &bytes)
+            put(0xDC00 + character & 0x3FF, at: 2, &bytes)
+            return 4
+        }
+    }
+
+    private func put(_ unit: UInt32, at start: Int, _ bytes: inout InlineArray<4, UInt8>) {
+        for index in 0..<width {
+            let shift = UInt32(8 * (isBigEndian ? width - 1 - index : index))
+            bytes[start + index] = UInt8(truncatingIfNeeded: unit >> shift)
+        }
+    }
+
+    /// The characters of a Mac's first encoding, from 0x80 on.
+    private static let roman: StaticString =
+        "ÄÅÇÉÑÖÜáàâäãåçéèêëíìîïñóòôöõúùûü†°¢£§•¶ß®©™´¨≠ÆØ∞±≤≥¥µ∂∑∏π∫ªºΩæø¿¡¬√ƒ≈∆«»… ÀÃÕŒœ–—“”‘’÷◊ÿŸ⁄€‹›ﬁﬂ‡·‚„‰ÂÊÁËÈÍÎÏÌÓÔÒÚÛÙıˆ˜¯˘˙˚¸˝˛ˇ"
+
+    private static func roman(_ byte: UInt32) -> UInt32? {
+        var (index, character): (Int, UInt32) = (0, 0)
+        for _ in 0x80...byte { character = next(of: roman.utf8Start, &index) }
+        return character
+    }
+
+    private static func roman(of character: UInt32) -> UInt8 {
+        var index = 0
+        for byte in 0x80...0xFF where next(of: roman.utf8Start, &index) == character { return UInt8(byte) }
+        return 0
+    }
+
+    /// The character of well-formed UTF-8 that begins at `index`, which moves behind it.
+    static func next(of bytes: UnsafePointer<UInt8>, _ index: inout Int) -> UInt32 {
+        let first = UInt32(bytes[index])
+        index += 1
+        if first < 0x80 { return first }
+        let more = first < 0xE0 ? 1 : first < 0xF0 ? 2 : 3
+        var character = first & (0x3F >> UInt32(more))
+        for _ in 0..<more {
+            character = character << 6 | UInt32(bytes[index] & 0x3F)
+            index += 1
+        }
+        return character
+    }
+
+    /// The UTF-16 code units of that much UTF-8. O(n).
+    static func utf16Length(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int {
+        var length = 0
+        for index in 0..<count where bytes[index] & 0xC0 != 0x80 { length += bytes[index] >= 0xF0 ? 2 : 1 }
+        return length
+    }
+
+    /// The text as UTF-8 into `output`, if there is one; its size, or nil if the bytes are not in the encoding. O(n). Any thread.
+    func convert(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, into output: UnsafeMutablePointer<UInt8>?) -> Int? {
+        var (index, size) = (0, 0)
+        let encoding = marked(bytes, count, isExternal, &index)
+        var unit = InlineArray<4, UInt8>(repeating: 0)
+        while index < count {
+            guard let character = encoding.decode(bytes, count, &index) else { return nil }
+            let used = Encoding.utf8.encode(character, &unit)
+            if let output { for place in 0..<used { output[size + place] = unit[place] } }
+            size += used
+        }
+        return size
+    }
+}
