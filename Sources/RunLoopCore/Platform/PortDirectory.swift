@@ -103,8 +103,8 @@ struct PortDirectory: ~Copyable {
     /// Calls `body` with the names in here and their lengths: of 4 000 files or so at most.
     func forEachEntry(_ body: (UnsafePointer<CChar>, Int) -> Void) {
         if linux_rewind_directory(fd) != 0 { return }
-        withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 8) { buffer in
-            for _ in 0..<32 {
+        withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 8) { buffer in
+            for _ in 0..<200 {
                 let size = linux_read_directory(fd, buffer.baseAddress, buffer.count)
                 if size <= 0 { return }
                 var offset = 0
