@@ -41,7 +41,8 @@ static void signal_item(struct item item)
         (void)!write(item.info->fd, &one, sizeof one);
     else if (item.info != NULL && item.info->peer >= 0)
         (void)!write(item.info->peer, "12345678", 1 + below(&self->dice, 8));
-    if (item.kind == SOURCE0 && !one_in(&self->dice, 4)) {
+    /* In the child of a fork another thread's lock may be held for ever. */
+    if (item.kind == SOURCE0 && !self->in_fork && !one_in(&self->dice, 4)) {
         RLRunLoopRef loop = hold_any_loop();
         if (loop != NULL)
             RLRunLoopWakeUp(loop);
