@@ -54,7 +54,7 @@ static inline int linux_set_socket_option(int fd, int name, int value)
     return (int)syscall(SYS_setsockopt, fd, SOL_SOCKET, name, &value, sizeof value);
 }
 /* Never 0, and of two open sockets or pipes not the same but by a rare coincidence; 0 if it is no open descriptor. */
-static inline uint32_t linux_file_identity(int fd)
+static inline uint32_t linux_open_file_identity(int fd)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)

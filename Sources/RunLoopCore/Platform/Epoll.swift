@@ -105,7 +105,7 @@ enum Descriptor {
     static func identity(_ fd: Int32) -> UInt32 {
         let saved = systemError
         defer { systemError = saved }
-        return fd < 0 ? 0 : linux_file_identity(fd)
+        return fd < 0 ? 0 : linux_open_file_identity(fd)
     }
 
     /// Whether a number stands for an open file. One system call. Leaves errno as it was.
