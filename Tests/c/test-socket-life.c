@@ -265,6 +265,38 @@ START_TEST(wrong_arguments)
 }
 END_TEST
 
+/* Nobody answers: the listener's queue of clients is full, so the kernel drops who comes. */
+START_TEST(connecting_that_takes_longer_than_its_time_is_a_timeout)
+{
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof own;
+    int deaf = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), callers[2];
+    ck_assert(bind(deaf, (struct sockaddr *)&own, size) == 0 && listen(deaf, 0) == 0);
+    ck_assert_int_eq(getsockname(deaf, (struct sockaddr *)&own, &size), 0);
+    for (int i = 0; i < 2; i++) {
+        callers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        connect(callers[i], (struct sockaddr *)&own, size);
+    }
+    RLDataRef address = RLDataCreate(NULL, (const uint8_t *)&own, sizeof own);
+    RLSocketRef s = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, 0, NULL, NULL);
+    errno = 0;
+    ck_assert_int_eq(RLSocketConnectToAddress(s, address, 0.02), kRLSocketTimeout);
+    ck_assert_int_eq(errno, ETIMEDOUT);
+    ck_assert(RLSocketIsValid(s));
+    ck_assert_int_eq(fcntl(RLSocketGetNative(s), F_GETFL) & O_NONBLOCK, 0); /* it blocks again */
+    RLSocketSignature signature = {PF_INET, SOCK_STREAM, 0, address};
+    errno = 0;
+    ck_assert_ptr_null(RLSocketCreateConnectedToSocketSignature(NULL, &signature, 0, NULL, NULL, 0.02));
+    ck_assert_int_eq(errno, ETIMEDOUT);
+    RLSocketInvalidate(s);
+    RLRelease(s);
+    RLRelease(address);
+    for (int i = 0; i < 2; i++)
+        close(callers[i]);
+    close(deaf);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("socket-life");
@@ -273,6 +305,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, invalidated_and_released_in_its_own_callback);
     tcase_add_test(tcase, invalidated_while_another_thread_sends_it_stays_open_until_that_is_done);
     tcase_add_test(tcase, info_is_retained_for_each_delivery_and_until_invalidation);
+    tcase_add_test(tcase, connecting_that_takes_longer_than_its_time_is_a_timeout);
     tcase_add_test(tcase, a_negative_number_gives_a_socket_that_is_not_valid);
     tcase_add_test(tcase, a_number_that_no_descriptor_has_costs_no_memory);
     tcase_add_test(tcase, wrong_handles);
