@@ -21,10 +21,10 @@ PROGRAMS = {
                             "HandledSource]", " [run")),
     "sleeps": (100, (" t0 t1", " t3 o80 Stopped]", "TimedOut]", "HandledSource]", " s", "! t")),
     "several-sockets": (20, (" 0:1(", " 1:3(", " 2:1(", " 3:2", " 0:8")),
-    "sockets": (160, (" READ", " DATA(1)", " DATA(0)", " ACCEPT", " CONNECT()", " CONNECT(ECONNRESET)", " CONNECT(ECONNREFUSED)",
+    "sockets": (400, (" READ", " DATA(1)", " DATA(0)", " ACCEPT", " CONNECT()", " CONNECT(ECONNRESET)", " CONNECT(ECONNREFUSED)",
                       " WRITE", " reset", " client", "kind 2", "kind 5")),
     "values": (2000, ("equal 1", "cmp -1", "pre 1", "suf 1", "é", "<+")),
-    "collections": (4020, (" arr0", " set3", " dic2", " dat5", " found", " get")),
+    "collections": (3780, (" arr0", " set3", " dic2", " dat5", " found", " get")),
 }
 ALL = sum(seeds for seeds, _ in PROGRAMS.values())
 SEEDS = int(os.environ.get("RL_SEEDS", ALL))  # of all programs together
