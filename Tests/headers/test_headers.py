@@ -163,7 +163,8 @@ BRIDGE = "CoreFoundation/CoreFoundation.h"
 #: Where Apple's declaration spells a type in another way than ours; both spellings are compared by `facts`.
 RESPELLED = [("uint8_t", "UInt8"), ("int32_t", "SInt32"), ("RLBoolean", "Boolean")]
 #: Functions that differ on purpose, with the type that they have here.
-OURS = {"CFStringCompare": "CFComparisonResult (CFStringRef, CFStringRef, CFOptionFlags)",
+OURS = {"CFStringFind": "CFRange (CFStringRef, CFStringRef, CFOptionFlags)",
+        "CFStringCompare": "CFComparisonResult (CFStringRef, CFStringRef, CFOptionFlags)",
         "CFMessagePortSendRequest": "SInt32 (CFMessagePortRef, SInt32, CFDataRef, CFTimeInterval, CFTimeInterval, "
                                     "CFRunLoopMode, CFDataRef *)"}
 

@@ -15,8 +15,8 @@
  *  ------------------------------------
  *  1. Ten encodings; CF knows some hundred. Half of a surrogate pair is no character: it is not taken, and not given.
  *  2. RLStringGetCStringPtr() always succeeds for UTF-8. In CF it may return NULL at any time.
- *  3. Equality, RLStringCompare() and RLStringFind() look at code points only, and know the case of ASCII letters alone.
- *     CF knows that of all, and finds no letter without the accent that follows it as a character of its own.
+ *  3. Equality, RLStringCompare() and RLStringFind() look at code points only, and know the case of ASCII letters
+ *     alone. CF knows that of all, and finds no letter without the accent that follows it as a character of its own.
  *  4. RLStringGetByteCount() is new. RLStringGetLength() counts UTF-16 code units, as CFStringGetLength does.
  *  5. RLStringGetDoubleValue() also reads hexadecimal numbers, `inf` and `nan`, as strtod(3). CF gives 0 for them.
  *  Not a difference from CFString on Linux, though one from that of a Mac: numbers in formats and for
