@@ -6,37 +6,43 @@
 #include "../socket.h"
 #include "random.h"
 
-enum { SOCKETS = 4, STEPS = 12 };
+enum { SOCKETS = 4, STEPS = 12, WORDS = 16 };
 
 typedef struct {
     Sock sock;
     CFOptionFlags types;
     int kind;    /* a stream that is read, a stream of data, datagrams that are read, a listener */
     int pending; /* bytes or clients of which there was no callback yet */
-    int takes;
     int is_told; /* there is no further callback before the type is enabled again */
     struct sockaddr_un address;
 } End;
 
 static End ends[SOCKETS];
+/* What was called since the last line. Of several that are ready CoreFoundation takes the lowest order, and here they take
+ * turns: so the words are sorted before they are printed. */
+static char words[WORDS][16];
+static int word_count;
 
 static void called_back(CFSocketRef socket, CFSocketCallBackType type, CFDataRef address, const void *data, void *info)
 {
     End *end = info;
-    char bytes[8];
+    char bytes[64];
     (void)address;
-    printf(" %ld:%lu", (long)(end - ends), (unsigned long)type);
+    int length =
+        snprintf(words[word_count % WORDS], sizeof *words, " %ld:%lu", (long)(end - ends), (unsigned long)type);
+    char *word = words[word_count++ % WORDS] + length;
+    size_t room = sizeof *words - (size_t)length;
     if (type != WRITE && !(CFSocketGetSocketFlags(socket) & type))
         end->is_told = 1;
     if (type == DATA) {
-        printf("(%ld)", (long)CFDataGetLength(data));
+        snprintf(word, room, "(%ld)", (long)CFDataGetLength(data));
         end->pending = 0;
     } else if (type == ACCEPT) {
         close(*(const CFSocketNativeHandle *)data);
         end->pending--;
-    } else if (type == READ && end->takes > 0) {
-        ssize_t got = recv(end->sock.fd, bytes, (size_t)end->takes, MSG_DONTWAIT);
-        printf("(%zd)", got);
+    } else if (type == READ) {
+        ssize_t got = recv(end->sock.fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        snprintf(word, room, "(%zd)", got);
         end->pending = end->kind == 2 ? end->pending - (got > 0) : end->pending - (int)(got > 0 ? got : 0);
     }
 }
@@ -46,7 +52,7 @@ static void make_end(End *end, int kind)
     static const CFOptionFlags types[] = {READ, DATA, READ, ACCEPT};
     static unsigned names;
     CFSocketContext context = {.info = end};
-    *end = (End){.kind = kind, .types = types[kind] | (kind < 3 && pick(2) ? WRITE : 0), .takes = 1 + (int)pick(4)};
+    *end = (End){.kind = kind, .types = types[kind] | (kind < 3 && pick(2) ? WRITE : 0)};
     if (kind == 3) {
         end->sock.fd = socket(AF_UNIX, SOCK_STREAM, 0);
         end->address.sun_family = AF_UNIX;
@@ -75,7 +81,7 @@ static void end_end(End *end)
 static void send_some(End *end)
 {
     int count = 1 + (int)pick(4);
-    if (end->pending > 12 || (end->kind == 1 && end->pending > 0))
+    if (end->pending > 12 || ((end->kind == 1 || end->kind == 2) && end->pending > 0))
         return;
     if (end->kind == 3) {
         int client = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -109,6 +115,8 @@ static void change(End *end)
                (unsigned long)CFSocketGetSocketFlags(end->sock.socket));
 }
 
+static int compare_words(const void *one, const void *two) { return strcmp(one, two); }
+
 /** Runs a mode until nothing comes, or what comes will not end. */
 static void serve(CFStringRef mode)
 {
@@ -116,7 +124,11 @@ static void serve(CFStringRef mode)
     printf(" [%s", mode == MODE ? "" : "other");
     do
         settle();
-    while (CFRunLoopRunInMode(mode, 0, true) == kCFRunLoopRunHandledSource && runs++ < 6);
+    while (CFRunLoopRunInMode(mode, 0, true) == kCFRunLoopRunHandledSource && runs++ < 10);
+    qsort(words, (size_t)word_count, sizeof *words, compare_words);
+    for (int i = 0; i < word_count; i++)
+        printf("%s", words[i]);
+    word_count = 0;
     printf("]");
 }
 
