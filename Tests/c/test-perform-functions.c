@@ -256,15 +256,14 @@ static void note_timer(UNUSED RLRunLoopTimerRef timer, void *info) { note(info);
 
 START_TEST(no_delay_is_after_all_that_are_due_already)
 {
-    RLAbsoluteTime start = RLAbsoluteTimeGetCurrent();
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() - 1, 0, note_timer, "timer");
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "delayed", 0.0005));
-    RLRunLoopTimerRef timer = make_timer(start + 0.001, 0, note_timer, "timer");
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
-    spin_until(start + 0.002);
+    spin_until(RLAbsoluteTimeGetCurrent() + 0.001);
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "none", 0));
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "negative", -1000));
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
-    assert_notes("delayed timer none negative");
+    assert_notes("timer delayed none negative");
     RLRelease(timer);
 }
 END_TEST

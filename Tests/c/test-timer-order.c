@@ -122,27 +122,35 @@ END_TEST
 
 /* -- Repeating timers ---------------------------------------------------------------------------------------------- */
 
-static void note_thrice(RLRunLoopTimerRef timer, void *info)
+enum { ROUNDS = 3, PARTNERS = 3 };
+static RLAbsoluteTime due[ROUNDS * PARTNERS];
+
+static void note_date(RLRunLoopTimerRef timer, void *info)
 {
     static int calls;
     note(info);
-    if (++calls == 9)
+    due[calls++] = RLRunLoopTimerGetNextFireDate(timer); /* of this call */
+    if (calls == ROUNDS * PARTNERS)
         RLRunLoopStop(rl);
-    if (calls == 4) /* late: all of them skip some of the grid */
-        spin_until(RLRunLoopTimerGetNextFireDate(timer) + 2.5 * RLRunLoopTimerGetInterval(timer));
+    if (calls == PARTNERS + 1) /* late: all of them skip some of the grid */
+        spin_until(due[PARTNERS] + 2.5 * RLRunLoopTimerGetInterval(timer));
 }
 
 START_TEST(timers_that_repeat_keep_their_order)
 {
-    RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 0.002;
-    RLRunLoopTimerRef timers[3];
-    for (int i = 0; i < 3; i++) {
-        timers[i] = make_timer(date, 0.004, note_thrice, (void *)names[i]);
+    RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 0.02;
+    RLRunLoopTimerRef timers[PARTNERS];
+    for (int i = 0; i < PARTNERS; i++) {
+        timers[i] = make_timer(date, 0.02, note_date, (void *)names[i]);
         RLRunLoopAddTimer(rl, timers[i], kRLRunLoopDefaultMode);
     }
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
-    assert_notes("0 1 2 0 1 2 0 1 2");
-    for (int i = 0; i < 3; i++)
+    bool was_held_up = false; /* between two of them, for so long that they skipped different parts of the grid */
+    for (int i = 0; i < ROUNDS * PARTNERS; i++)
+        was_held_up |= fabs(due[i] - due[i - i % PARTNERS]) > 1e-6;
+    ck_assert_msg(strcmp(notes, "0 1 2 0 1 2 0 1 2") == 0 || was_held_up, "%s", notes);
+    notes[0] = 0;
+    for (int i = 0; i < PARTNERS; i++)
         drop_timer(timers[i]);
 }
 END_TEST
@@ -155,15 +163,18 @@ static void note_and_stop(UNUSED RLRunLoopTimerRef timer, void *info)
     RLRunLoopStop(rl);
 }
 
+static bool was_late; /* a repeating timer's date that is past counts as now */
+
 static void set_date_and_add(RLRunLoopTimerRef timer, void *info)
 {
     note(info);
     if (RLRunLoopContainsTimer(rl, follower, kRLRunLoopDefaultMode))
         return;
-    RLAbsoluteTime common_date = RLAbsoluteTimeGetCurrent() + 0.002;
+    RLAbsoluteTime common_date = RLAbsoluteTimeGetCurrent() + 0.02;
     RLRunLoopTimerSetNextFireDate(timer, common_date);
     RLRunLoopTimerSetNextFireDate(follower, common_date);
     RLRunLoopAddTimer(rl, follower, kRLRunLoopDefaultMode);
+    was_late = RLAbsoluteTimeGetCurrent() >= common_date;
 }
 
 /* Not when its function returns. */
@@ -173,7 +184,8 @@ START_TEST(a_date_set_in_the_own_callback_counts_from_then_on)
     follower = make_timer(HUGE_VAL, 0, note_and_stop, "F");
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
-    assert_notes("T T F");
+    ck_assert_msg(strcmp(notes, "T T F") == 0 || was_late, "%s", notes);
+    notes[0] = 0;
     drop_timer(timer);
     RLRelease(follower);
 }
