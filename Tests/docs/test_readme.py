@@ -12,8 +12,9 @@ import pytest
 from public_headers import INCLUDE, ROOT
 
 BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
-PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "Tests/bench/README.md"]
+PAGES = ["README.md", "docs/PERFORMANCE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "Tests/bench/README.md"]
 README = (ROOT / "README.md").read_text()
+PERFORMANCE = (ROOT / "docs/PERFORMANCE.md").read_text()
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
 
 pytestmark = pytest.mark.timeout(120)
@@ -181,8 +182,18 @@ def test_suite_is_run_by_make_check(suite):
     assert re.search(rf"\bTests/{suite}\b", (ROOT / "Makefile.check").read_text())
 
 
+def costs(text):
+    return re.search(r"^<!-- costs\b.*?-->\n(.*?)^<!-- /costs -->$", text, re.MULTILINE | re.DOTALL)[1]
+
+
+def test_costs_in_the_readme_are_rows_of_the_whole_table():
+    rows = costs(README).splitlines()
+    assert len(rows) == 8
+    assert set(rows) <= set(costs(PERFORMANCE).splitlines())
+
+
 def test_costs_are_those_that_the_benchmarks_measure():
-    table = re.search(r"^<!-- costs\b.*?-->\n(.*?)^<!-- /costs -->$", README, re.MULTILINE | re.DOTALL)[1]
+    table = costs(PERFORMANCE)
     rows = re.findall(r'^    \("([^"]+)", "[^"]+", "\w+", "\w*", "\w+", \d+(?:, f"[^"]+")?\),$',
                       (ROOT / "Tests/bench/bench.py").read_text(), re.MULTILINE)
     shown = first_column(table)

@@ -17,8 +17,8 @@
  *  Names
  *  -----
  *  A name is 1 to 255 bytes, without a 0 byte. It belongs to the first local port that takes it, until the port is
- *  invalid or its process has ended, however it ended: a crash leaves no name behind, and its files are removed by those
- *  who claim names in the directory later, a few at a time. Names are known to the processes
+ *  invalid or its process has ended, however it ended: a crash leaves no name behind, and its files are removed by
+ *  those who claim names in the directory later, a few at a time. Names are known to the processes
  *  of one user on one machine. They are files (locks and sockets) in a directory, `$RUNLOOP_PORT_DIR`, else
  *  `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`, which is made with mode 0700 if it is missing. A directory in
  *  which others could replace the user's files, or a symbolic link to one, is refused. The kernel tells who is at the

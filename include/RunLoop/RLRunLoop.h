@@ -47,10 +47,10 @@
  *     waits for the next pass, unless the run has only one.
  *   - A pass performs all signalled version-0 sources, or the first if the run returns after a source: the lowest
  *     order first, equal orders by the time of their first signal. A lower order always goes first, as in CFRunLoop.
- *   - A pass serves one descriptor. Descriptors that stay ready take turns, also with timers that are always due. In each
- *     round the lowest order goes first. A loop that is woken all the time and never sleeps asks the kernel for ready
- *     descriptors in every eighth pass at least, and once in a tenth of a millisecond. So of n ready descriptors each is
- *     served within 32 * (n + 1) passes, and as a rule within n.
+ *   - A pass serves one descriptor. Descriptors that stay ready take turns, also with timers that are always due. In
+ *     each round the lowest order goes first. A loop that is woken all the time and never sleeps asks the kernel for
+ *     ready descriptors in every eighth pass at least, and once in a tenth of a millisecond. So of n ready
+ *     descriptors each is served within 32 * (n + 1) passes, and as a rule within n.
  *
  *  Life of a loop
  *  --------------

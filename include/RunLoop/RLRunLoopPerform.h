@@ -132,8 +132,8 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef m
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      handed to function; may be NULL.
- *  @param delay     seconds from now; 0 or negative: the next pass, behind all that is due by now. HUGE_VAL: not at all; it
- *                   waits to be cancelled.
+ *  @param delay     seconds from now; 0 or negative: the next pass, behind all that is due by now. HUGE_VAL: not at
+ *                   all; it waits to be cancelled.
  *  @return 1 if it is queued, else 0.
  *  Ownership: info stays yours and must be valid until function has run or was cancelled.  Thread: any.
  *  Re-entrancy: allowed in callbacks; function may call everything.
