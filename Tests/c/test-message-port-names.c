@@ -236,6 +236,31 @@ START_TEST(nothing_is_left_behind)
 }
 END_TEST
 
+static void *use_names_when_cancelled(UNUSED void *info)
+{
+    struct server server;
+    pthread_cancel(pthread_self());
+    serve(&server, NAME, answer, NULL);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    require(remote != NULL);
+    RLRelease(remote);
+    end_server(&server);
+    pthread_testcancel();
+    return NULL;
+}
+
+/* A thread that ended with the names' lock held would keep everybody from them, for ever. */
+START_TEST(a_cancelled_thread_leaves_the_names_to_others)
+{
+    struct server server;
+    void *result;
+    pthread_t thread = start_thread(use_names_when_cancelled, NULL);
+    require(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+    serve(&server, NAME, answer, NULL);
+    end_server(&server);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-names");
@@ -249,5 +274,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, socket_is_for_its_user_unless_others_are_allowed);
     tcase_add_test(tcase, directory_is_chosen);
     tcase_add_test(tcase, nothing_is_left_behind);
+    tcase_add_test(tcase, a_cancelled_thread_leaves_the_names_to_others);
     return suite;
 }

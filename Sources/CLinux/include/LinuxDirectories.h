@@ -4,6 +4,7 @@
 #include "LinuxProcess.h"
 #include <bsd/libutil.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -14,10 +15,15 @@ static inline int linux_open_directory(const char *path)
     return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Variadic. Does not wait for the lock, follows no link, and what it gives is the file of that name still. */
+/* Variadic. Does not wait for the lock, follows no link, and what it gives is the file of that name still. flopenat() opens and
+   closes by glibc's functions, which are cancellation points: a thread that ended there would keep the names' lock. */
 static inline int linux_open_locked(int directory, const char *name)
 {
-    return flopenat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    int fd = flopenat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    pthread_setcancelstate(state, NULL);
+    return fd;
 }
 
 /* Without following a link, and without waiting: for the socket itself, not for what it leads to. */
