@@ -3,6 +3,7 @@
 #include "descriptor.h"
 #include "message-port.h"
 
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <time.h>
 
@@ -160,6 +161,36 @@ START_TEST(ready_descriptors_share_evenly_beside_functions_that_queue_themselves
     assert_even();
     RLRunLoopCancelPerformFunction(rl, queue_again, NULL);
     drop_ready();
+}
+END_TEST
+
+/* More than come from one system call. The promise is 32 * (n + 1) passes, in each of which the source performs once. */
+START_TEST(many_ready_descriptors_all_have_their_turn)
+{
+    enum { MOST_READY = 900 };
+    static const int counts[] = {257, 512, 600, MOST_READY};
+    static struct watch many[MOST_READY];
+    int count = counts[_i / STYLES];
+    RLRunLoopSourceRef again;
+    rl = RLRunLoopGetCurrent();
+    calls = 0;
+    most_calls = 64 * count;
+    for (int i = 0; i < count; i++) {
+        many[i] = (struct watch){.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
+        require(many[i].fd >= 0);
+        many[i].source = make_port_source(0, watch_port, ready_performs, &many[i]);
+        RLRunLoopAddSource(rl, many[i].source, kRLRunLoopDefaultMode);
+    }
+    again = make_source(0, signal_again, &again);
+    RLRunLoopAddSource(rl, again, kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(again);
+    run_until_done(_i % STYLES);
+    for (int i = 0; i < count; i++) {
+        ck_assert_int_ge(many[i].performed, 1);
+        drop_source(many[i].source);
+        close(many[i].fd);
+    }
+    drop_source(again);
 }
 END_TEST
 
@@ -402,6 +433,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, ready_descriptors_share_evenly_beside_a_source_that_signals_itself, 0, STYLES);
     tcase_add_loop_test(tcase, ready_descriptors_share_evenly_beside_a_timer_that_is_always_due, 0, STYLES);
     tcase_add_loop_test(tcase, ready_descriptors_share_evenly_beside_functions_that_queue_themselves, 0, STYLES);
+    tcase_add_loop_test(tcase, many_ready_descriptors_all_have_their_turn, 0, 4 * STYLES);
     tcase_add_test(tcase, a_daemon_that_works_in_slices_hears_its_signal);
     tcase_add_test(tcase, a_busy_client_does_not_keep_another_waiting);
     tcase = add_case(suite, "functions", 30);

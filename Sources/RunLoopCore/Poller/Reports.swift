@@ -13,8 +13,8 @@ struct Reports: ~Copyable {
     private static var spare: Int { 3 }
 
     private var batch: UnsafeMutablePointer<epoll_event>?
-    /// How many reports of epoll have room. Grows if it is too small for all that are ready, so that each is in the batch.
-    private var capacity = 256
+    /// How many reports of epoll have room. If more are ready, each batch begins behind the last one, and turns are taken within it.
+    private static var capacity: Int { 256 }
     private var count = 0
     private var taken = 0
     /// Nothing has been taken of this batch, and it has not been sorted.
@@ -49,22 +49,11 @@ struct Reports: ~Copyable {
     mutating func drop() {
         if taken == count { return }
         if !isForOne { turnsOwed = max(turnsOwed, count - taken) } else if isFresh { turnsOwed += 1 }
-        if count >= capacity && !isSingle { grow() }
         taken = count
     }
 
     /// A descriptor that may be ready has come into epoll's set anew, behind all others: it is owed a turn.
     mutating func oweTurn() { turnsOwed += 1 }
-
-    /// The reports in it are lost.
-    private mutating func grow() {
-        guard let larger = Self.makeBatch(capacity * 2) else { return }
-        free(batch)
-        batch = larger
-        capacity *= 2
-        count = 0
-        taken = 0
-    }
 
     /// Begins anew with another epoll and kick descriptor, or with none.
     mutating func reset() {
@@ -111,7 +100,7 @@ struct Reports: ~Copyable {
         count = 0
         strayWaits = sawStray ? strayWaits + 1 : 0
         sawStray = false
-        if batch == nil { batch = Self.makeBatch(capacity) }
+        if batch == nil { batch = Self.makeBatch() }
         guard let batch else { return }
         let timeout: UInt64?
         if target.alwaysReady || deadline == .distantPast {
@@ -127,7 +116,7 @@ struct Reports: ~Copyable {
         isForOne = extent != .all
         isTurn = isForOne || turnsOwed > 0
         if turnsOwed > 0 { turnsOwed -= 1 }
-        let limit = isSingle ? 1 : capacity
+        let limit = isSingle ? 1 : Self.capacity
         count = Epoll.wait(target.epoll, batch, capacity: Int32(limit), timeout: timeout)
         // A kick alone is nothing to deliver, but may have taken the place of what is.
         if count == 1 && linux_epoll_tag(batch) == Poller.kickTag {
@@ -152,7 +141,7 @@ struct Reports: ~Copyable {
         return isBroken
     }
 
-    private static func makeBatch(_ capacity: Int) -> UnsafeMutablePointer<epoll_event>? {
+    private static func makeBatch() -> UnsafeMutablePointer<epoll_event>? {
         calloc(capacity + spare, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
     }
 
