@@ -179,7 +179,7 @@ START_TEST(dates_of_long_ago_fire_at_once)
 }
 END_TEST
 
-/* SEMANTICS: dates clamp to 4 039 289 856; no sum of date and interval may overflow into the past. */
+/* Semantics 3: dates clamp to 4 039 289 856; no sum of date and interval may overflow into the past. */
 START_TEST(the_far_future_never_comes)
 {
     static const double dates[] = {5e8, 3.2e9, 4039289856.0, 1e10, 1e17, 1e300, INFINITY};

@@ -131,7 +131,7 @@ static void *script(void *seed)
     loop = HERE;
     begin();
     add_everywhere(kCFRunLoopBeforeTimers | kCFRunLoopExit, -1000000, clock_ticks);
-    fill_modes(); /* a run that sleeps in a mode that was emptied is difference 17 */
+    fill_modes(); /* a run that sleeps in a mode that was emptied is difference 10 */
     pthread_create(&other, NULL, world, NULL);
     for (int step = 0; step < STEPS; step++) {
         printf("%lu.%d:", (unsigned long)(uintptr_t)seed, step);
