@@ -12,7 +12,8 @@ import pytest
 from public_headers import INCLUDE, ROOT
 
 BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
-PAGES = ["README.md", "docs/PERFORMANCE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md", "Tests/bench/README.md"]
+PAGES = ["README.md", "docs/DESIGN.md", "docs/PERFORMANCE.md", "docs/SEMANTICS.md", "CONTRIBUTING.md", "CHANGELOG.md",
+         "examples/README.md", "Tests/bench/README.md"]
 README = (ROOT / "README.md").read_text()
 PERFORMANCE = (ROOT / "docs/PERFORMANCE.md").read_text()
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()

@@ -46,11 +46,13 @@
  *   - A pass calls the functions that were queued when it came to them. After a millisecond the rest of a long queue
  *     waits for the next pass, unless the run has only one.
  *   - A pass performs all signalled version-0 sources, or the first if the run returns after a source: the lowest
- *     order first, equal orders by the time of their first signal. A lower order always goes first, as in CFRunLoop.
+ *     order first, equal orders by the time of their first signal. As in CFRunLoop, a lower order always goes first: in
+ *     such runs a source that signals itself each time keeps those of a higher order waiting.
  *   - A pass serves one descriptor. Descriptors that stay ready take turns, also with timers that are always due. In
- *     each round the lowest order goes first. A loop that is woken all the time and never sleeps asks the kernel for
- *     ready descriptors in every eighth pass at least, and once in a tenth of a millisecond. So of n ready
- *     descriptors each is served within 32 * (n + 1) passes, and as a rule within n.
+ *     each round the lowest order goes first, of sockets and descriptor objects: version-1 sources only store theirs.
+ *     A loop that is woken all the time and never sleeps asks the kernel for ready descriptors in every eighth pass at
+ *     least, and once in a tenth of a millisecond. So of n ready descriptors each is served within 32 * (n + 1)
+ *     passes, and as a rule within n.
  *
  *  Life of a loop
  *  --------------
@@ -219,7 +221,7 @@ RL_EXPORT void RLRunLoopRun(void);
  *  one or two: at most one version-0 source, that of the lowest order, and in step 9 at most one version-1 source.
  *  Others that are signalled or ready stay so for the next run. Timers and queued functions do not count as a source.
  *  A run in an empty mode returns Finished without calling any observer. Removing the last source or timer ends the run
- *  after the callback that did it; if another thread did it, the loop is not woken and goes on to its deadline.
+ *  after the callback that did it; for what another thread does see "Modes".
  *  @param mode     not NULL and not kRLRunLoopCommonModes.
  *  @param seconds  how long, on the monotonic clock: setting the wall clock does not matter. 0 or negative: one pass,
  *                  without sleeping, which runs everything that is ready. HUGE_VAL or 1e10 and more: for ever. The pass

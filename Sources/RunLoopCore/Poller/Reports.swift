@@ -53,7 +53,7 @@ struct Reports: ~Copyable {
     }
 
     /// A descriptor that may be ready has come into epoll's set anew, behind all others: it is owed a turn.
-    mutating func oweTurn() { turnsOwed += 1 }
+    mutating func oweTurn() { turnsOwed = min(turnsOwed + 1, 4 * Self.capacity) }
 
     /// Begins anew with another epoll and kick descriptor, or with none.
     mutating func reset() {

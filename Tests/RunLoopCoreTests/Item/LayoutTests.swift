@@ -10,7 +10,7 @@ import Testing
         #expect(MemoryLayout<TimerStorage>.stride == 64)
     }
 
-    /// DESIGN.md, section 7: at most 96 bytes per timer, of which a heap entry takes 16, and per watched descriptor.
+    /// At most 96 bytes per timer, of which a heap entry takes 16, and per watched descriptor.
     @Test func othersStaySmall() {
         #expect(MemoryLayout<IndexedHeap<DeadlineKey>.Entry>.stride == 16)
         #expect(MemoryLayout<SourceStorage>.stride <= 192)
