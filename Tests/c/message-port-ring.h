@@ -32,7 +32,8 @@ static void check_data(RLDataRef data, int32_t id)
 }
 
 /* Who has no deadline delivers several messages in a pass: `_i` says so. */
-static int endless, stop_at = -1;
+static int endless;
+static atomic_int stop_at = -1; /* set while another thread receives */
 
 static void count_received(void)
 {
