@@ -50,6 +50,7 @@ public func RLRunLoopSourceCreate(
         systemError = ENOMEM
         return nil
     }
+    loop.expect(source)
     return source.handle
 }
 

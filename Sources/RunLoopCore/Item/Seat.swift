@@ -36,7 +36,8 @@ struct Seat: ~Copyable {
     var watch: Int32
     /// Of the first seat: the same place while the source is in this loop and in no other, else `noPlace`.
     let solePlace: Atomic<UInt32>
-    /// The address of the loop's board.
+    /// The address of the loop's board; of the first seat of a source in no loop, that of the last, or of the loop of the thread that made
+    /// it, if that is a client's.
     let board: Atomic<UInt>
     var loop: HomePointer?
     var arrival: UInt64
@@ -138,7 +139,10 @@ extension UnsafeMutablePointer where Pointee == Seat {
         return board.pointee.isMarked
     }
 
-    /// The same, for who knows the place.
+    /// Notes on the board that some source was signalled that has no place there. Any thread, async-signal-safe.
+    func markNobody() { UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed))?.pointee.markNobody() }
+
+    /// `mark` for who knows the place.
     @inline(__always)
     func mark(at place: UInt32) {
         let board = UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed))

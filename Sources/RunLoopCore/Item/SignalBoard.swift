@@ -79,6 +79,9 @@ struct SignalBoard: ~Copyable {
         if place < Self.nearPlaces { set(1 << UInt64(place), in: near) } else { markFar(place - Self.nearPlaces) }
     }
 
+    /// A mark of no source: who is signalled from here on, until the loop takes it, was not the first. Any thread, async-signal-safe.
+    func markNobody() { set(Self.farBit, in: near) }
+
     private func markFar(_ far: Int) {
         guard let groups else { return }
         let group = groups + far / Self.placesPerGroup

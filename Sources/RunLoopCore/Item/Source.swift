@@ -221,6 +221,8 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
         } else if let seat = soleSeat {
             seat.mark()
         } else {
+            // Sources of the loop that gets it, or one of those that have it, may be signalled after it, and alone else.
+            firstSeat.markNobody()
             SharedSignals.announce()
         }
     }

@@ -69,6 +69,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return true
     }
 
+    /// A source that this thread makes is likely to come into its loop: a signal that it gets before keeps its place among the loop's.
+    @inline(__always)
+    func expect(_ source: SourcePointer) { source.firstSeat.pointee.board.store(UInt(bitPattern: board), ordering: .relaxed) }
+
     private var board: UnsafePointer<SignalBoard> { withUnsafePointer(to: pointee.board) { $0 } }
 
     /// In the queue of signalled sources, so that signalling needs no memory.

@@ -82,7 +82,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var tookWake = false
     /// When signals were last taken of which some were queued, in nanoseconds. A signal that found no other that the loop had not
     /// taken came later than all that are queued, and counts as this old: so a signal that is alone needs no clock.
-    var signalsTaken: UInt64 = 0
+    /// Never 0, which says that a signal has no time yet.
+    var signalsTaken: UInt64 = 1
     /// Some set may have signalled sources in its queue.
     var mayHaveQueued = false
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
