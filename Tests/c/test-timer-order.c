@@ -221,6 +221,39 @@ START_TEST(the_order_survives_what_callbacks_do)
 }
 END_TEST
 
+static void set_past_dates(UNUSED RLRunLoopTimerRef timer, void *mode)
+{
+    note("sets");
+    for (int i = 0; i < HAND - 1; i++) {
+        RLRunLoopTimerSetNextFireDate(hand[i], -1e6 - (i * 7 % HAND));
+        RLRunLoopAddTimer(rl, hand[i], mode); /* every second is there already */
+    }
+}
+
+/* They wait for the next pass, where a date counts no matter when it was set. */
+START_TEST(past_dates_that_a_callback_sets_count_in_the_next_pass)
+{
+    const RLRunLoopMode mode = _i ? OTHER : kRLRunLoopDefaultMode;
+    RLRunLoopTimerRef setter = make_timer(0, 0, set_past_dates, (void *)mode);
+    make_hand(HUGE_VAL);
+    for (int i = 0; i < HAND; i += 2)
+        RLRunLoopAddTimer(rl, hand[i], mode);
+    RLRunLoopTimerSetTolerance(hand[4], 1);
+    RLRunLoopTimerSetTolerance(hand[5], 1);
+    RLRunLoopAddCommonMode(rl, mode);
+    RLRunLoopAddTimer(rl, hand[6], kRLRunLoopCommonModes);
+    RLRunLoopAddTimer(rl, setter, kRLRunLoopDefaultMode);
+    poll_mode(kRLRunLoopDefaultMode);
+    assert_notes("sets");
+    RLRunLoopTimerSetNextFireDate(hand[HAND - 1], -1e6 - ((HAND - 1) * 7 % HAND));
+    RLRunLoopAddTimer(rl, hand[HAND - 1], mode);
+    poll_mode(mode);
+    assert_notes("7 4 1 8 5 2 9 6 3 0");
+    drop_timer(setter);
+    drop_hand();
+}
+END_TEST
+
 /* -- Many ---------------------------------------------------------------------------------------------------------- */
 
 enum { CROWD = 100000 };
@@ -387,6 +420,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, timers_that_repeat_keep_their_order);
     tcase_add_test(tcase, a_date_set_in_the_own_callback_counts_from_then_on);
     tcase_add_test(tcase, the_order_survives_what_callbacks_do);
+    tcase_add_loop_test(tcase, past_dates_that_a_callback_sets_count_in_the_next_pass, 0, 2);
     tcase_add_test(tcase, a_hundred_thousand_of_one_date_keep_their_order);
     tcase_add_loop_test(tcase, random_timers_of_few_dates_agree_with_a_list, 0, 8);
     return suite;

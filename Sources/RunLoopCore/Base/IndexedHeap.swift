@@ -159,6 +159,27 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return true
     }
 
+    /// Adds the positions of all elements that do not come behind `limit` to `list`, in no particular order; false if out of memory. O(k)
+    /// for k elements.
+    @inline(never)
+    func list(upTo limit: Key, _ list: inout PlainList<Position>) -> Bool {
+        guard let first, !Key.precedes(limit, first.key) else { return true }
+        let base = entries.unsafelyUnwrapped
+        var next = list.count
+        if !list.append(first.position) { return false }
+        // The parent of one that is listed is listed, too.
+        while next < list.count {
+            var index = (Int(list[next].pointee) << 2) &+ 1
+            let end = min(index &+ 4, count)
+            while index < end {
+                if !Key.precedes(limit, base[index].key) && !list.append(base[index].position) { return false }
+                index &+= 1
+            }
+            next &+= 1
+        }
+        return true
+    }
+
     /// O(log n).
     @inline(__always)
     mutating func update(_ position: Position, to key: Key) {

@@ -26,6 +26,8 @@ struct TimerQueue: ~Copyable {
     /// Those with the deadline `tiedDeadline`, of either kind, or none. In no heap.
     private var tied = ArrivalQueue()
     private var tiedDeadline: UInt64 = 0
+    /// Some timers may stand under other deadlines than their own, until `restoreDeadlines`.
+    var hasDisplaced = false
 
     init() {}
 
@@ -204,6 +206,23 @@ struct TimerQueue: ~Copyable {
             return tolerant.key(at: timer.position).deadline
         }
         return precise.key(at: timer.position).deadline
+    }
+
+    /// Puts those that were displaced, to deadlines up to `limit`, under their own. `list`: empty before and after. O(k log n) for k timers
+    /// with deadlines up to there. Out of memory they stay where they are.
+    @inline(never)
+    mutating func restoreDeadlines(upTo limit: UInt64, _ list: inout PlainList<IndexedHeap<DeadlineKey>.Position>) {
+        hasDisplaced = false
+        if tied.count > 0 { untie() }
+        let key = DeadlineKey(deadline: limit)
+        if precise.list(upTo: key, &list) && tolerant.list(upTo: key, &list) {
+            for index in 0..<list.count {
+                let timer = TimerPointer(queued: list[index])
+                let own = timer.deadline
+                if deadline(of: timer) != own { move(timer, to: own) }
+            }
+        }
+        list.truncate(to: 0)
     }
 
     /// Some queued timer, nil if there is none: for emptying the queue. O(1).

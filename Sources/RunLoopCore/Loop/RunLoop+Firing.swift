@@ -25,9 +25,22 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         while let next = nextTimer(mode, dueBy: now) { fire(next) }
         pointee.timersDueBy = outer
         pointee.timerPasses -= 1
-        if pointee.timerPasses == 0 { pointee.timerFloor = 0 }
+        if pointee.timerPasses == 0 {
+            if pointee.timerFloor != now &+ 1 { restoreDeadlines() }
+            pointee.timerFloor = 0
+        }
         unlockInline()
         return true
+    }
+
+    /// The outermost pass is over: the timers that were moved behind it, if there are any, go back to their dates, by which the next
+    /// pass fires them. Under the lock.
+    @inline(never)
+    private func restoreDeadlines() {
+        for index in 0..<pointee.sets.count {
+            let set = pointee.sets[index]
+            if set.pointee.timers.hasDisplaced { set.pointee.timers.restoreDeadlines(upTo: pointee.timerFloor, &pointee.displaced) }
+        }
     }
 
     /// The mode's timer that fires next, of those with the earliest deadline the one that arrived first; nil if it is not due by `now`.

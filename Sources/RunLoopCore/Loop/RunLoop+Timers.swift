@@ -83,12 +83,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// For a timer of this loop that comes into other modes, with room made for it. Under the lock.
     @inline(never)
     private func move(_ timer: TimerPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
-        let place = place(timer)
+        let turn = turn(of: timer)
         old.pointee.timers.removeSeldom(timer)
         old.pointee.timerCount -= 1
         timer.pointee.set = new
         new.pointee.timerCount += 1
-        if timer.pointee.item.has(ItemHeader.firing) { park(timer) } else { queueSeldom(timer, at: place) }
+        if timer.pointee.item.has(ItemHeader.firing) { park(timer) } else { queueSeldom(timer, at: turn ?? place(timer)) }
     }
 
     /// Queues a timer of this loop in its set, unless it is firing (then that does it at the end). Under the lock.
@@ -119,30 +119,40 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     fileprivate func move(_ timer: TimerPointer) {
         if timer.pointee.item.has(ItemHeader.firing) { return timer.setArrival(nextTimerArrival()) }
-        let deadline = place(timer)
-        // Who keeps a turn, and nobody else, stands before the floor.
-        if deadline >= pointee.timerFloor { timer.setArrival(nextTimerArrival()) }
+        let turn = turn(of: timer)
+        if turn == nil { timer.setArrival(nextTimerArrival()) }
+        let deadline = turn ?? place(timer)
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.move(timer, to: deadline)
     }
 
-    /// The deadline for a timer to be queued under. Under the lock.
+    /// The deadline for a timer to be queued under in its set. Under the lock.
     @inline(__always)
     private func place(_ timer: TimerPointer) -> UInt64 {
         let deadline = timer.deadline
-        return deadline >= pointee.timerFloor ? deadline : placeInPass(timer, deadline)
+        return deadline >= pointee.timerFloor ? deadline : placeBehindPass(timer)
     }
 
-    /// A past date set in a timer pass: who has a turn in it keeps that. Everybody else waits for the next pass; several keep
-    /// the order in which they came.
+    /// A past date set in a timer pass: the timer waits for the next pass, and so stands under another deadline until this one ends.
     @inline(never)
-    private func placeInPass(_ timer: TimerPointer, _ deadline: UInt64) -> UInt64 {
-        if deadline <= pointee.timersDueBy, let mode = pointee.currentMode, let set = timer.pointee.set,
-            set.pointee.modes.contains(mode.pointee.number), let turn = set.pointee.timers.deadline(of: timer), turn <= pointee.timersDueBy
-        {
-            return turn
-        }
+    private func placeBehindPass(_ timer: TimerPointer) -> UInt64 {
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.hasDisplaced = true
         pointee.timerFloor &+= 1
         return pointee.timerFloor
+    }
+
+    /// The deadline by which a timer has a turn in the timer pass that is under way, and keeps it, because its date is past then; else nil.
+    /// Under the lock.
+    @inline(__always)
+    private func turn(of timer: TimerPointer) -> UInt64? { pointee.timerPasses == 0 ? nil : turnInPass(timer) }
+
+    /// The grid of a repeating timer whose date was set to a past one starts now, which is behind the pass: what was asked for counts.
+    @inline(never)
+    private func turnInPass(_ timer: TimerPointer) -> UInt64? {
+        let asked = Swift.min(timer.deadline, Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds)
+        guard asked <= pointee.timersDueBy, let mode = pointee.currentMode, let set = timer.pointee.set,
+            set.pointee.modes.contains(mode.pointee.number), let turn = set.pointee.timers.deadline(of: timer), turn <= pointee.timersDueBy
+        else { return nil }
+        return turn
     }
 
     /// RLRunLoopRemoveTimer. O(log n). Any thread.

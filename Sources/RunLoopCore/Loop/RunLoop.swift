@@ -87,7 +87,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// Some set may have signalled sources in its queue.
     var mayHaveQueued = false
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
-    /// set in it; otherwise 0. Under the lock.
+    /// set in it, until the outermost pass has ended; otherwise 0. Under the lock.
     var timerFloor: UInt64 = 0
     /// The number of the last timer that was added, or whose deadline was set; odd. See `TimerPointer.arrival`. Under the lock.
     var timerArrivals: UInt = 1
@@ -121,6 +121,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var audience = PlainList<Listener>()
     /// What our own functions have begun that are calling the client, one in another. The loop's thread.
     var cleanups = PlainList<Cleanup>()
+    /// Memory for `TimerQueue.restoreDeadlines`. Under the lock.
+    var displaced = PlainList<IndexedHeap<DeadlineKey>.Position>()
 }
 
 /// Bits of `RunLoopStorage.had`.

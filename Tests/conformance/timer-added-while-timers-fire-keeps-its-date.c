@@ -1,0 +1,24 @@
+/* Semantics 3: a timer with a past date that another timer's callback adds waits for the next pass, and there goes by its date:
+ * before one with a later date that is added afterwards. */
+#include "trace.h"
+
+static Item early = {.name = "early"}, late = {.name = "late"};
+
+static void add_early(Item *item)
+{
+    (void)item;
+    CFRunLoopAddTimer(HERE, early.timer, OTHER);
+}
+
+static void test(void)
+{
+    Item adds = {.name = "adds", .action = add_early};
+    create_timer(&early, -20, 0);
+    create_timer(&late, -10, 0);
+    add_timer(&adds, -5, 0);
+    run("the one that adds", MODE, 0, false);
+    CFRunLoopAddTimer(HERE, late.timer, OTHER);
+    run("both", OTHER, 0, false);
+}
+
+int main(void) { return on_thread(test); }
