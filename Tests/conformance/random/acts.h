@@ -68,7 +68,6 @@ static void change_source(unsigned how, unsigned s, unsigned where)
         CFRunLoopRemoveSource(HERE, sources[s], mode);
     else if (how == 1 && !in_batch) {
         one_mode = 0;
-        signalled[s] = 0;
         CFRunLoopSourceInvalidate(sources[s]);
         if (pick(4) != 0)
             sources[s] = make_source(s);
@@ -146,7 +145,7 @@ static void change_observer(unsigned how, unsigned o, unsigned where)
 static void change_item(unsigned what, unsigned how, unsigned where)
 {
     unsigned s = pick(SOURCES), t = pick(TIMERS), o = pick(OBSERVERS);
-    if (what == 1 && due[t] && (life.ports > 0 || (life.ties && firing > 0)))
+    if (what == 1 && due[t] && life.ports > 0)
         return;
     printf(" %u.%u(%u,%u)", what, how, what == 0 ? s : what == 1 ? t : o, where);
     if (what == 0)
@@ -157,22 +156,9 @@ static void change_item(unsigned what, unsigned how, unsigned where)
         change_observer(how, o, where);
 }
 
-/** Of sources of equal order the one that was signalled first goes first. Not so here for one that is in no mode then, or is
- * signalled twice with a run of another mode in between. */
-static int may_signal(unsigned source)
-{
-    int places = 0;
-    for (int i = 0; i < MODES; i++)
-        places += is_in[source][i];
-    return !life.ties || (places > 0 && !signalled[source]);
-}
-
 static void signal_source(unsigned source)
 {
-    if (!may_signal(source))
-        return;
     printf(" !%u", source);
-    signalled[source] = 1;
     CFRunLoopSourceSignal(sources[source]);
 }
 
@@ -212,7 +198,7 @@ static void change_port(unsigned how, unsigned p, unsigned where)
         change_one_port(how, each, where);
 }
 
-/** New timers that are due, all in one mode. While timers fire such a one stays as it is: it may keep its turn or not. */
+/** New timers that are due, all in one mode. */
 static void make_all_due(unsigned first, unsigned where)
 {
     printf(" d%u...(%u)", first, where);
@@ -312,7 +298,7 @@ static void act(void)
         change_port(pick(10), pick((unsigned)life.ports), pick(MODES + 1));
     else if (kind < 17 && life.due && life.ports > 0)
         make_due(pick(TIMERS), pick(MODES));
-    else if (kind < 17 && life.due && life.ties && firing == 0)
+    else if (kind < 17 && life.due && life.ties)
         make_all_due(pick(TIMERS), pick(MODES + 1));
     else if (kind < 18 && depth > 0)
         stop_or_wake(pick(4));

@@ -36,9 +36,9 @@ static CFRunLoopSourceRef sources[SOURCES], ports[PORTS];
 static CFRunLoopTimerRef timers[TIMERS];
 static CFRunLoopObserverRef observers[OBSERVERS];
 static CFStringRef modes[MODES + 1]; /* the last stands for the common ones */
-static int scheduled[SOURCES], cancelled[SOURCES], is_in[SOURCES][MODES], signalled[SOURCES];
+static int scheduled[SOURCES], cancelled[SOURCES], is_in[SOURCES][MODES];
 static int descriptors[PORTS], ready[PORTS], served[PORTS], due[TIMERS];
-static int calls, depth, dates, blocks, firing;
+static int calls, depth, dates, blocks;
 /* The innermost run returns after a source was handled. */
 static int only_one;
 /* One of several sources performs: what it may not do is difference 16. */
@@ -97,7 +97,6 @@ static void called(const char *kind, long number, int moment)
 static void perform(void *info)
 {
     int outer = in_batch;
-    signalled[(intptr_t)info] = 0;
     in_batch = !only_one;
     called("s", (long)(intptr_t)info, EARLY);
     in_batch = outer;
@@ -141,9 +140,7 @@ static void fire(CFRunLoopTimerRef timer, void *info)
 {
     (void)timer;
     due[(intptr_t)info] = 0;
-    firing++;
     called("t", (long)(intptr_t)info, LATE);
-    firing--;
 }
 static void observe(CFRunLoopObserverRef observer, CFRunLoopActivity activity, void *info)
 {
@@ -208,11 +205,10 @@ static CFRunLoopObserverRef make_observer(long number)
 
 static void begin(void)
 {
-    calls = depth = dates = blocks = firing = only_one = in_batch = early = woken = wakes = passes = one_mode = 0;
+    calls = depth = dates = blocks = only_one = in_batch = early = woken = wakes = passes = one_mode = 0;
     base = CFAbsoluteTimeGetCurrent();
     memset(scheduled, 0, sizeof scheduled);
     memset(cancelled, 0, sizeof cancelled);
-    memset(signalled, 0, sizeof signalled);
     memset(is_in, 0, sizeof is_in);
     memset(served, 0, sizeof served);
     memset(ready, 0, sizeof ready);
