@@ -89,6 +89,31 @@ static int arrays(void)
     return ok;
 }
 
+/* Its caller need not release what it returns: the loop does, at the end of the pass. */
+static RLDataRef answer(void) { return RLAutorelease(RLDataCreate(kRLAllocatorDefault, (const uint8_t *)"42", 2)); }
+
+static RLDataRef kept;
+static RLIndex owners; /* while the function runs */
+
+static void use_answer(void *info)
+{
+    (void)info;
+    kept = RLRetain(answer());
+    owners = RLGetRetainCount(kept);
+}
+
+static int later(void)
+{
+    RLRunLoopPerformFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, use_answer, NULL);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    if (kept == NULL)
+        return 0;
+    int ok = check(owners == 2, "what was autoreleased lasts until the pass ends");
+    ok &= check(RLGetRetainCount(kept) == 1, "and no longer");
+    RLRelease(kept);
+    return ok;
+}
+
 static int kinds(void)
 {
     const RLTypeID kinds[] = {RLStringGetTypeID(),         RLDataGetTypeID(),          RLArrayGetTypeID(),
@@ -115,6 +140,7 @@ int main(void)
     int ok = strings();
     ok &= data();
     ok &= arrays();
+    ok &= later();
     ok &= kinds();
     return ok ? 0 : 1;
 }

@@ -17,6 +17,14 @@ static void use_values(void)
             RLRelease(array);
         }
     }
+    for (int i = 0; i < 20 && string; i++) {
+        errno = 0;
+        CHECK(RLAutorelease(RLRetain(string)) == string);
+        if (errno == ENOMEM)
+            RLRelease(string);
+        else
+            CHECK(RLGetRetainCount(string) > 1);
+    }
     for (int i = 0; i < 4; i++) {
         if (values[i])
             release_object(MAKE(RLCopyDescription(values[i])));

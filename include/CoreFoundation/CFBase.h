@@ -184,6 +184,7 @@ CF_EXPORT CFTypeID CFNullGetTypeID(void) __asm__("RLNullGetTypeID");
 
 CF_EXPORT CFTypeRef CFRetain(CFTypeRef cf) __asm__("RLRetain");
 CF_EXPORT void CFRelease(CFTypeRef cf) __asm__("RLRelease");
+CF_EXPORT CFTypeRef CFAutorelease(CFTypeRef CF_RELEASES_ARGUMENT arg) __asm__("RLAutorelease");
 CF_EXPORT CFIndex CFGetRetainCount(CFTypeRef cf) __asm__("RLGetRetainCount");
 CF_EXPORT CFTypeID CFGetTypeID(CFTypeRef cf) __asm__("RLGetTypeID");
 CF_EXPORT Boolean CFEqual(CFTypeRef cf1, CFTypeRef cf2) __asm__("RLEqual");

@@ -147,6 +147,22 @@ RL_EXPORT RLTypeRef RLRetain(RLTypeRef object);
  *  Cost: O(1), plus what is freed; no system call.  Since: 0.1.  Example: examples/values.c */
 RL_EXPORT void RLRelease(RLTypeRef object);
 
+/** Releases an object later: when the calling thread's loop ends its pass.
+ *  For functions that return an object which their caller need not release. In a callback, the object is released at
+ *  the end of the pass of the innermost run, or before that run sleeps in it; outside of any run, when the thread ends.
+ *  Runs that begin later leave the object alone. At the end of the process nothing is released. What a
+ *  release callback autoreleases goes in the same pass, but for a chain without end, which goes on in the next ones.
+ *  In a child of fork() what the thread that forked has autoreleased is released, what other threads have is not.
+ *  @param object  an object that you own, not NULL. Use the handle until then, or RLRetain() it.
+ *  @return object itself, or NULL if object is NULL or not an object.
+ *  Ownership: gives up one ownership, later.  Thread: any; makes the calling thread's loop, as RLRunLoopGetCurrent().
+ *  Re-entrancy: allowed in callbacks, also those that run while objects are released.
+ *  Errors: NULL or a handle that is no object is reported and gives NULL. Out of memory: object itself, which is still
+ *  yours, and errno ENOMEM; set errno to 0 before to tell. One release too many is reported when it is made.
+ *  CF: on Linux CF never releases the object (difference 17).
+ *  Cost: O(1), now and then an allocation, no system call.  Since: 0.1.  Example: examples/values.c */
+RL_EXPORT RLTypeRef RLAutorelease(RLTypeRef object);
+
 /** Tells how many times an object is owned by RLRetain() and the Create rule. For tests and debugging only.
  *  What a loop holds itself is not counted. The number may be out of date when you read it.
  *  @param object  any object, not NULL.

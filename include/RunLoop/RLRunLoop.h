@@ -102,7 +102,8 @@
  *  15. Timers that are due are called in the order of their dates, those of one date as they were added. CF: those
  *      whose dates were past when they were set, in the order in which that was done; equal dates otherwise in any.
  *  16. After a pass in which a source performed the loop looks again before it sleeps. CF does not if the last of the
- *      signalled sources was not due any more, though one may have been signalled meanwhile. */
+ *      signalled sources was not due any more, though one may have been signalled meanwhile.
+ *  17. RLAutorelease() releases at the end of the pass, as CFAutorelease does on a Mac. CF on Linux never releases. */
 #ifndef RUNLOOP_RLRUNLOOP_H
 #define RUNLOOP_RLRUNLOOP_H
 #include <RunLoop/RLArray.h>

@@ -82,6 +82,13 @@ private func anyKindInline(_ object: UnsafeRawPointer?, _ function: Name) -> Kin
 }
 
 @implementation @c
+public func RLAutorelease(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
+    guard anyKind(object, "RLAutorelease") != nil, let object else { return nil }
+    _ = Registry.current?.autorelease(object, by: { RLRelease($0) })
+    return object
+}
+
+@implementation @c
 public func RLGetRetainCount(_ object: UnsafeRawPointer?) -> Int {
     guard let kind = anyKind(object, "RLGetRetainCount"), let object else { return 0 }
     let references = Handle.header(object).pointee.references.load(ordering: .relaxed)

@@ -28,6 +28,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         notify(mode, .entry)
         let result = iterate(mode, until: deadline, onlyOne: returnAfterSourceHandled)
         notify(mode, .exit)
+        if pointee.autoreleasedCount != 0 { releaseAutoreleased() }
         leave(to: outer)
         if result == .stopped { RaceDetector.happensAfter(pointee.stop) }
         if result == .finished { systemError = 0 }
@@ -77,6 +78,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             // goes on with what the next passes would bring it, sleeps too: `mayGoOn`, `mayServeOn`, `sleepAgain`.
             handled = deliver(mode, goesOn: !onlyOne && deadline == .never) || handled
             if performFunctions(mode) { dropReports() }
+            releaseAutoreleasedInPass()
 
             if handled && onlyOne { return .handledSource }
             if hasPassed(deadline) { return .timedOut }
@@ -94,6 +96,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var tookWake: Bool
         var deadline: Instant
         var returnsAfterSource: Bool
+        var autoreleasedCount: Int
         var runsAsCF: Bool
     }
 
@@ -101,8 +104,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func enter(_ mode: ModePointer) -> OuterActivation {
         let outer = OuterActivation(
             mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake,
-            deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource, runsAsCF: pointee.runsAsCF)
+            deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource, autoreleasedCount: pointee.autoreleasedCount,
+            runsAsCF: pointee.runsAsCF)
         pointee.tookWake = false
+        pointee.autoreleasedCount = 0
         pointee.depth += 1
         dropReports()
         lock()
@@ -131,6 +136,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.tookWake = outer.tookWake
         pointee.deadline = outer.deadline
         pointee.returnsAfterSource = outer.returnsAfterSource
+        // What release callbacks autoreleased without end is left: the outer activation goes on with it.
+        pointee.autoreleasedCount += outer.autoreleasedCount
         pointee.runsAsCF = outer.runsAsCF
     }
 

@@ -200,7 +200,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
             pointee.turns.count > 0, pointee.turns[pointee.turns.count - 1].source == source,
             let seat = soleSeat(of: source, in: mode), !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
-            inbox.isEmpty, pointee.held.count == 0, pointee.stop.load(ordering: .relaxed) == 0, isNobodyQueued(mode),
+            inbox.isEmpty, pointee.held.count == 0, pointee.autoreleasedCount == 0, pointee.stop.load(ordering: .relaxed) == 0,
+            isNobodyQueued(mode),
             SharedSignals.seen == pointee.sharedSignalsSeen, portCount(mode) == 0
         else { return false }
         let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.deadline ?? .max)

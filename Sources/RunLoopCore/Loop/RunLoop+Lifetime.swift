@@ -30,6 +30,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         _ = cancelDelayed(.all)
         while let observer = locked({ anyObserver }) { dismiss(observer) }
         dropRequests()
+        releaseAllAutoreleased()
         lock()
         pointee.currentModeName.store(0, ordering: .relaxed)
         pointee.wake.reset()
@@ -118,6 +119,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.isOpen = false
         pointee.isAbandoned = true
         abandonItems()
+        pointee.autoreleased.truncate(to: 0)
+        pointee.autoreleasedCount = 0
         inbox.pointee.abandon()
         forgetCalleesAfterFork()
         pointee.wake.reset()

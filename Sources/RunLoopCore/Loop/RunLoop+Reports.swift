@@ -47,7 +47,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The same for sure.
     @inline(never)
     func maySurelyServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
-        if !goesOn || pointee.board.isMarked || !inbox.isEmpty || pointee.held.count != 0 { return false }
+        if !goesOn || pointee.board.isMarked || !inbox.isEmpty || pointee.held.count != 0 || pointee.autoreleasedCount != 0 { return false }
         if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
         if observes(mode, .beforeTimers, .beforeSources) || hasTimersOrQueued(mode) || hasWatchesToLookAfter { return false }
         pointee.isStirred = 0

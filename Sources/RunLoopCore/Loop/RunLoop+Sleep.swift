@@ -7,6 +7,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// and tells observers. The loop's thread; calls user code.
     func waitForEvents(_ mode: ModePointer, until deadline: Instant) {
         notify(mode, .beforeWaiting)
+        releaseAutoreleasedInPass()
         var sleeps = 0
         while sleep(mode, until: deadline, extent(mode), again: sleeps) == .again { sleeps += 1 }
         notify(mode, .afterWaiting)

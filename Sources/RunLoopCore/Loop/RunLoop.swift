@@ -74,6 +74,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// How the innermost activation ends: for sources that would like to go on at once (`mayGoOn`).
     var deadline = Instant.distantPast
     var returnsAfterSource = false
+    /// How many objects at the end of `autoreleased` belong to the innermost activation, or, outside of any, to the thread.
+    var autoreleasedCount = 0
     /// The innermost activation was begun by CF's name: see `isEmpty(_:asCF:)`.
     var runsAsCF = false
     /// Set by the perform function of a source of our own that found nothing to do: it does not count as handled.
@@ -123,6 +125,11 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var cleanups = PlainList<Cleanup>()
     /// Memory for `TimerQueue.restoreDeadlines`. Under the lock.
     var displaced = PlainList<IndexedHeap<DeadlineKey>.Position>()
+    /// What RLAutorelease was given and is still to be released; that of nested activations behind that of outer ones. The loop's
+    /// thread; it grows under the lock, so that a child of fork() finds it whole.
+    var autoreleased = PlainList<UnsafeRawPointer>()
+    /// RLRelease: the rooms that it needs lie above this one. nil as long as nothing was autoreleased.
+    var releaseObject: ReleaseFunction?
 }
 
 /// Bits of `RunLoopStorage.had`.

@@ -1,0 +1,73 @@
+import CLinux
+
+// Objects that are released at the end of the pass: RLAutorelease. Everything here is the loop's thread's.
+
+extension RunLoopStorage {
+    /// RLRelease. Calls user code.
+    typealias ReleaseFunction = @convention(c) (UnsafeRawPointer?) -> Void
+
+    /// A release callback may autorelease something each time it is called. The work of one drain is bounded: so many releases,
+    /// and for each object that was there when it began so many more.
+    fileprivate static var releasesPerDrain: Int { 1_000 }
+    fileprivate static var releasesPerObject: Int { 100 }
+    /// The bound at the end of the thread, in drains.
+    fileprivate static var drainsAtExit: Int { 10 }
+}
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// RLAutorelease: takes over one reference of the caller's. False with ENOMEM, and then it has not. Amortised O(1).
+    func autorelease(_ object: UnsafeRawPointer, by release: @escaping RunLoopStorage.ReleaseFunction) -> Bool {
+        let hasRoom = locked {
+            // Ready descriptors that could be served in the same pass wait for the next one.
+            pointee.isStirred = 1
+            return pointee.autoreleased.append(object)
+        }
+        guard hasRoom else {
+            systemError = ENOMEM
+            return false
+        }
+        pointee.releaseObject = release
+        pointee.autoreleasedCount += 1
+        return true
+    }
+
+    /// A pass ends, or the loop is about to sleep in it. One load if there is nothing to release; otherwise calls user code. What is left
+    /// is released in another pass, which begins at once, so that other things have their turn in between.
+    @inline(__always)
+    func releaseAutoreleasedInPass() {
+        if pointee.autoreleasedCount != 0 { drainInPass() }
+    }
+
+    @inline(never)
+    private func drainInPass() {
+        releaseAutoreleased()
+        if pointee.autoreleasedCount != 0 { wakeUp() }
+        // Release callbacks may have read what was reported as ready.
+        dropReports()
+    }
+
+    /// Releases what the innermost activation has autoreleased, the last first, and what is autoreleased by that; some may be left, see
+    /// `releasesPerDrain`. Calls user code, which may run the loop or end the thread: so an object leaves the list first.
+    func releaseAutoreleased() {
+        guard pointee.autoreleasedCount != 0, let release = pointee.releaseObject else { return }
+        var releasesLeft = RunLoopStorage.releasesPerDrain + RunLoopStorage.releasesPerObject * pointee.autoreleasedCount
+        while pointee.autoreleasedCount > 0 && releasesLeft > 0 {
+            releasesLeft -= 1
+            let last = pointee.autoreleased.count - 1
+            let object = pointee.autoreleased[last]
+            pointee.autoreleased.truncate(to: last)
+            pointee.autoreleasedCount -= 1
+            release(object)
+        }
+    }
+
+    /// The thread ends: releases what any activation has left. What release callbacks go on autoreleasing is never released.
+    func releaseAllAutoreleased() {
+        for _ in 0..<RunLoopStorage.drainsAtExit {
+            pointee.autoreleasedCount = pointee.autoreleased.count
+            releaseAutoreleased()
+        }
+        pointee.autoreleased.discard()
+        pointee.autoreleasedCount = 0
+    }
+}
