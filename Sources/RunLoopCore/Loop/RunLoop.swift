@@ -106,8 +106,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var callee = Callee()
     /// Those from whose calls the loop is run once more, one in another. Under the lock.
     var outerCallees = PlainList<Callee>()
-    /// Not 0: an observer or an item came into some mode since it was last looked whether nothing but descriptors waits in the mode
-    /// that runs, or it was not looked yet. Under the lock.
+    /// Not 0: an observer or an item came into some mode, or an object was autoreleased, since it was last looked whether nothing
+    /// but descriptors waits in the mode that runs, or it was not looked yet. Under the lock.
     var isStirred: UInt64 = 1
     /// How many timer passes are under way, one in another. Under the lock.
     var timerPasses = 0
