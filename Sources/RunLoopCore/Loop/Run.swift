@@ -184,7 +184,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func forgetOldReports(_ mode: ModePointer, _ called: Bool) {
         if pointee.reports.isEmpty { return }
-        if called || pointee.servedTimers || observes(mode, .beforeTimers, .beforeSources) { dropReports() }
+        if called || mode.pointee.servedTimers || observes(mode, .beforeTimers, .beforeSources) { dropReports() }
     }
 
     /// Whether step 9 can follow at once. Only a mode that somebody watches waiting needs the extra look: otherwise nobody
@@ -211,12 +211,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Step 9. Timers and descriptors that are both ready take turns, so that neither starves the other.
     @inline(__always)
     private func deliver(_ mode: ModePointer, goesOn: Bool) -> Bool {
-        if pointee.servedTimers {
-            pointee.servedTimers = false
+        if mode.pointee.servedTimers {
+            mode.pointee.servedTimers = false
             if hasHad(Had.descriptors) && serveReadyDescriptor(mode, goesOn: goesOn) { return true }
         }
         if fireDueTimers(mode) {
-            pointee.servedTimers = true
+            mode.pointee.servedTimers = true
             return false
         }
         return hasHad(Had.descriptors) && serveReadyDescriptor(mode, goesOn: goesOn)

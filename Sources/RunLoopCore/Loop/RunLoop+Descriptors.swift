@@ -9,6 +9,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// A seat that has just come into the loop. One epoll_ctl if the source waits for something. Under the lock; false if out of memory.
     func watch(_ fd: Int32, for seat: SeatPointer) -> Bool {
+        // As if it had just had its turn: who leaves and comes again goes behind the others, and takes part from the next pass on.
+        seat.pointee.served = pointee.serving
         guard beginWatching(fd, for: seat) else { return false }
         if seat.pointee.source.rank != 0 { pointee.orderedSeats += 1 }
         return true
@@ -110,6 +112,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         for index in 0..<pointee.poller.indexLimit where pointee.poller[index].isNarrow && isWanted(index, mode) {
             listen(index)
             pointee.reports.oweTurn()
+            pointee.modeInOrder = nil
         }
     }
 

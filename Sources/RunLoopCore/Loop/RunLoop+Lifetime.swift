@@ -41,7 +41,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.currentMode = nil
         pointee.depth = 0
         pointee.tookWake = false
-        pointee.servedTimers = false
         pointee.timerPasses = 0
         pointee.outerCallees.discard()
         pointee.timerSlack = 0

@@ -208,10 +208,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         for index in first..<Swift.max(first, start) { batch.requests[index].markCancelled() }
         for index in 0..<Swift.min(batch.kept, start) { batch.requests[index].markCancelled() }
         note(had: Had.heldFunctions)
-        // `take` has made room.
-        if pointee.held.count > 0 { return invariant(pointee.held.prepend(requests)) }
+        if pointee.held.count > 0 { return putInFront(requests) }
         pointee.heldStart = start
         swap(&requests, &pointee.held)
+    }
+
+    /// In front of what came meanwhile, or what a nested run has left. `take` has made room. Under the lock.
+    private func putInFront(_ requests: borrowing PlainList<PerformRequest>) {
+        let start = pointee.heldStart
+        if start > 0, let elements = pointee.held.elements {
+            memmove(elements, elements + start, (pointee.held.count - start) * MemoryLayout<PerformRequest>.stride)
+            pointee.held.truncate(to: pointee.held.count - start)
+            pointee.heldStart = 0
+        }
+        invariant(pointee.held.prepend(requests))
     }
 
     /// What did not match and was not cancelled stays in front of what came meanwhile; the buffer stays for the next time, unless it is
@@ -224,10 +234,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         requests.truncate(to: kept)
         if kept > 0 { note(had: Had.heldFunctions) }
-        if pointee.held.count > 0 {
-            // `take` has made room.
-            return invariant(pointee.held.prepend(requests))
-        }
+        if pointee.held.count > 0 { return putInFront(requests) }
         let isHoard = requests.capacity > 64 * 1024 && taken < requests.capacity / 16
         if requests.count == 0 && isHoard { requests.discard() }
         swap(&requests, &pointee.held)

@@ -18,7 +18,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         lockInline()
         if pointee.reports.isFresh {
             if pointee.orderedSeats > 0 { sortReports(mode) }
-            if !pointee.reports.begin({ isNext($0, mode) }) { mode.pointee.roundBegan = pointee.serving }
+            if !pointee.reports.begin({ isNext($0, mode) }) { beginRound(mode) }
         }
         let isNested = !pointee.callee.isNone
         if isNested && !pointee.outerCallees.append(pointee.callee) {
@@ -26,8 +26,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             return false
         }
         pointee.callee = Callee()
+        let batch = pointee.reports.number
         let served = serveReports(mode, goesOn: goesOn)
-        if pointee.reports.isEmpty && !pointee.reports.isSingle { mode.pointee.roundBegan = pointee.serving }
+        // Unless a nested run has fetched or dropped reports, all that were ready have had a turn.
+        if pointee.reports.isEmpty && pointee.reports.number == batch && !pointee.reports.isSingle { endRound(mode) }
         pointee.callee = Callee()
         if isNested { returnToOuterCallee() }
         unlockInline()
@@ -170,13 +172,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return .handled
     }
 
+    /// The one whose turn is the longest ago: a nested run may have cut the last turn short. As a rule, the first.
     private func nextSeat(onWatch index: Int, _ mode: ModePointer, notYet serving: UInt32) -> SeatPointer? {
+        var oldest: (seat: SeatPointer, age: UInt32)?
         var next = pointee.poller.seats(index)
         while let seat = next {
             next = seat.pointee.nextOfWatch
-            if seat.pointee.served != serving, containsInline(seat.pointee.set, .mode(mode)) { return seat }
+            if seat.pointee.served == serving || !containsInline(seat.pointee.set, .mode(mode)) { continue }
+            let age = serving &- seat.pointee.served
+            if oldest == nil || age > oldest.unsafelyUnwrapped.age { oldest = (seat, age) }
         }
-        return nil
+        return oldest?.seat
     }
 
     /// A client's source is called. Under the lock, which it gives back meanwhile. The loop has the source, and that keeps it alive: see

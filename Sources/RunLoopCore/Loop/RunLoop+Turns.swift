@@ -9,6 +9,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(never)
     private func dropRemainingReports() {
+        if pointee.reports.isSingle { pointee.modeInOrder = nil }
         if !pointee.reports.isTurn, let mode = pointee.currentMode {
             locked { pointee.reports.forEachTaken { noteTurn($0, mode) } }
         }
@@ -19,12 +20,28 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// first in each round, and nothing that stays ready is passed over in the next.
     func isNext(_ tag: UInt64, _ mode: ModePointer) -> Bool {
         guard let turn = turn(tag, mode) else { return false }
-        return Int32(truncatingIfNeeded: turn.pointee &- mode.pointee.roundBegan) <= 0
+        let since = turn.pointee &- mode.pointee.roundBegan
+        return since == 0 || since > pointee.serving &- mode.pointee.roundBegan
     }
 
-    /// Under the lock.
+    /// All that are ready have had their turn, unless there are more than were reported. Under the lock.
+    func endRound(_ mode: ModePointer) {
+        if pointee.reports.isPartial { return }
+        mode.pointee.roundBegan = pointee.serving
+        pointee.modeInOrder = mode
+    }
+
+    /// Nothing in a batch has a turn left in this round. More may be ready than are in the batch, where a round has no end: then the one
+    /// goes first whose turn is the longest ago. Under the lock.
+    func beginRound(_ mode: ModePointer) {
+        if !pointee.reports.isPartial { return endRound(mode) }
+        pointee.reports.begin(oldest: { tag in turn(tag, mode).map { pointee.serving &- $0.pointee } ?? 0 })
+    }
+
+    /// Of a watch that sources share, each of them that is told is noted then. Under the lock.
     @inline(never)
     func noteTurn(_ tag: UInt64, _ mode: ModePointer) {
+        if tag & 1 == 0 && tag != Poller.alwaysReadyTag { return }
         pointee.serving &+= 1
         turn(tag, mode)?.pointee = pointee.serving
     }
@@ -57,18 +74,22 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The only report that was asked for was nobody's: looks at all of them.
     @inline(never)
     func fetchAllReports(_ mode: ModePointer) -> Bool {
+        pointee.modeInOrder = nil
         let target = locked { self.target(mode) }
         if !target.isNothing { pointee.reports.wait(target, until: .distantPast, .oneOfAll) }
         return !pointee.reports.isEmpty
     }
 
-    /// Whether this pass delivers one report at most, and the next one asks again; descriptors of different order are sorted, so all
-    /// that are ready have to be known.
+    /// Whether this pass delivers one report at most, and the next one asks again. All that are ready have to be known where epoll does
+    /// not keep the turns: after another mode was run, for which descriptors leave epoll's set and come back behind the others, and
+    /// where descriptors have an order.
     @inline(__always)
     func extent(_ mode: ModePointer) -> Reports.Extent {
         guard pointee.returnsAfterSource || pointee.deadline == .distantPast || observes(mode, .beforeTimers, .beforeSources) else {
             return .all
         }
-        return pointee.orderedSeats == 0 ? .one : .oneOfAll
+        if pointee.modeInOrder == mode && pointee.orderedSeats == 0 { return .one }
+        pointee.modeInOrder = nil
+        return .oneOfAll
     }
 }

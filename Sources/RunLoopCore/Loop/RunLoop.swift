@@ -65,6 +65,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
 
     // The loop's thread, while it runs.
     var reports = Reports()
+    /// The mode in which epoll's own order gives each descriptor its turn; nil if that was disturbed since a round was over.
+    var modeInOrder: ModePointer?
     /// How many passes in a row did not ask the kernel for descriptors although there are some, and since when.
     var passesUnpolled = 0
     var unpolledSince = Instant.distantPast
@@ -96,8 +98,6 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// The innermost timer pass fires what was due by then. Under the lock.
     var timersDueBy: UInt64 = 0
     var pace = InboxPace()
-    /// Timers were served last, so ready descriptors go first.
-    var servedTimers = false
     /// How many reports were served: a stamp for the sources on one descriptor that have had theirs, and for turns. Under the lock.
     var serving: UInt32 = 0
     /// The sources whose turn it is, of the batches that are under way, one in another. Under the lock.
@@ -188,6 +188,8 @@ struct Mode: ~Copyable {
     var soleSet: ModeSetPointer?
     /// Its observers, by order; those of the same order as they came into the mode. Under the lock.
     var observers = PlainList<ObserverPointer>()
+    /// Timers were served last, so ready descriptors go first. The loop's thread.
+    var servedTimers = false
     /// `RunLoopStorage.serving` when this round of turns began: see `isNext`. Under the lock.
     var roundBegan: UInt32 = 0
     /// The last turn of the watches that are always ready, together; like `Seat.served`.

@@ -27,6 +27,11 @@ struct Reports: ~Copyable {
     private var isForOne = false
     /// ... and is no larger: more descriptors may be ready.
     private(set) var isSingle = false
+    /// The batch is as large as a batch can be: more descriptors may be ready.
+    private(set) var isPartial = false
+    private var random: UInt32 = 1
+    /// Another one for each batch, and after reports were dropped.
+    private(set) var number: UInt32 = 0
     /// How many waits in a row have reported something that is not watched any more. Once may be a coincidence.
     private var strayWaits = 0
     private var sawStray = false
@@ -48,6 +53,7 @@ struct Reports: ~Copyable {
     /// Forgets the reports that are left: what they say may be old by now, and epoll will say it again. They are owed a turn.
     mutating func drop() {
         if taken == count { return }
+        number &+= 1
         if !isForOne { turnsOwed = max(turnsOwed, count - taken) } else if isFresh { turnsOwed += 1 }
         taken = count
     }
@@ -96,6 +102,7 @@ struct Reports: ~Copyable {
         _ target: Target, until deadline: Instant, _ extent: Extent = .all, _ now: @autoclosure () -> Instant = Clock.now
     ) {
         drop()
+        number &+= 1
         taken = 0
         count = 0
         strayWaits = sawStray ? strayWaits + 1 : 0
@@ -112,12 +119,13 @@ struct Reports: ~Copyable {
             timeout = now < deadline ? deadline.nanoseconds - now.nanoseconds : 0
         }
         isFresh = true
-        isSingle = extent == .one && turnsOwed == 0
+        isSingle = extent == .one && turnsOwed == 0 && !target.alwaysReady
         isForOne = extent != .all
         isTurn = isForOne || turnsOwed > 0
         if turnsOwed > 0 { turnsOwed -= 1 }
-        let limit = isSingle ? 1 : Self.capacity
+        let limit = isSingle ? 1 : isPartial && isTurn ? shorterBatch() : Self.capacity
         count = Epoll.wait(target.epoll, batch, capacity: Int32(limit), timeout: timeout)
+        isPartial = !isSingle && count == limit
         // A kick alone is nothing to deliver, but may have taken the place of what is.
         if count == 1 && linux_epoll_tag(batch) == Poller.kickTag {
             count = isSingle && timeout == 0 ? Epoll.wait(target.epoll, batch, capacity: 1, timeout: 0) : 0
@@ -127,6 +135,13 @@ struct Reports: ~Copyable {
             isBroken = true
         }
         if target.alwaysReady { appendAlwaysReady(batch) }
+    }
+
+    /// epoll begins each batch behind the last one. If they were all of one size, and some of them are dropped, the same descriptors might
+    /// be first in those that are not, for ever.
+    private mutating func shorterBatch() -> Int {
+        random = random &* 1_664_525 &+ 1_013_904_223
+        return Self.capacity / 2 + Int(random >> 25)
     }
 
     /// One report for all watches that are always ready, which epoll does not report.
@@ -151,10 +166,24 @@ struct Reports: ~Copyable {
         isFresh = false
         guard isTurn, let batch, count > 0 else { return true }
         guard let first = (0..<count).first(where: { isNext(linux_epoll_tag(batch + $0)) }) else { return false }
+        bringToFront(first, of: batch)
+        return true
+    }
+
+    /// Instead, the one with the greatest `age` (of a tag) comes to the front. O(n).
+    mutating func begin(oldest age: (UInt64) -> UInt32) {
+        guard let batch, count > 0 else { return }
+        var oldest = 0
+        for index in 1..<max(count, 1) where age(linux_epoll_tag(batch + index)) > age(linux_epoll_tag(batch + oldest)) {
+            oldest = index
+        }
+        bringToFront(oldest, of: batch)
+    }
+
+    private func bringToFront(_ first: Int, of batch: UnsafeMutablePointer<epoll_event>) {
         let report = batch[first]
         memmove(batch + 1, batch, first * MemoryLayout<epoll_event>.stride)
         batch[0] = report
-        return true
     }
 
     /// The tags of the reports that were taken of the batch, if some are left.

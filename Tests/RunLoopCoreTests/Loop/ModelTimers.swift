@@ -1,6 +1,6 @@
 /// When the timers of a model are due, on a clock of its own that goes on with every look. By date, but what is past and
-/// queued inside of a timer pass stands behind that pass, in the order in which it came; unless it has a turn in it, then it
-/// keeps that.
+/// queued inside of a timer pass stands behind that pass, in the order in which it came, until the outermost pass ends; unless it
+/// has a turn in it, and the date asked for is past, too: then it keeps that.
 struct ModelTimers {
     private let script: Script
     private var clock = 0
@@ -8,6 +8,9 @@ struct ModelTimers {
     /// What the passes that are under way, each inside of the one before, took for now.
     private var passes: [Int] = []
     private var deadlines: [Int]
+    /// The date that each was given last, where the grid of a repeating timer whose date was past starts now.
+    private var asked: [Int]
+    private var isDisplaced: [Bool]
     private(set) var queuedAt: [Int]
     /// How often each got a date.
     private(set) var settings: [Int]
@@ -15,6 +18,8 @@ struct ModelTimers {
     init(_ script: Script) {
         self.script = script
         deadlines = script.timers.map { _ in 0 }
+        asked = deadlines
+        isDisplaced = script.timers.map { _ in false }
         queuedAt = script.timers.map { _ in .max }
         settings = script.timers.map { _ in 0 }
         for index in script.timers.indices { setDate(index, script.timers[index].date) }
@@ -29,17 +34,21 @@ struct ModelTimers {
     mutating func setDate(_ index: Int, _ date: TimerDate) {
         settings[index] += 1
         switch date {
-        case .future: deadlines[index] = .max
-        case .past(let slot): deadlines[index] = script.timers[index].repeats ? now() : slot - 1_000_000
+        case .future:
+            deadlines[index] = .max
+            asked[index] = .max
+        case .past(let slot):
+            asked[index] = slot - 1_000_000
+            deadlines[index] = script.timers[index].repeats ? now() : asked[index]
         }
     }
 
     /// `isHere`: it was in the current mode already.
     mutating func enqueue(_ index: Int, isHere: Bool) {
-        guard let dueBy = passes.last, deadlines[index] < floor else { return queuedAt[index] = deadlines[index] }
-        if isHere && deadlines[index] <= dueBy && queuedAt[index] <= dueBy { return }
-        floor += 1
-        queuedAt[index] = floor
+        if let dueBy = passes.last, isHere && asked[index] <= dueBy && queuedAt[index] <= dueBy { return }
+        isDisplaced[index] = !passes.isEmpty && deadlines[index] < floor
+        if isDisplaced[index] { floor += 1 }
+        queuedAt[index] = isDisplaced[index] ? floor : deadlines[index]
     }
 
     mutating func dequeue(_ index: Int) { queuedAt[index] = .max }
@@ -53,5 +62,10 @@ struct ModelTimers {
         return now
     }
 
-    mutating func endPass() { passes.removeLast() }
+    mutating func endPass() {
+        passes.removeLast()
+        if !passes.isEmpty { return }
+        for index in deadlines.indices where isDisplaced[index] && queuedAt[index] != .max { queuedAt[index] = deadlines[index] }
+        isDisplaced = isDisplaced.map { _ in false }
+    }
 }
