@@ -18,7 +18,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         lockInline()
         if pointee.reports.isFresh {
             if pointee.orderedSeats > 0 { sortReports(mode) }
-            if !pointee.reports.begin({ isNext($0, mode) }) { beginRound(mode) }
+            if let left = pointee.reports.begin({ isNext($0, mode) }), left <= 1 { beginLast(mode, left) }
         }
         let isNested = !pointee.callee.isNone
         if isNested && !pointee.outerCallees.append(pointee.callee) {

@@ -31,10 +31,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.modeInOrder = mode
     }
 
-    /// Nothing in a batch has a turn left in this round. More may be ready than are in the batch, where a round has no end: then the one
-    /// goes first whose turn is the longest ago. Under the lock.
-    func beginRound(_ mode: ModePointer) {
-        if !pointee.reports.isPartial { return endRound(mode) }
+    /// One in a batch has a turn left in this round, or none. After the last one epoll's order, in which the round was, says whose turn
+    /// it is. More may be ready than are in the batch, where a round has no end: then the one goes first whose turn is the longest ago.
+    /// Under the lock.
+    func beginLast(_ mode: ModePointer, _ left: Int) {
+        if !pointee.reports.isPartial && left == 1 { pointee.modeInOrder = mode }
+        if left == 1 { return }
+        if !pointee.reports.isPartial { return mode.pointee.roundBegan = pointee.serving }
         pointee.reports.begin(oldest: { tag in turn(tag, mode).map { pointee.serving &- $0.pointee } ?? 0 })
     }
 

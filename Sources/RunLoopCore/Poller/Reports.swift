@@ -160,14 +160,19 @@ struct Reports: ~Copyable {
         calloc(capacity + spare, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
     }
 
-    /// Before the first report of a fresh batch is taken. Of a turn, the first that `isNext` (a tag) comes to the front; false if none
-    /// is. O(n).
-    mutating func begin(_ isNext: (UInt64) -> Bool) -> Bool {
+    /// Before the first report of a fresh batch is taken. Of a turn, the first that `isNext` (a tag) comes to the front. How many
+    /// are; nil if it is no turn. O(n).
+    mutating func begin(_ isNext: (UInt64) -> Bool) -> Int? {
         isFresh = false
-        guard isTurn, let batch, count > 0 else { return true }
-        guard let first = (0..<count).first(where: { isNext(linux_epoll_tag(batch + $0)) }) else { return false }
-        bringToFront(first, of: batch)
-        return true
+        guard isTurn, let batch, count > 0 else { return nil }
+        var first: Int?
+        var total = 0
+        for index in 0..<count where isNext(linux_epoll_tag(batch + index)) {
+            first = first ?? index
+            total += 1
+        }
+        if let first { bringToFront(first, of: batch) }
+        return total
     }
 
     /// Instead, the one with the greatest `age` (of a tag) comes to the front. O(n).
