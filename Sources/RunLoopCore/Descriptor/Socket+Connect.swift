@@ -58,7 +58,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         return .error
     }
 
-    /// Its source may have been in a loop before: reading may have come to an end there, and the loop may be another thread's, which sleeps.
+    /// The source may have been in a loop before: reading may have ended there, and the loop may be another thread's, which sleeps.
     private func awaitConnection() {
         if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in

@@ -113,11 +113,11 @@ extension UnsafeMutablePointer where Pointee == Seat {
     @inline(__always)
     var isQueued: Bool { position.pointee != IndexedHeap<SourceKey>.absent }
 
-    /// Its place among the signalled sources.
+    /// Where the source stands among the signalled sources.
     @inline(__always)
     var key: SourceKey { SourceKey(order: pointee.source.pointee.order, sequence: pointee.source.signalTime) }
 
-    /// Its place among the sources on one descriptor.
+    /// Where the source stands among the sources on one descriptor.
     var arrivalKey: SourceKey { SourceKey(order: pointee.source.pointee.order, sequence: pointee.arrival) }
 
     /// Makes the loop look at the source. Any thread, async-signal-safe: a seat that has been given away

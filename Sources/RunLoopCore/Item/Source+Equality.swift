@@ -10,7 +10,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
         return RLRunLoopSourceContext.areEqual(equal, pointee.info, other.pointee.info)
     }
 
-    /// The same without asking the client: all but what an equal function would decide. Any thread; calls no user code.
+    /// Whether two sources may be equal: everything but what the client's equal function decides. Any thread; calls no user code.
     func mayEqual(_ other: SourcePointer) -> Bool {
         let equal = address(pointee.detail?.pointee.equal)
         return pointee.item.has(ItemHeader.valid) == other.pointee.item.has(ItemHeader.valid)

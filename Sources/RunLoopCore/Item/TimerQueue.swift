@@ -23,7 +23,7 @@ struct TimerQueue: ~Copyable {
     private var precise = IndexedHeap<DeadlineKey>()
     private var tolerant = IndexedHeap<DeadlineKey>()
     private var tolerantByLatest = IndexedHeap<DeadlineKey>()
-    /// Those with the deadline `tiedDeadline`, of either kind, or none. In no heap.
+    /// Timers with the deadline `tiedDeadline`, of either kind, or none. In no heap.
     private var tied = ArrivalQueue()
     private var tiedDeadline: UInt64 = 0
     /// Some timers may stand under other deadlines than their own, until `restoreDeadlines`.
