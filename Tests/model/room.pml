@@ -1,23 +1,23 @@
 /* Senders that wait for room in a queue, and receivers that make it: nobody sleeps on a queue that has been emptied.
- * Code: Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeLocked`, `exchange`, `wakeSenders`), Port/Port.swift (`take`).
+ * Code: Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeLocked`, `swapLists`, `wakeSenders`), Port/Port.swift (`take`).
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
  * wait: sleepers++               sleepers.wrappingAdd(1)                                seq_cst   look: sleepers
- * wait: seen = doorbell          doorbell.load()                                        seq_cst   ring: doorbell++
+ * wait: seen = roomFutex         roomFutex.load()                                       seq_cst   wake_all: roomFutex++
  * wait: wakeAt = …               wakeAt.store(), under the senders' lock                seq_cst   look: wakeAt
  * wait: taken                    taken.load(), under the senders' lock                  seq_cst   take: taken + 1
- * wait: park                     futex wait(doorbell, seen)                             full      ring: doorbell++ (the kernel compares)
+ * wait: park                     futex wait(roomFutex, seen)                            full      wake_all: roomFutex++ (the kernel compares)
  * take: taken + 1                taken.store(), under the receivers' lock               release   wait: taken; until a fence it may lie in the store buffer
  * take: fence                    atomicMemoryFence() behind the last of the list        seq_cst   sleepers++: one of the two sees the other
  * take: unlock                   receivers.unlock()                                     release   behind `taken + 1` in the store buffer
  * look: sleepers                 sleepers.load()                                        relaxed   wait: sleepers++
  * look: wakeAt                   wakeAt.load(), compareExchange()                       seq_cst   wait: wakeAt, which is written before the sender looks
- * ring: doorbell++               doorbell.wrappingAdd(1)                                seq_cst   wait: park
- * ring: wake                     futex wake(doorbell, all)                              full
+ * wake_all: roomFutex++          roomFutex.wrappingAdd(1)                               seq_cst   wait: park
+ * wake_all: wake                 futex wake(roomFutex, all)                             full
  *
  * The argument. A sender that goes to sleep has not seen the last `taken + 1`. So that came behind its look, by which it was counted and had said for how
- * much room it waits; the fence puts the receiver's look behind it. An emptied queue is room enough for everybody. The doorbell changes behind the
+ * much room it waits; the fence puts the receiver's look behind it. An emptied queue is room enough for everybody. `roomFutex` changes behind the
  * look: who has read it before does not fall asleep any more.
  * In the middle of a list nobody is sure to be seen, for there is no fence; the end of the list is near. A receiver that stops there (its run ends) may
  * leave senders asleep beside some room: they look for themselves after a millisecond, which is not modelled.
@@ -46,7 +46,7 @@ byte sent, incoming, outgoing;
 byte taken;                        /* in memory */
 byte taking;                       /* the receivers' own idea of it, under their lock */
 short wakeAt;
-byte doorbell, sleepers;
+byte roomFutex, sleepers;
 bit sendersLock, receiversLock;
 bit parked[SENDERS];
 bit takenWaits[RECEIVERS], unlockWaits[RECEIVERS];
@@ -93,8 +93,8 @@ again:
 #ifndef MUTANT_COUNTS_ITSELF_AFTER_LOOKING
     sleepers++;
 #endif
-#ifndef MUTANT_READS_THE_DOORBELL_AFTER_LOOKING
-    seen = doorbell;
+#ifndef MUTANT_READS_THE_FUTEX_AFTER_LOOKING
+    seen = roomFutex;
 #endif
     lock_senders();
 #ifndef MUTANT_SAYS_WHEN_AFTER_LOOKING
@@ -108,15 +108,15 @@ again:
 #ifdef MUTANT_COUNTS_ITSELF_AFTER_LOOKING
     sleepers++;
 #endif
-#ifdef MUTANT_READS_THE_DOORBELL_AFTER_LOOKING
-    seen = doorbell;
+#ifdef MUTANT_READS_THE_FUTEX_AFTER_LOOKING
+    seen = roomFutex;
 #endif
     if
     :: isFull ->
 #ifdef GIVES_UP
         if :: next++; goto awake :: true fi;
 #endif
-        atomic { if :: doorbell == seen -> parked[me] = 1 :: else fi };
+        atomic { if :: roomFutex == seen -> parked[me] = 1 :: else fi };
 endAsleep:
         !parked[me]
     :: else
@@ -130,9 +130,9 @@ done:
 
 /* ---- receivers ---- */
 
-inline ring() {
-#ifndef MUTANT_WAKES_WITHOUT_THE_DOORBELL
-    doorbell++;
+inline wake_all() {
+#ifndef MUTANT_WAKES_WITHOUT_CHANGING_THE_FUTEX
+    roomFutex++;
 #endif
     atomic { parked[0] = 0; parked[1] = 0 }
 }
@@ -146,11 +146,11 @@ inline look(r) {
             fence(r);
             atomic {
                 if
-                :: wakeAt == was -> wakeAt = taking + NEVER; mayRing = 1
+                :: wakeAt == was -> wakeAt = taking + NEVER; mayWake = 1
                 :: else
                 fi
             };
-            if :: mayRing -> mayRing = 0; ring() :: else fi
+            if :: mayWake -> mayWake = 0; wake_all() :: else fi
         :: else
         fi;
         was = 0
@@ -161,7 +161,7 @@ inline look(r) {
 active [RECEIVERS] proctype Receiver() {
     byte me;
     short was;
-    bit found, mayRing;
+    bit found, mayWake;
 
     me = _pid - RECEIVERS - SENDERS;
 end:

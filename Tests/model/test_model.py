@@ -176,11 +176,11 @@ MUTANTS = [
     ("SOCKET_HOLDS_ONE_PACKET", "ring.pml", (), ASSERTION),
     # room in a queue
     ("COUNTS_ITSELF_AFTER_LOOKING", "room.pml", (), ASSERTION),
-    ("READS_THE_DOORBELL_AFTER_LOOKING", "room.pml", (), ASSERTION),
+    ("READS_THE_FUTEX_AFTER_LOOKING", "room.pml", (), ASSERTION),
     ("SAYS_WHEN_AFTER_LOOKING", "room.pml", (), ASSERTION),
     ("LOOKS_BEFORE_TAKING", "room.pml", (), ASSERTION),
     ("NO_FENCE_BEHIND_THE_LAST", "room.pml", (), ASSERTION),
-    ("WAKES_WITHOUT_THE_DOORBELL", "room.pml", (), ASSERTION),
+    ("WAKES_WITHOUT_CHANGING_THE_FUTEX", "room.pml", (), ASSERTION),
     # waiting for the next request where one has been answered
     ("DEAF_TO_MARKS", "again.pml", (), PASSED_OVER),
     ("DEAF_TO_QUEUED", "again.pml", (), PASSED_OVER),

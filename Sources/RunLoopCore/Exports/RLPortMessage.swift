@@ -86,9 +86,9 @@ public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Doub
         return 0
     }
     if Registry.current == nil { return 0 }
-    let letter = Letter(message)
-    letter.retain()
-    if port.send(letter, until: limit) { return 1 }
-    preservingSystemError { letter.release() }
+    let queued = QueuedMessage(message)
+    queued.retain()
+    if port.send(queued, until: limit) { return 1 }
+    preservingSystemError { queued.release() }
     return 0
 }

@@ -99,7 +99,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         queue.lockSenders()
         if let link = pointee.link {
             link.pointee.isBehind.store(1, ordering: .relaxed)
-            announceLocked(link)
+            signalAndWakeLocked(link)
         }
         queue.unlockSenders()
     }
@@ -139,15 +139,15 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Puts a request of this process into the queue. The outcome is as for a port.
     func put(_ request: RequestPointer) -> PortQueue.Outcome {
         queue.lockSenders()
-        let outcome = queue.putLocked(Letter(UnsafeMutableRawPointer(request)))
-        if outcome == .queuedUnannounced, let link = pointee.link { announceLocked(link) }
+        let outcome = queue.putLocked(QueuedMessage(UnsafeMutableRawPointer(request)))
+        if outcome == .queuedUnsignalled, let link = pointee.link { signalAndWakeLocked(link) }
         queue.unlockSenders()
         return outcome
     }
 
     /// Under the senders' lock.
     @inline(never)
-    private func announceLocked(_ link: MessagePortLinkPointer) {
+    private func signalAndWakeLocked(_ link: MessagePortLinkPointer) {
         link.pointee.source?.signalSeldom()
         for index in 0..<link.pointee.places.count { link.pointee.places[index].loop.wakeUp() }
     }
@@ -225,18 +225,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Requests that were not handled are dropped, remote ports that are joined to this one end.
     func endLocal() {
-        var rest = Undelivered()
-        queue.lockForFork()
-        queue.closeLocked(&rest)
+        var drained = DrainedMessages()
+        queue.lockBoth()
+        queue.closeLocked(&drained)
         var source = pointee.link?.pointee.source
         if let some = source, !some.retainIfAlive() { source = nil }
-        queue.unlockAfterFork()
+        queue.unlockBoth()
         // First they hear that the port has ended, then that nobody answers.
         while let remote = locked({ takeJoined() }) {
             remote.invalidate()
             remote.unhold()
         }
-        rest.forEach { _ = RequestPointer($0).release() }
+        drained.forEach { _ = RequestPointer($0).release() }
         if let source {
             RunLoopPointer.invalidate(source)
             source.giveBack()

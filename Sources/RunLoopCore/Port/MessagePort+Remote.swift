@@ -273,11 +273,11 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         while true {
             let outcome = local.put(request)
             switch outcome {
-            case .queued, .queuedUnannounced: return .success
+            case .queued, .queuedUnsignalled: return .success
             case .full: if local.queue.waitForRoom(until: deadline) { continue }
             case .closed, .outOfMemory: break
             }
-            request.withdraw()
+            request.cancelUnsent()
             return outcome == .full ? .sendTimeout : outcome == .closed ? .isInvalid : .transportError
         }
     }

@@ -37,7 +37,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             outlet.pointee.lastOver = pending
         }
         // A thread that waits without running its loop looks for itself.
-        if !outlet.pointee.loop.isCurrent || outlet.pointee.needsRun { outlet.signalLocked() }
+        if !outlet.pointee.loop.isCurrent || outlet.pointee.needsRun { outlet.signalAndWakeLocked() }
         return pending.pointee.callout == nil && outlet.pointee.loop.isCurrent
     }
 

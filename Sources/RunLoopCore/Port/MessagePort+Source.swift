@@ -17,7 +17,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let isFirst = !hasLivingSourceLocked && queue.isOpenLocked
         if isFirst {
             pointee.link = link
-            if queue.isAnnounced { source.signalSeldom() }
+            if queue.isSignalled { source.signalSeldom() }
         }
         queue.unlockSenders()
         if isFirst { return source }

@@ -91,7 +91,7 @@ enum MessagePortRegistry {
         while let port = next {
             port.pointee.placesMutex.lock()
             port.lock()
-            port.queue.lockForFork()
+            port.queue.lockBoth()
             port.lockWires()
             next = port.pointee.following
         }
@@ -101,7 +101,7 @@ enum MessagePortRegistry {
         var next = first
         while let port = next {
             port.unlockWires()
-            port.queue.unlockAfterFork()
+            port.queue.unlockBoth()
             port.unlock()
             port.pointee.placesMutex.unlock()
             next = port.pointee.following

@@ -142,7 +142,7 @@ extension UnsafeMutablePointer where Pointee == Outlet {
                 pointee.satisfied -= 1
             }
             // A run outside this one waits for what came while this one took the signals.
-            if pointee.satisfied > 0 || pointee.over != nil { signalLocked() } else { takeSignalLocked() }
+            if pointee.satisfied > 0 || pointee.over != nil { signalAndWakeLocked() } else { takeSignalLocked() }
             return port.pointee.isValid
         }
         if !isValid { port.tidyOutlets() }
@@ -150,7 +150,7 @@ extension UnsafeMutablePointer where Pointee == Outlet {
 
     /// The loop's attention: something is over here. Under the port's mutex, which keeps the source alive.
     @inline(never)
-    func signalLocked() {
+    func signalAndWakeLocked() {
         pointee.source?.signal()
         if !pointee.loop.isCurrent { pointee.loop.wakeUp() }
     }

@@ -61,7 +61,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         let isOpen = pointee.isValid
         if isOpen {
             pointee.link = link
-            if queue.isAnnounced { source.signalSeldom() }
+            if queue.isSignalled { source.signalSeldom() }
         }
         queue.unlockSenders()
         if isOpen { return source }

@@ -57,7 +57,7 @@ extension PortLink {
 typealias PortLinkPointer = UnsafeMutablePointer<PortLink>
 
 extension UnsafeMutablePointer where Pointee == PortLink {
-    /// There was no memory for something: the loop performs the source in its next pass. As `announceLocked`, but a loop that performs
+    /// There was no memory for something: the loop performs the source in its next pass. As `signalLocked`, but a loop that performs
     /// the source needs no lock.
     @inline(never)
     func tryAgain(on loop: RunLoopPointer) {
@@ -113,28 +113,28 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     // MARK: sending
 
-    /// RLPortMessageSendBeforeDate: puts a message's letter, whose parts are retained, into this port's queue and wakes its loops if
+    /// RLPortMessageSendBeforeDate: puts a message, whose parts are retained, into this port's queue and wakes its loops if
     /// nobody is about to look. False with ETIMEDOUT at the deadline, EPIPE if the port is invalid, ENOMEM: the parts are the caller's
     /// still. O(1); a system call only if a loop sleeps or the queue is full. Any thread.
     @inline(__always)
-    func send(_ letter: Letter, until limit: Double) -> Bool {
+    func send(_ message: QueuedMessage, until limit: Double) -> Bool {
         var wake: RunLoopPointer?
         queue.lockSendersInline()
-        let outcome = queue.putLocked(letter)
-        if outcome == .queuedUnannounced { wake = announceLocked() }
+        let outcome = queue.putLocked(message)
+        if outcome == .queuedUnsignalled { wake = signalLocked() }
         queue.unlockSendersInline()
         wake?.wakeUp()
-        if outcome == .queued || outcome == .queuedUnannounced { return true }
-        return sendSlowly(letter, until: limit, outcome)
+        if outcome == .queued || outcome == .queuedUnsignalled { return true }
+        return sendSlow(message, until: limit, outcome)
     }
 
     @inline(never)
-    private func sendSlowly(_ letter: Letter, until limit: Double, _ first: PortQueue.Outcome) -> Bool {
+    private func sendSlow(_ message: QueuedMessage, until limit: Double, _ first: PortQueue.Outcome) -> Bool {
         var outcome = first
         let deadline = limit >= Clock.latestDate ? Instant.never : Clock.instant(ofDate: limit)
         while true {
             switch outcome {
-            case .queued, .queuedUnannounced: return true
+            case .queued, .queuedUnsignalled: return true
             case .closed:
                 systemError = EPIPE
                 return false
@@ -148,8 +148,8 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
                 }
             }
             queue.lockSenders()
-            outcome = queue.putLocked(letter)
-            let wake = outcome == .queuedUnannounced ? announceLocked() : nil
+            outcome = queue.putLocked(message)
+            let wake = outcome == .queuedUnsignalled ? signalLocked() : nil
             queue.unlockSenders()
             wake?.wakeUp()
         }
@@ -157,7 +157,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// Signals the source, under the senders' lock, which keeps it alive. The loop to be woken, if it is one.
     @inline(never)
-    private func announceLocked() -> RunLoopPointer? {
+    private func signalLocked() -> RunLoopPointer? {
         guard let link = pointee.link, let source = link.pointee.source else { return nil }
         source.signal()
         if link.pointee.loops.count == 1 { return link.pointee.loops[0] }
@@ -188,7 +188,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         if count > 0 { finish() } else { loop.pointee.performedNothing = true }
     }
 
-    /// For the letters to come; nil if out of memory: then the next pass tries again.
+    /// For the messages to come; nil if out of memory: then the next pass tries again.
     @inline(never)
     private func emptyMessage(_ link: PortLinkPointer, _ home: HomePointer) -> PortMessagePointer? {
         let message = PortMessagePointer.create(home, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
@@ -213,16 +213,16 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
             queue.unlockReceivers()
             return false
         }
-        let letter = queue.takeLocked(inStream: count > 1) { _ = pointee.link?.pointee.source?.takeSignal() }
-        if let letter {
-            message.receive(letter)
+        let queued = queue.takeLocked(inStream: count > 1) { _ = pointee.link?.pointee.source?.takeSignal() }
+        if let queued {
+            message.receive(queued)
             if count == 0 { pointee.running &+= 1 }
             // If it is not the port's any more, another has been told by `linkTo`.
             if let source = link.pointee.source, !source.isSignalled { source.signal() }
         }
         queue.unlockReceivers()
         queue.wakeSenders()
-        return letter != nil
+        return queued != nil
     }
 
     /// A client's function is over. The last one after invalidation releases the info.
@@ -244,13 +244,13 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// RLPortInvalidate. Messages that were not handed out are dropped. Any thread; calls the client's functions.
     func invalidate() {
-        var rest = Undelivered()
-        queue.lockForFork()
+        var drained = DrainedMessages()
+        queue.lockBoth()
         let wasValid = pointee.isValid
         pointee.isValid = false
         var source: SourcePointer?
         if wasValid {
-            queue.closeLocked(&rest)
+            queue.closeLocked(&drained)
             pointee.running += 1
             // The client's functions may give up the caller's.
             retain()
@@ -258,9 +258,9 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
             if let some = source, !some.retainIfAlive() { source = nil }
         }
         let invalidation = pointee.invalidation
-        queue.unlockAfterFork()
+        queue.unlockBoth()
         if !wasValid { return }
-        rest.forEach { $0.release() }
+        drained.forEach { $0.release() }
         if let source {
             RunLoopPointer.invalidate(source)
             source.giveBack()
@@ -298,11 +298,11 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// Calls the function at once if the port is invalid already. Any thread.
     func setInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
-        queue.lockForFork()
+        queue.lockBoth()
         let isValid = pointee.isValid
         pointee.invalidation = invalidation
         let info = pointee.context.info
-        queue.unlockAfterFork()
+        queue.unlockBoth()
         if let invalidation, !isValid { RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, info) }
     }
 }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// RLPortMessage: what is sent from port to port. 64 bytes at most, a cache line.
 ///
-/// Sending leaves the parts of a message in a queue, a `Letter`; the receiver has a message of its own, in which the two ports have
+/// Sending leaves the parts of a message in a queue, a `QueuedMessage`; the receiver has a message of its own, in which the two ports have
 /// changed places and which shares the components. So the sender's stays the sender's, and no lock is needed.
 struct PortMessageStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .portMessage }
@@ -54,15 +54,15 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         return true
     }
 
-    /// What arrives: the letter's references are the message's from now on. The receiver, of a message that is empty.
+    /// What arrives: the references of the queued message are this message's from now on. The receiver, of a message that is empty.
     @inline(__always)
-    func receive(_ letter: Letter) {
-        pointee.id = letter.id
-        pointee.sendPort = letter.replyPort
-        pointee.components = letter.components
+    func receive(_ queued: QueuedMessage) {
+        pointee.id = queued.id
+        pointee.sendPort = queued.replyPort
+        pointee.components = queued.components
     }
 
-    /// The receiver has seen it. True if nobody else has it, and it is empty: it will do for the next letter. Whoever kept it keeps the
+    /// The receiver has seen it. True if nobody else has it, and it is empty: it will do for the next. Whoever kept it keeps the
     /// port, too.
     @inline(__always)
     func finish() -> Bool {
@@ -71,13 +71,13 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         return true
     }
 
-    /// The parts of the letter, which nobody has kept.
+    /// The parts of the queued message, which nobody has kept.
     @inline(never)
     private func letGo() {
-        let letter = Letter(pointee.components, replyPort: pointee.sendPort)
+        let parts = QueuedMessage(pointee.components, replyPort: pointee.sendPort)
         pointee.components = nil
         pointee.sendPort = nil
-        letter.release()
+        parts.release()
     }
 
     /// Not the receiver's any more: what it borrowed is retained now, for whoever kept the message. False.
@@ -93,7 +93,7 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
 
     @inline(never)
     private func destroy() {
-        let letter = Letter(pointee.components, replyPort: pointee.sendPort)
+        let parts = QueuedMessage(pointee.components, replyPort: pointee.sendPort)
         let receivePort = pointee.ownsReceivePort ? pointee.receivePort : nil
         // For the receiver, if its function has released what it only borrows.
         pointee.header.references.store(0, ordering: .relaxed)
@@ -102,12 +102,12 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         } else {
             Home.messageSlab.deallocateWithoutCache(self)
         }
-        letter.release()
+        parts.release()
         if let receivePort { _ = receivePort.release() }
     }
 }
 
-extension Letter {
+extension QueuedMessage {
     /// What a message has for its receiver. O(1). Any thread that has the message.
     @inline(__always)
     init(_ message: PortMessagePointer) {

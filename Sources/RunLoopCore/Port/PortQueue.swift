@@ -3,7 +3,7 @@ import Synchronization
 
 /// What lies in a queue of a message: its parts, so that no more memory than the queue's own goes from the sender's CPU to the
 /// receiver's, and back. The queue looks at none of them.
-struct Letter: BitwiseCopyable {
+struct QueuedMessage: BitwiseCopyable {
     let content: UnsafeMutableRawPointer?
     let replyPort: PortPointer?
     let id: UInt32
@@ -16,16 +16,16 @@ struct Letter: BitwiseCopyable {
 }
 
 /// What was in a queue when it ended.
-struct Undelivered: ~Copyable {
-    fileprivate var first = PlainList<Letter>()
+struct DrainedMessages: ~Copyable {
+    fileprivate var first = PlainList<QueuedMessage>()
     /// Where those in `first` begin.
     fileprivate var next = 0
-    fileprivate var second = PlainList<Letter>()
+    fileprivate var second = PlainList<QueuedMessage>()
 
     var count: Int { first.count - next + second.count }
 
     /// Calls `body` for each, in order.
-    func forEach(_ body: (Letter) -> Void) {
+    func forEach(_ body: (QueuedMessage) -> Void) {
         for index in next..<first.count { body(first[index]) }
         for index in 0..<second.count { body(second[index]) }
     }
@@ -36,7 +36,7 @@ struct Undelivered: ~Copyable {
 /// Two lists, each with its lock, so that senders and receivers meet only when the receivers' list is empty and they
 /// take the senders' in exchange: a steady flow allocates nothing. How many were taken is told by an atomic, which senders
 /// look at only when the queue seems full. Who finds it full counts itself, says for how much room it waits, looks again, and sleeps
-/// on the doorbell; who makes room counts the room first and then looks for sleepers. One sees the other, for who sleeps executes a
+/// on `roomFutex`; who makes room counts the room first and then looks for sleepers. One sees the other, for who sleeps executes a
 /// fence between its two steps, and a receiver does when it takes the last message of its list: before, it looks again soon.
 /// `Tests/model/room.pml` checks this, and that each step is needed.
 ///
@@ -52,7 +52,7 @@ struct Undelivered: ~Copyable {
 struct PortQueue: ~Copyable {
     // Guarded by `senders`.
     fileprivate let senders = StoreMutex()
-    fileprivate var incoming = PlainList<Letter>()
+    fileprivate var incoming = PlainList<QueuedMessage>()
     /// How many were ever put in, modulo 2³².
     fileprivate var sent: UInt32 = 0
     /// `taken` as last looked at.
@@ -60,12 +60,12 @@ struct PortQueue: ~Copyable {
     fileprivate var capacity: UInt32
     fileprivate var isOpen: Bool
     fileprivate var isOpenIfWatched: Bool
-    fileprivate var isAnnounced = false
-    private let apart = CacheLine()
+    fileprivate var isSignalled = false
+    private let padding = CacheLine()
 
     // Guarded by `receivers`.
     fileprivate let receivers = StoreMutex()
-    fileprivate var outgoing = PlainList<Letter>()
+    fileprivate var outgoing = PlainList<QueuedMessage>()
     fileprivate var next = 0
 
     /// How many were ever taken out, modulo 2³². Any thread.
@@ -75,22 +75,22 @@ struct PortQueue: ~Copyable {
     /// Worth waking them for: `taken` has come so far. Any thread.
     fileprivate let wakeAt = Atomic<UInt32>(0)
     /// What they sleep on: changes whenever there may be room. Any thread.
-    fileprivate let doorbell = Atomic<UInt32>(0)
-    private let apartFromRest = CacheLine()
+    fileprivate let roomFutex = Atomic<UInt32>(0)
+    private let paddingBehind = CacheLine()
 
     /// Two microseconds, or a few more: less than it takes to sleep and be woken.
-    fileprivate static var restPauses: Int { 128 }
+    fileprivate static var spinPauses: Int { 128 }
     /// After less than this a receiver rests before it looks again.
     fileprivate static var smallBatch: Int { 64 }
-    /// So many letters ahead memory is fetched into the processor's cache.
-    fileprivate static var ahead: Int { 16 }
+    /// So many messages ahead memory is fetched into the processor's cache.
+    fileprivate static var prefetchDistance: Int { 16 }
     /// For how much room senders wait once they have to.
-    fileprivate static func roomWorthWaiting(_ capacity: UInt32) -> UInt32 { max(1, min(capacity / 2, 512)) }
+    fileprivate static func wakeThreshold(_ capacity: UInt32) -> UInt32 { max(1, min(capacity / 2, 512)) }
     /// Nanoseconds until a sender looks for itself.
-    fileprivate static var longestNap: UInt64 { 1_000_000 }
+    fileprivate static var pollInterval: UInt64 { 1_000_000 }
 
     /// What became of a message that was put in.
-    enum Outcome { case queued, queuedUnannounced, full, closed, outOfMemory }
+    enum Outcome { case queued, queuedUnsignalled, full, closed, outOfMemory }
 
     init(capacity: UInt32) {
         self.capacity = capacity
@@ -101,21 +101,21 @@ struct PortQueue: ~Copyable {
 
 /// Through a pointer: many threads are in here at once, each touching a field only as far as the locks allow.
 extension UnsafeMutablePointer where Pointee == PortQueue {
-    /// Puts a message in; `queuedUnannounced` if the caller has to signal, which it does before `unlockSenders`. Under the
+    /// Puts a message in; `queuedUnsignalled` if the caller has to signal, which it does before `unlockSenders`. Under the
     /// senders' lock.
     @inline(__always)
-    func putLocked(_ letter: Letter) -> PortQueue.Outcome {
+    func putLocked(_ message: QueuedMessage) -> PortQueue.Outcome {
         guard pointee.isOpen || isOpenAndWatched else { return .closed }
         if pointee.sent &- pointee.takenSeen >= pointee.capacity {
             pointee.takenSeen = pointee.taken.load(ordering: .acquiring)
             if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
         }
-        guard pointee.incoming.appendInline(letter) else { return .outOfMemory }
-        linux_prefetch_alone(pointee.incoming.elements.unsafelyUnwrapped + (pointee.incoming.count &+ PortQueue.ahead))
+        guard pointee.incoming.appendInline(message) else { return .outOfMemory }
+        linux_prefetch_alone(pointee.incoming.elements.unsafelyUnwrapped + (pointee.incoming.count &+ PortQueue.prefetchDistance))
         pointee.sent &+= 1
-        if pointee.isAnnounced { return .queued }
-        pointee.isAnnounced = true
-        return .queuedUnannounced
+        if pointee.isSignalled { return .queued }
+        pointee.isSignalled = true
+        return .queuedUnsignalled
     }
 
     /// Where a race detector watches, `isOpen` is never set, and whoever puts something in comes here. Under the senders' lock.
@@ -139,36 +139,36 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     func unlockSendersInline() { pointee.senders.unlock() }
 
     /// Whether messages wait that nobody may have been told of. Under the senders' lock.
-    var isAnnounced: Bool { pointee.isAnnounced }
+    var isSignalled: Bool { pointee.isSignalled }
 
     /// Sleeps while the queue is full. False once `deadline` has passed. Any thread, without locks.
     func waitForRoom(until deadline: Instant) -> Bool {
         let now = Clock.now
-        if now < deadline && watchForRoom() { return true }
+        if now < deadline && spinForRoom() { return true }
         _ = pointee.sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
         defer { _ = pointee.sleepers.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
-        let seen = pointee.doorbell.load(ordering: .sequentiallyConsistent)
+        let seen = pointee.roomFutex.load(ordering: .sequentiallyConsistent)
         lockSenders()
         pointee.wakeAt.store(
-            pointee.sent &- pointee.capacity &+ PortQueue.roomWorthWaiting(pointee.capacity), ordering: .sequentiallyConsistent)
+            pointee.sent &- pointee.capacity &+ PortQueue.wakeThreshold(pointee.capacity), ordering: .sequentiallyConsistent)
         let isFull =
             isOpenLocked && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
         unlockSenders()
         if !isFull { return true }
         if now >= deadline { return false }
-        _ = Futex.wait(pointee.doorbell, while: seen, until: Swift.min(deadline, now.advanced(by: PortQueue.longestNap)))
+        _ = Futex.wait(pointee.roomFutex, while: seen, until: Swift.min(deadline, now.advanced(by: PortQueue.pollInterval)))
         return true
     }
 
     /// Whether there was room soon, for who only looked on: a receiver at work has made some before a sleeper would be awake, and needs
     /// no system call to say so. False as soon as it takes so long that it is cheaper to sleep.
-    private func watchForRoom() -> Bool {
+    private func spinForRoom() -> Bool {
         if !Thread.maySpin { return false }
-        let enough = PortQueue.roomWorthWaiting(capacity)
+        let enough = PortQueue.wakeThreshold(capacity)
         let first = pointee.taken.load(ordering: .relaxed)
         var made: UInt32 = 0
         while made < enough {
-            for _ in 0..<PortQueue.restPauses { pauseProcessor() }
+            for _ in 0..<PortQueue.spinPauses { pauseProcessor() }
             let now = pointee.taken.load(ordering: .relaxed) &- first
             if now &- made < Swift.max(1, enough / 16) { return false }
             made = now
@@ -183,36 +183,36 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     @inline(__always)
     func unlockReceivers() { pointee.receivers.unlock() }
 
-    /// Takes the next message out, nil if there is none: then nobody is left who will look, and `withdraw`, under both
+    /// Takes the next message out, nil if there is none: then nobody is left who will look, and `onEmpty`, under both
     /// locks, takes the signal back, which is for nothing now. `inStream`: messages follow one another, and to wait an
     /// instant for some more is cheaper than to take the senders' lock for each, or to be woken for it. Under the receivers'
     /// lock; `wakeSenders` follows after it is given back.
     @inline(__always)
-    func takeLocked(inStream: Bool, withdraw: () -> Void) -> Letter? {
-        if pointee.next == pointee.outgoing.count { exchange(inStream, withdraw) }
+    func takeLocked(inStream: Bool, onEmpty: () -> Void) -> QueuedMessage? {
+        if pointee.next == pointee.outgoing.count { swapLists(inStream, onEmpty) }
         guard pointee.next < pointee.outgoing.count else { return nil }
         RaceDetector.handsOver(self)
         let place = pointee.outgoing.elements.unsafelyUnwrapped + pointee.next
-        linux_prefetch(place + PortQueue.ahead)
-        let letter = place.pointee
+        linux_prefetch(place + PortQueue.prefetchDistance)
+        let message = place.pointee
         pointee.next &+= 1
         pointee.taken.store(pointee.taken.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         if pointee.next == pointee.outgoing.count { atomicMemoryFence(ordering: .sequentiallyConsistent) }
-        return letter
+        return message
     }
 
     @inline(never)
-    private func exchange(_ inStream: Bool, _ withdraw: () -> Void) {
+    private func swapLists(_ inStream: Bool, _ onEmpty: () -> Void) {
         if inStream && pointee.outgoing.count < PortQueue.smallBatch && Thread.maySpin {
-            for _ in 0..<PortQueue.restPauses { pauseProcessor() }
+            for _ in 0..<PortQueue.spinPauses { pauseProcessor() }
         }
         pointee.outgoing.truncate(to: 0)
         pointee.next = 0
         lockSenders()
         RaceDetector.handsOver(self)
         if pointee.incoming.count == 0 {
-            pointee.isAnnounced = false
-            withdraw()
+            pointee.isSignalled = false
+            onEmpty()
         } else {
             swap(&pointee.incoming, &pointee.outgoing)
         }
@@ -222,38 +222,38 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     /// After every message taken. One load; one system call if a sender sleeps and there is room enough.
     @inline(__always)
     func wakeSenders() {
-        if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeSendersIfWorthIt() }
+        if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeSendersIfEnoughRoom() }
     }
 
     @inline(never)
-    private func wakeSendersIfWorthIt() {
+    private func wakeSendersIfEnoughRoom() {
         let taken = pointee.taken.load(ordering: .relaxed)
         let wakeAt = pointee.wakeAt.load(ordering: .sequentiallyConsistent)
         // Once: it takes them a while to be awake.
         if Int32(bitPattern: taken &- wakeAt) >= 0
             && pointee.wakeAt.compareExchange(expected: wakeAt, desired: taken &+ 1 << 30, ordering: .sequentiallyConsistent).exchanged
         {
-            ringDoorbell()
+            wakeAllSenders()
         }
     }
 
-    private func ringDoorbell() {
-        _ = pointee.doorbell.wrappingAdd(1, ordering: .sequentiallyConsistent)
-        Futex.wake(pointee.doorbell, count: .max)
+    private func wakeAllSenders() {
+        _ = pointee.roomFutex.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        Futex.wake(pointee.roomFutex, count: .max)
     }
 
-    /// Nobody can send any more: what waits is moved into `rest`, senders that sleep are woken. Under both locks.
-    func closeLocked(_ rest: inout Undelivered) {
+    /// Nobody can send any more: what waits is moved into `drained`, senders that sleep are woken. Under both locks.
+    func closeLocked(_ drained: inout DrainedMessages) {
         pointee.isOpen = false
         pointee.isOpenIfWatched = false
         RaceDetector.handsOver(self)
-        pointee.isAnnounced = false
-        rest.next = pointee.next
+        pointee.isSignalled = false
+        drained.next = pointee.next
         pointee.next = 0
-        swap(&pointee.outgoing, &rest.first)
-        swap(&pointee.incoming, &rest.second)
-        _ = pointee.taken.wrappingAdd(UInt32(truncatingIfNeeded: rest.count), ordering: .sequentiallyConsistent)
-        ringDoorbell()
+        swap(&pointee.outgoing, &drained.first)
+        swap(&pointee.incoming, &drained.second)
+        _ = pointee.taken.wrappingAdd(UInt32(truncatingIfNeeded: drained.count), ordering: .sequentiallyConsistent)
+        wakeAllSenders()
     }
 
     /// Whether anybody may send. Under the senders' lock.
@@ -285,17 +285,17 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         lockSenders()
         pointee.capacity = capacity
         unlockSenders()
-        ringDoorbell()
+        wakeAllSenders()
     }
 
     /// Around fork(): keeps everybody out.
-    func lockForFork() {
+    func lockBoth() {
         lockReceivers()
         lockSenders()
     }
 
     /// After it, in parent and child.
-    func unlockAfterFork() {
+    func unlockBoth() {
         unlockSenders()
         unlockReceivers()
     }

@@ -36,7 +36,7 @@ enum PortRegistry {
         mutex.lock()
         var next = first
         while let port = next {
-            port.queue.lockForFork()
+            port.queue.lockBoth()
             next = port.pointee.following
         }
     }
@@ -56,7 +56,7 @@ enum PortRegistry {
     private static func afterFork() {
         var next = first
         while let port = next {
-            port.queue.unlockAfterFork()
+            port.queue.unlockBoth()
             next = port.pointee.following
         }
         mutex.unlock()

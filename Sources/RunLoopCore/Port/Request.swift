@@ -52,7 +52,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     }
 
     /// What a queue has in it.
-    init(_ letter: Letter) { self = letter.content.unsafelyUnwrapped.assumingMemoryBound(to: RequestStorage.self) }
+    init(_ queued: QueuedMessage) { self = queued.content.unsafelyUnwrapped.assumingMemoryBound(to: RequestStorage.self) }
 
     /// Answers, unless somebody has: then false. Retains the data for as long as it needs it. Any thread.
     @inline(never)
@@ -100,7 +100,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     }
 
     /// It was never sent: the sender knows.
-    func withdraw() {
+    func cancelUnsent() {
         _ = claimAnswer()
         _ = release()
     }

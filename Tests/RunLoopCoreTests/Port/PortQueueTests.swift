@@ -10,16 +10,16 @@ import Testing
         #expect(problem == nil)
     }
 
-    /// A letter is a number here: what is queued is never looked at.
-    private func letter(_ number: Int) -> Letter {
-        Letter(UnsafeMutableRawPointer(bitPattern: number * 8 + 8), id: UInt32(number & 0xFFFF))
+    /// A message is a number here: what is queued is never looked at.
+    private func message(_ number: Int) -> QueuedMessage {
+        QueuedMessage(UnsafeMutableRawPointer(bitPattern: number * 8 + 8), id: UInt32(number & 0xFFFF))
     }
 
-    /// The number of a letter that is as it was; nil for any other.
-    private func number(_ letter: Letter?) -> Int? {
-        guard let letter else { return nil }
-        let number = Int(bitPattern: letter.content) / 8 - 1
-        return letter.replyPort == nil && letter.id == UInt32(number & 0xFFFF) ? number : nil
+    /// The number of a message that is as it was; nil for any other.
+    private func number(_ message: QueuedMessage?) -> Int? {
+        guard let message else { return nil }
+        let number = Int(bitPattern: message.content) / 8 - 1
+        return message.replyPort == nil && message.id == UInt32(number & 0xFFFF) ? number : nil
     }
 
     private func compare(seed: UInt64, steps: Int) -> String? {
@@ -32,18 +32,18 @@ import Testing
             queue.deallocate()
         }
         var model: [Int] = []
-        var isAnnounced = false
+        var isSignalled = false
         for step in 0..<steps {
             switch random.below(11) {
             case 0...4:
                 queue.lockSenders()
-                let outcome = queue.putLocked(letter(step))
+                let outcome = queue.putLocked(message(step))
                 queue.unlockSenders()
-                let expected: PortQueue.Outcome = model.count >= capacity ? .full : isAnnounced ? .queued : .queuedUnannounced
+                let expected: PortQueue.Outcome = model.count >= capacity ? .full : isSignalled ? .queued : .queuedUnsignalled
                 if outcome != expected { return "put: \(outcome), not \(expected), at \(step)" }
                 if expected != .full {
                     model.append(step)
-                    isAnnounced = true
+                    isSignalled = true
                 }
             case 5...8:
                 var wasWithdrawn = false
@@ -52,7 +52,7 @@ import Testing
                 queue.unlockReceivers()
                 if number(taken) != model.first { return "took something else at \(step)" }
                 if wasWithdrawn != model.isEmpty { return "withdrawn: \(wasWithdrawn) at \(step)" }
-                if model.isEmpty { isAnnounced = false } else { model.removeFirst() }
+                if model.isEmpty { isSignalled = false } else { model.removeFirst() }
             case 9:
                 capacity = 1 + random.below(20)
                 queue.setCapacity(UInt32(capacity))
@@ -62,16 +62,16 @@ import Testing
                 if hasRoom != (model.count < capacity) { return "room: \(hasRoom) at \(step)" }
             }
         }
-        var rest = Undelivered()
-        queue.lockForFork()
-        queue.closeLocked(&rest)
-        queue.unlockAfterFork()
+        var drained = DrainedMessages()
+        queue.lockBoth()
+        queue.closeLocked(&drained)
+        queue.unlockBoth()
         var left: [Int?] = []
-        rest.forEach { left.append(number($0)) }
-        if left != model || rest.count != model.count { return "what was left is something else" }
+        drained.forEach { left.append(number($0)) }
+        if left != model || drained.count != model.count { return "what was left is something else" }
         queue.lockSenders()
         defer { queue.unlockSenders() }
-        return queue.putLocked(letter(0)) == .closed ? nil : "a closed queue takes messages"
+        return queue.putLocked(message(0)) == .closed ? nil : "a closed queue takes messages"
     }
 
     @Test func everySenderIsServedInOrder() {
@@ -88,7 +88,7 @@ import Testing
                 for number in 0..<each {
                     while true {
                         queue.lockSenders()
-                        let outcome = queue.putLocked(letter(sender << 32 | number))
+                        let outcome = queue.putLocked(message(sender << 32 | number))
                         queue.unlockSenders()
                         if outcome != .full { break }
                         _ = queue.waitForRoom(until: .never)
@@ -107,7 +107,7 @@ import Testing
                 pauseProcessor()
                 continue
             }
-            guard let number = number(taken) else { return "another letter than was put in" }
+            guard let number = number(taken) else { return "another message than was put in" }
             if next[number >> 32] != number & 0xFFFF_FFFF { return "sender \(number >> 32) out of order" }
             next[number >> 32] += 1
             count += 1
