@@ -18,7 +18,7 @@ enum {
     REPLY,
     DROPPED,
     RING,
-    BELL,
+    DOORBELL,
     READ,
     NOWHERE = 0,
     INSIDE,

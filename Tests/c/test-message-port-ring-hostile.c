@@ -25,11 +25,11 @@ static struct head head_of_ring(void)
     return (struct head){.magic = MAGIC, .kind = RING, .place = IN_FILE, .length = RING_SIZE, .deadline = ~0ull};
 }
 
-static struct head head_of_bell(void) { return (struct head){.magic = MAGIC, .kind = BELL, .deadline = ~0ull}; }
+static struct head head_of_doorbell(void) { return (struct head){.magic = MAGIC, .kind = DOORBELL, .deadline = ~0ull}; }
 
 static void ring_bell(int fd)
 {
-    struct head head = head_of_bell();
+    struct head head = head_of_doorbell();
     throw_packet(fd, &head, sizeof head, NULL, 0);
 }
 
@@ -63,7 +63,7 @@ static void put(struct ring *ring, uint32_t at, uint32_t length, uint32_t before
     ring_bell(ring->fd);
 }
 
-/* As `expect_cut`, though the server has not read the bell. */
+/* As `expect_cut`, though the server has not read the doorbell. */
 static void expect_ring_cut(struct ring *ring)
 {
     char byte;
@@ -139,9 +139,9 @@ START_TEST(frames_that_are_no_rings)
     head = head_of_ring();
     head.place = LENT;
     throw_head(head, files, 1);
-    /* A bell without a ring, or with a file, and a ring before there is a name. */
-    throw_head(head_of_bell(), NULL, 0);
-    throw_head(head_of_bell(), files, 1);
+    /* A doorbell without a ring, or with a file, and a ring before there is a name. */
+    throw_head(head_of_doorbell(), NULL, 0);
+    throw_head(head_of_doorbell(), files, 1);
     head = head_of_ring();
     int fd = plain_socket();
     throw_packet(fd, &head, sizeof head, files, 1);
@@ -229,7 +229,7 @@ END_TEST
 START_TEST(bells_without_end)
 {
     struct ring ring = share_ring();
-    struct head head = head_of_bell();
+    struct head head = head_of_doorbell();
     int rung = 0;
     fcntl(ring.fd, F_SETFL, O_NONBLOCK);
     for (int round = 0; round < 20; round++) {
@@ -394,7 +394,7 @@ static void server_that_hands_over_a_ring(int ready)
     for (int count = 0; count < 2; count++)
         if (recv(fd, packet, sizeof packet, 0) <= 0)
             _exit(2);
-    struct head head = hostile_head ? head_of_ring() : head_of_bell();
+    struct head head = hostile_head ? head_of_ring() : head_of_doorbell();
     throw_packet(fd, &head, sizeof head, &file, (int)hostile_head);
     if (recv(fd, packet, sizeof packet, 0) != 0)
         _exit(3);

@@ -70,7 +70,7 @@ END_TEST
 
 /* ---- sleeping and waking ---- */
 
-/* Each burst finds the server asleep, or about to be, or still at the last one: a bell that is lost is never made good. */
+/* Each burst finds the server asleep, or about to be, or still at the last one: a doorbell that is lost is never made good. */
 static void be_bursting_client(void)
 {
     RLMessagePortRef remote = connect_to_server();
@@ -130,7 +130,7 @@ START_TEST(what_a_dead_client_left_is_delivered)
 }
 END_TEST
 
-/* The bell that announced the first ones may be read before the large one, which it precedes. */
+/* The doorbell that announced the first ones may be read before the large one, which it precedes. */
 static void send_large_between(void)
 {
     RLMessagePortRef remote = connect_to_server();

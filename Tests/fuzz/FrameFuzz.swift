@@ -35,7 +35,7 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     switch side {
     case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))
     case .server where frame.kind == .ring: precondition(frame.place == .file && frame.id == 0 && frame.length == 132 * 1024)
-    case .server where frame.kind == .bell: precondition(frame.place == .nowhere && frame.id == 0)
+    case .server where frame.kind == .doorbell: precondition(frame.place == .nowhere && frame.id == 0)
     case .server: precondition(frame.kind == .request && frame.place != .nowhere)
     case .client where frame.kind == .read: precondition(frame.place == .nowhere && frame.id == 0)
     case .client: precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)

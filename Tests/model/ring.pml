@@ -1,35 +1,35 @@
 /* Small messages one way in memory that a client and a server share, beside the socket between them: all arrive, in order, and nobody sleeps meanwhile.
  * Code: Sources/RunLoopCore/Port/Ring.swift (the words), Port/Wire+Ring.swift (`putLocked`, `sendRequestLocked`, `takeFromRing`), Port/Wire.swift (`receive`).
  *
- * model step                     code step                                              order     pairs with
- * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
- * put: needsBell -> ring_bell    sendBell(), if a request went by the socket behind     kernel    the server's take of packets: they come in order
- *                                the last one
- * put: entry = …                 memcpy into the ring                                   plain     published by tail, given back by head
- * put: tail++                    tail.store()                                           seq_cst   server: tail.load() (acquire: the entry); and with the
- *                                                                                                 next step: store here, load there, both ways
- * put: wanted -> ring_bell       bellWanted.load()                                      seq_cst   server: wanted = 1
- * ring_bell: wanted = 0          bellWanted.store(0)                                    seq_cst   before the packet is sent: whoever takes that packet has
- *                                                                                                 seen it before it says that it wants another one
- * ring_bell: socket!BELL         sendto                                                 kernel    the server's look
- * send: socket!REQUEST           sendto, one more request for the entries that follow   kernel    the server's take of packets
- * take: head != tail             tail.load()                                            seq_cst   put
- * take: before != requests       an entry waits for the requests that were sent before  (own)     send
- * take: head++                   head.store()                                           release   client: head.load() (acquire) before it writes there again
- * receive: is there a packet?    poll                                                   kernel    put: what was written before that packet was sent is seen
- *                                                                                                 from here on (on the way: wanted = 1, seq_cst)
- * receive: wanted = 1            bellWanted.store(1)                                    seq_cst   put: wanted
- * receive: take again            tail.load()                                            seq_cst   put: tail++
- * receive: wanted = 0            bellWanted.store(0), if there is an entry: the packet  seq_cst   put: wanted
- *                                that is left in the socket is its bell
- * receive: socket?               recvmsg, of a packet that is known to be there, or     kernel
- *                                if an entry waits for it
+ * model step                           code step                                                  order    pairs with
+ * -----------------------------------  ---------------------------------------------------------  -------  ---------------------------------------------------
+ * put: needsDoorbell -> ring_doorbell  sendDoorbell(), if a request went by the socket behind     kernel   the server's take of packets: they come in order
+ *                                      the last one
+ * put: entry = …                       memcpy into the ring                                       plain    published by tail, given back by head
+ * put: tail++                          tail.store()                                               seq_cst  server: tail.load() (acquire: the entry); and with the
+ *                                                                                                          next step: store here, load there, both ways
+ * put: wanted -> ring_doorbell         doorbellWanted.load()                                      seq_cst  server: wanted = 1
+ * ring_doorbell: wanted = 0            doorbellWanted.store(0)                                    seq_cst  before the packet is sent: whoever takes that packet has
+ *                                                                                                          seen it before it says that it wants another one
+ * ring_doorbell: socket!DOORBELL       sendto                                                     kernel   the server's look
+ * send: socket!REQUEST                 sendto, one more request for the entries that follow       kernel   the server's take of packets
+ * take: head != tail                   tail.load()                                                seq_cst  put
+ * take: before != requests             an entry waits for the requests that were sent before      (own)    send
+ * take: head++                         head.store()                                               release  client: head.load() (acquire) before it writes there again
+ * receive: is there a packet?          poll                                                       kernel   put: what was written before that packet was sent is seen
+ *                                                                                                          from here on (on the way: wanted = 1, seq_cst)
+ * receive: wanted = 1                  doorbellWanted.store(1)                                    seq_cst  put: wanted
+ * receive: take again                  tail.load()                                                seq_cst  put: tail++
+ * receive: wanted = 0                  doorbellWanted.store(0), if there is an entry: the packet  seq_cst  put: wanted
+ *                                      that is left in the socket is its doorbell
+ * receive: socket?                     recvmsg, of a packet that is known to be there, or         kernel
+ *                                      if an entry waits for it
  *
- * The argument. While `wanted` is 0 a bell is in the socket, or the client is about to send it: the client clears it only before it sends one, and a
- * server takes a bell only if it has (a) seen it, (b) set `wanted`, (c) found the ring empty. If the client clears `wanted` behind (b), the bell that follows
- * is another one than that of (a). If it does not, an entry that (c) does not see is followed by a load that sees `wanted`. Or the server takes a bell because
- * an entry waits for a request: that is behind this bell, and another bell is behind that.
- * A bell that does not fit into a full socket need not be sent: the last packet in there is a bell, and there is another one in front of it, so the
+ * The argument. While `wanted` is 0 a doorbell is in the socket, or the client is about to send it: the client clears it only before it sends one, and a
+ * server takes a doorbell only if it has (a) seen it, (b) set `wanted`, (c) found the ring empty. If the client clears `wanted` behind (b), the doorbell that follows
+ * is another one than that of (a). If it does not, an entry that (c) does not see is followed by a load that sees `wanted`. Or the server takes a doorbell because
+ * an entry waits for a request: that is behind this doorbell, and another doorbell is behind that.
+ * A doorbell that does not fit into a full socket need not be sent: the last packet in there is a doorbell, and there is another one in front of it, so the
  * server, which may be about to take one, comes back (MUTANT_SOCKET_HOLDS_ONE_PACKET).
  *
  * Memory is sequentially consistent, as these accesses are; the two stores that a load follows have a store buffer in the mutants that make them plain.
@@ -48,7 +48,7 @@
 #else
 #define PACKETS 2
 #endif
-#define BELL    0
+#define DOORBELL    0
 #define REQUEST 1
 
 byte tail, head;
@@ -107,8 +107,8 @@ inline say_unwanted() {
 
 /* ---- the client, under its mutex ---- */
 
-inline ring_bell(wasSent) {
-#ifndef MUTANT_WANTED_CLEARED_AFTER_THE_BELL
+inline ring_doorbell(wasSent) {
+#ifndef MUTANT_WANTED_CLEARED_AFTER_THE_DOORBELL
     wanted = 0;
 #endif
     if
@@ -118,11 +118,11 @@ inline ring_bell(wasSent) {
     atomic {
         TAIL_IS_OUT ->                 /* a system call: what was stored before is out */
         if
-        :: len(socket) < PACKETS -> socket!BELL, 0; wasSent = 1; needsBell = 0
+        :: len(socket) < PACKETS -> socket!DOORBELL, 0; wasSent = 1; needsDoorbell = 0
         :: len(socket) == PACKETS -> wasSent = 0
         fi
     };
-#ifdef MUTANT_WANTED_CLEARED_AFTER_THE_BELL
+#ifdef MUTANT_WANTED_CLEARED_AFTER_THE_DOORBELL
     wanted = 0
 #else
     if :: !wasSent -> wanted = 1 :: else fi
@@ -131,7 +131,7 @@ inline ring_bell(wasSent) {
 
 active proctype Client() {
     byte next, sent;               /* the next message, and how many went by the socket */
-    bit needsBell, wasSent, saw;
+    bit needsDoorbell, wasSent, saw;
 
     do
     :: next == MESSAGES -> break
@@ -142,10 +142,10 @@ active proctype Client() {
         :: true -> goto send
         fi;
 put:
-#ifndef MUTANT_NO_BELL_BEHIND_A_REQUEST
+#ifndef MUTANT_NO_DOORBELL_BEHIND_A_REQUEST
         if
-        :: needsBell ->
-            ring_bell(wasSent);
+        :: needsDoorbell ->
+            ring_doorbell(wasSent);
             if :: !wasSent -> goto send :: else fi
         :: else
         fi;
@@ -163,12 +163,12 @@ put:
         saw = wanted;
 #endif
         if
-        :: saw -> ring_bell(wasSent)
+        :: saw -> ring_doorbell(wasSent)
         :: else
         fi;
         goto done;
 send:
-        atomic { TAIL_IS_OUT && len(socket) < PACKETS -> socket!REQUEST, next; sent++; needsBell = 1; published++ };
+        atomic { TAIL_IS_OUT && len(socket) < PACKETS -> socket!REQUEST, next; sent++; needsDoorbell = 1; published++ };
 done:
         atomic { next++; saw = 0; wasSent = 0 }
     od;
@@ -235,7 +235,7 @@ serve:
     :: else
     fi;
 #endif
-#ifdef MUTANT_WANTS_NO_BELL_AND_TAKES_IT
+#ifdef MUTANT_WANTS_NO_DOORBELL_AND_TAKES_IT
     say_unwanted();
 #endif
 packet:
@@ -252,7 +252,7 @@ packet:
         requests++;
         deliver(m);
         goto called
-    :: kind == BELL
+    :: kind == DOORBELL
     fi;
 out:
     atomic { mutex = 0; kind = 0; m = 0; isTaken = 0; goto end };

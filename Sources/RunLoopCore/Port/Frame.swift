@@ -14,7 +14,7 @@ struct Frame: BitwiseCopyable {
         /// The client hands a ring over: see `Ring`.
         case ring = 5
         /// There may be something in the ring.
-        case bell = 6
+        case doorbell = 6
         /// The server has read the lent file of a request that wants no reply.
         case read = 7
     }
@@ -102,7 +102,7 @@ struct Frame: BitwiseCopyable {
         case (.newServer, .hello): place == .inside && length > 0 && length <= Self.nameLimit && id == 0
         case (.server, .request): place != .nowhere && place != .returnedFile
         case (.server, .ring): place == .file && length == Ring.size && id == 0
-        case (.server, .bell): place == .nowhere && id == 0
+        case (.server, .doorbell): place == .nowhere && id == 0
         case (.client, .reply): id != 0
         case (.client, .dropped): id != 0 && place == .nowhere
         case (.client, .read): id == 0 && place == .nowhere

@@ -2,27 +2,27 @@ import CLinux
 import Synchronization
 
 /// Small requests one way, without a system call: memory that both ends of a wire have. The client writes entries and says how far
-/// it has come, the server reads them and says how far it has. The server is told by a packet, a *bell*, only if it sleeps.
+/// it has come, the server reads them and says how far it has. The server is told by a packet, a *doorbell*, only if it sleeps.
 ///
-/// The bell stays in the server's socket, unread, until the ring is empty: so the descriptor is ready, for epoll and for every loop that
+/// The doorbell stays in the server's socket, unread, until the ring is empty: so the descriptor is ready, for epoll and for every loop that
 /// watches it, as long as there is something to deliver.
 ///
 ///     client                                          server
-///     a request went by the socket: bell              is there an entry whose requests have all come? deliver it
+///     a request went by the socket: doorbell              is there an entry whose requests have all come? deliver it
 ///     write the entry, tail = its end                 is there a packet? else it is over
-///     bellWanted? bellWanted = 0, bell                bellWanted = 1
-///                                                     is there an entry now? bellWanted = 0, deliver it, leave the packet
+///     doorbellWanted? doorbellWanted = 0, doorbell                doorbellWanted = 1
+///                                                     is there an entry now? doorbellWanted = 0, deliver it, leave the packet
 ///                                                     take the packet
 ///
-/// `tail`, `bellWanted`: stored by one end, then the other is loaded, all sequentially consistent: either the client sees that a bell is
-/// wanted, or the server sees the entry and takes no packet. A bell that is taken was there before the server said that it wants one,
+/// `tail`, `doorbellWanted`: stored by one end, then the other is loaded, all sequentially consistent: either the client sees that a doorbell is
+/// wanted, or the server sees the entry and takes no packet. A doorbell that is taken was there before the server said that it wants one,
 /// so it is not the one that the client sends because of that. If it is left, it stands for the one that is not wanted after all. While
-/// `bellWanted` is 0 a bell is in the socket, or will be.
+/// `doorbellWanted` is 0 a doorbell is in the socket, or will be.
 /// `tail` releases what was written, `head` that it was read.
 ///
 /// Order with requests that go by the socket: each entry says how many of them were sent before it, and waits for them; and the
 /// server looks at the ring once a packet is there, before it takes it. The first entry behind such a request is
-/// announced by a bell of its own, since older ones may be read before the request.
+/// announced by a doorbell of its own, since older ones may be read before the request.
 ///
 /// `Tests/model/ring.pml` checks this, and that each step is needed. Nothing that the other end may change is believed, or looked at twice.
 /// Guarded by the wire's mutex; who is at the other end does not matter here.
@@ -44,8 +44,8 @@ struct Ring: BitwiseCopyable {
     private var limit: UInt32 = 0
     /// How many requests have gone by the socket since the ring was handed over.
     private var requests: UInt32 = 0
-    /// Client: that was so after the last bell.
-    private(set) var needsBell = false
+    /// Client: that was so after the last doorbell.
+    private(set) var needsDoorbell = false
     /// Client: it was full, and has not become emptier while others ran.
     var isStuck = false
     /// Client: entries since it has looked at the socket; before there is a ring, requests that might have been entries. Server: entries
@@ -73,7 +73,7 @@ struct Ring: BitwiseCopyable {
     mutating func make() -> Int32 {
         var fd: Int32 = -1
         preservingSystemError { if MappedFile.canKeep { fd = file.make(Self.size) } }
-        if fd >= 0 { wantBell() }
+        if fd >= 0 { requestDoorbell() }
         return fd
     }
 
@@ -104,7 +104,7 @@ struct Ring: BitwiseCopyable {
     @inline(__always)
     private var head: UnsafeMutablePointer<Atomic<UInt32>> { word(64) }
     @inline(__always)
-    private var bellWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(128) }
+    private var doorbellWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(128) }
 
     @inline(__always)
     private func place(_ position: UInt32) -> UnsafeMutableRawPointer {
@@ -122,7 +122,7 @@ struct Ring: BitwiseCopyable {
     /// A request went by the socket.
     mutating func noteRequest() {
         requests &+= 1
-        needsBell = true
+        needsDoorbell = true
         count = 0
     }
 
@@ -159,26 +159,26 @@ struct Ring: BitwiseCopyable {
 
     /// Whether the server may sleep.
     @inline(__always)
-    var wantsBell: Bool { bellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
+    var wantsDoorbell: Bool { doorbellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
 
-    /// A bell is about to be sent.
-    mutating func beginBell() { bellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
+    /// A doorbell is about to be sent.
+    mutating func prepareDoorbell() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
     /// It was not sent, after all.
-    mutating func noteBell(_ wasSent: Bool) {
-        if wasSent { needsBell = false } else { wantBell() }
+    mutating func noteDoorbell(_ wasSent: Bool) {
+        if wasSent { needsDoorbell = false } else { requestDoorbell() }
     }
 
     // MARK: the server
 
-    /// May sleep from now on. The client too: it will send a bell in any case.
-    func wantBell() { bellWanted.pointee.store(1, ordering: .sequentiallyConsistent) }
+    /// May sleep from now on. The client too: it will send a doorbell in any case.
+    func requestDoorbell() { doorbellWanted.pointee.store(1, ordering: .sequentiallyConsistent) }
 
     /// One that has not been taken out of the socket will do: the client need not send another.
-    func wantNoBell() { bellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
+    func cancelDoorbellRequest() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
     /// Whether there is something to read, after a short wait if there have been many entries, more than one of them since it was last
-    /// empty, and no request by the socket among them: a bell costs both ends more than that. It is looked for now and then only, since
+    /// empty, and no request by the socket among them: a doorbell costs both ends more than that. It is looked for now and then only, since
     /// each look takes the words away from the client.
     @inline(never)
     func awaitEntry() -> Bool {

@@ -27,7 +27,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         var sent = locked { putLocked(message, data?.bytes, length) }
         var naps = 0
         while sent == .full && naps < Wire.naps && Clock.now < deadline {
-            // There is no bell for room: a thread of the client that serves the socket might take it from the one that waits.
+            // There is no doorbell for room: a thread of the client that serves the socket might take it from the one that waits.
             _ = Descriptor.look(pointee.fd, for: 0, within: Wire.nap)
             naps += 1
             sent = locked { putLocked(message, data?.bytes, length) }
@@ -56,20 +56,20 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if isTime { pointee.ring.count = 0 }
         if !pointee.ring.isThere && (!isTime || !handRingOver()) { return .failed }
         if !pointee.ring.hasRoom(for: length) { return pointee.ring.isStuck ? .failed : .full }
-        if pointee.ring.needsBell && sendBell() != .done { return .failed }
+        if pointee.ring.needsDoorbell && sendDoorbell() != .done { return .failed }
         pointee.ring.put(message, bytes, length)
         pointee.loan.noteSmall()
-        if pointee.ring.wantsBell { return ringBell() }
-        // Who is dead wants no bell.
+        if pointee.ring.wantsDoorbell { return ringDoorbell() }
+        // Who is dead wants no doorbell.
         return isTime && Descriptor.look(pointee.fd, for: 0) != 0 ? .gone : .done
     }
 
-    /// There is an entry, and the server may sleep. A socket that is full has an older bell in it still, behind everything else. If it is
+    /// There is an entry, and the server may sleep. A socket that is full has an older doorbell in it still, behind everything else. If it is
     /// said to be full and is not, then the server has read it meanwhile, or there was no memory. If there is none, the end of the wire has
-    /// to be the bell: a server delivers what it finds in the ring first.
-    private func ringBell() -> PacketSocket.Sent {
+    /// to be the doorbell: a server delivers what it finds in the ring first.
+    private func ringDoorbell() -> PacketSocket.Sent {
         for _ in 0..<2 {
-            let sent = sendBell()
+            let sent = sendDoorbell()
             if sent == .done || (sent == .full && Descriptor.look(pointee.fd, for: Events.writable.rawValue) == 0) { return .done }
             if sent != .full { break }
         }
@@ -101,10 +101,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return sent == .done
     }
 
-    private func sendBell() -> PacketSocket.Sent {
-        pointee.ring.beginBell()
-        let sent = sendLocked(.bell, .nowhere, 0, -1)
-        pointee.ring.noteBell(sent == .done)
+    private func sendDoorbell() -> PacketSocket.Sent {
+        pointee.ring.prepareDoorbell()
+        let sent = sendLocked(.doorbell, .nowhere, 0, -1)
+        pointee.ring.noteDoorbell(sent == .done)
         return sent
     }
 
@@ -124,9 +124,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if case .nothing = taken, pointee.ring.awaitEntry() { taken = pointee.ring.take(buffer + Frame.headSize) }
         if case .nothing = taken {
             if Descriptor.look(pointee.fd, for: Events.readable.rawValue) == 0 { return PacketSocket.Received(size: -1, passed: -1) }
-            pointee.ring.wantBell()
+            pointee.ring.requestDoorbell()
             taken = pointee.ring.take(buffer + Frame.headSize)
-            if case .entry = taken { pointee.ring.wantNoBell() } else { pointee.ring.noteEmpty() }
+            if case .entry = taken { pointee.ring.cancelDoorbellRequest() } else { pointee.ring.noteEmpty() }
         }
         switch taken {
         case .nothing, .tooEarly: return nil
@@ -142,7 +142,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     func noteInRing(_ frame: Frame, _ file: inout Int32) -> Bool {
         switch frame.kind {
         case .request: if pointee.ring.isThere { pointee.ring.noteRequest() }
-        case .bell: return pointee.ring.isThere
+        case .doorbell: return pointee.ring.isThere
         case .ring where file >= 0:
             if let isOpen = pointee.ring.open(file) { return isOpen }
             PacketSocket.close(file)

@@ -38,8 +38,8 @@ extension UnsafeMutablePointer where Pointee == Wire {
         let source = locked { () -> SourcePointer? in
             if pointee.isOpen && pointee.fd >= 0 {
                 PacketSocket.end(pointee.fd)
-                // The next bell says so.
-                if pointee.ring.isThere { pointee.ring.wantBell() }
+                // The next doorbell says so.
+                if pointee.ring.isThere { pointee.ring.requestDoorbell() }
             }
             pointee.isOpen = false
             defer { pointee.source = nil }

@@ -93,7 +93,7 @@ import Testing
             frame.length = Ring.size
             return (frame, .server)
         case 4:
-            frame.kind = .bell
+            frame.kind = .doorbell
             frame.id = 0
             frame.place = .nowhere
             return (frame, .server)

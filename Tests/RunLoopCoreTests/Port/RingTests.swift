@@ -5,7 +5,7 @@ import Testing
 @testable import RunLoopCore
 
 /// The ring beside an array, both ends in one process. What hostile ones do is in Tests/fuzz and Tests/c/test-message-port-ring-hostile.c,
-/// what becomes of bells in Tests/model/ring.pml and Tests/c/test-message-port-ring.c.
+/// what becomes of doorbells in Tests/model/ring.pml and Tests/c/test-message-port-ring.c.
 @Suite struct RingTests {
     /// A client's end and a server's, of the same memory: a race between them is one that ThreadSanitizer sees.
     private final class Bench {
@@ -41,20 +41,20 @@ import Testing
     @Test func anEmptyRing() {
         let bench = Bench()
         #expect(bench.client.isThere)
-        #expect(bench.client.wantsBell == true, "a server that has not come yet is to be told")
-        #expect(bench.client.needsBell == false)
+        #expect(bench.client.wantsDoorbell == true, "a server that has not come yet is to be told")
+        #expect(bench.client.needsDoorbell == false)
         guard case .nothing = take(bench).taken else {
             Issue.record("there is something")
             return
         }
-        bench.client.beginBell()
-        #expect(bench.client.wantsBell == false)
-        bench.client.noteBell(false)
-        #expect(bench.client.wantsBell == true, "it was not sent")
-        bench.client.beginBell()
-        bench.client.noteBell(true)
-        bench.server.wantBell()
-        #expect(bench.client.wantsBell == true)
+        bench.client.prepareDoorbell()
+        #expect(bench.client.wantsDoorbell == false)
+        bench.client.noteDoorbell(false)
+        #expect(bench.client.wantsDoorbell == true, "it was not sent")
+        bench.client.prepareDoorbell()
+        bench.client.noteDoorbell(true)
+        bench.server.requestDoorbell()
+        #expect(bench.client.wantsDoorbell == true)
     }
 
     /// The server's file is the client's, by another mapping, and only once.
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    /// Without bells: the server looks again and again.
+    /// Without doorbells: the server looks again and again.
     @Test func twoThreads() {
         let bench = Bench()
         let count = Int32(scaled(20_000))
