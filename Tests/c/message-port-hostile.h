@@ -2,7 +2,7 @@
  * goes on for others. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
-#include "message-port-wire.h"
+#include "message-port-frames.h"
 #include <sys/mman.h>
 
 static atomic_int calls;
@@ -64,10 +64,15 @@ static UNUSED void throw_request(struct head head, size_t extra, const int *pass
     expect_cut(fd);
 }
 
-static UNUSED struct head request(uint64_t length, uint8_t place)
+static UNUSED struct head request(uint64_t length, uint8_t location)
 {
-    return (struct head){
-        .magic = MAGIC, .kind = REQUEST, .place = place, .id = 1, .message = 1, .length = length, .deadline = ~0ull};
+    return (struct head){.magic = MAGIC,
+                         .kind = REQUEST,
+                         .location = location,
+                         .id = 1,
+                         .message = 1,
+                         .length = length,
+                         .deadline = ~0ull};
 }
 
 /* A client in another process is still served. */

@@ -18,7 +18,7 @@ static int lent_file(off_t size, unsigned seals)
 
 static struct head lend(uint64_t length)
 {
-    struct head head = request(length, LENT);
+    struct head head = request(length, SHARED_BUFFER);
     head.id = 0;
     return head;
 }
@@ -33,11 +33,11 @@ static void lend_file(int fd, int file, int mapped)
     ck_assert_int_eq(calls, before + 1);
     ck_assert_int_eq(lent_files_mapped(), mapped);
     /* It may be written to again. */
-    static uint16_t files_read;
+    static uint16_t buffers_read;
     ck_assert_int_eq(recv(fd, &head, sizeof head, MSG_DONTWAIT), sizeof head);
-    ck_assert(head.magic == MAGIC && head.kind == READ && head.place == NOWHERE && head.id == 0 && head.length == 0);
-    files_read = head.files_read == 1 ? 1 : (uint16_t)(files_read + 1);
-    ck_assert_uint_eq(head.files_read, files_read);
+    ck_assert(head.magic == MAGIC && head.kind == READ && head.location == ABSENT && head.id == 0 && head.length == 0);
+    buffers_read = head.buffers_read == 1 ? 1 : (uint16_t)(buffers_read + 1);
+    ck_assert_uint_eq(head.buffers_read, buffers_read);
 }
 
 START_TEST(lent_files)
@@ -146,7 +146,7 @@ START_TEST(a_client_that_does_not_hear_that_a_file_was_read)
     ck_assert_int_lt(calls, calls_before + lent + 1);
     for (int count = 1; count <= lent;) {
         if (recv(fd, &head, sizeof head, 0) == sizeof head) {
-            ck_assert(head.kind == READ && head.files_read == count);
+            ck_assert(head.kind == READ && head.buffers_read == count);
             count++;
         }
         RLRunLoopRunInMode(MODE, 0.001, false);

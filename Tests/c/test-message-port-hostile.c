@@ -5,7 +5,7 @@
 START_TEST(frames_that_make_no_sense)
 {
     int before = open_descriptors(), calls_before = calls;
-    struct head head = request(4, INSIDE);
+    struct head head = request(4, INLINE);
     throw_request(head, 3, NULL, 0);
     throw_request(head, 5, NULL, 0);
     head.magic ^= 1;
@@ -13,18 +13,18 @@ START_TEST(frames_that_make_no_sense)
     for (int kind = 0; kind < 256; kind++) {
         if (kind == REQUEST)
             continue;
-        head = request(4, INSIDE);
+        head = request(4, INLINE);
         head.kind = (uint8_t)kind;
         throw_request(head, 4, NULL, 0);
     }
-    throw_request(request(0, NOWHERE), 0, NULL, 0);
+    throw_request(request(0, ABSENT), 0, NULL, 0);
     throw_request(request(4, 3), 4, NULL, 0);
     throw_request(request(4, 5), 4, NULL, 0);
-    throw_request(request(100000, RETURNED), 0, NULL, 0);
-    throw_request(request(~0ull, INSIDE), 4, NULL, 0);
-    throw_request(request(1ull << 63, INSIDE), 4, NULL, 0);
+    throw_request(request(100000, RETURNED_BUFFER), 0, NULL, 0);
+    throw_request(request(~0ull, INLINE), 4, NULL, 0);
+    throw_request(request(1ull << 63, INLINE), 4, NULL, 0);
     throw_request(request(0x60000001, IN_FILE), 0, NULL, 0);
-    throw_request(request(60000, INSIDE), 60000, NULL, 0);
+    throw_request(request(60000, INLINE), 60000, NULL, 0);
     for (size_t size = 1; size < sizeof head; size++) {
         int fd = plain_socket();
         greet(fd);
@@ -39,7 +39,7 @@ END_TEST
 
 START_TEST(no_greeting_or_a_wrong_one)
 {
-    struct head head = request(4, INSIDE);
+    struct head head = request(4, INLINE);
     char packet[sizeof head + 300] = {0};
     int fd = plain_socket();
     memcpy(packet, &head, sizeof head);
@@ -72,8 +72,8 @@ START_TEST(descriptors_that_should_not_be_passed)
     int before = open_descriptors(), ends[2];
     make_pipe(ends);
     int some[4] = {ends[0], ends[1], ends[0], ends[1]};
-    throw_request(request(4, INSIDE), 4, some, 1);
-    throw_request(request(4, INSIDE), 4, some, 4);
+    throw_request(request(4, INLINE), 4, some, 1);
+    throw_request(request(4, INLINE), 4, some, 4);
     throw_request(request(100000, IN_FILE), 0, some, 1);
     throw_request(request(100000, IN_FILE), 0, some, 2);
     throw_request(request(100000, IN_FILE), 0, NULL, 0);
@@ -202,7 +202,7 @@ END_TEST
 START_TEST(a_client_that_does_not_read)
 {
     static char packet[sizeof(struct head) + 20000];
-    struct head head = request(20000, INSIDE);
+    struct head head = request(20000, INLINE);
     int fd = plain_socket();
     greet(fd);
     fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -293,17 +293,17 @@ static void nonsense_process(int ready)
 START_TEST(a_server_that_answers_nonsense)
 {
     static const struct nonsense answers[] = {
-        {{.kind = REPLY, .place = INSIDE, .length = 1ull << 40}, 2, ONLY_LIES},
+        {{.kind = REPLY, .location = INLINE, .length = 1ull << 40}, 2, ONLY_LIES},
         /* that it has read a request with a number */
-        {{.kind = READ, .place = NOWHERE}, 2, ONLY_LIES},
+        {{.kind = READ, .location = ABSENT}, 2, ONLY_LIES},
         /* in a file that it was not lent, or says it has not read, or is larger than the file, or is not what it was */
-        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 0}, 2, ONLY_LIES},
-        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 1}, 2, ONLY_LIES},
-        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 0}, 3, ONLY_LIES},
-        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 2}, 3, ONLY_LIES},
-        {{.kind = REPLY, .place = RETURNED, .length = 1 << 20, .files_read = 1}, 3, ONLY_LIES},
-        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 1}, 3, TAKES_PAGES_AWAY},
-        {{.kind = REPLY, .place = RETURNED, .length = 100000, .files_read = 1}, 3, HINDERS_SEALS},
+        {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 0}, 2, ONLY_LIES},
+        {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 1}, 2, ONLY_LIES},
+        {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 0}, 3, ONLY_LIES},
+        {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 2}, 3, ONLY_LIES},
+        {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 1 << 20, .buffers_read = 1}, 3, ONLY_LIES},
+        {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 1}, 3, TAKES_PAGES_AWAY},
+        {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 1}, 3, HINDERS_SEALS},
     };
     static const uint8_t bytes[100000];
     nonsense = answers[_i];

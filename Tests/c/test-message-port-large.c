@@ -13,7 +13,7 @@ static struct {
         read;        /* packets; what it said of them; how many it is to say that it has read, from now on */
     atomic_int junk; /* how many frames it says before */
     struct {
-        uint8_t kind, place;
+        uint8_t kind, location;
         uint64_t inode;
     } packets[ANY];
 } * shared;
@@ -27,7 +27,7 @@ static void begin_shared(void)
 
 static void say_read(int fd, int count)
 {
-    struct head head = {.magic = MAGIC, .kind = READ, .files_read = (uint16_t)count, .deadline = ~0ull};
+    struct head head = {.magic = MAGIC, .kind = READ, .buffers_read = (uint16_t)count, .deadline = ~0ull};
     throw_packet(fd, &head, sizeof head, NULL, 0);
 }
 
@@ -63,9 +63,9 @@ static void plain_server(int ready)
         if (file >= 0 && (fstat(file, &status) != 0 || close(file) != 0))
             _exit(1);
         shared->packets[count].kind = head.kind;
-        shared->packets[count].place = head.place;
+        shared->packets[count].location = head.location;
         shared->packets[count].inode = status.st_ino;
-        lent += head.place == LENT;
+        lent += head.location == SHARED_BUFFER;
         for (int junk = 0; junk < shared->junk; junk++)
             say_read(fd, junk % 2 ? lent + 1 : told);
         if (shared->read) {
@@ -90,7 +90,7 @@ static void send_large(RLTimeInterval limit)
         sched_yield();
 }
 
-static int place(int count) { return shared->packets[count].place; }
+static int location(int count) { return shared->packets[count].location; }
 
 static pid_t begin_with_plain_server(void)
 {
@@ -119,7 +119,7 @@ START_TEST(a_file_that_was_read_is_lent_again)
     for (int count = 1; count <= 40; count++) {
         /* It need not wait for what has been said: without a time limit as well. */
         send_large(count % 2 ? 10 : 0);
-        ck_assert_int_eq(place(count), count == 1 ? IN_FILE : LENT);
+        ck_assert_int_eq(location(count), count == 1 ? IN_FILE : SHARED_BUFFER);
         ck_assert(count < 3 || shared->packets[count].inode == shared->packets[2].inode);
     }
     ck_assert_int_ne((int)(shared->packets[1].inode == shared->packets[2].inode), 1);
@@ -135,18 +135,18 @@ START_TEST(a_file_that_was_not_read_is_left_alone)
     pid_t child = begin_with_plain_server();
     for (int count = 1; count <= 10; count++) {
         send_large(count % 2 ? 10 : 0);
-        ck_assert_int_eq(place(count), count == 2 ? LENT : IN_FILE);
+        ck_assert_int_eq(location(count), count == 2 ? SHARED_BUFFER : IN_FILE);
     }
     shared->read = 1;
     send_large(10);
-    ck_assert_int_eq(place(11), IN_FILE);
+    ck_assert_int_eq(location(11), IN_FILE);
     /* Now it may be known that it was read, once somebody has looked. */
     RLRunLoopRunInMode(MODE, 0, false);
     RLDataRef reply = NULL;
     shared->read = 0;
     ck_assert_int_eq(ask(remote, 1, "not answered", 0.01, MODE, &reply), kRLMessagePortReceiveTimeout);
     send_large(10);
-    ck_assert_int_eq(place(13), LENT);
+    ck_assert_int_eq(location(13), SHARED_BUFFER);
     ck_assert(shared->packets[13].inode == shared->packets[2].inode);
     end_with_plain_server(child);
 }
@@ -160,7 +160,7 @@ START_TEST(a_server_that_says_too_much)
     shared->read = 1;
     for (int count = 1; count <= 60; count++) {
         send_large(count % 2 ? 10 : 0);
-        ck_assert(place(count) == IN_FILE || place(count) == LENT);
+        ck_assert(location(count) == IN_FILE || location(count) == SHARED_BUFFER);
     }
     ck_assert(RLMessagePortIsValid(remote));
     end_with_plain_server(child);

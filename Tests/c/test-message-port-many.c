@@ -1,6 +1,6 @@
 /* Many connections: what one costs while it is idle, and that ten thousand leave nothing behind. */
 #include "message-port-child.h"
-#include "message-port-wire.h"
+#include "message-port-frames.h"
 #include <malloc.h>
 
 enum { IDLE_LIMIT = 4096 }; /* bytes of ours for a connection that says nothing, at each end */
@@ -26,7 +26,7 @@ static int idle_client(void)
 {
     char packet[128];
     struct head head = {
-        .magic = MAGIC, .kind = REQUEST, .place = INSIDE, .id = 1, .message = 1, .length = 64, .deadline = ~0ull};
+        .magic = MAGIC, .kind = REQUEST, .location = INLINE, .id = 1, .message = 1, .length = 64, .deadline = ~0ull};
     int fd = plain_socket();
     say_hello(fd);
     memset(packet, 'x', sizeof packet);

@@ -22,7 +22,7 @@ static int ring_file(size_t size, unsigned seals)
 
 static struct head head_of_ring(void)
 {
-    return (struct head){.magic = MAGIC, .kind = RING, .place = IN_FILE, .length = RING_SIZE, .deadline = ~0ull};
+    return (struct head){.magic = MAGIC, .kind = RING, .location = IN_FILE, .length = RING_SIZE, .deadline = ~0ull};
 }
 
 static struct head head_of_doorbell(void) { return (struct head){.magic = MAGIC, .kind = DOORBELL, .deadline = ~0ull}; }
@@ -137,7 +137,7 @@ START_TEST(frames_that_are_no_rings)
     head.id = 1;
     throw_head(head, files, 1);
     head = head_of_ring();
-    head.place = LENT;
+    head.location = SHARED_BUFFER;
     throw_head(head, files, 1);
     /* A doorbell without a ring, or with a file, and a ring before there is a name. */
     throw_head(head_of_doorbell(), NULL, 0);
@@ -213,7 +213,7 @@ START_TEST(an_entry_for_which_it_is_too_early)
     ck_assert_int_eq(calls, before);
     expect_service();
     before = calls;
-    struct head head = {.magic = MAGIC, .kind = REQUEST, .place = INSIDE, .message = 1, .deadline = ~0ull};
+    struct head head = {.magic = MAGIC, .kind = REQUEST, .location = INLINE, .message = 1, .deadline = ~0ull};
     throw_packet(ring.fd, &head, sizeof head, NULL, 0);
     ring_bell(ring.fd);
     while (calls < before + 2)

@@ -151,7 +151,7 @@ static void ask_in_every_way(RLMessagePortRef remote)
 /* A server says whom it cuts off because it has no memory. */
 static void say_nothing_else(const char *message, void *info)
 {
-    if (strstr(message, "is cut off: no memory") == NULL)
+    if (strstr(message, "is disconnected: no memory") == NULL)
         no_mistake(message, info);
 }
 

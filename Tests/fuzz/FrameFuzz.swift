@@ -20,24 +20,24 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     withUnsafeMutableBytes(of: &head) { memcpy($0.baseAddress!, bytes + 1, min(count - 1, Frame.headSize)) }
 
     guard let frame = Frame.parse(head, size: size, hasFile: hasFile, side: side) else { return 0 }
-    precondition(size >= 32 && head.0 == 0x314D_4C52 && head.3 == frame.filesRead)
+    precondition(size >= 32 && head.0 == 0x314D_4C52 && head.3 == frame.buffersRead)
     precondition(frame.length >= 0 && frame.length <= 0x6000_0000)
-    switch frame.place {
-    case .nowhere: precondition(frame.length == 0 && size == 32 && !hasFile)
-    case .inside: precondition(size == 32 + frame.length && frame.length <= Frame.insideLimit && !hasFile)
-    case .file, .lentFile:
-        precondition(size == 32 && hasFile && frame.length > Frame.insideLimit)
-        precondition(frame.place == .file || frame.length <= Frame.lentLimit)
-    case .returnedFile:
-        precondition(size == 32 && !hasFile && frame.length > Frame.insideLimit && frame.length <= Frame.lentLimit)
+    switch frame.payloadLocation {
+    case .absent: precondition(frame.length == 0 && size == 32 && !hasFile)
+    case .inline: precondition(size == 32 + frame.length && frame.length <= Frame.inlineLimit && !hasFile)
+    case .file, .sharedBuffer:
+        precondition(size == 32 && hasFile && frame.length > Frame.inlineLimit)
+        precondition(frame.payloadLocation == .file || frame.length <= Frame.sharedLimit)
+    case .returnedBuffer:
+        precondition(size == 32 && !hasFile && frame.length > Frame.inlineLimit && frame.length <= Frame.sharedLimit)
         precondition(side == .client && frame.kind == .reply)
     }
     switch side {
     case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))
-    case .server where frame.kind == .ring: precondition(frame.place == .file && frame.id == 0 && frame.length == 132 * 1024)
-    case .server where frame.kind == .doorbell: precondition(frame.place == .nowhere && frame.id == 0)
-    case .server: precondition(frame.kind == .request && frame.place != .nowhere)
-    case .client where frame.kind == .read: precondition(frame.place == .nowhere && frame.id == 0)
+    case .server where frame.kind == .ring: precondition(frame.payloadLocation == .file && frame.id == 0 && frame.length == 132 * 1024)
+    case .server where frame.kind == .doorbell: precondition(frame.payloadLocation == .absent && frame.id == 0)
+    case .server: precondition(frame.kind == .request && frame.payloadLocation != .absent)
+    case .client where frame.kind == .read: precondition(frame.payloadLocation == .absent && frame.id == 0)
     case .client: precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
     }
     // What was understood is written as it was read.

@@ -1,6 +1,6 @@
 /* A server that waits for the next request where it has answered one, instead of in a pass: nothing that a pass would do waits for it meanwhile.
  * Code: Sources/RunLoopCore/Loop/Run.swift (sleepAgain, waitForEvents, sleep), RunLoop+Deliver.swift (mayServeOn), RunLoop+Reports.swift (maySurelyServeNext, the
- * reports), Port/Wire.swift (receiveRequests), with wake-word.inc.pml for waking.
+ * reports), Port/Connection.swift (receiveRequests), with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -15,7 +15,7 @@
  *                                the kick (edge-triggered)
  * sleep: again                   waitForEvents: while sleep(…) == .again               -         whoever adjusts, having changed what is slept for
  * look again: inMode             seatOfCallee, behind the sleep                         (locked)  remove, which wakes nobody
- * look again: reports == WIRE    reports.takeOnly                                       (loop)    -
+ * look again: reports == CONNECTION    reports.takeOnly                                       (loop)    -
  * serve                          receiveRequest, which calls the port's function        (loop)    -
  * another                        serveReports: what else was fetched, then a pass       (loop)    -
  *
@@ -63,17 +63,17 @@
 #define LOOKED_FOR 255
 #endif
 
-#define WIRE  1
+#define CONNECTION  1
 #define OTHER 2
 #define KICK  4
 
 byte waits;
-bit inMode = 1;                    /* the wire's source is in the mode that runs: GONE is not set */
-byte requests;                     /* in the wire's socket */
+bit inMode = 1;                    /* the connection's source is in the mode that runs: GONE is not set */
+byte requests;                     /* in the connection's socket */
 bit other;                         /* another descriptor of the mode is readable */
-bit watched = 1;                   /* epoll has the wire: until it is reported to nobody */
+bit watched = 1;                   /* epoll has the connection: until it is reported to nobody */
 bit sleepLimit;                    /* there is one that a timer may be before */
-byte reports;                      /* loop thread only: WIRE, OTHER, KICK */
+byte reports;                      /* loop thread only: CONNECTION, OTHER, KICK */
 
 /* ghosts */
 byte announced;                    /* of `waits`: by calls that have returned, of which each wakes the loop, or by its own thread */
@@ -85,7 +85,7 @@ bit ended;
 /* Only in an atomic step. */
 inline fetch() {
     reports = 0;
-    if :: watched && requests > 0 -> reports = WIRE :: else fi;
+    if :: watched && requests > 0 -> reports = CONNECTION :: else fi;
     if :: other -> reports = reports | OTHER :: else fi;
     if :: edge -> reports = reports | KICK :: else fi;
     if :: reports == KICK -> reports = 0 :: else fi      /* nothing to deliver */
@@ -127,9 +127,9 @@ another:
     atomic {
         if
         :: reports & OTHER -> reports = reports & ~OTHER; other = 0; goto another      /* it reads what there is */
-        :: (reports & WIRE) && inMode -> reports = reports & ~WIRE; goto serve
-        :: (reports & WIRE) && !inMode -> reports = reports & ~WIRE; watched = 0; goto another
-        :: !(reports & (OTHER | WIRE)) -> reports = 0; goto pass
+        :: (reports & CONNECTION) && inMode -> reports = reports & ~CONNECTION; goto serve
+        :: (reports & CONNECTION) && !inMode -> reports = reports & ~CONNECTION; watched = 0; goto another
+        :: !(reports & (OTHER | CONNECTION)) -> reports = 0; goto pass
         fi
     };
 serve:
@@ -168,13 +168,13 @@ serve:
     atomic {
 #ifdef MUTANT_MODE_ASKED_FOR_BEFORE_THE_SLEEP
         if
-        :: reports == WIRE -> reports = 0;
+        :: reports == CONNECTION -> reports = 0;
 #elif defined(MUTANT_TAKES_ONE_OF_MANY)
         if
-        :: inMode && (reports & WIRE) -> reports = 0;
+        :: inMode && (reports & CONNECTION) -> reports = 0;
 #else
         if
-        :: inMode && reports == WIRE -> reports = 0;
+        :: inMode && reports == CONNECTION -> reports = 0;
 #endif
             assert(inMode && !(before & waits) && !(otherBefore && other));
             before = 0; otherBefore = 0;

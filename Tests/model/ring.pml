@@ -1,5 +1,5 @@
 /* Small messages one way in memory that a client and a server share, beside the socket between them: all arrive, in order, and nobody sleeps meanwhile.
- * Code: Sources/RunLoopCore/Port/Ring.swift (the words), Port/Wire+Ring.swift (`putLocked`, `sendRequestLocked`, `takeFromRing`), Port/Wire.swift (`receive`).
+ * Code: Sources/RunLoopCore/Port/Ring.swift (the words), Port/Connection+Ring.swift (`putLocked`, `sendRequestLocked`, `takeFromRing`), Port/Connection.swift (`receive`).
  *
  * model step                           code step                                                  order    pairs with
  * -----------------------------------  ---------------------------------------------------------  -------  ---------------------------------------------------
@@ -35,7 +35,7 @@
  * Memory is sequentially consistent, as these accesses are; the two stores that a load follows have a store buffer in the mutants that make them plain.
  * A server may stop after each message (its run ends) and looks at the ring again only when the socket is readable: that is epoll's part, level-triggered.
  *
- * Configurations: default: a client, a server of two threads that share the wire, under its mutex. DIES: the client is killed between any two steps; what it
+ * Configurations: default: a client, a server of two threads that share the connection, under its mutex. DIES: the client is killed between any two steps; what it
  * has published is delivered all the same.
  * Properties. Messages are delivered in the order in which they were sent (an assertion), and all of them are in the end.
  */
@@ -56,7 +56,7 @@ bit wanted = 1;
 byte message[ENTRIES], before[ENTRIES];
 chan socket = [PACKETS] of { bit, byte };
 bit closed;                        /* the client is gone */
-bit mutex;                         /* of the server's wire */
+bit mutex;                         /* of the server's connection */
 byte requests;                     /* the server's, under the mutex */
 byte published;                    /* ghost: how many messages are in the ring or in the socket, or were */
 byte delivered;                    /* ghost */

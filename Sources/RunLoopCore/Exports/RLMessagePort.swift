@@ -74,7 +74,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
             return MessagePortPointer.createRemote(name, of: user, &local)
         }
         if let local { preservingSystemError { _ = local.release() } }
-        guard !isNew, let port, port.isHungUp else { return port?.handle }
+        guard !isNew, let port, port.isPeerGone else { return port?.handle }
         // Its server is gone, and nobody has noticed yet: another may serve the name now.
         port.invalidate()
         _ = port.release()
@@ -192,6 +192,6 @@ public func RLMessagePortSetAllowsOtherUsers(_ port: OpaquePointer?, _ allows: U
         return 0
     }
     let isDone = MessagePortRegistry.withNames { port.setAllowsOthers(allows != 0) }
-    port.closeUnwelcome()
+    port.closeUnauthorized()
     return isDone ? 1 : 0
 }

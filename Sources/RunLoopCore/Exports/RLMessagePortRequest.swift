@@ -58,7 +58,7 @@ public func RLMessagePortSendRequest(
         return RequestResult.transportError.rawValue
     }
     var reply: DataPointer?
-    let result = call.port.ask(
+    let result = call.port.sendRequest(
         msgid, call.data, until: limit, MessagePortPointer.Deadline(rcvTimeout, from: now), in: mode, call.loop, &reply)
     if result == .success, let returnData { returnData.pointee = reply?.handle } else { reply?.release() }
     return result.rawValue
@@ -77,7 +77,8 @@ public func RLMessagePortSendRequestAsync(
         return RequestResult.transportError.rawValue
     }
     let limit = MessagePortPointer.SendLimit(seconds: sendTimeout, start: Clock.now)
-    return call.port.askLater(msgid, call.data, until: limit.instant, within: rcvTimeout, in: mode, call.loop, callout, info).rawValue
+    return call.port.sendRequestAsync(msgid, call.data, until: limit.instant, within: rcvTimeout, in: mode, call.loop, callout, info)
+        .rawValue
 }
 
 @implementation @c

@@ -20,21 +20,21 @@ struct Frame: BitwiseCopyable {
     }
 
     /// Where the data of a frame is.
-    enum Place: UInt8 {
+    enum PayloadLocation: UInt8 {
         /// There is none (a NULL reply).
-        case nowhere = 0
+        case absent = 0
         /// Behind the head.
-        case inside = 1
+        case inline = 1
         /// In a memory file that was passed with the packet.
         case file = 2
         /// The same, but the sender wants to use the file again: the receiver counts it as read.
-        case lentFile = 3
+        case sharedBuffer = 3
         /// In the file that the receiver has lent last: a reply, and the file is returned with it.
-        case returnedFile = 4
+        case returnedBuffer = 4
     }
 
     var kind: Kind
-    var place: Place
+    var payloadLocation: PayloadLocation
     /// Of the request, chosen by the client; 0 if it wants no reply.
     var id: UInt32
     /// The client's message id.
@@ -43,31 +43,31 @@ struct Frame: BitwiseCopyable {
     var length: Int
     /// Until when the client waits for the reply.
     var deadline: Instant
-    /// How many lent files the sender of this frame has read on this wire so far, modulo 2¹⁶.
-    var filesRead: UInt16 = 0
+    /// How many lent files the sender of this frame has read on this connection so far, modulo 2¹⁶.
+    var buffersRead: UInt16 = 0
 
     static var magic: UInt32 { 0x314D_4C52 }
     static var headSize: Int { 32 }
     /// CF's own limit.
     static var lengthLimit: Int { 0x6000_0000 }
     /// What goes into a packet; the rest goes into files.
-    static var insideLimit: Int { 32 * 1024 }
+    static var inlineLimit: Int { 32 * 1024 }
     /// What is worth keeping a file for.
-    static var lentLimit: Int { 8 * 1024 * 1024 }
+    static var sharedLimit: Int { 8 * 1024 * 1024 }
     static var nameLimit: Int { 255 }
 
     /// The 32 bytes.
     typealias Head = (UInt32, UInt8, UInt8, UInt16, UInt32, Int32, UInt64, UInt64)
 
     /// O(1).
-    var head: Head { (Self.magic, kind.rawValue, place.rawValue, filesRead, id, message, UInt64(length), deadline.nanoseconds) }
+    var head: Head { (Self.magic, kind.rawValue, payloadLocation.rawValue, buffersRead, id, message, UInt64(length), deadline.nanoseconds) }
 
     /// Whether a packet of `size` bytes that came without a file is one that `parse` lets through, and what there is most of: a request
     /// with its data, or a reply. What it says of itself is in the head then. Whoever listens may be told that kind. O(1).
     @inline(__always)
-    static func isUsual(_ head: Head, size: Int, _ kind: Kind) -> Bool {
-        size >= headSize && size <= headSize + insideLimit && head.0 == magic && head.1 == kind.rawValue
-            && head.2 == Place.inside.rawValue && head.4 != 0 && head.6 == UInt64(size - headSize)
+    static func isCommonCase(_ head: Head, size: Int, _ kind: Kind) -> Bool {
+        size >= headSize && size <= headSize + inlineLimit && head.0 == magic && head.1 == kind.rawValue
+            && head.2 == PayloadLocation.inline.rawValue && head.4 != 0 && head.6 == UInt64(size - headSize)
     }
 
     /// What may follow what.
@@ -79,33 +79,34 @@ struct Frame: BitwiseCopyable {
     /// The frame of a packet of `size` bytes, with or without a passed file; nil if it is not what `side` may be told. O(1).
     static func parse(_ head: Head, size: Int, hasFile: Bool, side: Side) -> Frame? {
         guard size >= headSize, head.0 == magic, let kind = Kind(rawValue: head.1),
-            let place = Place(rawValue: head.2), head.6 <= UInt64(lengthLimit)
+            let payloadLocation = PayloadLocation(rawValue: head.2), head.6 <= UInt64(lengthLimit)
         else { return nil }
         let frame = Frame(
-            kind: kind, place: place, id: head.4, message: head.5, length: Int(head.6), deadline: Instant(nanoseconds: head.7),
-            filesRead: head.3)
+            kind: kind, payloadLocation: payloadLocation, id: head.4, message: head.5, length: Int(head.6),
+            deadline: Instant(nanoseconds: head.7),
+            buffersRead: head.3)
         return frame.isSane(size, hasFile) && frame.isFor(side) ? frame : nil
     }
 
     private func isSane(_ size: Int, _ hasFile: Bool) -> Bool {
-        switch place {
-        case .nowhere: length == 0 && size == Self.headSize && !hasFile
-        case .inside: length <= Self.insideLimit && size == Self.headSize + length && !hasFile
-        case .file: length > Self.insideLimit && size == Self.headSize && hasFile
-        case .lentFile: length > Self.insideLimit && length <= Self.lentLimit && size == Self.headSize && hasFile
-        case .returnedFile: length > Self.insideLimit && length <= Self.lentLimit && size == Self.headSize && !hasFile
+        switch payloadLocation {
+        case .absent: length == 0 && size == Self.headSize && !hasFile
+        case .inline: length <= Self.inlineLimit && size == Self.headSize + length && !hasFile
+        case .file: length > Self.inlineLimit && size == Self.headSize && hasFile
+        case .sharedBuffer: length > Self.inlineLimit && length <= Self.sharedLimit && size == Self.headSize && hasFile
+        case .returnedBuffer: length > Self.inlineLimit && length <= Self.sharedLimit && size == Self.headSize && !hasFile
         }
     }
 
     private func isFor(_ side: Side) -> Bool {
         switch (side, kind) {
-        case (.newServer, .hello): place == .inside && length > 0 && length <= Self.nameLimit && id == 0
-        case (.server, .request): place != .nowhere && place != .returnedFile
-        case (.server, .ring): place == .file && length == Ring.size && id == 0
-        case (.server, .doorbell): place == .nowhere && id == 0
+        case (.newServer, .hello): payloadLocation == .inline && length > 0 && length <= Self.nameLimit && id == 0
+        case (.server, .request): payloadLocation != .absent && payloadLocation != .returnedBuffer
+        case (.server, .ring): payloadLocation == .file && length == Ring.size && id == 0
+        case (.server, .doorbell): payloadLocation == .absent && id == 0
         case (.client, .reply): id != 0
-        case (.client, .dropped): id != 0 && place == .nowhere
-        case (.client, .read): id == 0 && place == .nowhere
+        case (.client, .dropped): id != 0 && payloadLocation == .absent
+        case (.client, .read): id == 0 && payloadLocation == .absent
         default: false
         }
     }

@@ -40,28 +40,28 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
     }
 
-    /// Says whom it wants, on a new wire.
+    /// Says whom it wants, on a new connection.
     private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
-        guard let wire = WirePointer.make(.client, fd, self) else { return false }
-        pointee.wire = wire
-        var head = Frame(kind: .hello, place: .inside, id: 0, message: 0, length: name.count, deadline: .never).head
+        guard let connection = ConnectionPointer.make(.client, fd, self) else { return false }
+        pointee.connection = connection
+        var head = Frame(kind: .hello, payloadLocation: .inline, id: 0, message: 0, length: name.count, deadline: .never).head
         let sent = PacketSocket.send(fd, &head, Frame.headSize, name.pointee.bytes, name.count, passing: -1)
         if sent == .done { return true }
-        dropWire()
+        closeConnection()
         return false
     }
 
-    /// The wire is cut, if there is one. Any thread.
+    /// The connection is cut, if there is one. Any thread.
     @inline(never)
-    func dropWire() {
-        let wire = locked { () -> WirePointer? in
-            defer { pointee.wire = nil }
-            return pointee.wire
+    func closeConnection() {
+        let connection = locked { () -> ConnectionPointer? in
+            defer { pointee.connection = nil }
+            return pointee.connection
         }
-        wire?.close()
-        wire?.release()
+        connection?.close()
+        connection?.release()
     }
 
     /// Whether the other end is gone, though nobody has noticed yet. A system call if that is another process. Any thread.
-    var isHungUp: Bool { locked { pointee.wire.map { Descriptor.look($0.pointee.fd, for: 0) != 0 } ?? false } }
+    var isPeerGone: Bool { locked { pointee.connection.map { Descriptor.look($0.pointee.fd, for: 0) != 0 } ?? false } }
 }

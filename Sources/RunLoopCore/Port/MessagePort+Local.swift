@@ -5,7 +5,7 @@ import Synchronization
 /// What a local port and its run loop source know of each other: the info of the source. Freed with the source.
 struct MessagePortLink: ~Copyable {
     /// A loop and a mode in which the source is.
-    struct Place: BitwiseCopyable {
+    struct Attachment: BitwiseCopyable {
         var loop: RunLoopPointer
         /// Retained.
         var mode: StringPointer
@@ -13,16 +13,16 @@ struct MessagePortLink: ~Copyable {
 
     /// Retained, as by a client.
     let port: MessagePortPointer
-    /// 1: there was no memory to watch all wires at all places. The source is signalled, to try again in the next pass. Any thread.
-    let isBehind = Atomic<UInt32>(0)
+    /// 1: there was no memory to watch all connections at all attachments. The source is signalled, to try again in the next pass. Any thread.
+    let needsResync = Atomic<UInt32>(0)
     // Under the senders' lock of the port's queue.
     var source: SourcePointer?
-    var places = PlainList<Place>()
+    var attachments = PlainList<Attachment>()
 }
 
 typealias MessagePortLinkPointer = UnsafeMutablePointer<MessagePortLink>
 
-// A local port: requests come in, from this process through the queue, from others on wires.
+// A local port: requests come in, from this process through the queue, from others on connections.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// RLMessagePortCreateLocal with a name that no other port of this process has. `context.info` is retained already.
@@ -44,7 +44,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Gives the port a name, instead of the one it may have. False with errno. Under the registry's names.
     func claimName(_ name: StringPointer) -> Bool {
         guard let claim = NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
-        guard let wire = WirePointer.make(.listener, claim.listener, self) else {
+        guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
             NameServer.giveUp(name, NameServer.Claim(listener: -1, lock: claim.lock))
             systemError = ENOMEM
             return false
@@ -58,12 +58,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             locked { pointee.listener(of: old) }?.close()
             oldName.release()
         }
-        serve(wire)
-        wire.release()
+        watch(connection)
+        connection.release()
         return true
     }
 
-    /// Other users may connect from now on, or must not: then `closeUnwelcome` follows. False with errno. Under the registry's names.
+    /// Other users may connect from now on, or must not: then `closeUnauthorized` follows. False with errno. Under the registry's names.
     func setAllowsOthers(_ allows: Bool) -> Bool {
         let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
             pointee.allowsOthers = allows
@@ -78,8 +78,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Disconnects other users if they may not connect any more. Without a lock: calls clients' functions.
-    func closeUnwelcome() {
-        while let wire = locked({ pointee.allowsOthers ? nil : pointee.unwelcomeWire }) { wire.close() }
+    func closeUnauthorized() {
+        while let connection = locked({ pointee.allowsOthers ? nil : pointee.unauthorizedConnection }) { connection.close() }
     }
 
     /// Whether data is the port's name.
@@ -91,14 +91,14 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
     }
 
-    // MARK: wires
+    // MARK: connections
 
-    /// Whoever waits on a wire must not be forgotten.
+    /// Whoever waits on a connection must not be forgotten.
     @inline(never)
-    func fallBehind() {
+    func requestResync() {
         queue.lockSenders()
         if let link = pointee.link {
-            link.pointee.isBehind.store(1, ordering: .relaxed)
+            link.pointee.needsResync.store(1, ordering: .relaxed)
             signalAndWakeLocked(link)
         }
         queue.unlockSenders()
@@ -106,32 +106,32 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// What there was no memory for, perhaps in another mode than the one that is run.
     @inline(never)
-    private func catchUp(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
-        link.pointee.isBehind.store(0, ordering: .relaxed)
+    private func resync(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
+        link.pointee.needsResync.store(0, ordering: .relaxed)
         var number = loop.locked { loop.pointee.modes.count }
         while number > 1 {
             number -= 1
             if let source = link.pointee.source, let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }),
                 loop.contains(source, in: name)
             {
-                update(link, at: MessagePortLink.Place(loop: loop, mode: name))
+                update(link, at: MessagePortLink.Attachment(loop: loop, mode: name))
             }
         }
     }
 
-    /// For a walk over all wires, some perhaps twice: the one behind `wire`, which is nil at first. The walk has a reference to it until
+    /// For a walk over all connections, some perhaps twice: the one behind `connection`, which is nil at first. The walk has a reference to it until
     /// that is nil again. Allocates nothing. Any thread.
     @inline(never)
-    func nextWire(_ wire: inout WirePointer?) -> WirePointer? {
-        let last = wire
-        wire = locked {
-            let isThere = last != nil && (last == pointee.wires || last?.pointee.previous != nil)
-            let next = isThere ? last?.pointee.following : pointee.wires
+    func nextConnection(_ connection: inout ConnectionPointer?) -> ConnectionPointer? {
+        let last = connection
+        connection = locked {
+            let isThere = last != nil && (last == pointee.connections || last?.pointee.previous != nil)
+            let next = isThere ? last?.pointee.following : pointee.connections
             next?.retain()
             return next
         }
         last?.release()
-        return wire
+        return connection
     }
 
     // MARK: requests
@@ -149,12 +149,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     private func signalAndWakeLocked(_ link: MessagePortLinkPointer) {
         link.pointee.source?.signalSeldom()
-        for index in 0..<link.pointee.places.count { link.pointee.places[index].loop.wakeUp() }
+        for index in 0..<link.pointee.attachments.count { link.pointee.attachments[index].loop.wakeUp() }
     }
 
     /// The perform function of the port's source: handles what is in the queue, as `PortPointer.deliver`.
     func deliver(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
-        if link.pointee.isBehind.load(ordering: .relaxed) != 0 { catchUp(link, on: loop) }
+        if link.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(link, on: loop) }
         var count = 0
         while let request = take(link, after: count) {
             count += 1
@@ -177,7 +177,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     func handle(_ request: RequestPointer) {
         guard let callout = pointee.callout, let context = begin(request) else {
             // The port has just ended: that is what its sender hears, not that there is no answer.
-            request.pointee.wire?.close()
+            request.pointee.connection?.close()
             request.pointee.remote?.invalidate()
             _ = request.release()
             return
@@ -252,17 +252,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 }
 
 extension MessagePortStorage {
-    /// The wire that listens on a claim's socket. Under the mutex.
-    fileprivate func listener(of claim: NameServer.Claim) -> WirePointer? {
-        var next = wires
-        while let wire = next, wire.pointee.fd != claim.listener { next = wire.pointee.following }
+    /// The connection that listens on a claim's socket. Under the mutex.
+    fileprivate func listener(of claim: NameServer.Claim) -> ConnectionPointer? {
+        var next = connections
+        while let connection = next, connection.pointee.fd != claim.listener { next = connection.pointee.following }
         return next
     }
 
-    /// A wire to another user. Under the mutex.
-    fileprivate var unwelcomeWire: WirePointer? {
-        var next = wires
-        while let wire = next, wire.pointee.credentials.user == user { next = wire.pointee.following }
+    /// A connection to another user. Under the mutex.
+    fileprivate var unauthorizedConnection: ConnectionPointer? {
+        var next = connections
+        while let connection = next, connection.pointee.credentials.user == user { next = connection.pointee.following }
         return next
     }
 }
@@ -270,8 +270,9 @@ extension MessagePortStorage {
 extension MessagePortLink {
     /// Under the senders' lock.
     @inline(never)
-    func index(of place: Place) -> Int? {
-        for index in 0..<places.count where places[index].loop == place.loop && places[index].mode.equals(place.mode) { return index }
+    func index(of attachment: Attachment) -> Int? {
+        for index in 0..<attachments.count
+        where attachments[index].loop == attachment.loop && attachments[index].mode.equals(attachment.mode) { return index }
         return nil
     }
 }

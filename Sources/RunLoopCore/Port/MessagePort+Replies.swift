@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// What becomes of a request of a remote port: a reply, no reply in time (`Pending.timeOut`), or the end of the port.
+// What becomes of a request of a remote port: a reply, no reply in time (`PendingRequest.timeOut`), or the end of the port.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// A request is over. The caller's reference to the reply is taken. True if the calling thread waits for it. Any thread.
@@ -24,28 +24,28 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Under the mutex.
     @inline(never)
-    private func end(_ pending: PendingPointer, _ result: RequestResult) -> Bool {
+    private func end(_ pending: PendingRequestPointer, _ result: RequestResult) -> Bool {
         unlink(pending)
         pending.pointee.result = result
-        pending.pointee.markOver()
-        let outlet = pending.pointee.outlet
+        pending.pointee.markCompleted()
+        let replySource = pending.pointee.replySource
         if pending.pointee.callout == nil {
-            outlet.pointee.satisfied += 1
+            replySource.pointee.unseenReplies += 1
         } else {
-            outlet.pointee.lastOver?.pointee.following = pending
-            if outlet.pointee.over == nil { outlet.pointee.over = pending }
-            outlet.pointee.lastOver = pending
+            replySource.pointee.lastCompleted?.pointee.following = pending
+            if replySource.pointee.completed == nil { replySource.pointee.completed = pending }
+            replySource.pointee.lastCompleted = pending
         }
         // A thread that waits without running its loop looks for itself.
-        if !outlet.pointee.loop.isCurrent || outlet.pointee.needsRun { outlet.signalAndWakeLocked() }
-        return pending.pointee.callout == nil && outlet.pointee.loop.isCurrent
+        if !replySource.pointee.loop.isCurrent || replySource.pointee.keepsModeAlive { replySource.signalAndWakeLocked() }
+        return pending.pointee.callout == nil && replySource.pointee.loop.isCurrent
     }
 
     /// Calls the function of a request that nobody waited for, and disposes of it. The loop's thread.
-    func tell(_ pending: PendingPointer) {
+    func tell(_ pending: PendingRequestPointer) {
         endTimer(pending)
         if let callout = pending.pointee.callout {
-            let loop = pending.pointee.outlet.pointee.loop
+            let loop = pending.pointee.replySource.pointee.loop
             let level = loop.beginCleanup(
                 Cleanup(function: { port, pending, _ in abandonReply(port, pending) }, object: self, part: pending))
             RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
@@ -55,18 +55,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         dispose(pending)
     }
 
-    /// A request that nobody waited for waits no more. Its loop's thread; the outlet may be gone afterwards.
+    /// A request that nobody waited for waits no more. Its loop's thread; the replySource may be gone afterwards.
     @inline(never)
-    func dispose(_ pending: PendingPointer) {
-        let outlet = pending.pointee.outlet
+    func dispose(_ pending: PendingRequestPointer) {
+        let replySource = pending.pointee.replySource
         hold()
         discard(pending)
-        outlet.endWait()
+        replySource.endWaiting()
         unhold()
     }
 
     /// Nobody waits for it to fire any more. The loop's thread.
-    func endTimer(_ pending: PendingPointer) {
+    func endTimer(_ pending: PendingRequestPointer) {
         guard let timer = pending.pointee.timer else { return }
         pending.pointee.timer = nil
         timer.invalidate()
@@ -75,7 +75,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Frees a request that nobody waited for. Its hold of the port goes with it.
     @inline(never)
-    func discard(_ pending: PendingPointer) {
+    func discard(_ pending: PendingRequestPointer) {
         endTimer(pending)
         pending.pointee.reply?.release()
         pending.deinitialize(count: 1)
@@ -83,17 +83,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         unhold()
     }
 
-    /// An outlet goes: what waits there is taken out. The first of that which nobody waits for; `following` has the rest. Under the mutex.
-    func abandon(_ outlet: OutletPointer) -> PendingPointer? {
-        var dropped = outlet.pointee.over
-        outlet.pointee.over = nil
-        outlet.pointee.lastOver = nil
+    /// An replySource goes: what waits there is taken out. The first of that which nobody waits for; `following` has the rest. Under the mutex.
+    func abandon(_ replySource: ReplySourcePointer) -> PendingRequestPointer? {
+        var dropped = replySource.pointee.completed
+        replySource.pointee.completed = nil
+        replySource.pointee.lastCompleted = nil
         var next = pointee.firstPending
         while let pending = next {
             next = pending.pointee.following
-            if pending.pointee.outlet != outlet { continue }
+            if pending.pointee.replySource != replySource { continue }
             unlink(pending)
-            pending.pointee.markOver()
+            pending.pointee.markCompleted()
             if pending.pointee.callout != nil {
                 pending.pointee.following = dropped
                 dropped = pending
@@ -113,9 +113,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             leave(local)
             local.unhold()
         }
-        dropWire()
-        tidyOutlets()
-        tellWatches()
+        closeConnection()
+        removeIdleReplySources()
+        callRequestInvalidations()
     }
 
     private func leave(_ local: MessagePortPointer) {
@@ -136,7 +136,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
 /// The thread has ended in the function of a reply.
 private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
-    let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: Pending.self)
+    let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
     port.dispose(pending)
 }

@@ -3,7 +3,7 @@ import CRunLoop
 import Synchronization
 
 // The run loop source of a local message port, as `Port+Source.swift`: signalled by senders of this process, and followed by
-// the sources of the wires wherever it goes.
+// the sources of the connections wherever it goes.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// RLMessagePortCreateRunLoopSource: the source with a reference for the caller, made if there is none. nil if the port is
@@ -63,82 +63,82 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 }
 
-// Where the source is, the wires are watched.
+// Where the source is, the connections are watched.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// The port's source has come to a place, or has left it. Two threads may say so in another order than they did it, so this looks
+    /// The port's source has come to a loop and mode, or has left it. Two threads may say so in another order than they did it, so this looks
     /// where the source is now: each change is followed by a look, and the last look is right. Without a lock; any thread.
     @inline(never)
-    func update(_ link: MessagePortLinkPointer, at place: MessagePortLink.Place) {
+    func update(_ link: MessagePortLinkPointer, at attachment: MessagePortLink.Attachment) {
         guard let source = link.pointee.source else { return }
-        pointee.placesMutex.lock()
-        if place.loop.contains(source, in: place.mode) { enter(place, link) } else { leave(place, link) }
-        pointee.placesMutex.unlock()
+        pointee.attachmentsMutex.lock()
+        if attachment.loop.contains(source, in: attachment.mode) { attach(attachment, link) } else { detach(attachment, link) }
+        pointee.attachmentsMutex.unlock()
     }
 
-    /// So are the sources of the wires from now on, or, if there is no memory for it, as soon as there is. Under `placesMutex`.
-    private func enter(_ place: MessagePortLink.Place, _ link: MessagePortLinkPointer) {
+    /// So are the sources of the connections from now on, or, if there is no memory for it, as soon as there is. Under `attachmentsMutex`.
+    private func attach(_ attachment: MessagePortLink.Attachment, _ link: MessagePortLinkPointer) {
         queue.lockSenders()
-        var isKnown = link.pointee.index(of: place) != nil
-        if !isKnown && link.pointee.places.append(place) {
-            place.mode.retain()
+        var isKnown = link.pointee.index(of: attachment) != nil
+        if !isKnown && link.pointee.attachments.append(attachment) {
+            attachment.mode.retain()
             isKnown = true
         }
         queue.unlockSenders()
         if !isKnown {
-            fallBehind()
-            place.loop.wakeUpSeldom()
+            requestResync()
+            attachment.loop.wakeUpSeldom()
         }
-        var wire: WirePointer?
-        while let next = nextWire(&wire) { serveLocked(next) }
+        var connection: ConnectionPointer?
+        while let next = nextConnection(&connection) { watchLocked(next) }
     }
 
-    /// Takes the sources of the wires away, too. Under `placesMutex`.
-    private func leave(_ place: MessagePortLink.Place, _ link: MessagePortLinkPointer) {
+    /// Takes the sources of the connections away, too. Under `attachmentsMutex`.
+    private func detach(_ attachment: MessagePortLink.Attachment, _ link: MessagePortLinkPointer) {
         queue.lockSenders()
         var gone: StringPointer?
-        if let index = link.pointee.index(of: place) {
-            gone = link.pointee.places[index].mode
-            link.pointee.places.remove(at: index)
+        if let index = link.pointee.index(of: attachment) {
+            gone = link.pointee.attachments[index].mode
+            link.pointee.attachments.remove(at: index)
         }
         queue.unlockSenders()
-        var wire: WirePointer?
-        while let next = nextWire(&wire) {
+        var connection: ConnectionPointer?
+        while let next = nextConnection(&connection) {
             guard let source = next.sharedSource else { continue }
-            place.loop.remove(source, from: place.mode)
+            attachment.loop.remove(source, from: attachment.mode)
             source.giveBack()
         }
         gone?.release()
     }
 
-    /// Watches a wire wherever the port is served.
+    /// Watches a connection wherever the port is served.
     @inline(never)
-    func serve(_ wire: WirePointer) {
-        pointee.placesMutex.lock()
-        serveLocked(wire)
-        pointee.placesMutex.unlock()
+    func watch(_ connection: ConnectionPointer) {
+        pointee.attachmentsMutex.lock()
+        watchLocked(connection)
+        pointee.attachmentsMutex.unlock()
     }
 
-    /// Under `placesMutex`.
-    private func serveLocked(_ wire: WirePointer) {
-        guard let source = wire.sharedSource else { return }
+    /// Under `attachmentsMutex`.
+    private func watchLocked(_ connection: ConnectionPointer) {
+        guard let source = connection.sharedSource else { return }
         var index = Int.max
-        while let place = place(before: &index) {
-            if !place.loop.add(source, in: place.mode), systemError == ENOMEM { fallBehind() }
-            place.mode.release()
+        while let attachment = attachment(before: &index) {
+            if !attachment.loop.add(source, in: attachment.mode), systemError == ENOMEM { requestResync() }
+            attachment.mode.release()
         }
         source.giveBack()
     }
 
     /// The one in front of `index`. The mode is retained for the caller.
-    private func place(before index: inout Int) -> MessagePortLink.Place? {
+    private func attachment(before index: inout Int) -> MessagePortLink.Attachment? {
         queue.lockSenders()
         defer { queue.unlockSenders() }
         guard let link = pointee.link else { return nil }
-        index = Swift.min(index, link.pointee.places.count) - 1
+        index = Swift.min(index, link.pointee.attachments.count) - 1
         if index < 0 { return nil }
-        link.pointee.places[index].mode.retain()
-        return link.pointee.places[index]
+        link.pointee.attachments[index].mode.retain()
+        return link.pointee.attachments[index]
     }
 }
 
@@ -152,15 +152,15 @@ private func performLink(_ info: UnsafeMutableRawPointer?) {
     link.pointee.port.deliver(link, on: RunLoopPointer(home))
 }
 
-private func place(_ loop: OpaquePointer?, _ mode: OpaquePointer?) -> MessagePortLink.Place {
-    MessagePortLink.Place(
+private func attachment(_ loop: OpaquePointer?, _ mode: OpaquePointer?) -> MessagePortLink.Attachment {
+    MessagePortLink.Attachment(
         loop: Handle.storage(UnsafeRawPointer(loop.unsafelyUnwrapped)), mode: Handle.storage(UnsafeRawPointer(mode.unsafelyUnwrapped)))
 }
 
 /// The source came into a mode of a loop, or left one.
 private func updateLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
     let link = link(info)
-    link.pointee.port.update(link, at: place(loop, mode))
+    link.pointee.port.update(link, at: attachment(loop, mode))
 }
 
 /// The source ends.
@@ -169,7 +169,7 @@ private func endLink(_ info: UnsafeRawPointer?) {
     let port = link.pointee.port
     port.queue.lockSenders()
     if port.pointee.link == link { port.pointee.link = nil }
-    for index in 0..<link.pointee.places.count { link.pointee.places[index].mode.release() }
+    for index in 0..<link.pointee.attachments.count { link.pointee.attachments[index].mode.release() }
     port.queue.unlockSenders()
     link.deinitialize(count: 1)
     free(link)

@@ -4,10 +4,10 @@ import Synchronization
 
 /// RLMessagePort, of either kind: a local one has a name and answers requests, a remote one stands for somebody's name and
 /// sends them. A remote port whose name is served in this process is joined to the local one directly; otherwise
-/// there is a wire between them.
+/// there is a connection between them.
 ///
 /// Two counts. Clients' references are in the header: when the last goes, the port is invalidated. What the library itself
-/// has of a port (its wires, requests, outlets) are holds; all references together are one of them. Sources in loops are
+/// has of a port (its connections, requests, reply sources) are holds; all references together are one of them. Sources in loops are
 /// among the clients for the source that the client asked for, and among the library for the rest.
 ///
 /// Guarded by `mutex` unless it says otherwise. No user code is called, and no lock of a loop taken, under it.
@@ -32,16 +32,16 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var invalidation: PortStorage.InvalidationCallout?
     /// How many of the client's functions are running.
     var running: UInt32 = 0
-    /// All wires, retained: those of a local port to its clients, and the one on which it listens; that of a remote port.
-    var wires: WirePointer?
+    /// All connections, retained: those of a local port to its clients, and the one on which it listens; that of a remote port.
+    var connections: ConnectionPointer?
 
     // Local ports.
     /// Requests from this process.
     var queue = PortQueue(capacity: PortStorage.defaultCapacity)
     var claim = NameServer.Claim.none
-    /// Held while what follows from where the source is, in `link` and for the wires, is brought up to date. Before all other locks but
+    /// Held while what follows from where the source is, in `link` and for the connections, is brought up to date. Before all other locks but
     /// that of the names.
-    let placesMutex = Mutex()
+    let attachmentsMutex = Mutex()
     /// The source that the client asked for, and where it is. Under the senders' lock of the queue.
     var link: MessagePortLinkPointer?
     /// Remote ports of this process that are joined to this one, held.
@@ -54,16 +54,16 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var local: MessagePortPointer?
     /// In the list of that one, under its mutex.
     var nextJoined: MessagePortPointer?
-    /// The wire, as long as there is one.
-    var wire: WirePointer?
+    /// The connection, as long as there is one.
+    var connection: ConnectionPointer?
     /// Where replies are delivered.
-    var outlets: OutletPointer?
+    var replySources: ReplySourcePointer?
     /// Requests that wait for their replies, oldest first.
-    var firstPending: PendingPointer?
-    var lastPending: PendingPointer?
+    var firstPending: PendingRequestPointer?
+    var lastPending: PendingRequestPointer?
     var lastID: UInt32 = 0
     /// Requests to a port of this process that are answered later, and whose servers want to hear of this port's end.
-    var watches: RequestWatchPointer?
+    var requestInvalidations: RequestInvalidationPointer?
 
     /// In the list of all ports. Under the registry's mutex.
     var previous: MessagePortPointer?
@@ -85,8 +85,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// See `PortPointer.queue`.
     @inline(__always)
     var queue: UnsafeMutablePointer<PortQueue> {
-        let place: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
-        return UnsafeMutablePointer<PortQueue>(mutating: place)
+        let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
+        return UnsafeMutablePointer<PortQueue>(mutating: address)
     }
 
     // Not inlined, as several small things below: a system call is never far, and code has its price, too.
@@ -168,7 +168,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     // MARK: the end
 
-    /// RLMessagePortInvalidate: the name is free, wires are cut, who waits hears of it. Any thread; calls the client's functions.
+    /// RLMessagePortInvalidate: the name is free, connections are cut, who waits hears of it. Any thread; calls the client's functions.
     @inline(never)
     func invalidate() {
         lock()
@@ -181,7 +181,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         hold()
         MessagePortRegistry.forget(self)
         if pointee.isRemote { endRemote() } else { endLocal() }
-        while let wire = anyWire { wire.close() }
+        while let connection = anyConnection { connection.close() }
         if let invalidation { callInvalidation(invalidation) }
         finish()
         unhold()
@@ -204,8 +204,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if let loop, let level { loop.endCleanup(level) }
     }
 
-    /// Some wire, without a reference: only who closes them takes them out.
-    private var anyWire: WirePointer? { locked { pointee.wires } }
+    /// Some connection, without a reference: only who closes them takes them out.
+    private var anyConnection: ConnectionPointer? { locked { pointee.connections } }
 
     /// The client's function is about to be called with a request: what to hand to it. nil if the port has ended. Call
     /// `finish` afterwards.
@@ -229,11 +229,11 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     func finish() {
         lock()
         pointee.running -= 1
-        let isOver = pointee.running == 0 && !pointee.isValid
+        let isCompleted = pointee.running == 0 && !pointee.isValid
         let context = pointee.context
-        if isOver { pointee.context = .empty }
+        if isCompleted { pointee.context = .empty }
         unlock()
-        if isOver { context.released(context.info) }
+        if isCompleted { context.released(context.info) }
     }
 
     /// The same of one that handled a request.
@@ -248,7 +248,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Whether this is somebody to be at the other end. Under the mutex.
-    func talksTo(_ peer: PacketSocket.Credentials) -> Bool { peer.user == pointee.user || pointee.allowsOthers }
+    func accepts(_ peer: PacketSocket.Credentials) -> Bool { peer.user == pointee.user || pointee.allowsOthers }
 
     /// Any thread.
     var isValid: Bool { locked { pointee.isValid } }
@@ -273,38 +273,38 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 // fork(): see `MessagePortRegistry`.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// Keeps everybody out of the port's wires. Under the port's mutex.
-    func lockWires() {
-        var next = pointee.wires
-        while let wire = next {
-            wire.pointee.mutex.lock()
-            next = wire.pointee.following
+    /// Keeps everybody out of the port's connections. Under the port's mutex.
+    func lockConnections() {
+        var next = pointee.connections
+        while let connection = next {
+            connection.pointee.mutex.lock()
+            next = connection.pointee.following
         }
     }
 
     /// After it.
-    func unlockWires() {
-        var next = pointee.wires
-        while let wire = next {
-            wire.pointee.mutex.unlock()
-            next = wire.pointee.following
+    func unlockConnections() {
+        var next = pointee.connections
+        while let connection = next {
+            connection.pointee.mutex.unlock()
+            next = connection.pointee.following
         }
     }
 
     /// The descriptors are the parent's too: they are closed here without the other ends hearing anything. The client's
     /// functions are not called.
     func endInChild() {
-        var next = pointee.wires
-        while let wire = next {
-            wire.pointee.isOpen = false
-            PacketSocket.close(wire.pointee.fd)
-            wire.pointee.fd = -1
-            RequestWatchPointer.forgetAll(&wire.pointee.watches)
-            next = wire.pointee.following
+        var next = pointee.connections
+        while let connection = next {
+            connection.pointee.isOpen = false
+            PacketSocket.close(connection.pointee.fd)
+            connection.pointee.fd = -1
+            RequestInvalidationPointer.destroyAll(&connection.pointee.requestInvalidations)
+            next = connection.pointee.following
         }
         NameServer.forget(pointee.claim)
         pointee.claim = .none
-        RequestWatchPointer.forgetAll(&pointee.watches)
+        RequestInvalidationPointer.destroyAll(&pointee.requestInvalidations)
         pointee.invalidation = nil
         pointee.context.release = nil
         invalidate()

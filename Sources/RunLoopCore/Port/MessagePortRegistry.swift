@@ -89,10 +89,10 @@ enum MessagePortRegistry {
         mutex.lock()
         var next = first
         while let port = next {
-            port.pointee.placesMutex.lock()
+            port.pointee.attachmentsMutex.lock()
             port.lock()
             port.queue.lockBoth()
-            port.lockWires()
+            port.lockConnections()
             next = port.pointee.following
         }
     }
@@ -100,17 +100,17 @@ enum MessagePortRegistry {
     private static func afterFork() {
         var next = first
         while let port = next {
-            port.unlockWires()
+            port.unlockConnections()
             port.queue.unlockBoth()
             port.unlock()
-            port.pointee.placesMutex.unlock()
+            port.pointee.attachmentsMutex.unlock()
             next = port.pointee.following
         }
         mutex.unlock()
         namesMutex.unlock()
     }
 
-    /// Names and wires are the parent's: in the child every message port has ended, and nobody is told.
+    /// Names and connections are the parent's: in the child every message port has ended, and nobody is told.
     private static func afterForkInChild() {
         afterFork()
         // From the beginning each time: one that ends may take others with it.

@@ -88,7 +88,7 @@ private func scheduleLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointe
     queue.lockSenders()
     let new: RunLoopPointer = Handle.storage(UnsafeRawPointer(loop))
     if !link.pointee.loops.append(new) {
-        link.pointee.isBehind.store(1, ordering: .relaxed)
+        link.pointee.needsResync.store(1, ordering: .relaxed)
         link.tryAgain(on: new)
     }
     queue.unlockSenders()
@@ -102,7 +102,7 @@ private func cancelLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?
     let queue = link.pointee.port.queue
     queue.lockSenders()
     if let index = link.pointee.index(of: gone) { link.pointee.loops.remove(at: index) }
-    if link.pointee.isBehind.load(ordering: .relaxed) != 0 { link.tryAgain(on: gone) }
+    if link.pointee.needsResync.load(ordering: .relaxed) != 0 { link.tryAgain(on: gone) }
     queue.unlockSenders()
 }
 

@@ -39,7 +39,7 @@ struct PortLink: ~Copyable {
     /// Retained.
     let port: PortPointer
     /// 1: there was no memory to note a loop. From then on each makes sure when it performs the source. Any thread.
-    let isBehind = Atomic<UInt32>(0)
+    let needsResync = Atomic<UInt32>(0)
     // Under the senders' lock.
     var source: SourcePointer?
     /// The loops that the source is in, once for each mode.
@@ -70,8 +70,8 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     /// Where it lies, without the claim that nobody else uses it that an inout argument would make.
     @inline(__always)
     var queue: UnsafeMutablePointer<PortQueue> {
-        let place: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
-        return UnsafeMutablePointer<PortQueue>(mutating: place)
+        let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
+        return UnsafeMutablePointer<PortQueue>(mutating: address)
     }
 
     /// A port with one reference; nil with ENOMEM. `context.info` is retained already. One allocation. Any thread.
@@ -169,7 +169,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// The perform function of the source: hands messages out, one, or more where nobody could tell the difference.
     func deliver(_ link: PortLinkPointer, on loop: RunLoopPointer) {
-        if link.pointee.isBehind.load(ordering: .relaxed) != 0 { catchUp(link, on: loop) }
+        if link.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(link, on: loop) }
         var count = 0
         var level = 0
         var empty = emptyMessage(link, loop.home)
@@ -198,7 +198,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// One of the loops may not be known, or not for all of its modes: this one is from now on.
     @inline(never)
-    private func catchUp(_ link: PortLinkPointer, on loop: RunLoopPointer) {
+    private func resync(_ link: PortLinkPointer, on loop: RunLoopPointer) {
         queue.lockSenders()
         if link.pointee.index(of: loop) == nil && !link.pointee.loops.append(loop) { link.tryAgain(on: loop) }
         queue.unlockSenders()
@@ -229,15 +229,15 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     fileprivate func finish() {
         queue.lockReceivers()
         pointee.running -= 1
-        let isOver = pointee.running == 0 && !pointee.isValid
+        let isCompleted = pointee.running == 0 && !pointee.isValid
         let context = pointee.context
-        if isOver {
+        if isCompleted {
             queue.lockSenders()
             pointee.context = .empty
             queue.unlockSenders()
         }
         queue.unlockReceivers()
-        if isOver { context.released(context.info) }
+        if isCompleted { context.released(context.info) }
     }
 
     // MARK: the end

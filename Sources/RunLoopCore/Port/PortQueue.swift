@@ -192,9 +192,9 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         if pointee.next == pointee.outgoing.count { swapLists(inStream, onEmpty) }
         guard pointee.next < pointee.outgoing.count else { return nil }
         RaceDetector.handsOver(self)
-        let place = pointee.outgoing.elements.unsafelyUnwrapped + pointee.next
-        linux_prefetch(place + PortQueue.prefetchDistance)
-        let message = place.pointee
+        let slot = pointee.outgoing.elements.unsafelyUnwrapped + pointee.next
+        linux_prefetch(slot + PortQueue.prefetchDistance)
+        let message = slot.pointee
         pointee.next &+= 1
         pointee.taken.store(pointee.taken.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         if pointee.next == pointee.outgoing.count { atomicMemoryFence(ordering: .sequentiallyConsistent) }

@@ -19,12 +19,12 @@ struct RequestStorage: ObjectStorage, ~Copyable {
     /// Retained.
     let data: DataPointer
     /// Where it came from, one of the two: retained once the request is taken, before that its source is being served; or held.
-    let wire: WirePointer?
+    let connection: ConnectionPointer?
     let remote: MessagePortPointer?
     /// 1 once somebody has answered. Any thread.
     let answered = Atomic<UInt32>(0)
-    /// The address of its `RequestWatch`, 0 if there is none. Changed under the mutex of `wire` or `remote`, read by any thread.
-    let watch = Atomic<UInt>(0)
+    /// The address of its `RequestInvalidation`, 0 if there is none. Changed under the mutex of `connection` or `remote`, read by any thread.
+    let invalidation = Atomic<UInt>(0)
     /// The client has it: what the port's function returns does not count. The thread of that function.
     var isTaken = false
     /// The thread whose function handles it, and what that thread, or another, handles besides. Under the port's mutex.
@@ -37,7 +37,7 @@ typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
 extension UnsafeMutablePointer where Pointee == RequestStorage {
     /// A request with one reference, which takes over the caller's reference to the data; nil with ENOMEM, and then it does not.
     @inline(never)
-    static func make(_ frame: Frame, _ data: DataPointer, wire: WirePointer?, remote: MessagePortPointer?) -> RequestPointer? {
+    static func make(_ frame: Frame, _ data: DataPointer, connection: ConnectionPointer?, remote: MessagePortPointer?) -> RequestPointer? {
         guard let home = HomePointer.current, let memory = Home.requestSlab.allocate(&home.pointee.requests) else {
             systemError = ENOMEM
             return nil
@@ -47,7 +47,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
         request.initialize(
             to: RequestStorage(
                 header: ObjectHeader(.messagePortRequest), id: frame.id, message: frame.message, deadline: frame.deadline,
-                data: data, wire: wire, remote: remote))
+                data: data, connection: connection, remote: remote))
         return request
     }
 
@@ -66,10 +66,10 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     func respond(_ data: DataPointer?) {
         if pointee.id == 0 { return }
         if let data, data.pointee.count > Frame.lengthLimit { return refuse() }
-        if let wire = pointee.wire {
-            wire.sendInline(
+        if let connection = pointee.connection {
+            connection.sendInlined(
                 Frame(
-                    kind: .reply, place: .nowhere, id: pointee.id, message: pointee.message, length: 0, deadline: .never),
+                    kind: .reply, payloadLocation: .absent, id: pointee.id, message: pointee.message, length: 0, deadline: .never),
                 data)
         } else {
             let reply = data?.lastingCopy()
@@ -80,7 +80,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
 
     /// It is the client's from now on, too. The thread whose function handles it.
     func take() {
-        if !pointee.isTaken { pointee.wire?.retain() }
+        if !pointee.isTaken { pointee.connection?.retain() }
         pointee.isTaken = true
         retain()
     }
@@ -91,9 +91,9 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     /// The sender hears that there is no answer.
     @inline(never)
     private func refuse() {
-        if let wire = pointee.wire {
-            wire.send(
-                Frame(kind: .dropped, place: .nowhere, id: pointee.id, message: 0, length: 0, deadline: .never), nil)
+        if let connection = pointee.connection {
+            connection.send(
+                Frame(kind: .dropped, payloadLocation: .absent, id: pointee.id, message: 0, length: 0, deadline: .never), nil)
         } else {
             pointee.remote.unsafelyUnwrapped.complete(pointee.id, .transportError, nil)
         }
@@ -107,7 +107,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
 
     private func claimAnswer() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
-        forgetWatch()
+        cancelInvalidation()
         return true
     }
 
@@ -130,7 +130,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     func dispose() {
         pointee.header.tag = 0
         pointee.data.release()
-        if pointee.isTaken { pointee.wire?.release() }
+        if pointee.isTaken { pointee.connection?.release() }
         pointee.remote?.unhold()
         if let home = HomePointer.current {
             Home.requestSlab.deallocate(self, &home.pointee.requests)
@@ -149,5 +149,5 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     }
 
     /// Who sent it. Any thread.
-    var credentials: PacketSocket.Credentials { pointee.wire?.pointee.credentials ?? PacketSocket.own }
+    var credentials: PacketSocket.Credentials { pointee.connection?.pointee.credentials ?? PacketSocket.own }
 }

@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// Small requests one way, without a system call: memory that both ends of a wire have. The client writes entries and says how far
+/// Small requests one way, without a system call: memory that both ends of a connection have. The client writes entries and says how far
 /// it has come, the server reads them and says how far it has. The server is told by a packet, a *doorbell*, only if it sleeps.
 ///
 /// The doorbell stays in the server's socket, unread, until the ring is empty: so the descriptor is ready, for epoll and for every loop that
@@ -25,7 +25,7 @@ import Synchronization
 /// announced by a doorbell of its own, since older ones may be read before the request.
 ///
 /// `Tests/model/ring.pml` checks this, and that each step is needed. Nothing that the other end may change is believed, or looked at twice.
-/// Guarded by the wire's mutex; who is at the other end does not matter here.
+/// Guarded by the connection's mutex; who is at the other end does not matter here.
 struct Ring: BitwiseCopyable {
     /// What there is to read.
     enum Taken {
@@ -107,7 +107,7 @@ struct Ring: BitwiseCopyable {
     private var doorbellWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(128) }
 
     @inline(__always)
-    private func place(_ position: UInt32) -> UnsafeMutableRawPointer {
+    private func address(_ position: UInt32) -> UnsafeMutableRawPointer {
         memory + 4096 + Int(position & (Self.room - 1))
     }
 
@@ -142,7 +142,7 @@ struct Ring: BitwiseCopyable {
 
     /// Where there is room.
     mutating func put(_ message: Int32, _ bytes: UnsafeRawPointer?, _ length: Int) {
-        let entry = place(position).assumingMemoryBound(to: UInt32.self)
+        let entry = address(position).assumingMemoryBound(to: UInt32.self)
         entry[0] = UInt32(length)
         entry[1] = UInt32(bitPattern: message)
         entry[2] = requests
@@ -150,8 +150,8 @@ struct Ring: BitwiseCopyable {
         let begin = position &+ Self.headSize
         let first = Self.firstPart(begin, UInt32(length))
         if let bytes {
-            memcpy(place(begin), bytes, first)
-            if first < length { memcpy(place(0), bytes + first, length - first) }
+            memcpy(address(begin), bytes, first)
+            if first < length { memcpy(address(0), bytes + first, length - first) }
         }
         position &+= Self.size(UInt32(length))
         tail.pointee.store(position, ordering: .sequentiallyConsistent)
@@ -201,7 +201,7 @@ struct Ring: BitwiseCopyable {
             if now &- position > Self.room { return .nonsense }
             limit = now
         }
-        let entry = place(position).assumingMemoryBound(to: Atomic<UInt32>.self)
+        let entry = address(position).assumingMemoryBound(to: Atomic<UInt32>.self)
         let length = entry[0].load(ordering: .relaxed)
         let message = entry[1].load(ordering: .relaxed)
         let before = entry[2].load(ordering: .relaxed)
@@ -209,8 +209,8 @@ struct Ring: BitwiseCopyable {
         if before != requests { return Int32(bitPattern: before &- requests) > 0 ? .tooEarly : .nonsense }
         let begin = position &+ Self.headSize
         let first = Self.firstPart(begin, length)
-        memcpy(buffer, place(begin), first)
-        if first < Int(length) { memcpy(buffer + first, place(0), Int(length) - first) }
+        memcpy(buffer, address(begin), first)
+        if first < Int(length) { memcpy(buffer + first, address(0), Int(length) - first) }
         position &+= Self.size(length)
         if count < Self.streak { count += 1 }
         head.pointee.store(position, ordering: .releasing)

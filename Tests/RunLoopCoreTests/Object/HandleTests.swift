@@ -35,7 +35,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
     private func withObjects(_ body: ([Kind: OpaquePointer]) -> Void) {
         var source = RLRunLoopSourceContext()
         let port = RLPortCreate(nil, { _, _, _ in }, nil, nil)
-        let frame = Frame(kind: .request, place: .inside, id: 0, message: 0, length: 0, deadline: .never)
+        let frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: 0, length: 0, deadline: .never)
         let objects: [Kind: OpaquePointer?] = [
             .string: RLStringCreateWithCString(nil, "text", UInt32(kRLStringEncodingUTF8)),
             .data: RLDataCreate(nil, [1, 2, 3], 3),
@@ -56,7 +56,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
             .port: port,
             .portMessage: RLPortMessageCreate(nil, port, nil, nil),
             .messagePort: RLMessagePortCreateLocal(nil, nil, { _, _, _, _ in nil }, nil, nil),
-            .messagePortRequest: RequestPointer.make(frame, DataPointer.create(nil, count: 0)!, wire: nil, remote: nil)?.handle,
+            .messagePortRequest: RequestPointer.make(frame, DataPointer.create(nil, count: 0)!, connection: nil, remote: nil)?.handle,
         ]
         body(objects.compactMapValues { $0 })
         for (kind, object) in objects where kind != .runLoop { RLRelease(UnsafeRawPointer(object!)) }

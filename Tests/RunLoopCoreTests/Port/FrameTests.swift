@@ -13,7 +13,7 @@ import Testing
     @Test func whatIsPooledFitsIntoItsPlace() {
         #expect(MemoryLayout<RequestStorage>.size <= 128)
         #expect(MemoryLayout<PortMessageStorage>.size <= 64)
-        #expect(DataPointer.receivedLimit >= Frame.headSize + Frame.insideLimit)
+        #expect(DataPointer.receivedLimit >= Frame.headSize + Frame.inlineLimit)
     }
 
     /// What is usual is nothing that would not be let through, and all of what there is most of.
@@ -23,17 +23,17 @@ import Testing
         var count = 0
         for _ in 0..<scaled(20_000) {
             let (frame, side) = sane(&random)
-            let size = Frame.headSize + (frame.place == .inside ? frame.length : 0)
+            let size = Frame.headSize + (frame.payloadLocation == .inline ? frame.length : 0)
             let kind = side == .client ? Frame.Kind.reply : .request
-            let isUsual = Frame.isUsual(frame.head, size: size, kind)
-            #expect(isUsual == (frame.kind == kind && frame.place == .inside && frame.id != 0))
-            if isUsual { count += 1 }
+            let isCommonCase = Frame.isCommonCase(frame.head, size: size, kind)
+            #expect(isCommonCase == (frame.kind == kind && frame.payloadLocation == .inline && frame.id != 0))
+            if isCommonCase { count += 1 }
             // One byte of it, or its size, is something else.
             var head = frame.head
-            let place = random.below(Frame.headSize)
-            withUnsafeMutableBytes(of: &head) { $0[place] ^= UInt8(1 + random.below(255)) }
-            let sizes = [size, size + 1, size - 1, Frame.headSize - 1, Frame.headSize + Frame.insideLimit + 1, -1]
-            for size in sizes where Frame.isUsual(head, size: size, kind) {
+            let payloadLocation = random.below(Frame.headSize)
+            withUnsafeMutableBytes(of: &head) { $0[payloadLocation] ^= UInt8(1 + random.below(255)) }
+            let sizes = [size, size + 1, size - 1, Frame.headSize - 1, Frame.headSize + Frame.inlineLimit + 1, -1]
+            for size in sizes where Frame.isCommonCase(head, size: size, kind) {
                 #expect(Frame.parse(head, size: size, hasFile: false, side: side == .newServer ? .server : side) != nil)
             }
         }
@@ -45,14 +45,16 @@ import Testing
         var random = Random(seed: seed)
         for _ in 0..<scaled(20_000) {
             let (frame, side) = sane(&random)
-            let isFile = frame.place == .file || frame.place == .lentFile
-            let size = Frame.headSize + (frame.place == .inside ? frame.length : 0)
+            let isFile = frame.payloadLocation == .file || frame.payloadLocation == .sharedBuffer
+            let size = Frame.headSize + (frame.payloadLocation == .inline ? frame.length : 0)
             guard let read = Frame.parse(frame.head, size: size, hasFile: isFile, side: side) else {
                 Issue.record("refused: \(frame)")
                 return
             }
-            #expect(read.kind == frame.kind && read.place == frame.place && read.id == frame.id && read.message == frame.message)
-            #expect(read.length == frame.length && read.deadline == frame.deadline && read.filesRead == frame.filesRead)
+            #expect(
+                read.kind == frame.kind && read.payloadLocation == frame.payloadLocation && read.id == frame.id
+                    && read.message == frame.message)
+            #expect(read.length == frame.length && read.deadline == frame.deadline && read.buffersRead == frame.buffersRead)
             // Nobody else may be told that, and nothing may be missing or too much.
             for other in [Frame.Side.newServer, .server, .client] where other != side {
                 #expect(Frame.parse(frame.head, size: size, hasFile: isFile, side: other) == nil)
@@ -66,9 +68,9 @@ import Testing
     private func sane(_ random: inout Random) -> (Frame, Frame.Side) {
         let deadline = Instant(nanoseconds: UInt64(random.below(1 << 40)))
         var frame = Frame(
-            kind: .request, place: .inside, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,
-            deadline: deadline, filesRead: UInt16(random.below(65536)))
-        let places: [Frame.Place] = [.inside, .file, .lentFile]
+            kind: .request, payloadLocation: .inline, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,
+            deadline: deadline, buffersRead: UInt16(random.below(65536)))
+        let places: [Frame.PayloadLocation] = [.inline, .file, .sharedBuffer]
         switch random.below(7) {
         case 0:
             frame.kind = .hello
@@ -76,46 +78,46 @@ import Testing
             frame.length = 1 + random.below(Frame.nameLimit)
             return (frame, .newServer)
         case 1:
-            frame.place = places[random.below(3)]
-            frame.length = length(frame.place, &random)
+            frame.payloadLocation = places[random.below(3)]
+            frame.length = length(frame.payloadLocation, &random)
             return (frame, .server)
         case 2:
             frame.kind = .reply
             frame.id += 1
-            let ofReplies: [Frame.Place] = places + [.nowhere, .returnedFile]
-            frame.place = ofReplies[random.below(5)]
-            frame.length = length(frame.place, &random)
+            let ofReplies: [Frame.PayloadLocation] = places + [.absent, .returnedBuffer]
+            frame.payloadLocation = ofReplies[random.below(5)]
+            frame.length = length(frame.payloadLocation, &random)
             return (frame, .client)
         case 3:
             frame.kind = .ring
             frame.id = 0
-            frame.place = .file
+            frame.payloadLocation = .file
             frame.length = Ring.size
             return (frame, .server)
         case 4:
             frame.kind = .doorbell
             frame.id = 0
-            frame.place = .nowhere
+            frame.payloadLocation = .absent
             return (frame, .server)
         case 5:
             frame.kind = .read
             frame.id = 0
-            frame.place = .nowhere
+            frame.payloadLocation = .absent
             return (frame, .client)
         default:
             frame.kind = .dropped
             frame.id += 1
-            frame.place = .nowhere
+            frame.payloadLocation = .absent
             return (frame, .client)
         }
     }
 
-    private func length(_ place: Frame.Place, _ random: inout Random) -> Int {
-        switch place {
-        case .nowhere: 0
-        case .inside: random.below(Frame.insideLimit + 1)
-        case .file: Frame.insideLimit + 1 + random.below(Frame.lengthLimit - Frame.insideLimit)
-        case .lentFile, .returnedFile: Frame.insideLimit + 1 + random.below(Frame.lentLimit - Frame.insideLimit)
+    private func length(_ payloadLocation: Frame.PayloadLocation, _ random: inout Random) -> Int {
+        switch payloadLocation {
+        case .absent: 0
+        case .inline: random.below(Frame.inlineLimit + 1)
+        case .file: Frame.inlineLimit + 1 + random.below(Frame.lengthLimit - Frame.inlineLimit)
+        case .sharedBuffer, .returnedBuffer: Frame.inlineLimit + 1 + random.below(Frame.sharedLimit - Frame.inlineLimit)
         }
     }
 }

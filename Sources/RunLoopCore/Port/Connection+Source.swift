@@ -1,21 +1,22 @@
 import CLinux
 import Synchronization
 
-// The source that watches the descriptor of a wire: made with it, in all loops and modes where the port is served, gone at its end.
+// The source that watches the descriptor of a connection: made with it, in all loops and modes where the port is served, gone at its end.
 
-extension Wire {
+extension Connection {
     /// What all their sources have in common.
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
-extension UnsafeMutablePointer where Pointee == Wire {
-    /// The source for the descriptor, in no loop. It retains the wire.
+extension UnsafeMutablePointer where Pointee == Connection {
+    /// The source for the descriptor, in no loop. It retains the connection.
     func makeSource() -> SourcePointer? {
         guard let loop = Registry.current,
-            let detail = SourceDetailPointer.shared(Wire.sourceDetail, SourceDetail(release: { wire($0).release() })),
+            let detail = SourceDetailPointer.shared(Connection.sourceDetail, SourceDetail(release: { connection($0).release() })),
             let source = SourcePointer.create(
-                loop.home, order: 0, info: UnsafeMutableRawPointer(self), serve: { info, ready, _ in wire(info).serve(ready).rawValue },
-                getPort: { wire($0).pointee.fd }, detail)
+                loop.home, order: 0, info: UnsafeMutableRawPointer(self),
+                serve: { info, ready, _ in connection(info).serve(ready).rawValue },
+                getPort: { connection($0).pointee.fd }, detail)
         else { return nil }
         retain()
         source.pointee.item.set(ItemHeader.background)
@@ -27,9 +28,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// requests that watch their client. A second call has no effect.
     @inline(never)
     func close() {
-        if !pointee.port.locked({ unlink(from: &pointee.port.pointee.wires) }) { return }
+        if !pointee.port.locked({ unlink(from: &pointee.port.pointee.connections) }) { return }
         end()
-        tellWatches()
+        callRequestInvalidations()
         release()
     }
 
@@ -50,7 +51,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         source.giveBack()
     }
 
-    /// The source with a reference for the caller; nil once the wire is cut. Any thread.
+    /// The source with a reference for the caller; nil once the connection is cut. Any thread.
     var sharedSource: SourcePointer? {
         locked {
             pointee.source?.pointee.item.object.retain()
@@ -59,6 +60,6 @@ extension UnsafeMutablePointer where Pointee == Wire {
     }
 }
 
-private func wire(_ info: UnsafeRawPointer?) -> WirePointer {
-    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Wire.self)
+private func connection(_ info: UnsafeRawPointer?) -> ConnectionPointer {
+    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Connection.self)
 }

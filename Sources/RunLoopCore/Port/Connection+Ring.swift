@@ -2,20 +2,20 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Rings on a wire: when there is one, and what goes by the socket beside it.
+// Rings on a connection: when there is one, and what goes by the socket beside it.
 
-extension Wire {
+extension Connection {
     /// After how many small requests in a row that want no reply there is a ring.
-    fileprivate static var ringStreak: UInt8 { 16 }
+    fileprivate static var ringThreshold: UInt8 { 16 }
     /// After how many entries a client looks whether there still is a server.
-    fileprivate static var lookInterval: UInt8 { 32 }
+    fileprivate static var livenessInterval: UInt8 { 32 }
     /// How long a client whose ring is full sleeps before it looks again, in nanoseconds: a server takes longer for all entries.
-    fileprivate static var nap: Int { 100_000 }
+    fileprivate static var fullRingPollInterval: Int { 100_000 }
     /// How often.
-    fileprivate static var naps: Int { 64 }
+    fileprivate static var fullRingPolls: Int { 64 }
 }
 
-extension UnsafeMutablePointer where Pointee == Wire {
+extension UnsafeMutablePointer where Pointee == Connection {
     // MARK: the client
 
     /// Sends a small request that wants no reply by the ring: `done`, or `gone`; otherwise it has to go by the socket. If the ring is
@@ -25,11 +25,11 @@ extension UnsafeMutablePointer where Pointee == Wire {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit { return .failed }
         var sent = locked { putLocked(message, data?.bytes, length) }
-        var naps = 0
-        while sent == .full && naps < Wire.naps && Clock.now < deadline {
+        var fullRingPolls = 0
+        while sent == .full && fullRingPolls < Connection.fullRingPolls && Clock.now < deadline {
             // There is no doorbell for room: a thread of the client that serves the socket might take it from the one that waits.
-            _ = Descriptor.look(pointee.fd, for: 0, within: Wire.nap)
-            naps += 1
+            _ = Descriptor.look(pointee.fd, for: 0, within: Connection.fullRingPollInterval)
+            fullRingPolls += 1
             sent = locked { putLocked(message, data?.bytes, length) }
         }
         // From now on the socket says when there is room.
@@ -52,20 +52,20 @@ extension UnsafeMutablePointer where Pointee == Wire {
     private func putLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> PacketSocket.Sent {
         if !pointee.isOpen { return .gone }
         pointee.ring.count += 1
-        let isTime = pointee.ring.count >= (pointee.ring.isThere ? Wire.lookInterval : Wire.ringStreak)
+        let isTime = pointee.ring.count >= (pointee.ring.isThere ? Connection.livenessInterval : Connection.ringThreshold)
         if isTime { pointee.ring.count = 0 }
         if !pointee.ring.isThere && (!isTime || !handRingOver()) { return .failed }
         if !pointee.ring.hasRoom(for: length) { return pointee.ring.isStuck ? .failed : .full }
         if pointee.ring.needsDoorbell && sendDoorbell() != .done { return .failed }
         pointee.ring.put(message, bytes, length)
-        pointee.loan.noteSmall()
+        pointee.sharedBuffer.noteSmall()
         if pointee.ring.wantsDoorbell { return ringDoorbell() }
         // Who is dead wants no doorbell.
         return isTime && Descriptor.look(pointee.fd, for: 0) != 0 ? .gone : .done
     }
 
     /// There is an entry, and the server may sleep. A socket that is full has an older doorbell in it still, behind everything else. If it is
-    /// said to be full and is not, then the server has read it meanwhile, or there was no memory. If there is none, the end of the wire has
+    /// said to be full and is not, then the server has read it meanwhile, or there was no memory. If there is none, the end of the connection has
     /// to be the doorbell: a server delivers what it finds in the ring first.
     private func ringDoorbell() -> PacketSocket.Sent {
         for _ in 0..<2 {
@@ -77,10 +77,10 @@ extension UnsafeMutablePointer where Pointee == Wire {
     }
 
     /// A request that goes by the socket. Under the mutex.
-    func sendRequestLocked(_ parcel: Outbox.Parcel) -> PacketSocket.Sent {
+    func sendRequestLocked(_ outgoing: SendQueue.OutgoingFrame) -> PacketSocket.Sent {
         if !pointee.isOpen { return .gone }
-        let sent = sendLocked(parcel)
-        if sent == .done { noteSent(parcel.frame) }
+        let sent = sendLocked(outgoing)
+        if sent == .done { noteSent(outgoing.frame) }
         return sent
     }
 
@@ -88,7 +88,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     @inline(__always)
     func noteSent(_ frame: Frame) {
         if pointee.role == .server { return }
-        if frame.id == 0 { pointee.loan.noteSmall() }
+        if frame.id == 0 { pointee.sharedBuffer.noteSmall() }
         if pointee.ring.isThere { pointee.ring.noteRequest() } else if frame.id != 0 { pointee.ring.count = 0 }
     }
 
@@ -103,15 +103,16 @@ extension UnsafeMutablePointer where Pointee == Wire {
 
     private func sendDoorbell() -> PacketSocket.Sent {
         pointee.ring.prepareDoorbell()
-        let sent = sendLocked(.doorbell, .nowhere, 0, -1)
+        let sent = sendLocked(.doorbell, .absent, 0, -1)
         pointee.ring.noteDoorbell(sent == .done)
         return sent
     }
 
-    private func sendLocked(_ kind: Frame.Kind, _ place: Frame.Place, _ length: Int, _ file: Int32) -> PacketSocket.Sent {
+    private func sendLocked(_ kind: Frame.Kind, _ location: Frame.PayloadLocation, _ length: Int, _ file: Int32) -> PacketSocket.Sent {
         sendLocked(
-            Outbox.Parcel(
-                frame: Frame(kind: kind, place: place, id: 0, message: 0, length: length, deadline: .never), data: nil, file: file))
+            SendQueue.OutgoingFrame(
+                frame: Frame(kind: kind, payloadLocation: location, id: 0, message: 0, length: length, deadline: .never), data: nil,
+                file: file))
     }
 
     // MARK: the server
@@ -132,8 +133,8 @@ extension UnsafeMutablePointer where Pointee == Wire {
         case .nothing, .tooEarly: return nil
         case .nonsense: break
         case .entry(let message, let length):
-            pointee.borrowing.noteFrame()
-            frame = Frame(kind: .request, place: .inside, id: 0, message: message, length: length, deadline: .never)
+            pointee.peerBuffer.noteFrame()
+            frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: message, length: length, deadline: .never)
         }
         return PacketSocket.Received(size: Frame.headSize, passed: -1)
     }

@@ -15,12 +15,12 @@ enum RequestResult: Int32 {
 /// before it does.
 ///
 /// Guarded by the remote port's mutex.
-struct Pending: Linked, ~Copyable {
+struct PendingRequest: Linked, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
     var id: UInt32 = 0
-    let outlet: OutletPointer
-    private let over = Atomic<UInt32>(0)
+    let replySource: ReplySourcePointer
+    private let completed = Atomic<UInt32>(0)
     var result = RequestResult.receiveTimeout
     /// Retained.
     var reply: DataPointer?
@@ -30,45 +30,45 @@ struct Pending: Linked, ~Copyable {
     /// Fires when the reply has not come in time; retained.
     var timer: TimerPointer?
     /// Whom a request that a thread waits for goes to.
-    var otherEnd = OtherEnd()
-    var previous: PendingPointer?
-    var following: PendingPointer?
+    var destination = Destination()
+    var previous: PendingRequestPointer?
+    var following: PendingRequestPointer?
 
-    init(outlet: OutletPointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
-        self.outlet = outlet
+    init(replySource: ReplySourcePointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
+        self.replySource = replySource
         self.callout = callout
         self.info = info
     }
 }
 
-extension Pending {
+extension PendingRequest {
     /// Whether there is a result. A look needs no mutex; what is in here is read under it.
-    var isOver: Bool { over.load(ordering: .acquiring) != 0 }
+    var isCompleted: Bool { completed.load(ordering: .acquiring) != 0 }
 
     /// After the result, and the reply.
-    func markOver() { over.store(1, ordering: .releasing) }
+    func markCompleted() { completed.store(1, ordering: .releasing) }
 }
 
 /// Whom a request goes to, one of the two.
-struct OtherEnd: BitwiseCopyable {
+struct Destination: BitwiseCopyable {
     /// Held.
     var local: MessagePortPointer?
     /// Retained.
-    var wire: WirePointer?
+    var connection: ConnectionPointer?
 
     /// Any thread, without a lock.
     func giveBack() {
         local?.unhold()
-        wire?.release()
+        connection?.release()
     }
 }
 
-typealias PendingPointer = UnsafeMutablePointer<Pending>
+typealias PendingRequestPointer = UnsafeMutablePointer<PendingRequest>
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// Numbers a request, and puts it where its reply will find it. False if the port has ended. Under the mutex.
     @inline(never)
-    func enqueueLocked(_ pending: PendingPointer) -> Bool {
+    func enqueueLocked(_ pending: PendingRequestPointer) -> Bool {
         if !pointee.isValid { return false }
         pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
         pending.pointee.id = pointee.lastID
@@ -81,21 +81,21 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Under the mutex.
     @inline(never)
-    func unlink(_ pending: PendingPointer) {
+    func unlink(_ pending: PendingRequestPointer) {
         if pointee.lastPending == pending { pointee.lastPending = pending.pointee.previous }
         pending.unlink(from: &pointee.firstPending)
     }
 }
 
-extension UnsafeMutablePointer where Pointee == Pending {
+extension UnsafeMutablePointer where Pointee == PendingRequest {
     /// The timer of a request that nobody waits for. The loop's thread.
     func timeOut() {
-        let port = pointee.outlet.pointee.port
+        let port = pointee.replySource.pointee.port
         let isMine = port.locked { () -> Bool in
-            if pointee.isOver { return false }
+            if pointee.isCompleted { return false }
             port.unlink(self)
             pointee.result = .receiveTimeout
-            pointee.markOver()
+            pointee.markCompleted()
             return true
         }
         if isMine { port.tell(self) }

@@ -1,12 +1,12 @@
 /* What goes over the wire of message ports, for tests that are the other end themselves: a plain socket. */
-#ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_WIRE_H
-#define RUNLOOP_TESTS_C_MESSAGE_PORT_WIRE_H
+#ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_FRAMES_H
+#define RUNLOOP_TESTS_C_MESSAGE_PORT_FRAMES_H
 #include "message-port.h"
 
 struct head {
     uint32_t magic;
-    uint8_t kind, place;
-    uint16_t files_read;
+    uint8_t kind, location;
+    uint16_t buffers_read;
     uint32_t id;
     int32_t message;
     uint64_t length, deadline;
@@ -20,11 +20,11 @@ enum {
     RING,
     DOORBELL,
     READ,
-    NOWHERE = 0,
-    INSIDE,
+    ABSENT = 0,
+    INLINE,
     IN_FILE,
-    LENT,
-    RETURNED
+    SHARED_BUFFER,
+    RETURNED_BUFFER
 };
 
 /* The socket of the only port of the test's directory that has `part` in its name. */
@@ -71,7 +71,7 @@ static UNUSED void say_hello(int fd)
 {
     char packet[64];
     const char *name = RLStringGetCStringPtr(NAME, kRLStringEncodingUTF8);
-    struct head hello = {.magic = MAGIC, .kind = HELLO, .place = INSIDE, .length = strlen(name), .deadline = ~0ull};
+    struct head hello = {.magic = MAGIC, .kind = HELLO, .location = INLINE, .length = strlen(name), .deadline = ~0ull};
     memcpy(packet, &hello, sizeof hello);
     memcpy(packet + sizeof hello, name, strlen(name));
     throw_packet(fd, packet, sizeof hello + strlen(name), NULL, 0);

@@ -1,13 +1,13 @@
 import CLinux
 
-/// A memory file that a wire uses for one large piece of data after another: its pages are there already, which is most of the
+/// A memory file that a connection uses for one large piece of data after another: its pages are there already, which is most of the
 /// price of a new file. The other end reads it and says so in whatever frame it sends next; until then, for what is
 /// larger than is worth keeping, and for the first of them, which may be the only one, a file of its own has to do. A server may
 /// return it with its reply in it: the four pieces of memory that data goes through then stay in the processor's cache where
 /// five do not.
 ///
-/// It is given up when only small data has been sent for a while. Guarded by the wire's mutex.
-struct Loan: ~Copyable {
+/// It is given up when only small data has been sent for a while. Guarded by the connection's mutex.
+struct SharedBuffer: ~Copyable {
     private var file: Int32 = -1
     /// Its owner is who has lent and not sent yet.
     private var mapping = MappedFile()
@@ -22,7 +22,7 @@ struct Loan: ~Copyable {
     /// How many frames, or entries of a ring, came or went since.
     private var idleFrames = 0
     /// The other end says at once that it has read the file.
-    private var isSoonRead = false
+    private var isOneWay = false
 
     /// After so many frames without large data it is given up.
     fileprivate static var patience: Int { 64 }
@@ -30,9 +30,9 @@ struct Loan: ~Copyable {
     init() {}
 
     /// The file, for so many bytes, until `returned` or `takeBack`; -1 if the other end has it still, or there is none to be had.
-    /// `isSoonRead`: the other end need not think of an answer.
-    mutating func take(_ count: Int, isSoonRead: Bool) -> Int32 {
-        if count > Frame.lentLimit || lent != read || isBusy { return -1 }
+    /// `isOneWay`: the other end need not think of an answer.
+    mutating func take(_ count: Int, isOneWay: Bool) -> Int32 {
+        if count > Frame.sharedLimit || lent != read || isBusy { return -1 }
         idleFrames = 0
         if !isWanted {
             isWanted = true
@@ -41,20 +41,20 @@ struct Loan: ~Copyable {
         if file < 0 || mapping.size < count || !mapping.keep(file) {
             end()
             // With some room, so that it serves what grows.
-            file = mapping.make(min(count + count / 4, Frame.lentLimit))
+            file = mapping.make(min(count + count / 4, Frame.sharedLimit))
         }
         if file < 0 { return -1 }
         lent &+= 1
         isBusy = true
-        self.isSoonRead = isSoonRead
+        self.isOneWay = isOneWay
         return file
     }
 
     /// Whether it is worth waiting for the file.
-    var isExpected: Bool { isSoonRead && lent != read }
+    var isExpected: Bool { isOneWay && lent != read }
 
     /// It did not come as soon as that.
-    mutating func expectNothing() { isSoonRead = false }
+    mutating func expectNothing() { isOneWay = false }
 
     /// Copies data into the file that was taken. By the one who took it, without the mutex. Once it is sent, `endUse`.
     func write(_ bytes: UnsafeRawPointer, _ count: Int) { mapping.write(bytes, count) }
@@ -109,8 +109,8 @@ struct Loan: ~Copyable {
     }
 }
 
-/// The other side of a `Loan`: how much of the other end's file was read, and the file as memory. Guarded by the wire's mutex.
-struct Borrowing: ~Copyable {
+/// The other side of a `SharedBuffer`: how much of the other end's file was read, and the file as memory. Guarded by the connection's mutex.
+struct PeerBuffer: ~Copyable {
     /// How many times the file has been read, modulo 2¹⁶.
     private var count: UInt16 = 0
     private var mapping = MappedFile()
@@ -128,7 +128,7 @@ struct Borrowing: ~Copyable {
     mutating func noteFrame() {
         if !mapping.isThere { return }
         idleFrames += 1
-        if idleFrames > Loan.patience { end() }
+        if idleFrames > SharedBuffer.patience { end() }
     }
 
     /// The mapping, to be used without the mutex: whoever comes meanwhile makes one of its own.
@@ -153,9 +153,9 @@ struct Borrowing: ~Copyable {
         mapping = used
     }
 
-    /// The file that was read last, for a reply of `count` bytes: to be written to without the mutex, then `keepAnswer`. nil if it
+    /// The file that was read last, for a reply of `count` bytes: to be written to without the mutex, then `keepReply`. nil if it
     /// is too small, or not there any more.
-    mutating func takeForAnswer(_ count: Int) -> MappedFile? {
+    mutating func takeForReply(_ count: Int) -> MappedFile? {
         if !isInHand || isAnswer || !mapping.hasRoom(count) { return nil }
         isInHand = false
         isAnswer = true
@@ -163,7 +163,7 @@ struct Borrowing: ~Copyable {
     }
 
     /// The reply is in it.
-    mutating func keepAnswer(_ used: MappedFile) { keep(used) }
+    mutating func keepReply(_ used: MappedFile) { keep(used) }
 
     /// The frame that has the reply was sent.
     mutating func answered() { isAnswer = false }
@@ -177,7 +177,7 @@ struct Borrowing: ~Copyable {
 
     /// Copies the first bytes of a lent file out. False if they are not there, or if the file is none of ours.
     static func read(_ mapping: inout MappedFile, _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Bool {
-        if let bytes = mapping.reach(fd, count, limit: Frame.lentLimit) {
+        if let bytes = mapping.reach(fd, count, limit: Frame.sharedLimit) {
             memcpy(buffer, bytes, count)
             return true
         }

@@ -6,8 +6,8 @@ import Synchronization
 /// Watched by a source of our own (in the background) in every loop and mode where the port is served.
 ///
 /// The descriptor is closed when the last reference goes, so its number never is another file's while somebody may use it;
-/// what ends a wire at once is a shutdown.
-struct Wire: Linked, ~Copyable {
+/// what ends a connection at once is a shutdown.
+struct Connection: Linked, ~Copyable {
     /// Whose descriptor it is.
     enum Role { case listener, server, client }
 
@@ -23,57 +23,57 @@ struct Wire: Linked, ~Copyable {
     var fd: Int32
     var isOpen = true
     /// The client has said whom it wants.
-    var hasGreeted = false
+    var handshakeDone = false
     /// Who receives may wait.
     var mayWait = false
-    /// Retained; nil once the wire is cut.
+    /// Retained; nil once the connection is cut.
     var source: SourcePointer?
     /// Replies that did not fit into the socket: while there are any, nothing is read.
-    var outbox = Outbox()
+    var sendQueue = SendQueue()
     /// For large data, again and again.
-    var loan = Loan()
+    var sharedBuffer = SharedBuffer()
     /// What the other end lends.
-    var borrowing = Borrowing()
+    var peerBuffer = PeerBuffer()
     /// For small requests one way.
     var ring = Ring()
     /// Requests of a client that are answered later, and whose servers want to hear of its end.
-    var watches: RequestWatchPointer?
-    /// 1 while there is anything in `outbox`. Written under `mutex`, read by the loop that asks what the source waits for.
-    let isFull = Atomic<UInt32>(0)
+    var requestInvalidations: RequestInvalidationPointer?
+    /// 1 while there is anything in `sendQueue`. Written under `mutex`, read by the loop that asks what the source waits for.
+    let hasBacklog = Atomic<UInt32>(0)
     // In the list of the port, under its mutex.
-    var previous: WirePointer?
-    var following: WirePointer?
+    var previous: ConnectionPointer?
+    var following: ConnectionPointer?
 }
 
-typealias WirePointer = UnsafeMutablePointer<Wire>
+typealias ConnectionPointer = UnsafeMutablePointer<Connection>
 
-extension UnsafeMutablePointer where Pointee == Wire {
-    /// A wire in the list of its port, with two references: the list's, which another thread may give back at once, and the caller's.
+extension UnsafeMutablePointer where Pointee == Connection {
+    /// A connection in the list of its port, with two references: the list's, which another thread may give back at once, and the caller's.
     /// Takes the descriptor over, and closes it if it fails.
-    static func make(_ role: Wire.Role, _ fd: Int32, _ port: MessagePortPointer) -> WirePointer? {
+    static func make(_ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer) -> ConnectionPointer? {
         let peer = role == .listener ? PacketSocket.own : PacketSocket.credentials(fd)
-        guard let peer, let memory = malloc(MemoryLayout<Wire>.size) else {
+        guard let peer, let memory = malloc(MemoryLayout<Connection>.size) else {
             PacketSocket.close(fd)
             return nil
         }
-        let wire = memory.bindMemory(to: Wire.self, capacity: 1)
-        wire.initialize(to: Wire(role: role, port: port, credentials: peer, fd: fd))
+        let connection = memory.bindMemory(to: Connection.self, capacity: 1)
+        connection.initialize(to: Connection(role: role, port: port, credentials: peer, fd: fd))
         port.hold()
-        guard let source = wire.makeSource() else {
-            wire.release()
+        guard let source = connection.makeSource() else {
+            connection.release()
             return nil
         }
-        wire.pointee.source = source
-        wire.retain()
-        let isWelcome = port.locked { () -> Bool in
-            let isWelcome = port.pointee.isValid && port.talksTo(peer)
-            if isWelcome { wire.link(into: &port.pointee.wires) }
-            return isWelcome
+        connection.pointee.source = source
+        connection.retain()
+        let isAuthorized = port.locked { () -> Bool in
+            let isAuthorized = port.pointee.isValid && port.accepts(peer)
+            if isAuthorized { connection.link(into: &port.pointee.connections) }
+            return isAuthorized
         }
-        if isWelcome { return wire }
-        wire.end()
-        wire.release()
-        wire.release()
+        if isAuthorized { return connection }
+        connection.end()
+        connection.release()
+        connection.release()
         return nil
     }
 
@@ -87,9 +87,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if !pointee.references.countDown() { return }
         let port = pointee.port
         if pointee.fd >= 0 { PacketSocket.close(pointee.fd) }
-        pointee.outbox.discard()
-        pointee.loan.end()
-        pointee.borrowing.end()
+        pointee.sendQueue.discard()
+        pointee.sharedBuffer.end()
+        pointee.peerBuffer.end()
         pointee.ring.end()
         deinitialize(count: 1)
         free(self)
@@ -116,7 +116,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     func serve(_ ready: UInt16) -> Served {
         guard let home = HomePointer.current else { return .unwanted }
         let loop = RunLoopPointer(home)
-        if Events(rawValue: ready).contains(.writable) && !drain() { return .tryLater }
+        if Events(rawValue: ready).contains(.writable) && !flush() { return .tryLater }
         if !Events(rawValue: ready).contains(.readable) { return .unwanted }
         return switch pointee.role {
         case .listener: accept()
@@ -132,9 +132,9 @@ extension UnsafeMutablePointer where Pointee == Wire {
             let fd = PacketSocket.accept(pointee.fd)
             return (fd, fd < 0 && PacketSocket.isOutOfResources)
         }
-        if fd >= 0, let wire = WirePointer.make(.server, fd, pointee.port) {
-            pointee.port.serve(wire)
-            wire.release()
+        if fd >= 0, let connection = ConnectionPointer.make(.server, fd, pointee.port) {
+            pointee.port.watch(connection)
+            connection.release()
         }
         return isStuck ? .tryLater : .unwanted
     }
@@ -147,7 +147,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         var wantsReply = false
         while receiveRequest(on: loop, &wantsReply) {
             count += 1
-            if pointee.isFull.load(ordering: .relaxed) != 0 { break }
+            if pointee.hasBacklog.load(ordering: .relaxed) != 0 { break }
             if wantsReply ? !loop.sleepAgain() : count >= 32 || !loop.mayServeOn { break }
         }
         return count > 0
@@ -166,7 +166,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         }
         if packet.frame.kind != .request { return false }
         guard let data = packet.data else { return false }
-        guard let request = RequestPointer.make(packet.frame, data, wire: self, remote: nil) else {
+        guard let request = RequestPointer.make(packet.frame, data, connection: self, remote: nil) else {
             data.release()
             drop(packet.frame)
             return false
@@ -186,12 +186,12 @@ extension UnsafeMutablePointer where Pointee == Wire {
 
     /// What a packet said.
     private struct Packet {
-        var frame = Frame(kind: .dropped, place: .nowhere, id: 0, message: 0, length: 0, deadline: .never)
+        var frame = Frame(kind: .dropped, payloadLocation: .absent, id: 0, message: 0, length: 0, deadline: .never)
         /// The caller's reference.
         var data: DataPointer?
     }
 
-    /// The next packet; false if there is none, or none that makes sense: then the wire is cut.
+    /// The next packet; false if there is none, or none that makes sense: then the connection is cut.
     @inline(never)
     private func receive(_ home: HomePointer, _ packet: inout Packet, waits: Bool = false) -> Bool {
         guard let buffer = DataPointer.receivingMemory(home) else { return false }
@@ -207,11 +207,11 @@ extension UnsafeMutablePointer where Pointee == Wire {
         }
         if waits && !pointee.mayWait { pointee.mayWait = PacketSocket.letWait(pointee.fd) }
         let received = PacketSocket.receive(
-            pointee.fd, buffer, Frame.headSize + Frame.insideLimit, waits: waits && pointee.mayWait)
+            pointee.fd, buffer, Frame.headSize + Frame.inlineLimit, waits: waits && pointee.mayWait)
         // Of a packet that is too short the rest is what was there before; the size is looked at first.
         let head = buffer.load(as: Frame.Head.self)
-        if received.passed == -1, Frame.isUsual(head, size: received.size, isServer ? .request : .reply),
-            !isServer || (pointee.hasGreeted && !pointee.ring.isThere)
+        if received.passed == -1, Frame.isCommonCase(head, size: received.size, isServer ? .request : .reply),
+            !isServer || (pointee.handshakeDone && !pointee.ring.isThere)
         {
             noteCounts(head.3)
             pointee.mutex.unlockInline()
@@ -222,7 +222,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
             packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: Int(head.6), home)
             return packet.data != nil || lose(&packet)
         }
-        let side: Frame.Side = !isServer ? .client : pointee.hasGreeted ? .server : .newServer
+        let side: Frame.Side = !isServer ? .client : pointee.handshakeDone ? .server : .newServer
         let frame = Frame.parse(head, size: received.size, hasFile: received.passed != -1, side: side)
         return conclude(received, frame, buffer, home, &packet, isEntry: false)
     }
@@ -237,7 +237,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
         if received.size <= 0 {
             unlock()
             if received.passed >= 0 { PacketSocket.close(received.passed) }
-            if received.size != -1 { hangUp() }
+            if received.size != -1 { peerHasClosed() }
             return false
         }
         var frame = parsed
@@ -248,20 +248,20 @@ extension UnsafeMutablePointer where Pointee == Wire {
         unlock()
         guard let frame, received.passed != -2 else {
             if received.passed >= 0 { PacketSocket.close(received.passed) }
-            return complain("sent something that makes no sense")
+            return disconnect(because: "sent something that makes no sense")
         }
         packet.frame = frame
         if received.passed == PacketSocket.Received.noNumber { return lose(&packet) }
-        switch frame.place {
-        case .nowhere: return true
-        case .inside: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, home)
+        switch frame.payloadLocation {
+        case .absent: return true
+        case .inline: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, home)
         case .file where frame.kind == .ring:
             PacketSocket.close(received.passed)
             return true
-        case .file, .lentFile, .returnedFile:
-            let isSane = frame.place != .file || MemoryFile.isSane(received.passed, frame.length)
+        case .file, .sharedBuffer, .returnedBuffer:
+            let isSane = frame.payloadLocation != .file || MemoryFile.isSane(received.passed, frame.length)
             packet.data = isSane ? DataPointer.create(nil, count: frame.length) : nil
-            let hasRead = isSane ? read(frame, received.passed, packet.data) : complain("passed a file that is none of ours")
+            let hasRead = isSane ? read(frame, received.passed, packet.data) : disconnect(because: "passed a file that is none of ours")
             if received.passed >= 0 { PacketSocket.close(received.passed) }
             if !hasRead {
                 if isSane && packet.data == nil { return lose(&packet) }
@@ -275,7 +275,7 @@ extension UnsafeMutablePointer where Pointee == Wire {
     /// This process has no memory, or no number for a file, to receive what a packet has.
     @inline(never)
     private func lose(_ packet: inout Packet) -> Bool {
-        if packet.frame.place == .lentFile { locked { pointee.borrowing.skip() } }
+        if packet.frame.payloadLocation == .sharedBuffer { locked { pointee.peerBuffer.skip() } }
         if pointee.role == .server {
             drop(packet.frame)
             return false
@@ -284,58 +284,58 @@ extension UnsafeMutablePointer where Pointee == Wire {
         return true
     }
 
-    /// Copies out what is in a file; false if that cannot be: then the wire is cut, unless there was no memory for it.
+    /// Copies out what is in a file; false if that cannot be: then the connection is cut, unless there was no memory for it.
     @inline(never)
     private func read(_ frame: Frame, _ file: Int32, _ data: DataPointer?) -> Bool {
         guard let data else {
-            if frame.place == .returnedFile { locked { pointee.loan.endUse() } }
+            if frame.payloadLocation == .returnedBuffer { locked { pointee.sharedBuffer.endUse() } }
             return false
         }
         let bytes = UnsafeMutableRawPointer(data.pointee.bytes)
-        switch frame.place {
-        case .lentFile:
-            var mapping = locked { pointee.borrowing.take() }
-            let hasRead = Borrowing.read(&mapping, file, bytes, frame.length)
-            locked { pointee.borrowing.giveBack(mapping) }
+        switch frame.payloadLocation {
+        case .sharedBuffer:
+            var mapping = locked { pointee.peerBuffer.take() }
+            let hasRead = PeerBuffer.read(&mapping, file, bytes, frame.length)
+            locked { pointee.peerBuffer.giveBack(mapping) }
             // No reply will say so.
             if hasRead && frame.id == 0 {
-                send(Frame(kind: .read, place: .nowhere, id: 0, message: 0, length: 0, deadline: .never), nil)
+                send(Frame(kind: .read, payloadLocation: .absent, id: 0, message: 0, length: 0, deadline: .never), nil)
             }
-            return hasRead || complain("lent a file that is none of ours")
-        case .returnedFile:
-            let hasRead = pointee.loan.read(bytes, frame.length)
-            locked { pointee.loan.endUse() }
-            return hasRead || complain("returned a file without what should be in it")
+            return hasRead || disconnect(because: "lent a file that is none of ours")
+        case .returnedBuffer:
+            let hasRead = pointee.sharedBuffer.read(bytes, frame.length)
+            locked { pointee.sharedBuffer.endUse() }
+            return hasRead || disconnect(because: "returned a file without what should be in it")
         default:
-            return MemoryFile.read(file, bytes, frame.length) || complain("took back what it had passed")
+            return MemoryFile.read(file, bytes, frame.length) || disconnect(because: "took back what it had passed")
         }
     }
 
-    /// What a frame says about the wire itself; nil if that makes no sense. Under the mutex.
+    /// What a frame says about the connection itself; nil if that makes no sense. Under the mutex.
     @inline(__always)
     private func note(_ some: Frame, _ frame: inout Frame?) {
-        if some.kind == .hello { pointee.hasGreeted = true }
-        if some.place == .returnedFile && !pointee.loan.beginReading(some.filesRead) { frame = nil }
-        noteCounts(some.filesRead)
+        if some.kind == .hello { pointee.handshakeDone = true }
+        if some.payloadLocation == .returnedBuffer && !pointee.sharedBuffer.beginReading(some.buffersRead) { frame = nil }
+        noteCounts(some.buffersRead)
     }
 
     /// The same of a frame that says nothing else about it.
     @inline(__always)
-    private func noteCounts(_ filesRead: UInt16) {
-        pointee.loan.returned(filesRead)
-        pointee.borrowing.noteFrame()
+    private func noteCounts(_ buffersRead: UInt16) {
+        pointee.sharedBuffer.returned(buffersRead)
+        pointee.peerBuffer.noteFrame()
     }
 
     /// The other end is gone.
     @inline(never)
-    private func hangUp() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
+    private func peerHasClosed() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
 
-    /// One line, and the wire is cut. Nobody else is disturbed. False.
+    /// One line, and the connection is cut. Nobody else is disturbed. False.
     @inline(never)
     @discardableResult
-    func complain(_ what: Name) -> Bool {
-        Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), what)
-        hangUp()
+    func disconnect(because reason: Name) -> Bool {
+        Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), reason)
+        peerHasClosed()
         return false
     }
 }
