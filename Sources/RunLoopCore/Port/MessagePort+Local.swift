@@ -3,7 +3,7 @@ import CRunLoop
 import Synchronization
 
 /// What a local port and its run loop source know of each other: the info of the source. Freed with the source.
-struct MessagePortLink: ~Copyable {
+struct MessagePortSourceInfo: ~Copyable {
     /// A loop and a mode in which the source is.
     struct Attachment: BitwiseCopyable {
         var loop: RunLoopPointer
@@ -20,7 +20,7 @@ struct MessagePortLink: ~Copyable {
     var attachments = PlainList<Attachment>()
 }
 
-typealias MessagePortLinkPointer = UnsafeMutablePointer<MessagePortLink>
+typealias MessagePortSourceInfoPointer = UnsafeMutablePointer<MessagePortSourceInfo>
 
 // A local port: requests come in, from this process through the queue, from others on connections.
 
@@ -97,24 +97,24 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     func requestResync() {
         queue.lockSenders()
-        if let link = pointee.link {
-            link.pointee.needsResync.store(1, ordering: .relaxed)
-            signalAndWakeLocked(link)
+        if let sourceInfo = pointee.sourceInfo {
+            sourceInfo.pointee.needsResync.store(1, ordering: .relaxed)
+            signalAndWakeLocked(sourceInfo)
         }
         queue.unlockSenders()
     }
 
     /// What there was no memory for, perhaps in another mode than the one that is run.
     @inline(never)
-    private func resync(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
-        link.pointee.needsResync.store(0, ordering: .relaxed)
+    private func resync(_ sourceInfo: MessagePortSourceInfoPointer, on loop: RunLoopPointer) {
+        sourceInfo.pointee.needsResync.store(0, ordering: .relaxed)
         var number = loop.locked { loop.pointee.modes.count }
         while number > 1 {
             number -= 1
-            if let source = link.pointee.source, let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }),
+            if let source = sourceInfo.pointee.source, let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }),
                 loop.contains(source, in: name)
             {
-                update(link, at: MessagePortLink.Attachment(loop: loop, mode: name))
+                update(sourceInfo, at: MessagePortSourceInfo.Attachment(loop: loop, mode: name))
             }
         }
     }
@@ -140,34 +140,34 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     func put(_ request: RequestPointer) -> PortQueue.Outcome {
         queue.lockSenders()
         let outcome = queue.putLocked(QueuedMessage(UnsafeMutableRawPointer(request)))
-        if outcome == .queuedUnsignalled, let link = pointee.link { signalAndWakeLocked(link) }
+        if outcome == .queuedUnsignalled, let sourceInfo = pointee.sourceInfo { signalAndWakeLocked(sourceInfo) }
         queue.unlockSenders()
         return outcome
     }
 
     /// Under the senders' lock.
     @inline(never)
-    private func signalAndWakeLocked(_ link: MessagePortLinkPointer) {
-        link.pointee.source?.signalSeldom()
-        for index in 0..<link.pointee.attachments.count { link.pointee.attachments[index].loop.wakeUp() }
+    private func signalAndWakeLocked(_ sourceInfo: MessagePortSourceInfoPointer) {
+        sourceInfo.pointee.source?.signalSeldom()
+        for index in 0..<sourceInfo.pointee.attachments.count { sourceInfo.pointee.attachments[index].loop.wakeUp() }
     }
 
-    /// The perform function of the port's source: handles what is in the queue, as `PortPointer.deliver`.
-    func deliver(_ link: MessagePortLinkPointer, on loop: RunLoopPointer) {
-        if link.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(link, on: loop) }
+    /// The perform function of the port's source: handles what is in the queue, as `PortPointer.deliverMessages`.
+    func deliverRequests(_ sourceInfo: MessagePortSourceInfoPointer, on loop: RunLoopPointer) {
+        if sourceInfo.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(sourceInfo, on: loop) }
         var count = 0
-        while let request = take(link, after: count) {
+        while let request = takeNext(sourceInfo, after: count) {
             count += 1
             handle(request)
-            guard let source = link.pointee.source, loop.mayGoOn(source) else { break }
+            guard let source = sourceInfo.pointee.source, loop.mayGoOn(source) else { break }
         }
         if count == 0 { loop.pointee.performedNothing = true }
     }
 
-    private func take(_ link: MessagePortLinkPointer, after count: Int) -> RequestPointer? {
+    private func takeNext(_ sourceInfo: MessagePortSourceInfoPointer, after count: Int) -> RequestPointer? {
         queue.lockReceivers()
-        let request = queue.takeLocked(inStream: count > 1) { _ = pointee.link?.pointee.source?.takeSignal() }
-        if request != nil, let source = link.pointee.source, !source.isSignalled { source.signal() }
+        let request = queue.takeLocked(inStream: count > 1) { _ = pointee.sourceInfo?.pointee.source?.takeSignal() }
+        if request != nil, let source = sourceInfo.pointee.source, !source.isSignalled { source.signal() }
         queue.unlockReceivers()
         queue.wakeSenders()
         return request.map { RequestPointer($0) }
@@ -228,7 +228,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         var drained = DrainedMessages()
         queue.lockBoth()
         queue.closeLocked(&drained)
-        var source = pointee.link?.pointee.source
+        var source = pointee.sourceInfo?.pointee.source
         if let some = source, !some.retainIfAlive() { source = nil }
         queue.unlockBoth()
         // First they hear that the port has ended, then that nobody answers.
@@ -267,7 +267,7 @@ extension MessagePortStorage {
     }
 }
 
-extension MessagePortLink {
+extension MessagePortSourceInfo {
     /// Under the senders' lock.
     @inline(never)
     func index(of attachment: Attachment) -> Int? {

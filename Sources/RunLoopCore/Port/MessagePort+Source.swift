@@ -11,12 +11,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     func source(order: Int, _ home: HomePointer) -> SourcePointer? {
         if pointee.isRemote || !isValid { return nil }
         if let known = knownSource { return known }
-        guard let link = makeLink(order, home) else { return nil }
-        let source = link.pointee.source.unsafelyUnwrapped
+        guard let sourceInfo = makeSource(order, home) else { return nil }
+        let source = sourceInfo.pointee.source.unsafelyUnwrapped
         queue.lockSenders()
         let isFirst = !hasLivingSourceLocked && queue.isOpenLocked
         if isFirst {
-            pointee.link = link
+            pointee.sourceInfo = sourceInfo
             if queue.isSignalled { source.signalSeldom() }
         }
         queue.unlockSenders()
@@ -26,13 +26,13 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     private var hasLivingSourceLocked: Bool {
-        guard let source = pointee.link?.pointee.source else { return false }
+        guard let source = pointee.sourceInfo?.pointee.source else { return false }
         return source.pointee.item.has(ItemHeader.valid)
     }
 
     private var knownSource: SourcePointer? {
         queue.lockSenders()
-        guard let source = pointee.link?.pointee.source, source.retainIfAlive() else {
+        guard let source = pointee.sourceInfo?.pointee.source, source.retainIfAlive() else {
             queue.unlockSenders()
             return nil
         }
@@ -42,24 +42,25 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return nil
     }
 
-    private func makeLink(_ order: Int, _ home: HomePointer) -> MessagePortLinkPointer? {
-        guard let memory = malloc(MemoryLayout<MessagePortLink>.size) else {
+    private func makeSource(_ order: Int, _ home: HomePointer) -> MessagePortSourceInfoPointer? {
+        guard let memory = malloc(MemoryLayout<MessagePortSourceInfo>.size) else {
             systemError = ENOMEM
             return nil
         }
-        let link = memory.bindMemory(to: MessagePortLink.self, capacity: 1)
-        link.initialize(to: MessagePortLink(port: self))
+        let sourceInfo = memory.bindMemory(to: MessagePortSourceInfo.self, capacity: 1)
+        sourceInfo.initialize(to: MessagePortSourceInfo(port: self))
         let detail = SourceDetail(
-            release: { endLink($0) }, schedule: { updateLink($0, $1, $2) }, cancel: { updateLink($0, $1, $2) })
-        guard let source = SourcePointer.create(home, order: order, info: memory, perform: { performLink($0) }, getPort: nil, detail) else {
-            link.deinitialize(count: 1)
+            release: { releaseSource($0) }, schedule: { updateSource($0, $1, $2) }, cancel: { updateSource($0, $1, $2) })
+        guard let source = SourcePointer.create(home, order: order, info: memory, perform: { performSource($0) }, getPort: nil, detail)
+        else {
+            sourceInfo.deinitialize(count: 1)
             free(memory)
             systemError = ENOMEM
             return nil
         }
         pointee.header.retain()
-        link.pointee.source = source
-        return link
+        sourceInfo.pointee.source = source
+        return sourceInfo
     }
 }
 
@@ -69,18 +70,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// The port's source has come to a loop and mode, or has left it. Two threads may say so in another order than they did it, so this looks
     /// where the source is now: each change is followed by a look, and the last look is right. Without a lock; any thread.
     @inline(never)
-    func update(_ link: MessagePortLinkPointer, at attachment: MessagePortLink.Attachment) {
-        guard let source = link.pointee.source else { return }
+    func update(_ sourceInfo: MessagePortSourceInfoPointer, at attachment: MessagePortSourceInfo.Attachment) {
+        guard let source = sourceInfo.pointee.source else { return }
         pointee.attachmentsMutex.lock()
-        if attachment.loop.contains(source, in: attachment.mode) { attach(attachment, link) } else { detach(attachment, link) }
+        if attachment.loop.contains(source, in: attachment.mode) { attach(attachment, sourceInfo) } else { detach(attachment, sourceInfo) }
         pointee.attachmentsMutex.unlock()
     }
 
     /// So are the sources of the connections from now on, or, if there is no memory for it, as soon as there is. Under `attachmentsMutex`.
-    private func attach(_ attachment: MessagePortLink.Attachment, _ link: MessagePortLinkPointer) {
+    private func attach(_ attachment: MessagePortSourceInfo.Attachment, _ sourceInfo: MessagePortSourceInfoPointer) {
         queue.lockSenders()
-        var isKnown = link.pointee.index(of: attachment) != nil
-        if !isKnown && link.pointee.attachments.append(attachment) {
+        var isKnown = sourceInfo.pointee.index(of: attachment) != nil
+        if !isKnown && sourceInfo.pointee.attachments.append(attachment) {
             attachment.mode.retain()
             isKnown = true
         }
@@ -94,12 +95,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Takes the sources of the connections away, too. Under `attachmentsMutex`.
-    private func detach(_ attachment: MessagePortLink.Attachment, _ link: MessagePortLinkPointer) {
+    private func detach(_ attachment: MessagePortSourceInfo.Attachment, _ sourceInfo: MessagePortSourceInfoPointer) {
         queue.lockSenders()
         var gone: StringPointer?
-        if let index = link.pointee.index(of: attachment) {
-            gone = link.pointee.attachments[index].mode
-            link.pointee.attachments.remove(at: index)
+        if let index = sourceInfo.pointee.index(of: attachment) {
+            gone = sourceInfo.pointee.attachments[index].mode
+            sourceInfo.pointee.attachments.remove(at: index)
         }
         queue.unlockSenders()
         var connection: ConnectionPointer?
@@ -131,47 +132,47 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// The one in front of `index`. The mode is retained for the caller.
-    private func attachment(before index: inout Int) -> MessagePortLink.Attachment? {
+    private func attachment(before index: inout Int) -> MessagePortSourceInfo.Attachment? {
         queue.lockSenders()
         defer { queue.unlockSenders() }
-        guard let link = pointee.link else { return nil }
-        index = Swift.min(index, link.pointee.attachments.count) - 1
+        guard let sourceInfo = pointee.sourceInfo else { return nil }
+        index = Swift.min(index, sourceInfo.pointee.attachments.count) - 1
         if index < 0 { return nil }
-        link.pointee.attachments[index].mode.retain()
-        return link.pointee.attachments[index]
+        sourceInfo.pointee.attachments[index].mode.retain()
+        return sourceInfo.pointee.attachments[index]
     }
 }
 
-private func link(_ info: UnsafeRawPointer?) -> MessagePortLinkPointer {
-    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: MessagePortLink.self)
+private func sourceInfo(from info: UnsafeRawPointer?) -> MessagePortSourceInfoPointer {
+    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: MessagePortSourceInfo.self)
 }
 
-private func performLink(_ info: UnsafeMutableRawPointer?) {
+private func performSource(_ info: UnsafeMutableRawPointer?) {
     guard let home = HomePointer.current else { return }
-    let link = link(info)
-    link.pointee.port.deliver(link, on: RunLoopPointer(home))
+    let sourceInfo = sourceInfo(from: info)
+    sourceInfo.pointee.port.deliverRequests(sourceInfo, on: RunLoopPointer(home))
 }
 
-private func attachment(_ loop: OpaquePointer?, _ mode: OpaquePointer?) -> MessagePortLink.Attachment {
-    MessagePortLink.Attachment(
+private func attachment(_ loop: OpaquePointer?, _ mode: OpaquePointer?) -> MessagePortSourceInfo.Attachment {
+    MessagePortSourceInfo.Attachment(
         loop: Handle.storage(UnsafeRawPointer(loop.unsafelyUnwrapped)), mode: Handle.storage(UnsafeRawPointer(mode.unsafelyUnwrapped)))
 }
 
 /// The source came into a mode of a loop, or left one.
-private func updateLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
-    let link = link(info)
-    link.pointee.port.update(link, at: attachment(loop, mode))
+private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
+    let sourceInfo = sourceInfo(from: info)
+    sourceInfo.pointee.port.update(sourceInfo, at: attachment(loop, mode))
 }
 
 /// The source ends.
-private func endLink(_ info: UnsafeRawPointer?) {
-    let link = link(info)
-    let port = link.pointee.port
+private func releaseSource(_ info: UnsafeRawPointer?) {
+    let sourceInfo = sourceInfo(from: info)
+    let port = sourceInfo.pointee.port
     port.queue.lockSenders()
-    if port.pointee.link == link { port.pointee.link = nil }
-    for index in 0..<link.pointee.attachments.count { link.pointee.attachments[index].mode.release() }
+    if port.pointee.sourceInfo == sourceInfo { port.pointee.sourceInfo = nil }
+    for index in 0..<sourceInfo.pointee.attachments.count { sourceInfo.pointee.attachments[index].mode.release() }
     port.queue.unlockSenders()
-    link.deinitialize(count: 1)
-    free(link)
+    sourceInfo.deinitialize(count: 1)
+    free(sourceInfo)
     _ = port.release()
 }

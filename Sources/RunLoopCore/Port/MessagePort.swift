@@ -31,7 +31,7 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var context: ClientContext
     var invalidation: PortStorage.InvalidationCallout?
     /// How many of the client's functions are running.
-    var running: UInt32 = 0
+    var runningCalls: UInt32 = 0
     /// All connections, retained: those of a local port to its clients, and the one on which it listens; that of a remote port.
     var connections: ConnectionPointer?
 
@@ -39,11 +39,11 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     /// Requests from this process.
     var queue = PortQueue(capacity: PortStorage.defaultCapacity)
     var claim = NameServer.Claim.none
-    /// Held while what follows from where the source is, in `link` and for the connections, is brought up to date. Before all other locks but
+    /// Held while what follows from where the source is, in `sourceInfo` and for the connections, is brought up to date. Before all other locks but
     /// that of the names.
     let attachmentsMutex = Mutex()
     /// The source that the client asked for, and where it is. Under the senders' lock of the queue.
-    var link: MessagePortLinkPointer?
+    var sourceInfo: MessagePortSourceInfoPointer?
     /// Remote ports of this process that are joined to this one, held.
     var joined: MessagePortPointer?
     /// Requests that are being handled, the latest first.
@@ -174,7 +174,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         lock()
         let wasValid = pointee.isValid
         pointee.isValid = false
-        if wasValid { pointee.running += 1 }
+        if wasValid { pointee.runningCalls += 1 }
         let invalidation = pointee.invalidation
         unlock()
         if !wasValid { return }
@@ -214,7 +214,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         pointee.mutex.lockInline()
         var context: ClientContext?
         if pointee.isValid {
-            pointee.running += 1
+            pointee.runningCalls += 1
             request.pointee.home = HomePointer.current
             request.pointee.outer = pointee.current
             pointee.current = request
@@ -228,12 +228,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     func finish() {
         lock()
-        pointee.running -= 1
-        let isCompleted = pointee.running == 0 && !pointee.isValid
+        pointee.runningCalls -= 1
+        let isLast = pointee.runningCalls == 0 && !pointee.isValid
         let context = pointee.context
-        if isCompleted { pointee.context = .empty }
+        if isLast { pointee.context = .empty }
         unlock()
-        if isCompleted { context.released(context.info) }
+        if isLast { context.released(context.info) }
     }
 
     /// The same of one that handled a request.
@@ -241,8 +241,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     func finishInline(_ request: RequestPointer) {
         pointee.mutex.lockInline()
         forget(request)
-        let isLast = pointee.running == 1 && !pointee.isValid
-        if !isLast { pointee.running -= 1 }
+        let isLast = pointee.runningCalls == 1 && !pointee.isValid
+        if !isLast { pointee.runningCalls -= 1 }
         pointee.mutex.unlockInline()
         if isLast { finish() }
     }

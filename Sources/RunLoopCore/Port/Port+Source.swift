@@ -2,11 +2,12 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// The run loop source of a port: an ordinary one of version 0, signalled by whoever sends.
+// The run loop source of a port: an ordinary version-0 source, which senders signal.
 
 extension UnsafeMutablePointer where Pointee == PortStorage {
-    /// RLPortCreateRunLoopSource: the port's source with a reference for the caller, made if there is none. nil if the port
-    /// is invalid, or with ENOMEM. The source retains the port. Any thread that has a Home.
+    /// RLPortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if the
+    /// port is
+    /// invalid, or with ENOMEM. The source retains the port. Any thread that has a home; calls no user code.
     func source(order: Int, _ home: HomePointer) -> SourcePointer? {
         queue.lockSenders()
         let known = knownSourceLocked
@@ -14,44 +15,50 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         queue.unlockSenders()
         if known != nil || !isOpen { return known }
         guard let new = makeSource(order: order, home) else { return nil }
-        return linkTo(new)
+        return adopt(new)
     }
 
-    /// With a reference for the caller. Under the senders' lock, so that a source that ends waits before its memory goes.
+    /// The port's source, if there is a valid one, with a reference for the caller. Under the senders' lock, which makes a source that is
+    /// being
+    /// destroyed wait before its memory is freed; may release the lock and take it again.
     private var knownSourceLocked: SourcePointer? {
-        guard let source = pointee.link?.pointee.source, source.retainIfAlive() else { return nil }
+        guard let source = pointee.sourceInfo?.pointee.source, source.retainIfAlive() else { return nil }
         if source.pointee.item.has(ItemHeader.valid) { return source }
-        // Somebody has invalidated it. If this is the last reference, its end takes the lock.
+        // If this is the last reference to an invalidated source, its release function takes the lock.
         queue.unlockSenders()
         source.giveBack()
         queue.lockSenders()
         return nil
     }
 
-    private func makeSource(order: Int, _ home: HomePointer) -> PortLinkPointer? {
-        guard let memory = malloc(MemoryLayout<PortLink>.size) else {
+    /// Creates a source, which is not yet the port's, and its info. nil with ENOMEM.
+    private func makeSource(order: Int, _ home: HomePointer) -> PortSourceInfoPointer? {
+        guard let memory = malloc(MemoryLayout<PortSourceInfo>.size) else {
             systemError = ENOMEM
             return nil
         }
-        let link = memory.bindMemory(to: PortLink.self, capacity: 1)
-        link.initialize(to: PortLink(port: self))
+        let sourceInfo = memory.bindMemory(to: PortSourceInfo.self, capacity: 1)
+        sourceInfo.initialize(to: PortSourceInfo(port: self))
         let detail = SourceDetail(
-            release: { endLink($0) }, schedule: { info, loop, _ in scheduleLink(info, loop) },
-            cancel: { info, loop, _ in cancelLink(info, loop) })
-        guard let source = SourcePointer.create(home, order: order, info: memory, perform: { performLink($0) }, getPort: nil, detail) else {
-            link.deinitialize(count: 1)
+            release: { releaseSource($0) }, schedule: { info, loop, _ in scheduleSource(info, loop) },
+            cancel: { info, loop, _ in cancelSource(info, loop) })
+        guard let source = SourcePointer.create(home, order: order, info: memory, perform: { performSource($0) }, getPort: nil, detail)
+        else {
+            sourceInfo.deinitialize(count: 1)
             free(memory)
             systemError = ENOMEM
             return nil
         }
         retain()
-        link.pointee.source = source
-        return link
+        sourceInfo.pointee.source = source
+        return sourceInfo
     }
 
-    /// Makes a new link the port's, unless another thread was faster or the port has ended.
-    private func linkTo(_ link: PortLinkPointer) -> SourcePointer? {
-        let source = link.pointee.source.unsafelyUnwrapped
+    /// Makes a new source the port's, unless another thread has been faster or the port is invalid. Returns the port's source with a
+    /// reference
+    /// for the caller.
+    private func adopt(_ sourceInfo: PortSourceInfoPointer) -> SourcePointer? {
+        let source = sourceInfo.pointee.source.unsafelyUnwrapped
         queue.lockSenders()
         if let known = knownSourceLocked {
             queue.unlockSenders()
@@ -60,7 +67,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         }
         let isOpen = pointee.isValid
         if isOpen {
-            pointee.link = link
+            pointee.sourceInfo = sourceInfo
             if queue.isSignalled { source.signalSeldom() }
         }
         queue.unlockSenders()
@@ -70,50 +77,51 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     }
 }
 
-private func link(_ info: UnsafeMutableRawPointer?) -> PortLinkPointer {
-    info.unsafelyUnwrapped.assumingMemoryBound(to: PortLink.self)
+private func sourceInfo(from info: UnsafeMutableRawPointer?) -> PortSourceInfoPointer {
+    info.unsafelyUnwrapped.assumingMemoryBound(to: PortSourceInfo.self)
 }
 
-private func performLink(_ info: UnsafeMutableRawPointer?) {
+/// The perform function.
+private func performSource(_ info: UnsafeMutableRawPointer?) {
     guard let home = HomePointer.current else { return }
-    let link = link(info)
-    link.pointee.port.deliver(link, on: RunLoopPointer(home))
+    let sourceInfo = sourceInfo(from: info)
+    sourceInfo.pointee.port.deliverMessages(sourceInfo, on: RunLoopPointer(home))
 }
 
-/// The source came into a mode of a loop.
-private func scheduleLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?) {
-    let link = link(info)
+/// The schedule function: the source was added to a mode of `loop`.
+private func scheduleSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?) {
+    let sourceInfo = sourceInfo(from: info)
     guard let loop else { return }
-    let queue = link.pointee.port.queue
+    let queue = sourceInfo.pointee.port.queue
     queue.lockSenders()
     let new: RunLoopPointer = Handle.storage(UnsafeRawPointer(loop))
-    if !link.pointee.loops.append(new) {
-        link.pointee.needsResync.store(1, ordering: .relaxed)
-        link.tryAgain(on: new)
+    if !sourceInfo.pointee.loops.append(new) {
+        sourceInfo.pointee.needsResync.store(1, ordering: .relaxed)
+        sourceInfo.performAgain(on: new)
     }
     queue.unlockSenders()
 }
 
-/// The source left a mode of a loop.
-private func cancelLink(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?) {
-    let link = link(info)
+/// The cancel function: the source was removed from a mode of `loop`.
+private func cancelSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?) {
+    let sourceInfo = sourceInfo(from: info)
     guard let loop else { return }
     let gone: RunLoopPointer = Handle.storage(UnsafeRawPointer(loop))
-    let queue = link.pointee.port.queue
+    let queue = sourceInfo.pointee.port.queue
     queue.lockSenders()
-    if let index = link.pointee.index(of: gone) { link.pointee.loops.remove(at: index) }
-    if link.pointee.needsResync.load(ordering: .relaxed) != 0 { link.tryAgain(on: gone) }
+    if let index = sourceInfo.pointee.index(of: gone) { sourceInfo.pointee.loops.remove(at: index) }
+    if sourceInfo.pointee.needsResync.load(ordering: .relaxed) != 0 { sourceInfo.performAgain(on: gone) }
     queue.unlockSenders()
 }
 
-/// The source ends.
-private func endLink(_ info: UnsafeRawPointer?) {
-    let link = link(UnsafeMutableRawPointer(mutating: info))
-    let port = link.pointee.port
+/// The release function: frees the info when the source is destroyed.
+private func releaseSource(_ info: UnsafeRawPointer?) {
+    let sourceInfo = sourceInfo(from: UnsafeMutableRawPointer(mutating: info))
+    let port = sourceInfo.pointee.port
     port.queue.lockSenders()
-    if port.pointee.link == link { port.pointee.link = nil }
+    if port.pointee.sourceInfo == sourceInfo { port.pointee.sourceInfo = nil }
     port.queue.unlockSenders()
-    link.deinitialize(count: 1)
-    free(link)
+    sourceInfo.deinitialize(count: 1)
+    free(sourceInfo)
     _ = port.release()
 }

@@ -2,79 +2,84 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLPort: an end point inside the process. Whoever has it sends; the loops that have its source receive.
+/// RLPort: a receiver of messages within the process. Any thread that has a reference may send to it; a loop that has the port's run loop
+/// source receives.
 ///
-/// The queue has locks of its own; the rest is guarded as it says. A port lives as long as clients, messages, or its source
-/// have references.
+/// The queue has locks of its own; each other field says what guards it. A port lives as long as clients, messages or its source have
+/// references to it.
 struct PortStorage: ObjectStorage, Linked, ~Copyable {
     static var kind: Kind { .port }
     typealias Callout = @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
     typealias InvalidationCallout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
-    /// On one line with what senders write: receivers stay away from it.
+    /// On the same cache line as what senders write, since receivers do not touch it.
     var header: ObjectHeader
     var queue: PortQueue
     let callout: Callout
-    // Written under both locks of the queue, so read under either.
-    /// `info` is nil once it has been released.
+    // Written under both locks of the queue, so either lock is enough to read them.
+    /// Empty once the port is invalid and the last call of its functions has returned.
     var context: ClientContext
     var invalidation: InvalidationCallout?
-    /// Its run loop source, if there is one; not retained: it retains the port. Under the senders' lock.
-    var link: PortLinkPointer?
-    /// How many of the client's functions are running. Under the receivers' lock.
-    var running: UInt32 = 0
+    /// The info of the port's run loop source, if there is one. Not retained, since the source retains the port. Under the senders' lock.
+    var sourceInfo: PortSourceInfoPointer?
+    /// How many calls of the client's functions are under way. Under the receivers' lock.
+    var runningCalls: UInt32 = 0
     var isValid = true
-    /// The list of all ports, for fork(). Under `PortRegistry`'s mutex.
+    /// Links of the list of all ports, which fork() walks. Under `PortRegistry`'s mutex.
     var previous: PortPointer?
     var following: PortPointer?
 
-    /// How many messages wait before senders have to.
+    /// How many messages may wait in a new port before senders have to.
     static var defaultCapacity: UInt32 { 1024 }
 }
 
 typealias PortPointer = UnsafeMutablePointer<PortStorage>
 
-/// What a port and its source know of each other: the info of the source. Freed with the source.
-struct PortLink: ~Copyable {
+/// The info of a port's run loop source: connects the two. Freed with the source.
+struct PortSourceInfo: ~Copyable {
     /// Retained.
     let port: PortPointer
-    /// 1: there was no memory to note a loop. From then on each makes sure when it performs the source. Any thread.
+    /// 1 after there was no memory to note a loop in `loops`. From then on each loop that performs the source makes sure that it is
+    /// noted. Any
+    /// thread.
     let needsResync = Atomic<UInt32>(0)
     // Under the senders' lock.
     var source: SourcePointer?
-    /// The loops that the source is in, once for each mode.
+    /// The loops that the source is in; a loop appears once for each mode. Senders wake them.
     var loops = PlainList<RunLoopPointer>()
 }
 
-extension PortLink {
-    /// Under the senders' lock.
+extension PortSourceInfo {
+    /// The index of `loop` in `loops`; nil if it is not there. Under the senders' lock.
     func index(of loop: RunLoopPointer) -> Int? {
         for index in 0..<loops.count where loops[index] == loop { return index }
         return nil
     }
 }
 
-typealias PortLinkPointer = UnsafeMutablePointer<PortLink>
+typealias PortSourceInfoPointer = UnsafeMutablePointer<PortSourceInfo>
 
-extension UnsafeMutablePointer where Pointee == PortLink {
-    /// There was no memory for something: the loop performs the source in its next pass. As `signalLocked`, but a loop that performs
-    /// the source needs no lock.
+extension UnsafeMutablePointer where Pointee == PortSourceInfo {
+    /// Makes a loop perform the source in its next pass, to try again what there was no memory for. Any thread that keeps the source
+    /// alive;
+    /// takes no lock.
     @inline(never)
-    func tryAgain(on loop: RunLoopPointer) {
+    func performAgain(on loop: RunLoopPointer) {
         pointee.source?.signalSeldom()
         loop.wakeUpSeldom()
     }
 }
 
 extension UnsafeMutablePointer where Pointee == PortStorage {
-    /// Where it lies, without the claim that nobody else uses it that an inout argument would make.
+    /// The queue by its address: an inout access would claim that no other thread uses it.
     @inline(__always)
     var queue: UnsafeMutablePointer<PortQueue> {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
         return UnsafeMutablePointer<PortQueue>(mutating: address)
     }
 
-    /// A port with one reference; nil with ENOMEM. `context.info` is retained already. One allocation. Any thread.
+    /// Creates a port with one reference; nil with ENOMEM. Takes over `context.info`, which the caller has retained. One allocation. Any
+    /// thread.
     static func create(_ callout: @escaping PortStorage.Callout, _ context: ClientContext) -> PortPointer? {
         guard PortRegistry.isPrepared, let memory = aligned_alloc(64, (MemoryLayout<PortStorage>.size + 63) & ~63) else {
             systemError = ENOMEM
@@ -89,21 +94,22 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         return port
     }
 
-    /// One more reference. Any thread, lock-free.
+    /// Adds a reference. Any thread, lock-free.
     @inline(__always)
     func retain() { pointee.header.retain() }
 
-    /// One reference less; the last invalidates the port first. Any thread; may call the client's functions. False if there
-    /// was none.
+    /// Releases a reference; the last one invalidates the port first. Returns false if there was none. Any thread; may call the client's
+    /// functions.
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
-        // The last one is the caller's: it may still be handed to the functions that hear of the end.
+        // The last reference is kept until the port is invalidated: the client's functions get the port as an argument.
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
         invalidate()
         if pointee.header.release() { destroy() }
         return true
     }
 
+    /// Frees the port. No reference is left.
     private func destroy() {
         PortRegistry.remove(self)
         pointee.header.tag = 0
@@ -113,9 +119,12 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     // MARK: sending
 
-    /// RLPortMessageSendBeforeDate: puts a message, whose parts are retained, into this port's queue and wakes its loops if
-    /// nobody is about to look. False with ETIMEDOUT at the deadline, EPIPE if the port is invalid, ENOMEM: the parts are the caller's
-    /// still. O(1); a system call only if a loop sleeps or the queue is full. Any thread.
+    /// RLPortMessageSendBeforeDate: puts a message into the port's queue, and signals the source and wakes its loops if that is not done
+    /// yet.
+    /// Takes over the references of the message. Returns false with ETIMEDOUT at the deadline, EPIPE if the port is invalid, or ENOMEM;
+    /// then
+    /// the references are still the caller's. O(1); a system call only if a loop sleeps or the queue is full. Any thread; calls no user
+    /// code.
     @inline(__always)
     func send(_ message: QueuedMessage, until limit: Double) -> Bool {
         var wake: RunLoopPointer?
@@ -128,6 +137,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         return sendSlow(message, until: limit, outcome)
     }
 
+    /// The rest of `send`, where the first attempt has not succeeded: waits for room, or fails.
     @inline(never)
     private func sendSlow(_ message: QueuedMessage, until limit: Double, _ first: PortQueue.Outcome) -> Bool {
         var outcome = first
@@ -155,94 +165,102 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         }
     }
 
-    /// Signals the source, under the senders' lock, which keeps it alive. The loop to be woken, if it is one.
+    /// Signals the source. Returns the loop to wake if there is exactly one, so that the caller can wake it after unlocking; wakes
+    /// several
+    /// itself. Under the senders' lock, which keeps the source alive.
     @inline(never)
     private func signalLocked() -> RunLoopPointer? {
-        guard let link = pointee.link, let source = link.pointee.source else { return nil }
+        guard let sourceInfo = pointee.sourceInfo, let source = sourceInfo.pointee.source else { return nil }
         source.signal()
-        if link.pointee.loops.count == 1 { return link.pointee.loops[0] }
-        for index in 0..<link.pointee.loops.count { link.pointee.loops[index].wakeUpSeldom() }
+        if sourceInfo.pointee.loops.count == 1 { return sourceInfo.pointee.loops[0] }
+        for index in 0..<sourceInfo.pointee.loops.count { sourceInfo.pointee.loops[index].wakeUpSeldom() }
         return nil
     }
 
     // MARK: receiving
 
-    /// The perform function of the source: hands messages out, one, or more where nobody could tell the difference.
-    func deliver(_ link: PortLinkPointer, on loop: RunLoopPointer) {
-        if link.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(link, on: loop) }
+    /// The perform function of the port's source: delivers one message, and further ones as long as a client cannot observe that they
+    /// came in
+    /// the same pass. The loop's thread, without a lock; calls the port's function.
+    func deliverMessages(_ sourceInfo: PortSourceInfoPointer, on loop: RunLoopPointer) {
+        if sourceInfo.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(sourceInfo, on: loop) }
         var count = 0
         var level = 0
-        var empty = emptyMessage(link, loop.home)
-        while let message = empty, take(link, after: count, into: message) {
+        var empty = emptyMessage(sourceInfo, loop.home)
+        while let message = empty, takeNext(sourceInfo, after: count, into: message) {
             count += 1
             if count == 1 { level = loop.beginCleanup(Cleanup(function: { abandonDelivery($0, $1, $2) }, object: self, part: message)) }
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
-            if !message.finish() {
-                empty = emptyMessage(link, loop.home)
+            if !message.finishDelivery() {
+                empty = emptyMessage(sourceInfo, loop.home)
                 loop.updateCleanup(level, part: empty)
             }
-            guard let source = link.pointee.source, loop.mayGoOn(source) else { break }
+            guard let source = sourceInfo.pointee.source, loop.mayGoOn(source) else { break }
         }
         if count > 0 { loop.endCleanup(level) }
         _ = empty?.release()
-        if count > 0 { finish() } else { loop.pointee.performedNothing = true }
+        if count > 0 { endCall() } else { loop.pointee.performedNothing = true }
     }
 
-    /// For the messages to come; nil if out of memory: then the next pass tries again.
+    /// A message to receive into. nil if out of memory; then the source is signalled, so that the next pass tries again.
     @inline(never)
-    private func emptyMessage(_ link: PortLinkPointer, _ home: HomePointer) -> PortMessagePointer? {
+    private func emptyMessage(_ sourceInfo: PortSourceInfoPointer, _ home: HomePointer) -> PortMessagePointer? {
         let message = PortMessagePointer.create(home, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
-        if message == nil { link.tryAgain(on: RunLoopPointer(home)) }
+        if message == nil { sourceInfo.performAgain(on: RunLoopPointer(home)) }
         return message
     }
 
-    /// One of the loops may not be known, or not for all of its modes: this one is from now on.
+    /// Notes a loop in `loops` if it is missing there.
     @inline(never)
-    private func resync(_ link: PortLinkPointer, on loop: RunLoopPointer) {
+    private func resync(_ sourceInfo: PortSourceInfoPointer, on loop: RunLoopPointer) {
         queue.lockSenders()
-        if link.pointee.index(of: loop) == nil && !link.pointee.loops.append(loop) { link.tryAgain(on: loop) }
+        if sourceInfo.pointee.index(of: loop) == nil && !sourceInfo.pointee.loops.append(loop) { sourceInfo.performAgain(on: loop) }
         queue.unlockSenders()
     }
 
-    /// The next message to be handed out, counted as running. `after`: how many this perform has handed out. Leaves the source
-    /// signalled, for a nested run and for what comes meanwhile; a perform that finds nothing does not count.
+    /// Moves the next queued message into `message`; false if there is none. `count`: how many messages this perform has delivered. The
+    /// first
+    /// one counts as a running call. Leaves the source signalled, for a nested run and for messages that arrive meanwhile; a perform that
+    /// finds
+    /// the queue empty is not counted as a handled source.
     @inline(__always)
-    private func take(_ link: PortLinkPointer, after count: Int, into message: PortMessagePointer) -> Bool {
+    private func takeNext(_ sourceInfo: PortSourceInfoPointer, after count: Int, into message: PortMessagePointer) -> Bool {
         queue.lockReceivers()
         guard pointee.isValid else {
             queue.unlockReceivers()
             return false
         }
-        let queued = queue.takeLocked(inStream: count > 1) { _ = pointee.link?.pointee.source?.takeSignal() }
+        let queued = queue.takeLocked(inStream: count > 1) { _ = pointee.sourceInfo?.pointee.source?.takeSignal() }
         if let queued {
             message.receive(queued)
-            if count == 0 { pointee.running &+= 1 }
-            // If it is not the port's any more, another has been told by `linkTo`.
-            if let source = link.pointee.source, !source.isSignalled { source.signal() }
+            if count == 0 { pointee.runningCalls &+= 1 }
+            // A source that is not the port's any more needs no signal: `adopt` has signalled its successor.
+            if let source = sourceInfo.pointee.source, !source.isSignalled { source.signal() }
         }
         queue.unlockReceivers()
         queue.wakeSenders()
         return queued != nil
     }
 
-    /// A client's function is over. The last one after invalidation releases the info.
-    fileprivate func finish() {
+    /// Ends a call of the client's function. The last one after the port was invalidated releases the info.
+    fileprivate func endCall() {
         queue.lockReceivers()
-        pointee.running -= 1
-        let isCompleted = pointee.running == 0 && !pointee.isValid
+        pointee.runningCalls -= 1
+        let isLast = pointee.runningCalls == 0 && !pointee.isValid
         let context = pointee.context
-        if isCompleted {
+        if isLast {
             queue.lockSenders()
             pointee.context = .empty
             queue.unlockSenders()
         }
         queue.unlockReceivers()
-        if isCompleted { context.released(context.info) }
+        if isLast { context.released(context.info) }
     }
 
-    // MARK: the end
+    // MARK: invalidation
 
-    /// RLPortInvalidate. Messages that were not handed out are dropped. Any thread; calls the client's functions.
+    /// RLPortInvalidate: closes the queue, drops its messages, and invalidates the source. Any thread, without a lock; calls the client's
+    /// functions.
     func invalidate() {
         var drained = DrainedMessages()
         queue.lockBoth()
@@ -251,10 +269,10 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         var source: SourcePointer?
         if wasValid {
             queue.closeLocked(&drained)
-            pointee.running += 1
-            // The client's functions may give up the caller's.
+            pointee.runningCalls += 1
+            // The client's functions may release the caller's reference.
             retain()
-            source = pointee.link?.pointee.source
+            source = pointee.sourceInfo?.pointee.source
             if let some = source, !some.retainIfAlive() { source = nil }
         }
         let invalidation = pointee.invalidation
@@ -265,38 +283,40 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
             RunLoopPointer.invalidate(source)
             source.giveBack()
         }
-        // In a child of fork() the thread may have no loop.
+        // In a child of fork() the calling thread may have no loop.
         let loop = HomePointer.current.map { RunLoopPointer($0) }
         let level = loop?.beginCleanup(Cleanup(function: { port, _, _ in abandonInvalidation(port) }, object: self))
         if let invalidation {
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, pointee.context.info)
         }
         if let loop, let level { loop.endCleanup(level) }
-        finish()
+        endCall()
         _ = release()
     }
 
-    /// In a child of fork(): of the client's functions only those go on that the forking thread has called. Under the lock.
-    func abandonCalls(of survivor: RunLoopPointer?) { pointee.running = survivor?.countCleanups(of: self) ?? 0 }
+    /// In a child of fork(): forgets the calls of threads that do not exist there. Only those of the forking thread, whose loop is
+    /// `survivor`,
+    /// go on. Under both locks of the queue.
+    func abandonCalls(of survivor: RunLoopPointer?) { pointee.runningCalls = survivor?.countCleanups(of: self) ?? 0 }
 
-    /// One load. Any thread.
+    /// Whether the port has not been invalidated. Any thread.
     var isValid: Bool { queue.isOpen }
 
-    /// What the client gave; empty once the port is invalid and its last function is over. Any thread.
+    /// The client's context; empty once the port is invalid and the last call of its functions has returned. Any thread.
     var context: ClientContext {
         queue.lockSenders()
         defer { queue.unlockSenders() }
         return pointee.context
     }
 
-    /// Any thread.
+    /// The client's invalidation function, if there is one. Any thread.
     var invalidation: PortStorage.InvalidationCallout? {
         queue.lockSenders()
         defer { queue.unlockSenders() }
         return pointee.invalidation
     }
 
-    /// Calls the function at once if the port is invalid already. Any thread.
+    /// Sets the invalidation function, and calls it at once if the port is invalid already. Any thread, without a lock.
     func setInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
         queue.lockBoth()
         let isValid = pointee.isValid
@@ -307,17 +327,17 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     }
 }
 
-/// The thread has ended in a port's invalidation function.
+/// Cleanup of a thread that ended inside a port's invalidation function.
 private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
     let port: PortPointer = Handle.storage(UnsafeRawPointer(port))
-    port.finish()
+    port.endCall()
     _ = port.release()
 }
 
-/// The thread has ended in a port's function.
+/// Cleanup of a thread that ended inside a port's callback.
 private func abandonDelivery(_ port: UnsafeMutableRawPointer, _ message: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?) {
     let message: PortMessagePointer? = message.map { Handle.storage(UnsafeRawPointer($0)) }
     let port: PortPointer = Handle.storage(UnsafeRawPointer(port))
-    if let message, message.finish() { _ = message.release() }
-    port.finish()
+    if let message, message.finishDelivery() { _ = message.release() }
+    port.endCall()
 }

@@ -1,29 +1,30 @@
 import CLinux
 import Synchronization
 
-/// RLPortMessage: what is sent from port to port. 64 bytes at most, a cache line.
+/// RLPortMessage: a message from port to port. At most 64 bytes, a cache line.
 ///
-/// Sending leaves the parts of a message in a queue, a `QueuedMessage`; the receiver has a message of its own, in which the two ports have
-/// changed places and which shares the components. So the sender's stays the sender's, and no lock is needed.
+/// Sending puts the parts of a message into a queue as a `QueuedMessage`. The receiver gets a message object of its own, with the two
+/// ports
+/// exchanged and with the same components. So the sender keeps its message, and messages need no lock.
 struct PortMessageStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .portMessage }
 
     var header: ObjectHeader
-    /// The client's. Whoever owns the message.
+    /// Chosen by the client. Only the thread that owns the message touches it.
     var id: UInt32 = 0
-    /// Whether `receivePort` is retained: the receiver's message borrows it while its port's function runs.
+    /// Whether `receivePort` is retained. The receiver's message only borrows it as long as the port's function runs.
     var ownsReceivePort = true
-    /// Where a reply goes, or where this message is to go: retained, may be nil.
+    /// In a message to be sent, its destination; in a received one, the port for a reply. Retained; may be nil.
     var sendPort: PortPointer?
     var receivePort: PortPointer?
-    /// Data and ports: retained, may be nil.
+    /// The data and ports that the message carries. Retained; may be nil.
     var components: ArrayPointer?
 }
 
 typealias PortMessagePointer = UnsafeMutablePointer<PortMessageStorage>
 
 extension UnsafeMutablePointer where Pointee == PortMessageStorage {
-    /// A message with one reference; nil with ENOMEM. Retains what it is given. O(1), no system call. Any thread that has a Home.
+    /// Creates a message with one reference; nil with ENOMEM. Retains its arguments. O(1), no system call. Any thread that has a home.
     @inline(__always)
     static func create(
         _ home: HomePointer, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
@@ -44,17 +45,17 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         return message
     }
 
-    /// One reference less. Any thread. False if there was none.
+    /// Releases a reference; false if there was none. Any thread.
     @inline(__always)
     func release() -> Bool {
         let references = pointee.header.references.load(ordering: .acquiring)
         if references == 0 { return false }
-        // The only one, and it is the caller's: nobody else can look.
+        // If the caller has the only reference, no other thread can change the count.
         if references == 1 || pointee.header.release() { destroy() }
         return true
     }
 
-    /// What arrives: the references of the queued message are this message's from now on. The receiver, of a message that is empty.
+    /// Fills an empty message with what was taken out of a queue, taking over the references. The receiving thread.
     @inline(__always)
     func receive(_ queued: QueuedMessage) {
         pointee.id = queued.id
@@ -62,27 +63,28 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         pointee.components = queued.components
     }
 
-    /// The receiver has seen it. True if nobody else has it, and it is empty: it will do for the next. Whoever kept it keeps the
-    /// port, too.
+    /// Ends the delivery of the message to the port's function. True if no client has kept it: it is empty now, and can take the next
+    /// queued
+    /// message. False if a client has, to which it belongs from now on.
     @inline(__always)
-    func finish() -> Bool {
-        if pointee.header.references.load(ordering: .acquiring) != 1 { return leave() }
-        if pointee.components != nil || pointee.sendPort != nil { letGo() }
+    func finishDelivery() -> Bool {
+        if pointee.header.references.load(ordering: .acquiring) != 1 { return keepForClient() }
+        if pointee.components != nil || pointee.sendPort != nil { releaseParts() }
         return true
     }
 
-    /// The parts of the queued message, which nobody has kept.
+    /// Releases what was delivered, and leaves the message empty.
     @inline(never)
-    private func letGo() {
+    private func releaseParts() {
         let parts = QueuedMessage(pointee.components, replyPort: pointee.sendPort)
         pointee.components = nil
         pointee.sendPort = nil
         parts.release()
     }
 
-    /// Not the receiver's any more: what it borrowed is retained now, for whoever kept the message. False.
+    /// Leaves the message to the clients that have retained it: `receivePort`, which was borrowed, is retained for them. Returns false.
     @inline(never)
-    private func leave() -> Bool {
+    private func keepForClient() -> Bool {
         if pointee.header.references.load(ordering: .acquiring) > 1 {
             pointee.receivePort?.retain()
             pointee.ownsReceivePort = true
@@ -95,7 +97,7 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
     private func destroy() {
         let parts = QueuedMessage(pointee.components, replyPort: pointee.sendPort)
         let receivePort = pointee.ownsReceivePort ? pointee.receivePort : nil
-        // For the receiver, if its function has released what it only borrows.
+        // If the client has released the message too often: `finishDelivery` sees that none is left.
         pointee.header.references.store(0, ordering: .relaxed)
         if let home = HomePointer.current {
             Home.messageSlab.deallocate(self, &home.pointee.messages)
@@ -108,20 +110,20 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
 }
 
 extension QueuedMessage {
-    /// What a message has for its receiver. O(1). Any thread that has the message.
+    /// The parts of a message as its receiver gets them, without references. O(1). Any thread that has the message.
     @inline(__always)
     init(_ message: PortMessagePointer) {
         self.init(message.pointee.components, replyPort: message.pointee.receivePort, id: message.pointee.id)
     }
 
-    /// One more reference to each part of a message. Any thread.
+    /// Retains the parts. Any thread.
     @inline(__always)
     func retain() {
         replyPort?.retain()
         components?.pointee.header.retain()
     }
 
-    /// One less. Any thread that has a Home.
+    /// Releases the parts. Any thread that has a home; may call user code.
     @inline(never)
     func release() {
         components?.release()

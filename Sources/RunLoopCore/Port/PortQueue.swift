@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-/// What lies in a queue of a message: its parts, so that no more memory than the queue's own goes from the sender's CPU to the
-/// receiver's, and back. The queue looks at none of them.
+/// One entry of a `PortQueue`: the parts of a message rather than a pointer to it, so that no memory but the queue's own travels from the
+/// sender's CPU to the receiver's and back. The queue never looks at the parts; their references belong to the code that puts an entry in, and then to the code that takes it out.
 struct QueuedMessage: BitwiseCopyable {
     let content: UnsafeMutableRawPointer?
     let replyPort: PortPointer?
@@ -15,49 +15,52 @@ struct QueuedMessage: BitwiseCopyable {
     }
 }
 
-/// What was in a queue when it ended.
+/// The entries that were still in a queue when it was closed. The caller of `closeLocked` owns their references.
 struct DrainedMessages: ~Copyable {
     fileprivate var first = PlainList<QueuedMessage>()
-    /// Where those in `first` begin.
+    /// Index of the oldest entry of `first`; the ones before it had been taken.
     fileprivate var next = 0
     fileprivate var second = PlainList<QueuedMessage>()
 
     var count: Int { first.count - next + second.count }
 
-    /// Calls `body` for each, in order.
+    /// Calls `body` for each entry, oldest first.
     func forEach(_ body: (QueuedMessage) -> Void) {
         for index in next..<first.count { body(first[index]) }
         for index in 0..<second.count { body(second[index]) }
     }
 }
 
-/// The messages on their way to a port, whatever they are: any number of senders, any number of receivers, in the order in which they came.
+/// A bounded first-in, first-out queue of messages to a port, with any number of senders and of receivers.
 ///
-/// Two lists, each with its lock, so that senders and receivers meet only when the receivers' list is empty and they
-/// take the senders' in exchange: a steady flow allocates nothing. How many were taken is told by an atomic, which senders
-/// look at only when the queue seems full. Who finds it full counts itself, says for how much room it waits, looks again, and sleeps
-/// on `roomFutex`; who makes room counts the room first and then looks for sleepers. One sees the other, for who sleeps executes a
-/// fence between its two steps, and a receiver does when it takes the last message of its list: before, it looks again soon.
-/// `Tests/model/room.pml` checks this, and that each step is needed.
+/// There are two lists, each with its own lock. Senders append to `incoming`, receivers take from `outgoing`, and a receiver whose list is
+/// empty swaps the two. So both sides meet only at the swap, and a steady flow allocates nothing.
 ///
-/// They are woken when there is room for some hundred messages, since waking costs as much as dozens of them; and, lest a
-/// receiver that stops before that keeps them, they look for themselves now and then. In a stream nobody sleeps that shortly: a sender
-/// watches as long as room is made fast, a receiver that found little rests for a moment, away from the lines that are being written.
+/// A full queue: `taken` counts what receivers have taken out; senders read it only when the queue seems full. A sender that finds no room
+/// registers in `sleepers`, sets `wakeAt` to the value of `taken` at which waking pays, looks once more, and sleeps on `roomFutex`. A
+/// receiver advances `taken` first and then looks at `sleepers`. One of the two always sees the other: the sender executes a fence between
+/// its two steps, and the receiver executes one when it takes the last entry of its list (before that, it is going to look again soon).
+/// `Tests/model/room.pml` checks this, and that no step can be left out.
 ///
-/// "Announced" means that somebody will look: the port's source is signalled. Who puts a message into a queue that is not
-/// announced has to signal; who takes one signals too, before its function runs, in which a nested run must hear of the
-/// next. It is withdrawn under both locks, when a receiver finds nothing.
+/// Waking a thread costs as much as dozens of messages, so senders are woken when there is room for some hundred. A receiver may stop before
+/// that point; therefore senders also look for themselves at `pollInterval`. In a fast stream no side sleeps for such short times: a sender
+/// spins as long as room appears quickly, and a receiver that found few entries pauses, away from the cache lines that are being written.
 ///
-/// Locks: receivers' before senders'. Each is taken once per message, hence `StoreMutex`. Calls no user code.
+/// *Signalled* means that a loop is going to look at the queue: the port's source is signalled. The first message that is put into a queue
+/// that is not signalled must signal the source. A receiver signals again before it calls the client, since a nested run has to notice the
+/// next message. The state is cleared under both locks, when a receiver finds both lists empty.
+///
+/// Lock order: `receivers` before `senders`. Each is locked once per message, hence `StoreMutex`. Never calls user code.
 struct PortQueue: ~Copyable {
     // Guarded by `senders`.
     fileprivate let senders = StoreMutex()
     fileprivate var incoming = PlainList<QueuedMessage>()
-    /// How many were ever put in, modulo 2³².
+    /// How many messages were ever put in, modulo 2³².
     fileprivate var sent: UInt32 = 0
-    /// `taken` as last looked at.
+    /// The value of `taken` that a sender read last.
     fileprivate var takenSeen: UInt32 = 0
     fileprivate var capacity: UInt32
+    /// False for ever while a race detector watches, so that every sender takes the path that `isOpenAndWatched` describes.
     fileprivate var isOpen: Bool
     fileprivate var isOpenIfWatched: Bool
     fileprivate var isSignalled = false
@@ -66,27 +69,28 @@ struct PortQueue: ~Copyable {
     // Guarded by `receivers`.
     fileprivate let receivers = StoreMutex()
     fileprivate var outgoing = PlainList<QueuedMessage>()
+    /// Index of the oldest entry of `outgoing`.
     fileprivate var next = 0
 
-    /// How many were ever taken out, modulo 2³². Any thread.
+    /// How many messages were ever taken out, modulo 2³². Written under `receivers`, read by any thread.
     fileprivate let taken = Atomic<UInt32>(0)
     /// How many senders sleep, or are about to. Any thread.
     fileprivate let sleepers = Atomic<UInt32>(0)
-    /// Worth waking them for: `taken` has come so far. Any thread.
+    /// The value of `taken` from which on there is enough room to wake senders. Any thread.
     fileprivate let wakeAt = Atomic<UInt32>(0)
-    /// What they sleep on: changes whenever there may be room. Any thread.
+    /// What senders sleep on. Changes whenever there may be room. Any thread.
     fileprivate let roomFutex = Atomic<UInt32>(0)
     private let paddingBehind = CacheLine()
 
-    /// Two microseconds, or a few more: less than it takes to sleep and be woken.
+    /// How many times to spin before looking again: two microseconds or a few more, less than falling asleep and being woken takes.
     fileprivate static var spinPauses: Int { 128 }
-    /// After less than this a receiver rests before it looks again.
+    /// A receiver whose last list had fewer entries than this pauses before it swaps the lists.
     fileprivate static var smallBatch: Int { 64 }
-    /// So many messages ahead memory is fetched into the processor's cache.
+    /// How many entries ahead memory is fetched into the processor's cache.
     fileprivate static var prefetchDistance: Int { 16 }
-    /// For how much room senders wait once they have to.
+    /// How much room makes it worth waking senders.
     fileprivate static func wakeThreshold(_ capacity: UInt32) -> UInt32 { max(1, min(capacity / 2, 512)) }
-    /// Nanoseconds until a sender looks for itself.
+    /// Nanoseconds after which a sleeping sender looks for itself.
     fileprivate static var pollInterval: UInt64 { 1_000_000 }
 
     /// What became of a message that was put in.
@@ -99,10 +103,11 @@ struct PortQueue: ~Copyable {
     }
 }
 
-/// Through a pointer: many threads are in here at once, each touching a field only as far as the locks allow.
+/// The operations take a pointer because many threads are in a queue at once, each touching only the fields whose lock it has; an inout
+/// argument would claim the whole struct.
 extension UnsafeMutablePointer where Pointee == PortQueue {
-    /// Puts a message in; `queuedUnsignalled` if the caller has to signal, which it does before `unlockSenders`. Under the
-    /// senders' lock.
+    /// Appends a message. After `queuedUnsignalled` the caller signals the port's source before it calls `unlockSenders`. Under the senders'
+    /// lock.
     @inline(__always)
     func putLocked(_ message: QueuedMessage) -> PortQueue.Outcome {
         guard pointee.isOpen || isOpenAndWatched else { return .closed }
@@ -118,30 +123,32 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         return .queuedUnsignalled
     }
 
-    /// Where a race detector watches, `isOpen` is never set, and whoever puts something in comes here. Under the senders' lock.
+    /// Whether the queue is open, for a process with a race detector, which is told here that the lock publishes the message. Keeps the
+    /// test for a detector off the hot path. Under the senders' lock.
     @inline(never)
     private var isOpenAndWatched: Bool {
         if pointee.isOpenIfWatched { RaceDetector.takeAndLeave(self) }
         return pointee.isOpenIfWatched
     }
 
-    /// Senders' side. O(1). `…Inline`: on hot paths.
+    /// Takes the senders' lock. Any thread. O(1).
     @inline(never)
     func lockSenders() { lockSendersInline() }
-    /// `lockSenders` on a hot path. O(1).
+    /// `lockSenders`, inlined into hot paths.
     @inline(__always)
     func lockSendersInline() { pointee.senders.lock() }
-    /// The thread that called `lockSenders`.
+    /// Releases the senders' lock. The thread that took it.
     @inline(never)
     func unlockSenders() { unlockSendersInline() }
-    /// `unlockSenders` on a hot path.
+    /// `unlockSenders`, inlined into hot paths.
     @inline(__always)
     func unlockSendersInline() { pointee.senders.unlock() }
 
-    /// Whether messages wait that nobody may have been told of. Under the senders' lock.
+    /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. Under the senders' lock.
     var isSignalled: Bool { pointee.isSignalled }
 
-    /// Sleeps while the queue is full. False once `deadline` has passed. Any thread, without locks.
+    /// Sleeps while the queue is full. True if there may be room now; false if there is none and `deadline` has passed. Any thread, without
+    /// a lock of the port.
     func waitForRoom(until deadline: Instant) -> Bool {
         let now = Clock.now
         if now < deadline && spinForRoom() { return true }
@@ -160,8 +167,8 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         return true
     }
 
-    /// Whether there was room soon, for who only looked on: a receiver at work has made some before a sleeper would be awake, and needs
-    /// no system call to say so. False as soon as it takes so long that it is cheaper to sleep.
+    /// Spins for room: a receiver at work makes some before a sleeper would be awake, and without a system call. False as soon as room
+    /// appears so slowly that sleeping is cheaper.
     private func spinForRoom() -> Bool {
         if !Thread.maySpin { return false }
         let enough = PortQueue.wakeThreshold(capacity)
@@ -176,17 +183,16 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         return true
     }
 
-    /// Receivers' side. O(1).
+    /// Takes the receivers' lock. Any thread. O(1).
     @inline(__always)
     func lockReceivers() { pointee.receivers.lock() }
-    /// The thread that called `lockReceivers`.
+    /// Releases the receivers' lock. The thread that took it.
     @inline(__always)
     func unlockReceivers() { pointee.receivers.unlock() }
 
-    /// Takes the next message out, nil if there is none: then nobody is left who will look, and `onEmpty`, under both
-    /// locks, takes the signal back, which is for nothing now. `inStream`: messages follow one another, and to wait an
-    /// instant for some more is cheaper than to take the senders' lock for each, or to be woken for it. Under the receivers'
-    /// lock; `wakeSenders` follows after it is given back.
+    /// Removes the oldest message and returns it. Returns nil if there is none, after calling `onEmpty` under both locks: there the caller
+    /// clears the signal of the port's source. `inStream`: messages are arriving in quick succession, so a short pause before the lists are
+    /// swapped is cheaper than a swap for every message. Under the receivers' lock; after releasing it the caller calls `wakeSenders`.
     @inline(__always)
     func takeLocked(inStream: Bool, onEmpty: () -> Void) -> QueuedMessage? {
         if pointee.next == pointee.outgoing.count { swapLists(inStream, onEmpty) }
@@ -201,6 +207,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         return message
     }
 
+    /// Makes the senders' list the receivers', whose own is empty. Under the receivers' lock.
     @inline(never)
     private func swapLists(_ inStream: Bool, _ onEmpty: () -> Void) {
         if inStream && pointee.outgoing.count < PortQueue.smallBatch && Thread.maySpin {
@@ -219,7 +226,8 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         unlockSenders()
     }
 
-    /// After every message taken. One load; one system call if a sender sleeps and there is room enough.
+    /// Wakes sleeping senders if there is enough room. Called after every `takeLocked`, without a lock. One load, and a system call only if
+    /// a sender sleeps and is worth waking.
     @inline(__always)
     func wakeSenders() {
         if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeSendersIfEnoughRoom() }
@@ -229,7 +237,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
     private func wakeSendersIfEnoughRoom() {
         let taken = pointee.taken.load(ordering: .relaxed)
         let wakeAt = pointee.wakeAt.load(ordering: .sequentiallyConsistent)
-        // Once: it takes them a while to be awake.
+        // Moving `wakeAt` far away lets one receiver wake them once; they need a while to be awake.
         if Int32(bitPattern: taken &- wakeAt) >= 0
             && pointee.wakeAt.compareExchange(expected: wakeAt, desired: taken &+ 1 << 30, ordering: .sequentiallyConsistent).exchanged
         {
@@ -242,7 +250,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         Futex.wake(pointee.roomFutex, count: .max)
     }
 
-    /// Nobody can send any more: what waits is moved into `drained`, senders that sleep are woken. Under both locks.
+    /// Closes the queue: moves its messages into `drained`, which must be empty, and wakes senders that sleep. Under both locks.
     func closeLocked(_ drained: inout DrainedMessages) {
         pointee.isOpen = false
         pointee.isOpenIfWatched = false
@@ -256,31 +264,31 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         wakeAllSenders()
     }
 
-    /// Whether anybody may send. Under the senders' lock.
+    /// Whether the queue still accepts messages. Under the senders' lock.
     var isOpenLocked: Bool { pointee.isOpen || pointee.isOpenIfWatched }
 
-    /// Any thread.
+    /// Whether the queue still accepts messages. Any thread.
     var isOpen: Bool {
         lockSenders()
         defer { unlockSenders() }
         return isOpenLocked
     }
 
-    /// How many messages wait. Any thread.
+    /// How many messages wait in the queue. Any thread.
     var count: UInt32 {
         lockSenders()
         defer { unlockSenders() }
         return pointee.sent &- pointee.taken.load(ordering: .relaxed)
     }
 
-    /// Any thread.
+    /// How many messages may wait before senders have to. Any thread.
     var capacity: UInt32 {
         lockSenders()
         defer { unlockSenders() }
         return pointee.capacity
     }
 
-    /// Any thread. Senders that sleep look again.
+    /// Changes the capacity; sleeping senders look again. Any thread.
     func setCapacity(_ capacity: UInt32) {
         lockSenders()
         pointee.capacity = capacity
@@ -288,13 +296,13 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
         wakeAllSenders()
     }
 
-    /// Around fork(): keeps everybody out.
+    /// Takes both locks, in their order: around fork(), and where both sides have to stand still.
     func lockBoth() {
         lockReceivers()
         lockSenders()
     }
 
-    /// After it, in parent and child.
+    /// Releases both locks. After fork() in parent and child.
     func unlockBoth() {
         unlockSenders()
         unlockReceivers()

@@ -1,37 +1,37 @@
 import CLinux
 import Synchronization
 
-/// All ports there are, so that fork() finds none of them half changed.
+/// The list of all ports, which keeps fork() from copying a port while another thread changes it.
 ///
-/// A port's locks are taken before those of loops: the handlers here are registered after `Registry`'s, which makes them
-/// the first before a fork and the last after it.
+/// The locks of ports are taken before those of loops. So the fork handlers are registered after `Registry`'s: they are the first to run
+/// before a fork, and the last after it.
 enum PortRegistry {
     private static let mutex = Mutex()
-    /// Guarded by `mutex`.
+    /// The first port of the list. Guarded by `mutex`.
     private nonisolated(unsafe) static var first: PortPointer?
 
-    /// Whether fork() is taken care of; asked for once. False if out of memory.
+    /// Registers the fork handlers at the first use. False if out of memory, or if the thread can have no loop.
     static let isPrepared: Bool = {
         guard Registry.current != nil else { return false }
         Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterForkInChild() })
         return true
     }()
 
-    /// Any thread.
+    /// Adds a new port. Any thread.
     static func insert(_ port: PortPointer) {
         mutex.lock()
         port.link(into: &first)
         mutex.unlock()
     }
 
-    /// Any thread.
+    /// Removes a port that is about to be freed. Any thread.
     static func remove(_ port: PortPointer) {
         mutex.lock()
         port.unlink(from: &first)
         mutex.unlock()
     }
 
-    /// Before fork(): everybody out of every port. Nobody waits for one port's lock while holding another's, so the order among them does not matter.
+    /// Locks every queue. No thread waits for one port's lock while it holds another's, so their order does not matter.
     private static func beforeFork() {
         mutex.lock()
         var next = first
@@ -41,7 +41,7 @@ enum PortRegistry {
         }
     }
 
-    /// Ports are memory, which the child has a copy of. What other threads were doing with them is over.
+    /// Ports are memory, of which the child has a copy; only the calls that other threads were in are forgotten.
     private static func afterForkInChild() {
         let survivor = HomePointer.current.map { RunLoopPointer($0) }
         var next = first
@@ -52,7 +52,7 @@ enum PortRegistry {
         afterFork()
     }
 
-    /// After it, in parent and child.
+    /// Unlocks everything again, in parent and child.
     private static func afterFork() {
         var next = first
         while let port = next {
