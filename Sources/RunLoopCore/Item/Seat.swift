@@ -125,27 +125,23 @@ extension UnsafeMutablePointer where Pointee == Seat {
     @inline(__always)
     func mark() { mark(at: place) }
 
-    /// `mark` for one of the first places, of which the seat has one. `look` is told first which of these are marked already.
+    /// nil before the first loop. Any thread, async-signal-safe.
     @inline(__always)
-    func markNear(_ place: UInt32, _ look: (UInt64) -> Void) {
-        guard let board = UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed)) else { return }
-        board.pointee.markNear(place, look)
-    }
+    var board: UnsafePointer<SignalBoard>? { UnsafePointer(bitPattern: pointee.board.load(ordering: .relaxed)) }
 
     /// Whether the loop has been told of some signal that it has not taken yet. Any thread, async-signal-safe.
     @inline(__always)
     var isBoardMarked: Bool {
-        guard let board = UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed)) else { return true }
+        guard let board else { return true }
         return board.pointee.isMarked
     }
 
     /// Notes on the board that some source was signalled that has no place there. Any thread, async-signal-safe.
-    func markNobody() { UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed))?.pointee.markNobody() }
+    func markNobody() { board?.pointee.markNobody() }
 
     /// `mark` for who knows the place.
     @inline(__always)
     func mark(at place: UInt32) {
-        let board = UnsafePointer<SignalBoard>(bitPattern: pointee.board.load(ordering: .relaxed))
         if let board, place != Seat.noPlace { board.pointee.mark(Int(place)) } else { SharedSignals.announce() }
     }
 }

@@ -64,11 +64,14 @@ struct SignalBoard: ~Copyable {
         return true
     }
 
-    /// `mark` for one of the first places; `look` is told first what is marked already. At most one atomic instruction.
+    /// The first places that are marked. Any thread, async-signal-safe.
     @inline(__always)
-    func markNear(_ place: UInt32, _ look: (UInt64) -> Void) {
-        let marks = near.load(ordering: .sequentiallyConsistent)
-        look(marks)
+    var nearMarks: UInt64 { near.load(ordering: .sequentiallyConsistent) }
+
+    /// Marks one of the first places, unless it is among `marks`, which `nearMarks` returned. At most one atomic instruction. Any
+    /// thread, async-signal-safe.
+    @inline(__always)
+    func markNear(_ place: UInt32, besides marks: UInt64) {
         let bit: UInt64 = 1 << UInt64(place)
         if marks & bit == 0 { _ = near.bitwiseOr(bit, ordering: .sequentiallyConsistent) }
     }

@@ -15,12 +15,12 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     /// The client's. Stays after invalidation.
     let info: UnsafeMutableRawPointer?
     let function: SourceFunction
-    /// Its place in the first loop that has it; empty while `set` is nil.
-    var firstSeat: Seat
-    let order: Int
     /// When the signal came that is to be performed, in nanoseconds; 0: before all signals that the loop has not taken yet. Written
     /// by the thread whose signal it is, before the mark, and by the loop, which makes a time of 0.
     let signalTime = Atomic<UInt64>(0)
+    /// Its place in the first loop that has it; empty while `set` is nil.
+    var firstSeat: Seat
+    let order: Int
     /// The seat whose mark Signal sets: there when the source is in exactly one loop, else 0. Any thread.
     let soleSeat: Atomic<UInt>
     /// One for each loop that has it.
@@ -178,24 +178,37 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// consistent on both sides), so one of the two sees the other. Any thread, async-signal-safe.
     @inline(__always)
     func signal() {
+        if RaceDetector.isWatching { signalWatched() } else { signalUnwatched() }
+    }
+
+    @inline(never)
+    private func signalWatched() {
         RaceDetector.happensBefore(self)
+        signalUnwatched()
+    }
+
+    /// Nothing is called on the usual path but by its last statement, so that it saves no registers.
+    @inline(__always)
+    private func signalUnwatched() {
         let isFirst = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent) == 0
         let place = pointee.firstSeat.solePlace.load(ordering: .sequentiallyConsistent)
-        if place < UInt32(SignalBoard.nearPlaces) {
-            firstSeat.markNear(place) { marks in if isFirst { noteSignalTime(isAlone: marks == 0) } }
-        } else {
-            markSlowly(place, isFirst: isFirst)
+        guard place < UInt32(SignalBoard.nearPlaces), let board = firstSeat.board else { return markSlowly(place, isFirst: isFirst) }
+        let marks = board.pointee.nearMarks
+        if isFirst {
+            if marks != 0 { return markWithTime(place) }
+            pointee.signalTime.store(0, ordering: .relaxed)
         }
+        board.pointee.markNear(place, besides: marks)
     }
 
     /// Sources of equal order are performed by the time of their first signal. Most signals are alone when the loop takes them, and
     /// need no clock: see `RunLoopStorage.signalsTaken`.
-    @inline(__always)
-    private func noteSignalTime(isAlone: Bool) {
-        if isAlone { pointee.signalTime.store(0, ordering: .relaxed) } else { noteSignalTimeByClock() }
+    @inline(never)
+    private func markWithTime(_ place: UInt32) {
+        noteSignalTimeByClock()
+        firstSeat.mark(at: place)
     }
 
-    @inline(never)
     private func noteSignalTimeByClock() { pointee.signalTime.store(Clock.now.nanoseconds, ordering: .relaxed) }
 
     /// Any thread; stable while the source is signalled.
@@ -215,7 +228,10 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 
     @inline(never)
     private func markSlowly(_ place: UInt32, isFirst: Bool) {
-        if isFirst { noteSignalTime(isAlone: place != Seat.noPlace && !firstSeat.isBoardMarked) }
+        if isFirst {
+            let isAlone = place != Seat.noPlace && !firstSeat.isBoardMarked
+            if isAlone { pointee.signalTime.store(0, ordering: .relaxed) } else { noteSignalTimeByClock() }
+        }
         if place != Seat.noPlace {
             firstSeat.mark(at: place)
         } else if let seat = soleSeat {

@@ -58,7 +58,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             for index in first..<last { handled = perform(turn: index) || handled }
             pointee.turns.truncate(to: first)
         }
-        pointee.mayHaveQueued = hasQueued
+        if pointee.mayHaveQueued { pointee.mayHaveQueued = hasQueued }
         unlockInline()
         return handled
     }
@@ -89,7 +89,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         if SharedSignals.seen != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let seat = first else { return nil }
-        if isAlone, isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued, containsInline(set, .mode(mode)),
+        if isAlone, !pointee.mayHaveQueued || isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued,
+            containsInline(set, .mode(mode)),
             pointee.turns.reserveInline(pointee.turns.count + 1)
         {
             return seat.pointee.source
