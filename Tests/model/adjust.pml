@@ -14,12 +14,12 @@
  * sleep: sleepLimit = limit      sleepLimit.store(limit), under the same lock           relaxed   see above
  * sleep: limit <= now            no sleep: a pass. `adjusting` may stay in the word     (loop)    the next goToSleep fails on it: one look too many
  * sleep: sleep_as_chosen         goToSleep, wait                                        acq_rel   wake-word.inc.pml
- * sleep: reason                  wakeFromSleep; countKick unless `nobody`               acq_rel   wake-word.inc.pml
+ * sleep: reason                  wakeFromSleep; countWake unless `nobody`               acq_rel   wake-word.inc.pml
  * sleep: sleepLimit = 0          sleepLimit.store(0), without the lock                  relaxed   see above
  * sleep: adjusted                `again`: from the lock on, without a pass              (loop)    -
  * exit: W = AWAKE                wake.reset()                                           acq_rel   later wakers kick nobody
- * exit: sum >= kicks             EventDescriptor.drain: reads until all have arrived    kernel    write(kickDescriptor, 1)
- * exit: closed                   close(kickDescriptor)                                  kernel    no write comes after this
+ * exit: sum >= kicks             EventDescriptor.drain: reads until all have arrived    kernel    write(wakeDescriptor, 1)
+ * exit: closed                   close(wakeDescriptor)                                  kernel    no write comes after this
  *
  * Properties. (1) When the loop falls asleep, and when an adding call returns while it sleeps, the sleep's limit and target know everything whose adding
  * call has returned. (2) Nobody sleeps for ever with an adjustment or a wake-up pending, or on the wrong limit (Quiescence). (3) owed: a wake-up gets its

@@ -1,5 +1,5 @@
 /* A server that waits for the next request where it has answered one, instead of in a pass: nothing that a pass would do waits for it meanwhile.
- * Code: Sources/RunLoopCore/Loop/Run.swift (sleepAgain, waitForEvents, sleep), RunLoop+Deliver.swift (mayServeOn), RunLoop+Reports.swift (maySurelyServeNext, the
+ * Code: Sources/RunLoopCore/Loop/Run.swift (sleepAgain, waitForEvents, sleep), RunLoop+SignalledSources.swift (mayServeOn), RunLoop+ReadyDescriptors.swift (maySurelyServeNext, the
  * reports), Port/Connection.swift (receiveRequests), with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with
@@ -17,7 +17,7 @@
  * look again: inMode             seatOfCallee, behind the sleep                         (locked)  remove, which wakes nobody
  * look again: reports == CONNECTION    reports.takeOnly                                       (loop)    -
  * serve                          receiveRequest, which calls the port's function        (loop)    -
- * another                        serveReports: what else was fetched, then a pass       (loop)    -
+ * another                        dispatchEvents: what else was fetched, then a pass       (loop)    -
  *
  * `waits` has a bit for each kind of thing that only a pass does. Some stand for two in the code: MARKED for the board and SharedSignals, MAIL for the inbox
  * and what is held of it, OBSERVER for those of passes and those of waiting, WATCHES for those to be tried again and those that are lost.

@@ -13,8 +13,8 @@
  * drain: take, wakeOwed = false  take all; wakeOwed = false                             (locked)  post's
  * run                            move on to the next matching task, call it             (loop)    -
  * cancel: had, then inbox = 0    takeIntoHeld: had.store(heldFunctions); then what is   relaxed;  drain: inbox, then had
- *                                in the inbox goes to `held`, hasMail.store(0)          release
- * drain: had && held             had.load(), behind hasMail.load(); then `held`, under  relaxed;  cancel: who reads its hasMail = 0 reads its `had`
+ *                                in the inbox goes to `held`, nonEmptyFlag.store(0)          release
+ * drain: had && held             had.load(), behind nonEmptyFlag.load(); then `held`, under  relaxed;  cancel: who reads its nonEmptyFlag = 0 reads its `had`
  *                                the loop's lock                                        acquire
  *
  * Invariant: wakeOwed is true only while some thread is between its append and its WakeUp, or that WakeUp is still Pending in W or being acted on. So a post

@@ -1,6 +1,6 @@
 /* Signalling a source that comes into loops and leaves them meanwhile: some loop that has it looks at it.
  * Code: Sources/RunLoopCore/Item/Source.swift (signal, publishSeat), Item/Seat.swift (take, mark), Loop/RunLoop+Sources.swift (link, unlink),
- * RunLoop+Deliver.swift (takeSignals). signal.pml shows what a mark is worth while the source stays where it is, and waking.
+ * RunLoop+SignalledSources.swift (takeSignals). signal.pml shows what a mark is worth while the source stays where it is, and waking.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------

@@ -1,6 +1,6 @@
 /* What epoll reports of a source that is alone on its descriptor is where the source is and the number of its stay there, which is read without the lock of
  * whoever uses that memory by now: a report reaches the stay that it is about, or nobody.
- * Code: Sources/RunLoopCore/Item/Source.swift (reportTag, init(reported:), endStay, stayOfMemory), Loop/RunLoop+Descriptors.swift (watch, unwatch).
+ * Code: Sources/RunLoopCore/Item/Source.swift (eventTag, init(reported:), endStay, stayOfMemory), Loop/RunLoop+Descriptors.swift (watch, unwatch).
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------

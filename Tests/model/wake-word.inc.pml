@@ -4,14 +4,14 @@
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
  * wake_up: old = W; W = PENDING  before = W.exchange(pending)                           acq_rel   release: the loop's next RMW on W (its acquire side)
- *                                                                                                 acquire: CAS to sleeping (for kickDescriptor)
+ *                                                                                                 acquire: CAS to sleeping (for wakeDescriptor)
  * adjust: old = W                before = W.load()                                      relaxed   a hint: see below
  * adjust: W == old -> ADJUSTING  W.compareExchange(before -> adjusting)                 acq_rel   as wake_up; failure: relaxed, a new hint
- * kernel_wake: sum++, edge = 1   write(kickDescriptor, 1)                               kernel    epoll_wait; every write is a new edge
+ * kernel_wake: sum++, edge = 1   write(wakeDescriptor, 1)                               kernel    epoll_wait; every write is a new edge
  * kernel_wake: parked = 0        futex(W, WAKE, 1)                                      kernel    futex wait; the kernel's bucket lock orders the two
  * take_pending                   W.load(), then W.exchange(awake)                       relaxed,  the load is a hint, the exchange is what acquires; only
  *                                                                                       acq_rel   the loop replaces `pending`, so it finds what it saw
- * go_to_sleep: published = 1     kickDescriptor.store(…)                                relaxed   published by the release side of the CAS below
+ * go_to_sleep: published = 1     wakeDescriptor.store(…)                                relaxed   published by the release side of the CAS below
  * go_to_sleep: W == AWAKE -> …   W.compareExchange(awake -> sleepingOnWord or …InEpoll) acq_rel   Reads the waker's RMW, or precedes it in W's
  *                                                                                                 modification order: no third case
  * go_to_sleep: parked = 1        futex(W, WAIT, sleepingOnWord): atomically checks W    kernel    see above
@@ -43,7 +43,7 @@
 #endif
 
 byte W;
-bit published;                     /* kickDescriptor is not -1 */
+bit published;                     /* wakeDescriptor is not -1 */
 bit edge;                          /* an edge of the eventfd that epoll has not reported yet */
 bit parked;                        /* the loop's thread is in the futex's queue */
 #ifdef MUTANT_KICK_READS_WHERE

@@ -20,9 +20,9 @@ SYSTEM_ELSEWHERE = {
 CALLS_CLIENTS = {
     "Item/Callouts.swift": "sources, timers, observers, performed functions",
     "Loop/RunLoop+Autorelease.swift": "RLRelease, which is handed down because its rooms lie above",
-    "Loop/RunLoop+Callees.swift": "a source of ours whose call will never end, as the thread has",
+    "Loop/RunLoop+DispatchFrames.swift": "a source of ours whose call will never end, as the thread has",
     "Loop/RunLoop+Calls.swift": "functions of ours that let go of what a call held, when the thread ends in it",
-    "Loop/RunLoop+Reports.swift": "a source's function that is one of ours: the client's is called from there",
+    "Loop/RunLoop+ReadyDescriptors.swift": "a source's function that is one of ours: the client's is called from there",
     "Object/ClientContext.swift": "contexts: retain, release, copyDescription, equal, hash",
     "Object/Misuse.swift": "the error handler",
     "Value/ElementCalls.swift": "what collections do with their elements",

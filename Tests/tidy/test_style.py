@@ -21,9 +21,9 @@ SMALL = {
     "Item/Observer.swift": "one noun, one file",
     "Poller/Events.swift": "epoll's bits, for the poller and those above it",
     "Item/Source+Equality.swift": "when two sources count as one; beside Source.swift, which is full",
-    "Loop/InboxPace.swift": "when to look into the inbox, apart from the inbox that all threads share",
+    "Loop/PostBackoff.swift": "when to look into the inbox, apart from the inbox that all threads share",
     "Loop/ModeName.swift": "the constants of the header as objects",
-    "Loop/ModeNames.swift": "a list that is made under the lock and used without it",
+    "Loop/ScheduleCalls.swift": "a list that is made under the lock and used without it",
 }
 MARKS = r"\b(TODO|FIXME|XXX|HACK)\b"
 #: Where a machine keeps its things; /proc, /dev, /tmp and /usr are everybody's.

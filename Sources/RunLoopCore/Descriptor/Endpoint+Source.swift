@@ -11,13 +11,13 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
 
     /// Tells the source if it does not know yet. A load, unless it has to be told. Any thread that has a loop.
     @inline(__always)
-    func tellSource(_ now: EndpointState) {
-        if now.isNews { bringSourceUpToDate() }
+    func updateInterest(_ now: EndpointState) {
+        if now.needsUpdate { updateInterestSlow() }
     }
 
     /// Tells the source exactly what the endpoint waits for, be it more or less than it knows. Any thread that has a loop.
     @inline(never)
-    func bringSourceUpToDate() {
+    func updateInterestSlow() {
         Endpoints.mutex.lock()
         defer { Endpoints.mutex.unlock() }
         guard let source = pointee.source else { return }
@@ -28,7 +28,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
             settled = update { state in
                 // Somebody changed it meanwhile, and may have relied on what the source was told before.
                 if state.armed != seen.armed { return false }
-                state.setTold(seen.armed)
+                state.setRegistered(seen.armed)
                 return true
             }
         } while settled == nil
@@ -47,9 +47,9 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// It was reported in vain, or there was more to do after a call. The loop's thread, without its lock; may close the descriptor and call
     /// the context's release.
     @inline(never)
-    func settle() -> Served {
+    func settle() -> DispatchResult {
         let now = state
-        if now.isValid { bringSourceUpToDate() } else { finishIfLast(now) }
+        if now.isValid { updateInterestSlow() } else { finishIfLast(now) }
         return .unwanted
     }
 
@@ -62,12 +62,12 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
             if state.isValid { arm(&state) }
             return true
         }.unsafelyUnwrapped
-        if now.isValid { tellSource(now) } else { finishIfLast(now) }
+        if now.isValid { updateInterest(now) } else { finishIfLast(now) }
     }
 
     /// The thread has ended in a call: what that was about to arm is not armed. May call the context's release.
     @inline(never)
-    func abandonCall() -> Served {
+    func abandonCall() -> DispatchResult {
         let now = update { state in
             if state.users == 0 { return false }
             state.bits &-= EndpointState.user
@@ -116,7 +116,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// The endpoint's run loop source with a reference for the caller, made at the first call; nil if it was invalidated or if out of
     /// memory. A thread that has a loop.
     func source(
-        order: Int, isPlain: Bool, serve: SourceFunction.Serve, _ detail: SourceDetailPointer, _ home: HomePointer
+        order: Int, isPlain: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer, _ home: HomePointer
     ) -> SourcePointer? {
         var old: SourcePointer?
         Endpoints.mutex.lock()
@@ -126,14 +126,14 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         }
         if pointee.source == nil && state.isValid {
             pointee.source = SourcePointer.create(
-                home, order: order, info: self, serve: serve, getPort: { EndpointPointer(info: $0).pointee.fd }, detail)
+                home, order: order, info: self, eventHandler: eventHandler, getPort: { EndpointPointer(info: $0).pointee.fd }, detail)
             if pointee.source != nil {
                 pointee.item.object.retain()
                 pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isOfEndpoint)
                 if isPlain { pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isPlain) }
                 // It waits for nothing yet.
                 _ = update { state in
-                    state.setTold([])
+                    state.setRegistered([])
                     return true
                 }
             }
@@ -142,7 +142,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         source?.pointee.item.object.retain()
         Endpoints.mutex.unlock()
         old?.giveBack()
-        if source != nil { tellSource(state) }
+        if source != nil { updateInterest(state) }
         return source
     }
 
@@ -152,7 +152,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// other threads are using the descriptor it stays open; the last of them closes it and calls release. False if it was invalid already.
     /// A thread that has a loop; calls release, and the source's cancel.
     func invalidate(closes: Bool) -> Bool {
-        let ownCalls = HomePointer.current.map { RunLoopPointer($0).calls(of: self) } ?? 0
+        let ownCalls = HomePointer.current.map { RunLoopPointer($0).dispatchDepth(of: self) } ?? 0
         guard
             let now = update({ state in
                 if !state.isValid { return false }

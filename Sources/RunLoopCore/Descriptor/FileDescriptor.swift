@@ -55,7 +55,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
         guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
             order: order, isPlain: true,
-            serve: { info, _, reported in
+            eventHandler: { info, _, reported in
                 let endpoint = EndpointPointer(info: info)
                 return (reported == 0 ? endpoint.abandonCall() : endpoint.settle()).rawValue
             }, detail, home)
@@ -75,7 +75,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
             if state.isValid { state.arm(events) }
             return state.isValid
         }
-        if let now { endpoint.tellSource(now) }
+        if let now { endpoint.updateInterest(now) }
     }
 
     /// RLFileDescriptorDisableCallBacks. Any thread.

@@ -67,7 +67,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             return true
         }
         guard let now else { return }
-        endpoint.tellSource(now)
+        endpoint.updateInterest(now)
         endpoint.lookAgain()
     }
 

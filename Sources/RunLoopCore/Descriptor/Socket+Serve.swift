@@ -18,7 +18,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// The function of its source, unless there is only something to read for a client that reads it itself: the loop sees to that.
-    func serve(_ ready: Events, reported: Events) -> Served {
+    func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
         if reported.isEmpty { return endpoint.abandonCall() }
         if ready.isEmpty { return endpoint.settle() }
         var plan = Plan()
@@ -26,9 +26,9 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         let context = endpoint.pointee.context
         let info = context.retain == nil ? context.info : context.retained()
         let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
-        let level = loop.beginCleanup(Cleanup(function: { socket, _, info in abandonInfo(socket, info) }, object: self, info: info))
+        let level = loop.pushCleanup(CleanupHandler(function: { socket, _, info in abandonInfo(socket, info) }, object: self, info: info))
         let outcome = call(&plan, info)
-        loop.endCleanup(level)
+        loop.popCleanup(level)
         if context.retain != nil { context.released(info) }
         end(plan)
         return outcome
@@ -38,7 +38,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     @inline(__always)
     private func begin(_ ready: Events, _ reported: Events, _ plan: inout Plan) -> Bool {
         guard disarm(ready, &plan) else {
-            endpoint.bringSourceUpToDate()
+            endpoint.updateInterestSlow()
             return false
         }
         // A client that is not told of connections reads the error itself.
@@ -83,8 +83,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// The callbacks of one delivery, each only if the one before has not invalidated the socket.
     @inline(__always)
-    private func call(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
-        var outcome = Served.unwanted
+    private func call(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
+        var outcome = DispatchResult.unwanted
         if plan.connects {
             var error = plan.error
             withUnsafePointer(to: &error) { call(.connect, nil, plan.error == 0 ? nil : UnsafeRawPointer($0), info) }
@@ -108,7 +108,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     @inline(__always)
-    private func read(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> Served {
+    private func read(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         switch pointee.callBacks.reading {
         case .data: return readData(info)
         case .accept:
@@ -129,7 +129,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// One chunk, or one message. The end of a stream, or an error, is a chunk of no bytes, after which the socket is invalid.
     @inline(never)
-    private func readData(_ info: UnsafeMutableRawPointer?) -> Served {
+    private func readData(_ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var result = 0
         var data: DataPointer?
         let capacity = isStream ? Self.chunkSize : Self.largestMessage
@@ -148,9 +148,10 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         defer { data.release() }
         if result < 0 && Sockets.isTemporary(-result) { return .unwanted }
         let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
-        let level = loop.beginCleanup(Cleanup(function: { data, address, _ in abandonData(data, address) }, object: data, part: address))
+        let level = loop.pushCleanup(
+            CleanupHandler(function: { data, address, _ in abandonData(data, address) }, object: data, part: address))
         call(.data, address, UnsafeRawPointer(data), info)
-        loop.endCleanup(level)
+        loop.popCleanup(level)
         if result <= 0 && isStream && endpoint.state.isValid { invalidate() }
         return .handled
     }
@@ -160,7 +161,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// One client. When the process has no descriptor left it is tried again a little later: the client waits in the kernel's queue.
     /// What does not listen is given up until it is enabled again.
     @inline(never)
-    private func acceptClient(_ isAtEnd: inout Bool, _ info: UnsafeMutableRawPointer?) -> Served {
+    private func acceptClient(_ isAtEnd: inout Bool, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var fd: Int32 = -1
         guard let address = SocketAddress.data({ fd = Sockets.accept(endpoint.pointee.fd, &$0) }) else { return .tryLater }
         defer { address.release() }
@@ -174,8 +175,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             return .handled
         }
         let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
-        let level = loop.beginCleanup(Cleanup(function: { address, _, _ in abandonData(address, nil) }, object: address))
-        defer { loop.endCleanup(level) }
+        let level = loop.pushCleanup(CleanupHandler(function: { address, _, _ in abandonData(address, nil) }, object: address))
+        defer { loop.popCleanup(level) }
         withUnsafePointer(to: &fd) {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
                 handle, UInt(SocketCallBacks.accept.rawValue), address.handle, UnsafeRawPointer($0), info, callout)

@@ -176,7 +176,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         guard let detail = SourceDetailPointer.shared(SocketStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
             order: order, isPlain: pointee.callBacks.reading == .read && pointee.endpoint.context.retain == nil,
-            serve: { SocketPointer(info: $0).serve(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue }, detail, home)
+            eventHandler: { SocketPointer(info: $0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue }, detail,
+            home)
     }
 
     // MARK: enabling
@@ -203,7 +204,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             if concernsRoom(types, state) { state.arm(.writable) }
             return true
         }
-        if let now { endpoint.tellSource(now) }
+        if let now { endpoint.updateInterest(now) }
     }
 
     /// RLSocketDisableCallBacks: nothing while its source is in no mode. Any thread.

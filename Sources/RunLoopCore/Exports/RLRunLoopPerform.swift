@@ -76,7 +76,7 @@ public func RLRunLoopPerformFunction(
 ) -> UInt8 {
     guard let call = check(rl, modes, function, "RLRunLoopPerformFunction") else { return 0 }
     defer { call.end() }
-    return call.loop.leaveSeldom(PerformRequest(call.modes, call.function, info), wakes: false) ? 1 : 0
+    return call.loop.enqueueSlow(PerformRequest(call.modes, call.function, info), wakes: false) ? 1 : 0
 }
 
 @implementation @c
@@ -93,7 +93,7 @@ public func RLRunLoopPostFunction(
 ) -> UInt8 {
     guard let call = check(rl, modes, function, "RLRunLoopPostFunction") else { return 0 }
     defer { call.end() }
-    return call.loop.leave(PerformRequest(call.modes, call.function, info), wakes: true) ? 1 : 0
+    return call.loop.enqueue(PerformRequest(call.modes, call.function, info), wakes: true) ? 1 : 0
 }
 
 @implementation @c
@@ -111,7 +111,7 @@ private func leaveReleasing(
     guard let call = checkSeldom(rl, modes, function, name) else { return 0 }
     defer { call.end() }
     guard let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
-    return call.loop.leaveSeldom(request, wakes: wakes) ? 1 : 0
+    return call.loop.enqueueSlow(request, wakes: wakes) ? 1 : 0
 }
 
 @implementation @c

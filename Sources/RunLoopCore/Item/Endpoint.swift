@@ -93,7 +93,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         var now = state
         if now.isValid { now.arm(events) }
         set(now)
-        return home.pointee.lock.unlockAfterQuickLock() && !now.isNews
+        return home.pointee.lock.unlockAfterQuickLock() && !now.needsUpdate
     }
 
     /// A loop is about to call the client for what is `ready`. That is disarmed as far as the endpoint waits for it, and the descriptor
@@ -113,7 +113,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     }
 
     /// The other end of `beginCall`, after which reading goes on by itself if the state says so. False: there is more to do, see
-    /// `SourceFunction.Serve`. Under the loop's lock, which it may give back meanwhile.
+    /// `SourceFunction.EventHandler`. Under the loop's lock, which it may give back meanwhile.
     @inline(__always)
     func endCall(_ home: HomePointer) -> Bool {
         if pointee.item.home != home { moveHome(to: home) }
@@ -125,7 +125,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
             now.set(EndpointState.armedToRead)
         }
         set(now)
-        return now.isValid && !now.isNews
+        return now.isValid && !now.needsUpdate
     }
 
     /// In a child of fork(): a thread that was in a call does not exist there. Under all locks.

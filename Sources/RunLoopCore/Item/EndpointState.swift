@@ -10,8 +10,8 @@ struct EndpointState: BitwiseCopyable, Equatable {
     static var armedToRead: UInt32 { 2 }
     static var armedToWrite: UInt32 { 8 }
     /// What its source was told that it waits for: that may be more, but never less for long.
-    static var toldToRead: UInt32 { 4 }
-    static var toldToWrite: UInt32 { 16 }
+    static var registeredToRead: UInt32 { 4 }
+    static var registeredToWrite: UInt32 { 16 }
     /// Invalidated while threads were using it: the last of them closes it.
     static var unfinished: UInt32 { 32 }
     /// That one closes the descriptor, too.
@@ -56,15 +56,15 @@ struct EndpointState: BitwiseCopyable, Equatable {
 
     /// What its source knows of that.
     @inline(__always)
-    var told: Events { Events(epoll: bits >> 2).intersection(.interest) }
+    var registered: Events { Events(epoll: bits >> 2).intersection(.interest) }
 
     /// Whether it waits for something that its source does not know.
     @inline(__always)
-    var isNews: Bool { (bits << 1) & ~bits & (Self.toldToRead | Self.toldToWrite) != 0 }
+    var needsUpdate: Bool { (bits << 1) & ~bits & (Self.registeredToRead | Self.registeredToWrite) != 0 }
 
     /// Its source has been told `events`.
-    mutating func setTold(_ events: Events) {
-        clear(Self.toldToRead | Self.toldToWrite)
+    mutating func setRegistered(_ events: Events) {
+        clear(Self.registeredToRead | Self.registeredToWrite)
         set(events.intersection(.interest).epoll << 2)
     }
 

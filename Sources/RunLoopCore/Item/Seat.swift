@@ -21,7 +21,7 @@ struct SourceKey: HeapKey {
 struct Seat: ~Copyable {
     /// In the queue of signalled sources. First: see `SeatPointer.position`.
     var queuePosition: UInt32
-    /// Which of the seat's stays on a descriptor this is: see `SourcePointer.reportTag`. Never made anew with a seat.
+    /// Which of the seat's stays on a descriptor this is: see `SourcePointer.eventTag`. Never made anew with a seat.
     var stay: UInt32
     var source: SourcePointer
     /// The modes it is in; nil: the seat is empty.
@@ -29,7 +29,7 @@ struct Seat: ~Copyable {
     /// Others with the same descriptor.
     var nextOfWatch: SeatPointer?
     /// The number of the report that this source had last, of those on a descriptor that it shares.
-    var served: UInt32
+    var lastDispatch: UInt32
     /// The source's mark on the board; `noPlace` where there was none left or none is needed.
     let place: Atomic<UInt32>
     /// The watch on the source's descriptor, -1 for version 0.
@@ -52,7 +52,7 @@ struct Seat: ~Copyable {
         queuePosition = IndexedHeap<SourceKey>.absent
         watch = -1
         self.source = source
-        served = 0
+        lastDispatch = 0
         place = Atomic(Seat.noPlace)
         solePlace = Atomic(Seat.noPlace)
         board = Atomic(0)
@@ -91,7 +91,7 @@ extension UnsafeMutablePointer where Pointee == Seat {
     func clear() {
         pointee.set = nil
         pointee.watch = -1
-        pointee.served = 0
+        pointee.lastDispatch = 0
         pointee.nextOfSource = nil
         pointee.nextOfWatch = nil
         pointee.nextOfHash = nil

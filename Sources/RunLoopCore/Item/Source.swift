@@ -38,25 +38,26 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
     /// One of ours, for a source that `isOurs`: what is ready of what it waits for, and all that was reported. Nothing ready, of one that
     /// `isPlain`: see `Endpoint.settle`. Nothing at all: the thread has ended in a client's function that this, or the loop, called.
-    typealias Serve = @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> Served.RawValue
+    typealias EventHandler =
+        @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> DispatchResult.RawValue
 
     private let address: UInt
 
     init(_ perform: Perform?) { address = unsafeBitCast(perform, to: UInt.self) }
-    init(serve: Serve) { address = unsafeBitCast(serve, to: UInt.self) }
+    init(eventHandler: EventHandler) { address = unsafeBitCast(eventHandler, to: UInt.self) }
 
     @inline(__always)
     var perform: Perform? { unsafeBitCast(address, to: Perform?.self) }
 
     @inline(__always)
-    var serve: Serve { unsafeBitCast(address, to: Serve.self) }
+    var handleEvents: EventHandler { unsafeBitCast(address, to: EventHandler.self) }
 
     /// Whether two sources call the same. O(1).
     func isSame(as other: SourceFunction) -> Bool { address == other.address }
 }
 
 /// What came of telling a source that its descriptor is ready.
-enum Served: UInt8 {
+enum DispatchResult: UInt8 {
     /// Somebody was called.
     case handled
     /// Nobody wanted to know; what the source waits for has been brought up to date.
@@ -126,10 +127,10 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 
     /// A source of ours, which so far waits for nothing. `detail` outlives it. Calls no user code.
     static func create(
-        _ home: HomePointer, order: Int, info: UnsafeMutableRawPointer?, serve: SourceFunction.Serve,
+        _ home: HomePointer, order: Int, info: UnsafeMutableRawPointer?, eventHandler: SourceFunction.EventHandler,
         getPort: @escaping SourceStorage.GetPort, _ detail: SourceDetailPointer
     ) -> SourcePointer? {
-        create(home, ItemHeader.isOurs, order, info, SourceFunction(serve: serve), getPort, detail)
+        create(home, ItemHeader.isOurs, order, info, SourceFunction(eventHandler: eventHandler), getPort, detail)
     }
 
     @inline(never)
@@ -266,7 +267,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 
     /// What epoll is told of that: our own functions want to know when the other side has ended, too. Any thread.
     @inline(__always)
-    var wantedEvents: Events {
+    var epollInterest: Events {
         let interest = interest
         return interest.contains(.readable) && pointee.item.has(ItemHeader.isOurs) ? interest.union(.peerClosed) : interest
     }
@@ -324,14 +325,14 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     private static var stayMask: UInt32 { 1 << 22 - 1 }
 
     /// Odd; nil if the address has more bits than there is room for. Under the loop's lock.
-    var reportTag: UInt64? {
+    var eventTag: UInt64? {
         let address = UInt64(UInt(bitPattern: self))
         return address >> 48 == 0 ? address << (Self.stayBits - 6) | UInt64(pointee.firstSeat.stay) : nil
     }
 
     /// The source whose tag was reported, if it still stays where it was. Under the loop's lock.
     @inline(__always)
-    init?(reported tag: UInt64) {
+    init?(eventTag tag: UInt64) {
         self = Self.address(ofTag: tag)
         if stay != UInt32(truncatingIfNeeded: tag) & Self.stayMask { return nil }
     }

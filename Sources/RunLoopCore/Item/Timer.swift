@@ -240,21 +240,21 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// Makes it invalid and takes it out of its loop. Under the lock; only timers with a detail. What has to be done after
     /// unlocking.
     @inline(never)
-    private func invalidateLocked() -> Farewell {
-        guard pointee.item.has(ItemHeader.valid) else { return Farewell() }
+    private func invalidateLocked() -> DeferredCleanup {
+        guard pointee.item.has(ItemHeader.valid) else { return DeferredCleanup() }
         pointee.item.clear(ItemHeader.valid)
-        var farewell = Farewell()
+        var cleanup = DeferredCleanup()
         let detail = pointee.detail.unsafelyUnwrapped
         if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !pointee.item.home.isOwn) {
             detail.pointee.context.info = pointee.info
             detail.pointee.owesRelease = true
         } else {
-            farewell.info = pointee.info
-            farewell.context = detail.pointee.context
+            cleanup.info = pointee.info
+            cleanup.context = detail.pointee.context
         }
         pointee.info = nil
-        if pointee.set != nil { farewell.isDead = leaveSet() }
-        return farewell
+        if pointee.set != nil { cleanup.isDead = leaveSet() }
+        return cleanup
     }
 
     /// What another thread, that has invalidated it during a call, has left to be released now: `ClientContext.empty` for nothing. Under the
@@ -281,14 +281,14 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     }
 
     /// What is left to do when a lock has been given back: user code and memory.
-    struct Farewell {
+    struct DeferredCleanup {
         var context = ClientContext.empty
         var info: UnsafeMutableRawPointer?
         var isDead = false
 
         /// Without any lock; calls the context's release.
         @inline(__always)
-        func say(to timer: TimerPointer) {
+        func run(for timer: TimerPointer) {
             context.released(info)
             if isDead { timer.destroySeldom() }
         }
@@ -309,10 +309,10 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
             home.unlockInline()
             if isDead { destroy() }
         } else {
-            let farewell = invalidateLocked()
+            let cleanup = invalidateLocked()
             hasEmptied = set?.pointee.isEmpty ?? false
             home.unlockInline()
-            farewell.say(to: self)
+            cleanup.run(for: self)
         }
         return hasEmptied && !Thread.has(UnsafeMutableRawPointer(home)) ? home : nil
     }

@@ -16,7 +16,7 @@ struct PerformInbox: ~Copyable {
     private let apart = CacheLine()
     /// 1 while there is something in `incoming`, for a look without the mutex. Written only when that changes, and on a
     /// line of its own: the loop looks often, and must not slow down those who are filling.
-    fileprivate let hasMail = Atomic<UInt32>(0)
+    fileprivate let nonEmptyFlag = Atomic<UInt32>(0)
 
     init() {}
 
@@ -34,7 +34,7 @@ struct PerformInbox: ~Copyable {
 extension UnsafeMutablePointer where Pointee == PerformInbox {
     /// Leaves a request; `failed` with errno ENOMEM, or ESRCH when the loop's thread has ended. Any thread.
     @inline(__always)
-    func leave(_ request: PerformRequest, wakes: Bool, isPost: Bool) -> PerformInbox.Outcome {
+    func enqueue(_ request: PerformRequest, wakes: Bool, isPost: Bool) -> PerformInbox.Outcome {
         pointee.mutex.lock()
         guard pointee.isOpen || isOpenAndWatched else {
             pointee.mutex.unlock()
@@ -47,7 +47,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
             return .failed
         }
         if isPost { pointee.posts &+= 1 }
-        if pointee.incoming.count == 1 { pointee.hasMail.store(1, ordering: .relaxed) }
+        if pointee.incoming.count == 1 { pointee.nonEmptyFlag.store(1, ordering: .relaxed) }
         let mustWake = wakes && !pointee.wakeIsOwed
         if mustWake { pointee.wakeIsOwed = true }
         pointee.mutex.unlock()
@@ -63,11 +63,11 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
 
     /// One load. Any thread.
     @inline(__always)
-    var isEmpty: Bool { mail == 0 }
+    var isEmpty: Bool { nonEmptyBits == 0 }
 
     /// 0 if it is empty. One load. Any thread.
     @inline(__always)
-    var mail: UInt32 { pointee.hasMail.load(ordering: .acquiring) }
+    var nonEmptyBits: UInt32 { pointee.nonEmptyFlag.load(ordering: .acquiring) }
 
     /// Moves all requests behind those in `list`, in which there is then room for so many more: by swapping buffers if that is empty. The
     /// loop's lock holder. How many of them were posts of other threads; nil if out of memory: then they stay here.
@@ -89,7 +89,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
             for index in 0..<pointee.incoming.count { _ = list.append(pointee.incoming[index]) }
             pointee.incoming.truncate(to: 0)
         }
-        pointee.hasMail.store(0, ordering: .releasing)
+        pointee.nonEmptyFlag.store(0, ordering: .releasing)
         pointee.wakeIsOwed = false
         let posts = pointee.posts
         pointee.posts = 0

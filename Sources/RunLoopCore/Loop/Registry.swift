@@ -17,7 +17,7 @@ enum Registry {
     /// What the library asks of the process, once. False if it has no thread key left.
     private static let isPrepared: Bool = {
         guard Thread.prepareExit({ threadEnds($0) }) else { return false }
-        Clock.lookAtBoth()
+        Clock.sampleClocks()
         Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterForkInChild() })
         return true
     }()

@@ -20,7 +20,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// `asCF`: a common mode of the main loop is never empty.
     func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
         guard let mode = modeToRun(name, asCF) else { return .finished }
-        if pointee.depth == 0 { Clock.lookAtBothOncePerTick() }
+        if pointee.depth == 0 { Clock.sampleClocksOncePerTick() }
         let outer = enter(mode)
         pointee.deadline = deadline
         pointee.returnsAfterSource = returnAfterSourceHandled
@@ -57,7 +57,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         while true {
             // What a wake-up announced before this is seen by this pass; a stop, too, that came since the last one looked.
             if takeWakeUp() && isStopRequested { return .stopped }
-            lookAfterWatches()
+            handleWatchTrouble()
 
             // 2, 3: tell observers that timers, then sources are about to be looked at.
             notify(mode, .beforeTimers)
@@ -67,7 +67,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             var called = performFunctions(mode)
             var handled = performSignalledSources(mode, onlyOne: onlyOne)
             if handled { called = performFunctions(mode) || called }
-            forgetOldReports(mode, handled || called)
+            dropOutdatedEvents(mode, handled || called)
 
             // 5 to 8: a ready descriptor goes to 9 at once; otherwise tell observers, sleep until a descriptor is ready,
             // a timer is due, the deadline has come or somebody wakes the loop, and tell observers.
@@ -77,7 +77,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             // 9: deliver what came: due timers, or a ready descriptor. Where nobody could tell it from passing again, a source
             // goes on with what the next passes would bring it, sleeps too: `mayGoOn`, `mayServeOn`, `sleepAgain`.
             handled = deliver(mode, goesOn: !onlyOne && deadline == .never) || handled
-            if performFunctions(mode) { dropReports() }
+            if performFunctions(mode) { dropEvents() }
             releaseAutoreleasedInPass()
 
             if handled && onlyOne { return .handledSource }
@@ -109,7 +109,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.tookWake = false
         pointee.autoreleasedCount = 0
         pointee.depth += 1
-        dropReports()
+        dropEvents()
         lock()
         setCurrentMode(mode)
         revisitWatches(mode)
@@ -121,7 +121,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// late ends with it. A wake-up that this one took may have been for the outer mode: it is given on.
     private func leave(to outer: OuterActivation) {
         pointee.depth -= 1
-        dropReports()
+        dropEvents()
         _ = pointee.stop.exchange(pointee.depth == 0 ? 0 : outer.stop, ordering: .acquiringAndReleasing)
         if pointee.depth > 0 {
             if pointee.tookWake || outer.stop != 0 { wakeUp() }
@@ -176,49 +176,49 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func poll(_ mode: ModePointer) {
         takeWakeUp()
-        fetchReports(mode)
+        fetchEvents(mode)
     }
 
     /// Reports of an earlier pass go on being delivered without another system call, as long as nobody but the sources
     /// on descriptors has been called since: others may have read what is reported.
     @inline(__always)
-    private func forgetOldReports(_ mode: ModePointer, _ called: Bool) {
-        if pointee.reports.isEmpty { return }
-        if called || mode.pointee.servedTimers || observes(mode, .beforeTimers, .beforeSources) { dropReports() }
+    private func dropOutdatedEvents(_ mode: ModePointer, _ called: Bool) {
+        if pointee.eventBatch.isEmpty { return }
+        if called || mode.pointee.firedTimersLast || observes(mode, .beforeTimers, .beforeSources) { dropEvents() }
     }
 
     /// Whether step 9 can follow at once. Only a mode that somebody watches waiting needs the extra look: otherwise nobody
     /// can tell it from going to sleep and waking at once.
     @inline(__always)
     private func hasReadyDescriptor(_ mode: ModePointer) -> Bool {
-        if !pointee.reports.isEmpty { return true }
-        return observes(mode, .beforeWaiting, .afterWaiting) && fetchReports(mode)
+        if !pointee.eventBatch.isEmpty { return true }
+        return observes(mode, .beforeWaiting, .afterWaiting) && fetchEvents(mode)
     }
 
     /// Asks the kernel which descriptors are ready, unless reports are left; true if there are any then.
     @inline(__always)
     @discardableResult
-    func fetchReports(_ mode: ModePointer) -> Bool {
-        if !hasHad(Had.descriptors) { return false }
-        if pointee.reports.isEmpty {
+    func fetchEvents(_ mode: ModePointer) -> Bool {
+        if !hasEverUsed(EverUsed.descriptors) { return false }
+        if pointee.eventBatch.isEmpty {
             pointee.passesUnpolled = 0
             let target = lockedInline { self.target(mode) }
-            if !target.isNothing { pointee.reports.wait(target, until: .distantPast, extent(mode)) }
+            if !target.isNothing { pointee.eventBatch.wait(target, until: .distantPast, extent(mode)) }
         }
-        return !pointee.reports.isEmpty
+        return !pointee.eventBatch.isEmpty
     }
 
     /// Step 9. Timers and descriptors that are both ready take turns, so that neither starves the other.
     @inline(__always)
     private func deliver(_ mode: ModePointer, goesOn: Bool) -> Bool {
-        if mode.pointee.servedTimers {
-            mode.pointee.servedTimers = false
-            if hasHad(Had.descriptors) && serveReadyDescriptor(mode, goesOn: goesOn) { return true }
+        if mode.pointee.firedTimersLast {
+            mode.pointee.firedTimersLast = false
+            if hasEverUsed(EverUsed.descriptors) && dispatchReadyDescriptor(mode, goesOn: goesOn) { return true }
         }
         if fireDueTimers(mode) {
-            mode.pointee.servedTimers = true
+            mode.pointee.firedTimersLast = true
             return false
         }
-        return hasHad(Had.descriptors) && serveReadyDescriptor(mode, goesOn: goesOn)
+        return hasEverUsed(EverUsed.descriptors) && dispatchReadyDescriptor(mode, goesOn: goesOn)
     }
 }

@@ -19,7 +19,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func autorelease(_ object: UnsafeRawPointer, by release: @escaping RunLoopStorage.ReleaseFunction) -> Bool {
         let hasRoom = locked {
             // Ready descriptors that could be served in the same pass wait for the next one.
-            pointee.isStirred = 1
+            pointee.modeChanged = 1
             return pointee.autoreleased.append(object)
         }
         guard hasRoom else {
@@ -43,7 +43,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         releaseAutoreleased()
         if pointee.autoreleasedCount != 0 { wakeUp() }
         // Release callbacks may have read what was reported as ready.
-        dropReports()
+        dropEvents()
     }
 
     /// Releases what the innermost activation has autoreleased, the last first, and what is autoreleased by that; some may be left, see

@@ -9,48 +9,48 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func abandonCalls() {
         runCleanups()
         lock()
-        let turns = take(&pointee.turns)
+        let batch = take(&pointee.signalledBatch)
         let firing = take(&pointee.firing)
-        let audience = take(&pointee.audience)
+        let notifyingObservers = take(&pointee.notifyingObservers)
         unlock()
-        abandonCallees()
-        for index in 0..<turns.count { letGo(abandoned: turns[index]) }
+        abandonDispatches()
+        for index in 0..<batch.count { release(abandoned: batch[index]) }
         for index in 0..<firing.count { abandon(firing[index]) }
-        for index in 0..<audience.count { abandon(audience[index]) }
+        for index in 0..<notifyingObservers.count { abandon(notifyingObservers[index]) }
     }
 
     /// Innermost first: what a function of ours holds keeps alive what the functions outside use.
     private func runCleanups() {
-        while pointee.cleanups.count > 0 {
-            let last = pointee.cleanups[pointee.cleanups.count - 1]
-            pointee.cleanups.truncate(to: pointee.cleanups.count - 1)
+        while pointee.cleanupHandlers.count > 0 {
+            let last = pointee.cleanupHandlers[pointee.cleanupHandlers.count - 1]
+            pointee.cleanupHandlers.truncate(to: pointee.cleanupHandlers.count - 1)
             last.function(last.object, last.part, last.info)
         }
-        pointee.cleanups.discard()
+        pointee.cleanupHandlers.discard()
     }
 
-    /// Before a call of the client. The number is for `endCleanup`. Out of memory nothing is noted. O(1). The loop's thread.
+    /// Before a call of the client. The number is for `popCleanup`. Out of memory nothing is noted. O(1). The loop's thread.
     @inline(__always)
-    func beginCleanup(_ cleanup: Cleanup) -> Int {
-        let level = pointee.cleanups.count
-        _ = pointee.cleanups.appendInline(cleanup)
+    func pushCleanup(_ cleanup: CleanupHandler) -> Int {
+        let level = pointee.cleanupHandlers.count
+        _ = pointee.cleanupHandlers.appendInline(cleanup)
         return level
     }
 
     /// The next call is about another part. The loop's thread.
     @inline(__always)
     func updateCleanup(_ level: Int, part: UnsafeMutableRawPointer?) {
-        if level < pointee.cleanups.count { pointee.cleanups[level].part = part }
+        if level < pointee.cleanupHandlers.count { pointee.cleanupHandlers[level].part = part }
     }
 
     /// The call has returned. The loop's thread.
     @inline(__always)
-    func endCleanup(_ level: Int) { pointee.cleanups.truncate(to: level) }
+    func popCleanup(_ level: Int) { pointee.cleanupHandlers.truncate(to: level) }
 
     /// How many have been begun for an object. The loop's thread.
     func countCleanups(of object: UnsafeMutableRawPointer) -> UInt32 {
         var count: UInt32 = 0
-        for level in 0..<pointee.cleanups.count where pointee.cleanups[level].object == object { count += 1 }
+        for level in 0..<pointee.cleanupHandlers.count where pointee.cleanupHandlers[level].object == object { count += 1 }
         return count
     }
 
@@ -72,12 +72,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if isDead { timer.destroySeldom() }
     }
 
-    private func abandon(_ listener: Listener) {
-        if listener.state == .done { return }
-        let observer = listener.observer
-        if listener.state == .called, !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
+    private func abandon(_ call: ObserverCall) {
+        if call.state == .done { return }
+        let observer = call.observer
+        if call.state == .called, !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
         let itemHome = observer.item.lock()
-        if listener.state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
+        if call.state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
         observer.letGo(itemHome)
     }
 
@@ -102,13 +102,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             }
             _ = timer.item.unhold()
         }
-        for index in 0..<pointee.audience.count where pointee.audience[index].state != .done {
-            let observer = pointee.audience[index].observer
-            if pointee.audience[index].state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
+        for index in 0..<pointee.notifyingObservers.count where pointee.notifyingObservers[index].state != .done {
+            let observer = pointee.notifyingObservers[index].observer
+            if pointee.notifyingObservers[index].state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
             _ = observer.item.unhold()
         }
         pointee.firing.truncate(to: 0)
-        pointee.audience.truncate(to: 0)
+        pointee.notifyingObservers.truncate(to: 0)
     }
 }
 
@@ -145,8 +145,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// As of a timer. Under the locks of the loop and the observer.
     func isCalling(_ observer: ObserverPointer) -> Bool {
-        for index in 0..<pointee.audience.count
-        where pointee.audience[index].observer == observer && pointee.audience[index].state == .called { return true }
+        for index in 0..<pointee.notifyingObservers.count
+        where pointee.notifyingObservers[index].observer == observer && pointee.notifyingObservers[index].state == .called { return true }
         return false
     }
 

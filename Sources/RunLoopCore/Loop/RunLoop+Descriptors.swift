@@ -2,7 +2,7 @@ import CLinux
 import Synchronization
 
 // Sources on descriptors: watching. Several may be on one descriptor: they share its watch. Telling them what is ready is
-// `RunLoop+Reports.swift`.
+// `RunLoop+ReadyDescriptors.swift`.
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     // MARK: watching
@@ -10,7 +10,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// A seat that has just come into the loop. One epoll_ctl if the source waits for something. Under the lock; false if out of memory.
     func watch(_ fd: Int32, for seat: SeatPointer) -> Bool {
         // As if it had just had its turn: who leaves and comes again goes behind the others, and takes part from the next pass on.
-        seat.pointee.served = pointee.serving
+        seat.pointee.lastDispatch = pointee.dispatchStamp
         guard beginWatching(fd, for: seat) else { return false }
         if seat.pointee.source.rank != 0 { pointee.orderedSeats += 1 }
         return true
@@ -20,26 +20,26 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if let index = pointee.poller.index(of: fd), !hasLostFile(index) {
             if pointee.poller[index].hasTagOfSource { pointee.poller.seats(index)?.pointee.source.endStay() }
             insert(seat, onWatch: index)
-            pointee.poller.setWanted(wanted(onWatch: index), at: index)
+            pointee.poller.setInterest(interest(onWatch: index), at: index)
             if !pointee.poller.listenAnew(index) { tryAgainLater() }
             return true
         }
         let source = seat.pointee.source
-        let tag = seat == source.firstSeat ? source.reportTag : nil
-        guard let index = pointee.poller.add(fd, wanted: source.wantedEvents, client: tag ?? seat.asClient) else {
+        let tag = seat == source.firstSeat ? source.eventTag : nil
+        guard let index = pointee.poller.add(fd, interest: source.epollInterest, client: tag ?? seat.asClient) else {
             // It may have been registered for a moment, and reported.
             if tag != nil { source.endStay() }
             return false
         }
         seat.pointee.watch = Int32(index)
-        if pointee.poller[index].isNarrow { tryAgainLater() }
+        if pointee.poller[index].isUnderRegistered { tryAgainLater() }
         return true
     }
 
     /// Whether those who are on a watch have closed their descriptor, and whoever comes now means another file: that is reported.
     private func hasLostFile(_ index: Int) -> Bool {
         if !pointee.poller.hasLostFile(index) { return false }
-        note(had: Had.lostDescriptor)
+        noteWatchTrouble(WatchTrouble.lost)
         endStayIfSilent(index)
         return true
     }
@@ -84,21 +84,21 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         seat.pointee.nextOfWatch = nil
         guard let first else { return pointee.poller.remove(index) }
         pointee.poller.setClient(first.asClient, at: index)
-        pointee.poller.setWanted(wanted(onWatch: index), at: index)
+        pointee.poller.setInterest(interest(onWatch: index), at: index)
     }
 
     /// A source on a watch may wait for more than before: epoll hears of it when the loop waits next. Under the lock.
-    func want(_ seat: SeatPointer) {
+    func updateInterest(of seat: SeatPointer) {
         let index = Int(seat.pointee.watch)
-        if index >= 0 { pointee.poller.setWanted(wanted(onWatch: index), at: index) }
+        if index >= 0 { pointee.poller.setInterest(interest(onWatch: index), at: index) }
     }
 
     /// What all sources on a watch wait for, those of other modes too.
-    func wanted(onWatch index: Int) -> Events {
+    func interest(onWatch index: Int) -> Events {
         var events: Events = []
         var next = pointee.poller.seats(index)
         while let seat = next {
-            events.formUnion(seat.pointee.source.wantedEvents)
+            events.formUnion(seat.pointee.source.epollInterest)
             next = seat.pointee.nextOfWatch
         }
         return events
@@ -108,10 +108,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// of memory, and `mode` wants it. Under the lock.
     func revisitWatches(_ mode: ModePointer) {
         pointee.mustRevisitWatches = false
-        if pointee.poller.narrowCount == 0 { return }
-        for index in 0..<pointee.poller.indexLimit where pointee.poller[index].isNarrow && isWanted(index, mode) {
+        if pointee.poller.underRegisteredCount == 0 { return }
+        for index in 0..<pointee.poller.indexLimit where pointee.poller[index].isUnderRegistered && hasInterest(onWatch: index, mode) {
             listen(index)
-            pointee.reports.oweTurn()
+            pointee.eventBatch.oweTurn()
             pointee.modeInOrder = nil
         }
     }
@@ -119,7 +119,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock.
     private func listen(_ index: Int) {
         if !pointee.poller.listen(index) { tryAgainLater() }
-        if pointee.poller[index].state == .broken { note(had: Had.lostDescriptor) }
+        if pointee.poller[index].state == .broken { noteWatchTrouble(WatchTrouble.lost) }
         endStayIfSilent(index)
     }
 
@@ -129,18 +129,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let watch = pointee.poller[index]
         guard watch.hasTagOfSource, watch.state != .listening, let seat = watch.seats else { return }
         seat.pointee.source.endStay()
-        pointee.poller.setClient(seat.pointee.source.reportTag ?? seat.asClient, at: index)
+        pointee.poller.setClient(seat.pointee.source.eventTag ?? seat.asClient, at: index)
     }
 
     /// Whether some source of the mode on this watch waits for something. Under the lock.
-    func isWanted(_ index: Int, _ mode: ModePointer) -> Bool { !wanted(onWatch: index, mode).isEmpty }
+    func hasInterest(onWatch index: Int, _ mode: ModePointer) -> Bool { !interest(onWatch: index, mode).isEmpty }
 
     /// What they wait for. Under the lock.
-    func wanted(onWatch index: Int, _ mode: ModePointer) -> Events {
+    func interest(onWatch index: Int, _ mode: ModePointer) -> Events {
         var events: Events = []
         var next = pointee.poller.seats(index)
         while let seat = next {
-            if containsInline(seat.pointee.set, .mode(mode)) { events.formUnion(seat.pointee.source.wantedEvents) }
+            if containsInline(seat.pointee.set, .mode(mode)) { events.formUnion(seat.pointee.source.epollInterest) }
             next = seat.pointee.nextOfWatch
         }
         return events
@@ -156,27 +156,27 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock.
     @inline(never)
     func tryAgainLater() {
-        if hasHad(Had.failedWatches) { return }
-        note(had: Had.failedWatches)
+        if hasWatchTrouble(WatchTrouble.failed) { return }
+        noteWatchTrouble(WatchTrouble.failed)
         pointee.retryDeadline = Clock.now.advanced(by: Self.retryInterval)
     }
 
     /// What to wait for in this mode; epoll hears of all changes first. Under the lock.
     @inline(never)
-    func target(_ mode: ModePointer) -> Reports.Target {
+    func target(_ mode: ModePointer) -> EventBatch.Target {
         if pointee.poller.hasUnconnected { lookAtUnconnected() }
         if pointee.poller.hasChanges { applyChanges() }
         if pointee.mustRevisitWatches { revisitWatches(mode) }
         if portCount(mode) == 0 || !pointee.poller.open() { return .nothing }
-        if pointee.reports.takeBroken() {
+        if pointee.eventBatch.takeBroken() {
             pointee.poller.forgetDescriptors()
-            pointee.reports.reset()
+            pointee.eventBatch.reset()
             revisitWatches(mode)
             if !pointee.poller.open() { return .nothing }
         }
-        if pointee.reports.isHaunted() && !pointee.poller.rebuild() { tryAgainLater() }
-        return Reports.Target(
-            epoll: pointee.poller.epoll, alwaysReady: pointee.poller.hasAlwaysReady { isWanted($0, mode) },
+        if pointee.eventBatch.takeNeedsRebuild() && !pointee.poller.rebuild() { tryAgainLater() }
+        return EventBatch.Target(
+            epoll: pointee.poller.epoll, alwaysReady: pointee.poller.hasAlwaysReady { hasInterest(onWatch: $0, mode) },
             hasUnreportedConnects: pointee.poller.unreportedConnectCount > 0)
     }
 
@@ -199,11 +199,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// without waking the loop: after 10 ms, then more and more seldom, up to 0.64 s. `count`: how often that was in a row. The loop's
     /// thread, without the lock.
     @inline(__always)
-    func wait(_ target: Reports.Target, until limit: Instant, _ extent: Reports.Extent, _ now: Instant, again count: Int) {
-        if !target.hasUnreportedConnects { return pointee.reports.wait(target, until: limit, extent, now) }
+    func wait(_ target: EventBatch.Target, until limit: Instant, _ extent: EventBatch.Extent, _ now: Instant, again count: Int) {
+        if !target.hasUnreportedConnects { return pointee.eventBatch.wait(target, until: limit, extent, now) }
         let now = Clock.now
         let nextLook = now.advanced(by: 10_000_000 << UInt64(Swift.min(count, 6)))
-        pointee.reports.wait(target, until: Swift.min(limit, nextLook), extent, now)
+        pointee.eventBatch.wait(target, until: Swift.min(limit, nextLook), extent, now)
     }
 
     @inline(never)
@@ -217,28 +217,40 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         while let index = pointee.poller.takeChange() { listen(index) }
     }
 
-    /// Before a pass: is it time to try again? Says so once if a descriptor was closed behind the back of its source. The loop's
-    /// thread; may call the error handler.
+    /// At the beginning of a pass: tries again to register the watches that failed, if their time has come, and reports a descriptor
+    /// that was closed behind the back of its source, once. The loop's thread; may call the error handler.
     @inline(__always)
-    func lookAfterWatches() {
-        if hasWatchesToLookAfter { lookAfterFailures() }
+    func handleWatchTrouble() {
+        if hasWatchTrouble { handleWatchTroubleSlow() }
     }
 
-    /// Whether the next pass has to do that. One load.
+    /// Whether the next pass has something to do in `handleWatchTrouble`. One load.
     @inline(__always)
-    var hasWatchesToLookAfter: Bool { hasHad(Had.failedWatches | Had.lostDescriptor) }
+    var hasWatchTrouble: Bool { pointee.watchTrouble.load(ordering: .relaxed) != 0 }
+
+    private func hasWatchTrouble(_ kind: UInt32) -> Bool { pointee.watchTrouble.load(ordering: .relaxed) & kind != 0 }
+
+    /// Under the lock.
+    private func noteWatchTrouble(_ kind: UInt32) {
+        pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) | kind, ordering: .relaxed)
+    }
+
+    /// Under the lock.
+    private func clearWatchTrouble(_ kinds: UInt32) {
+        pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) & ~kinds, ordering: .relaxed)
+    }
 
     @inline(never)
-    private func lookAfterFailures() {
+    private func handleWatchTroubleSlow() {
         lock()
-        var done = Had.lostDescriptor
+        var done = WatchTrouble.lost
         if pointee.retryDeadline <= Clock.now {
             pointee.retryDeadline = .never
             pointee.mustRevisitWatches = true
-            done |= Had.failedWatches
+            done |= WatchTrouble.failed
         }
-        let hasLost = hasHad(Had.lostDescriptor)
-        forget(had: done)
+        let hasLost = hasWatchTrouble(WatchTrouble.lost)
+        clearWatchTrouble(done)
         unlock()
         if hasLost {
             preservingSystemError {

@@ -4,7 +4,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Fires what is due, by date and arrival; true if there was anything. Timers that become due or are added meanwhile wait
     /// for the next time. The loop's thread; calls user code.
     @inline(__always)
-    func fireDueTimers(_ mode: ModePointer) -> Bool { hasHad(Had.timers) && fireTimersThatAreDue(mode) }
+    func fireDueTimers(_ mode: ModePointer) -> Bool { hasEverUsed(EverUsed.timers) && fireTimersThatAreDue(mode) }
 
     @inline(never)
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
@@ -18,7 +18,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             unlockInline()
             return false
         }
-        pointee.timerFloor = Swift.max(pointee.timerFloor, now &+ 1)
+        pointee.minimumDeadline = Swift.max(pointee.minimumDeadline, now &+ 1)
         pointee.timerPasses += 1
         let outer = pointee.timersDueBy
         pointee.timersDueBy = now
@@ -26,8 +26,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         if pointee.timerPasses == 0 {
-            if pointee.timerFloor != now &+ 1 { restoreDeadlines() }
-            pointee.timerFloor = 0
+            if pointee.minimumDeadline != now &+ 1 { restoreDeadlines() }
+            pointee.minimumDeadline = 0
         }
         unlockInline()
         return true
@@ -39,7 +39,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func restoreDeadlines() {
         for index in 0..<pointee.sets.count {
             let set = pointee.sets[index]
-            if set.pointee.timers.hasDisplaced { set.pointee.timers.restoreDeadlines(upTo: pointee.timerFloor, &pointee.displaced) }
+            if set.pointee.timers.hasDisplaced { set.pointee.timers.restoreDeadlines(upTo: pointee.minimumDeadline, &pointee.displaced) }
         }
     }
 

@@ -19,7 +19,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard !now.isSubset(of: before), let seat = source.pointee.seats else { return itemHome.unlockInline() }
         if seat.pointee.nextOfSource == nil && seat.pointee.loop == itemHome {
             let loop = RunLoopPointer(itemHome)
-            loop.want(seat)
+            loop.updateInterest(of: seat)
             itemHome.unlockInline()
             if !loop.isCurrent { loop.pointee.wake.adjust() }
             return
@@ -31,7 +31,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Those that come meanwhile find out by themselves.
     private static func tellAllLoops(of source: SourcePointer) {
         forEachLoop(of: source) { loop, seat in
-            loop.want(seat)
+            loop.updateInterest(of: seat)
             if !loop.isCurrent { loop.pointee.wake.adjust() }
         }
     }

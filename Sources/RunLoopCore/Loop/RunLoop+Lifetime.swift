@@ -34,23 +34,24 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         lock()
         pointee.currentModeName.store(0, ordering: .relaxed)
         pointee.wake.reset()
-        pointee.poller.close(afterKicks: pointee.reports.kicks)
-        pointee.reports.reset()
+        pointee.poller.close(afterWakes: pointee.eventBatch.wakes)
+        pointee.eventBatch.reset()
         freeModes()
         unlock()
         pointee.currentMode = nil
         pointee.depth = 0
         pointee.tookWake = false
         pointee.timerPasses = 0
-        pointee.outerCallees.discard()
+        pointee.outerDispatchFrames.discard()
         pointee.timerSlack = 0
         pointee.retryDeadline = .never
         pointee.stop.store(0, ordering: .relaxed)
         pointee.spinInterval.store(0, ordering: .relaxed)
-        pointee.had.store(0, ordering: .relaxed)
+        pointee.everUsed.store(0, ordering: .relaxed)
+        pointee.watchTrouble.store(0, ordering: .relaxed)
         pointee.mayHaveQueued = false
-        pointee.timerFloor = 0
-        pointee.pace = InboxPace()
+        pointee.minimumDeadline = 0
+        pointee.postBackoff = PostBackoff()
     }
 
     /// Some source, with a reference for the caller.
@@ -121,7 +122,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.autoreleased.truncate(to: 0)
         pointee.autoreleasedCount = 0
         inbox.pointee.abandon()
-        forgetCalleesAfterFork()
+        forgetDispatchesAfterFork()
         pointee.wake.reset()
         pointee.currentModeName.store(0, ordering: .relaxed)
         pointee.poller.detachAfterFork()
@@ -130,7 +131,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// In a child of fork(): this loop's thread is the one that lives on, with kernel objects of its own.
     func survive() {
         pointee.poller.detachAfterFork()
-        pointee.reports.reset()
+        pointee.eventBatch.reset()
         pointee.mustRevisitWatches = true
         pointee.wake.leavePending()
     }

@@ -29,32 +29,32 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
         lockInline()
-        let first = pointee.audience.count
+        let first = pointee.notifyingObservers.count
         for index in 0..<mode.pointee.observers.count {
             let observer = mode.pointee.observers[index]
             guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(ItemHeader.firing),
-                pointee.audience.appendInline(Listener(observer: observer))
+                pointee.notifyingObservers.appendInline(ObserverCall(observer: observer))
             else { continue }
             observer.item.hold()
         }
-        let last = pointee.audience.count
+        let last = pointee.notifyingObservers.count
         // By index: a nested run puts its own behind these and takes them away again.
         for index in first..<last {
             unlockInline()
             call(index, activity)
             lockInline()
         }
-        pointee.audience.truncate(to: first)
+        pointee.notifyingObservers.truncate(to: first)
         unlockInline()
     }
 
     /// Calls one observer that is held for it, if it is still valid, and lets go of it.
     private func call(_ index: Int, _ activity: Activity) {
-        let observer = pointee.audience[index].observer
+        let observer = pointee.notifyingObservers[index].observer
         var home = observer.item.lockInline()
         if observer.pointee.item.has(ItemHeader.valid), !observer.pointee.item.has(ItemHeader.firing) {
             observer.pointee.item.set(ItemHeader.firing)
-            pointee.audience[index].state = .called
+            pointee.notifyingObservers[index].state = .called
             let info = observer.pointee.context.info
             home.unlockInline()
             RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
@@ -64,7 +64,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         }
         // What follows may end the thread, too.
-        pointee.audience[index].state = .done
+        pointee.notifyingObservers[index].state = .done
         observer.letGo(home)
     }
 
@@ -181,7 +181,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// O(number of modes + number of their observers). Under the lock.
     func updateObservedActivities() {
-        pointee.isStirred = 1
+        pointee.modeChanged = 1
         for number in 1..<Swift.max(pointee.modes.count, 1) {
             guard let mode = pointee.modes[number] else { continue }
             var activities: UInt = 0

@@ -16,7 +16,7 @@ struct PerformBatch: BitwiseCopyable {
 
 /// How long the functions of one batch may keep timers, sources and descriptors waiting. The clock is read after 16 of them, and
 /// then after twice as many each time, up to every 64: reading it costs as much as half a post.
-struct PerformTurn {
+struct PerformBudget {
     private static var nanoseconds: UInt64 { 1_000_000 }
 
     private var untilClock: Int
@@ -33,15 +33,15 @@ struct PerformTurn {
 
     /// Asked after each function.
     @inline(__always)
-    var isOver: Bool {
+    var isSpent: Bool {
         mutating get {
             untilClock &-= 1
-            return untilClock == 0 && looksOver()
+            return untilClock == 0 && isSpentByClock()
         }
     }
 
     @inline(never)
-    private mutating func looksOver() -> Bool {
+    private mutating func isSpentByClock() -> Bool {
         untilClock = interval
         if interval < 64 { interval *= 2 }
         return Clock.now >= end
@@ -54,10 +54,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopPerformFunction and RLRunLoopPostFunction. O(1), amortised no allocation; at most one system call per
     /// sleep of the loop. Any thread. False with errno.
     @inline(__always)
-    func leave(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
+    func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
         PerformRequest.retain(modes: modes)
-        switch inbox.leave(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
+        switch inbox.enqueue(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
         case .queued: return true
         case .queuedAndWakeNeeded:
             wakeUp()
@@ -71,8 +71,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// The same for callers that do it seldom: compiled once.
     @inline(never)
-    func leaveSeldom(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
-        leave(request, wakes: wakes, isAwaited: isAwaited)
+    func enqueueSlow(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
+        enqueue(request, wakes: wakes, isAwaited: isAwaited)
     }
 
     /// Takes the inbox's requests, and makes room for what the batches that are under way may put back. How many were posts of
@@ -85,7 +85,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Says so before the inbox says that it is empty: `performFunctions` sees one or the other. Under the lock.
     func takeIntoHeld() {
-        note(had: Had.heldFunctions)
+        noteUse(of: EverUsed.heldFunctions)
         _ = take(into: &pointee.held)
     }
 
@@ -120,7 +120,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// have their turn.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
-        let mayWait = !inbox.isEmpty || (hasHad(Had.heldFunctions) && lockedInline { pointee.held.count > 0 })
+        let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && lockedInline { pointee.held.count > 0 })
         return mayWait && performWaitingFunctions(mode)
     }
 
@@ -128,14 +128,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func performWaitingFunctions(_ mode: ModePointer) -> Bool {
         var requests = PlainList<PerformRequest>()
         var called = false
-        pointee.pace.rest()
+        pointee.postBackoff.wait()
         lockInline()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
             unlockInline()
             return false
         }
         swap(&requests, &pointee.held)
-        pointee.pace.took(posts: take(into: &requests))
+        pointee.postBackoff.noteTaken(posts: take(into: &requests))
         let start = pointee.heldStart
         pointee.heldStart = 0
         let count = requests.count
@@ -162,7 +162,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// to those who fill it, and a line that was not written here is had back sooner.
     private func perform(_ level: Int, _ mode: ModePointer) -> Bool {
         let hasPassesLeft = pointee.deadline != .distantPast
-        var turn = PerformTurn(hasPassesLeft ? pointee.batches[level].count - pointee.batches[level].next : 0)
+        var budget = PerformBudget(hasPassesLeft ? pointee.batches[level].count - pointee.batches[level].next : 0)
         var isCommon = pointee.commonModes.contains(mode.pointee.number)
         let requests = pointee.batches[level].requests
         let count = pointee.batches[level].count
@@ -185,7 +185,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             unlockInline()
             request.finish(.done)
             lockInline()
-            if turn.isOver { break }
+            if budget.isSpent { break }
             isCommon = pointee.commonModes.contains(mode.pointee.number)
         }
         return called
@@ -207,7 +207,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         // Those before `first` are marked, but for where the others were kept.
         for index in first..<Swift.max(first, start) { batch.requests[index].markCancelled() }
         for index in 0..<Swift.min(batch.kept, start) { batch.requests[index].markCancelled() }
-        note(had: Had.heldFunctions)
+        noteUse(of: EverUsed.heldFunctions)
         if pointee.held.count > 0 { return putInFront(requests) }
         pointee.heldStart = start
         swap(&requests, &pointee.held)
@@ -233,7 +233,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             kept += 1
         }
         requests.truncate(to: kept)
-        if kept > 0 { note(had: Had.heldFunctions) }
+        if kept > 0 { noteUse(of: EverUsed.heldFunctions) }
         if pointee.held.count > 0 { return putInFront(requests) }
         let isHoard = requests.capacity > 64 * 1024 && taken < requests.capacity / 16
         if requests.count == 0 && isHoard { requests.discard() }
@@ -248,7 +248,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     ) -> Bool {
         guard let ticket = PerformTicketPointer.create() else { return false }
         guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket),
-            leaveSeldom(request, wakes: true, isAwaited: true)
+            enqueueSlow(request, wakes: true, isAwaited: true)
         else {
             ticket.letGo()
             ticket.letGo()

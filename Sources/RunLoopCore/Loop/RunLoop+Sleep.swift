@@ -16,11 +16,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private enum Sleep { case over, again }
 
     /// One sleep; `again` if it ended only to look again what the loop may sleep for. `count`: how many sleeps of this pass ended so.
-    private func sleep(_ mode: ModePointer, until deadline: Instant, _ extent: Reports.Extent, again count: Int = 0) -> Sleep {
+    private func sleep(_ mode: ModePointer, until deadline: Instant, _ extent: EventBatch.Extent, again count: Int = 0) -> Sleep {
         lock()
-        let target = hasHad(Had.descriptors) ? self.target(mode) : .nothing
-        let kickDescriptor = target.isNothing ? nil : pointee.poller.kickDescriptor
-        let timerLimit = hasHad(Had.timers) ? Instant(nanoseconds: latestWake(mode)) : .never
+        let target = hasEverUsed(EverUsed.descriptors) ? self.target(mode) : .nothing
+        let wakeDescriptor = target.isNothing ? nil : pointee.poller.wakeDescriptor
+        let timerLimit = hasEverUsed(EverUsed.timers) ? Instant(nanoseconds: latestWake(mode)) : .never
         let limit = Swift.min(Swift.min(deadline, timerLimit), pointee.retryDeadline)
         pointee.sleepLimit.store(limit.nanoseconds, ordering: .relaxed)
         unlock()
@@ -30,7 +30,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if limit != .never {
             now = Clock.now
             if now >= limit {
-                if !target.isNothing { pointee.reports.wait(target, until: .distantPast, extent) }
+                if !target.isNothing { pointee.eventBatch.wait(target, until: .distantPast, extent) }
                 takeWakeUp()
                 return .over
             }
@@ -38,25 +38,25 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if pointee.timerSlack == 0 && timerLimit < deadline { pointee.timerSlack = TimerSlack.sharpen() }
         }
         let spin = pointee.spinInterval.load(ordering: .relaxed)
-        if pointee.pace.owesRest || spin > 0 {
-            pointee.pace.rest(until: limit)
+        if pointee.postBackoff.isDue || spin > 0 {
+            pointee.postBackoff.wait(until: limit)
             if spin > 0 && Thread.maySpin { pointee.wake.spin(until: Swift.min(limit, Clock.now.advanced(by: spin))) }
             now = Clock.now
         }
 
         if wasEmptied(mode) { return .over }
-        if pointee.wake.goToSleep(inEpoll: kickDescriptor) {
+        if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
             if target.isNothing {
                 pointee.wake.sleepOnWord(until: limit)
             } else {
                 wait(target, until: limit, extent, now, again: count)
             }
             let reason = pointee.wake.wakeFromSleep()
-            if reason != .nobody && !target.isNothing { pointee.reports.countKick() }
-            if limit != .never { Clock.lookAtBothOncePerTick() }
+            if reason != .nobody && !target.isNothing { pointee.eventBatch.countWake() }
+            if limit != .never { Clock.sampleClocksOncePerTick() }
             return end(of: reason, mode, limit)
         }
-        if !target.isNothing && mustPoll() { pointee.reports.wait(target, until: .distantPast, extent) }
+        if !target.isNothing && mustPoll() { pointee.eventBatch.wait(target, until: .distantPast, extent) }
         return end(of: pointee.wake.wakeFromSleep(), mode, limit)
     }
 
@@ -76,14 +76,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         case .wokenUp:
             pointee.tookWake = true
             return .over
-        case .adjusted: return pointee.reports.isEmpty && !wasEmptied(mode) ? .again : .over
+        case .adjusted: return pointee.eventBatch.isEmpty && !wasEmptied(mode) ? .again : .over
         case .nobody: return isSleepOver(limit) ? .over : .again
         }
     }
 
     /// A signal that the loop knows nothing of ends a system call early: that is no reason to pass.
     private func isSleepOver(_ limit: Instant) -> Bool {
-        if !pointee.reports.isEmpty { return true }
+        if !pointee.eventBatch.isEmpty { return true }
         return limit != .never && Clock.now >= limit
     }
 
@@ -112,16 +112,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if !hasBegun { return false }
         let outerTookWake = pointee.tookWake
         pointee.tookWake = false
-        dropReports()
+        dropEvents()
         _ = sleep(mode, until: deadline, .all)
         locked { setCurrentMode(outerMode) }
         // Whoever woke the loop meant the run that follows, and those outside.
         if pointee.tookWake { wakeUp() }
         pointee.tookWake = outerTookWake
-        let tag = pointee.reports.takeOnly()
-        dropReports()
+        let tag = pointee.eventBatch.takeOnly()
+        dropEvents()
         guard let tag else { return false }
-        return locked { descriptor(ofReported: tag) == fd }
+        return locked { descriptor(ofTag: tag) == fd }
     }
 
     /// The source of ours that is being told of its descriptor has dealt with it: sleeps until it is ready again, as the next pass
@@ -134,9 +134,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         waitForEvents(mode, until: .never)
         return locked {
             // Another thread, or one of those, may have taken it out of the mode meanwhile.
-            if let seat = seatOfCallee(in: mode), pointee.reports.takeOnly(seat.pointee.source.reportTag) { return true }
+            if let seat = dispatchedRegistration(in: mode), pointee.eventBatch.takeOnly(seat.pointee.source.eventTag) { return true }
             // The next pass has them in order.
-            if pointee.orderedSeats > 0 { dropReports() }
+            if pointee.orderedSeats > 0 { dropEvents() }
             return false
         }
     }
@@ -146,10 +146,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// milliseconds.
     @inline(never)
     func mayWaitElsewhere(in mode: ModePointer) -> Bool {
-        guard Thread.isAlone, pointee.spinInterval.load(ordering: .relaxed) == 0, !pointee.pace.owesRest,
+        guard Thread.isAlone, pointee.spinInterval.load(ordering: .relaxed) == 0, !pointee.postBackoff.isDue,
             lockedInline({ isQuiet(mode) && portCount(mode) == 1 })
         else { return false }
-        dropReports()
+        dropEvents()
         return true
     }
 
@@ -162,6 +162,6 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         return mode.pointee.observedActivities.load(ordering: .relaxed) == 0 && !pointee.board.isMarked
             && !pointee.wake.isPending && inbox.isEmpty && pointee.held.count == 0
-            && SharedSignals.seen == pointee.sharedSignalsSeen && !hasWatchesToLookAfter && pointee.poller.narrowCount == 0
+            && SharedSignals.seen == pointee.sharedSignalsSeen && !hasWatchTrouble && pointee.poller.underRegisteredCount == 0
     }
 }

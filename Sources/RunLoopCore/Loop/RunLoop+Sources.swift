@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Sources in a loop: adding and removing. What happens when they are signalled or ready is in `RunLoop+Deliver.swift`.
+// Sources in a loop: adding and removing. What happens when they are signalled or ready is in `RunLoop+SignalledSources.swift`.
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopAddSource. O(1) on average, one epoll_ctl for version 1. Any thread; calls schedule, and equal,
@@ -11,7 +11,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let hash = source.hash
         let fd = source.pointee.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
         var equals = equals(of: source, hash)
-        var joined = ModeNames()
+        var joined = ScheduleCalls()
         let itemHome = source.item.lock(and: home)
         if itemHome != home && source.pointee.seats == nil && pointee.isOpen {
             source.pointee.item.moveHome(to: home)
@@ -30,7 +30,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under both locks. A mode that has one of the `equals` does not take the source.
     private func addLocked(
         _ source: SourcePointer, _ hash: UInt, _ fd: Int32?, in name: StringPointer, beside equals: borrowing PlainList<SourcePointer>,
-        _ joined: inout ModeNames
+        _ joined: inout ScheduleCalls
     ) -> Bool {
         guard source.pointee.item.has(ItemHeader.valid) else { return false }
         guard pointee.isOpen else {
@@ -84,7 +84,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if !seat.pointee.source.pointee.item.has(ItemHeader.background) { set.pointee.sourceCount += change }
         if seat.pointee.watch >= 0 {
             set.pointee.portCount += change
-            note(had: Had.descriptors)
+            noteUse(of: EverUsed.descriptors)
         }
     }
 
@@ -153,7 +153,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Whether it was there. Any thread; calls cancel.
     private func removeItself(_ source: SourcePointer, from name: StringPointer) -> Bool {
-        var left = ModeNames()
+        var left = ScheduleCalls()
         let itemHome = source.item.lock(and: home)
         var isDead = false
         let choice = choose(name, make: false)
@@ -185,7 +185,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.seats.unlink(seat)
         if seat.isQueued { set.pointee.signalled.removeSeldom(seat.position) }
         seat.leave()
-        return callTakesHold(of: source) ? false : source.item.unhold()
+        return transfersReference(of: source) ? false : source.item.unhold()
     }
 
     private func unlink(_ seat: SeatPointer, from source: SourcePointer) {
@@ -199,7 +199,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         source.publishSeat()
     }
 
-    private func sayCancel(_ source: SourcePointer, _ modes: inout ModeNames) {
+    private func sayCancel(_ source: SourcePointer, _ modes: inout ScheduleCalls) {
         if let cancel = source.pointee.detail?.pointee.cancel { modes.call(cancel, source.pointee.info, handle) }
         modes.release()
     }
@@ -237,7 +237,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Takes the source out of this loop whatever its modes, with cancel. Any thread.
     func drop(_ source: SourcePointer) {
-        var left = ModeNames()
+        var left = ScheduleCalls()
         let itemHome = source.item.lock(and: home)
         var isDead = false
         var hasEmptied = false

@@ -9,13 +9,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard let itemHome = timer.item.lockQuickly() else { return addSeldom(timer, in: name) }
         let deadline = Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds
         guard itemHome == home, timer.isPlainlyNew, let set = setOfDefaultMode(name), set.pointee.hasRoomForTimer,
-            deadline >= pointee.timerFloor
+            deadline >= pointee.minimumDeadline
         else {
             itemHome.unlockQuickly()
             return addSeldom(timer, in: name)
         }
         timer.enterPlainly(set, at: deadline, arrival: nextTimerArrival())
-        pointee.isStirred = 1
+        pointee.modeChanged = 1
         itemHome.unlockQuickly()
     }
 
@@ -66,7 +66,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
         guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
-        note(had: Had.timers)
+        noteUse(of: EverUsed.timers)
         let choice = chooseInline(name, make: true)
         let old = timer.pointee.set
         if isComplete(old, choice) { return }
@@ -129,15 +129,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func place(_ timer: TimerPointer) -> UInt64 {
         let deadline = timer.deadline
-        return deadline >= pointee.timerFloor ? deadline : placeBehindPass(timer)
+        return deadline >= pointee.minimumDeadline ? deadline : placeBehindPass(timer)
     }
 
     /// A past date set in a timer pass: the timer waits for the next pass, and so stands under another deadline until this one ends.
     @inline(never)
     private func placeBehindPass(_ timer: TimerPointer) -> UInt64 {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.hasDisplaced = true
-        pointee.timerFloor &+= 1
-        return pointee.timerFloor
+        pointee.minimumDeadline &+= 1
+        return pointee.minimumDeadline
     }
 
     /// The deadline by which a timer has a turn in the timer pass that is under way, and keeps it, because its date is past then; else nil.
@@ -236,7 +236,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     func setNextFireDate(_ date: Double) {
         guard let home = item.lockQuickly() else { return setNextFireDate(date, lockedQuickly: nil) }
         let deadline = Clock.instant(ofTimerDate: date).nanoseconds
-        guard isPlainlyQueued, deadline >= RunLoopPointer(home).pointee.timerFloor else {
+        guard isPlainlyQueued, deadline >= RunLoopPointer(home).pointee.minimumDeadline else {
             return setNextFireDate(date, lockedQuickly: home)
         }
         pointee.date = date

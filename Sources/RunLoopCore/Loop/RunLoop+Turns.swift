@@ -1,19 +1,19 @@
-// Whose turn it is among several ready descriptors: `Reports` says when the loop has to choose.
+// Whose turn it is among several ready descriptors: `EventBatch` says when the loop has to choose.
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Forgets the reports that are left. Those that were taken have had their turn. The loop's thread, without the lock.
     @inline(__always)
-    func dropReports() {
-        if !pointee.reports.isEmpty { dropRemainingReports() }
+    func dropEvents() {
+        if !pointee.eventBatch.isEmpty { dropRemainingEvents() }
     }
 
     @inline(never)
-    private func dropRemainingReports() {
-        if pointee.reports.isSingle { pointee.modeInOrder = nil }
-        if !pointee.reports.isTurn, let mode = pointee.currentMode {
-            locked { pointee.reports.forEachTaken { noteTurn($0, mode) } }
+    private func dropRemainingEvents() {
+        if pointee.eventBatch.isSingle { pointee.modeInOrder = nil }
+        if !pointee.eventBatch.isTurn, let mode = pointee.currentMode {
+            locked { pointee.eventBatch.forEachTaken { noteTurn($0, mode) } }
         }
-        pointee.reports.drop()
+        pointee.eventBatch.drop()
     }
 
     /// A round of the mode is over when each of its descriptors that are ready has had a turn in it. So the lowest order goes
@@ -21,13 +21,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func isNext(_ tag: UInt64, _ mode: ModePointer) -> Bool {
         guard let turn = turn(tag, mode) else { return false }
         let since = turn.pointee &- mode.pointee.roundBegan
-        return since == 0 || since > pointee.serving &- mode.pointee.roundBegan
+        return since == 0 || since > pointee.dispatchStamp &- mode.pointee.roundBegan
     }
 
     /// All that are ready have had their turn, unless there are more than were reported. Under the lock.
     func endRound(_ mode: ModePointer) {
-        if pointee.reports.isPartial { return }
-        mode.pointee.roundBegan = pointee.serving
+        if pointee.eventBatch.isPartial { return }
+        mode.pointee.roundBegan = pointee.dispatchStamp
         pointee.modeInOrder = mode
     }
 
@@ -35,30 +35,30 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// it is. More may be ready than are in the batch, where a round has no end: then the one goes first whose turn is the longest ago.
     /// Under the lock.
     func beginLast(_ mode: ModePointer, _ left: Int) {
-        if !pointee.reports.isPartial && left == 1 { pointee.modeInOrder = mode }
+        if !pointee.eventBatch.isPartial && left == 1 { pointee.modeInOrder = mode }
         if left == 1 { return }
-        if !pointee.reports.isPartial { return mode.pointee.roundBegan = pointee.serving }
-        pointee.reports.begin(oldest: { tag in turn(tag, mode).map { pointee.serving &- $0.pointee } ?? 0 })
+        if !pointee.eventBatch.isPartial { return mode.pointee.roundBegan = pointee.dispatchStamp }
+        pointee.eventBatch.begin(oldest: { tag in turn(tag, mode).map { pointee.dispatchStamp &- $0.pointee } ?? 0 })
     }
 
     /// Of a watch that sources share, each of them that is told is noted then. Under the lock.
     @inline(never)
     func noteTurn(_ tag: UInt64, _ mode: ModePointer) {
         if tag & 1 == 0 && tag != Poller.alwaysReadyTag { return }
-        pointee.serving &+= 1
-        turn(tag, mode)?.pointee = pointee.serving
+        pointee.dispatchStamp &+= 1
+        turn(tag, mode)?.pointee = pointee.dispatchStamp
     }
 
     /// Where the number of the last turn is kept of what a tag was reported for; nil if there is nothing of it in the mode. Under the lock.
     private func turn(_ tag: UInt64, _ mode: ModePointer) -> UnsafeMutablePointer<UInt32>? {
-        if tag == Poller.alwaysReadyTag { return withUnsafeMutablePointer(to: &mode.pointee.alwaysReadyServed) { $0 } }
+        if tag == Poller.alwaysReadyTag { return withUnsafeMutablePointer(to: &mode.pointee.alwaysReadyLastDispatch) { $0 } }
         let seat: SeatPointer?
         if tag & 1 != 0 {
-            seat = SourcePointer(reported: tag).flatMap { contains($0.pointee.firstSeat.set, .mode(mode)) ? $0.firstSeat : nil }
+            seat = SourcePointer(eventTag: tag).flatMap { contains($0.pointee.firstSeat.set, .mode(mode)) ? $0.firstSeat : nil }
         } else {
-            seat = pointee.poller.index(ofReported: tag).flatMap { self.seat(onWatch: $0, in: mode) }
+            seat = pointee.poller.index(ofTag: tag).flatMap { self.seat(onWatch: $0, in: mode) }
         }
-        return seat.map { seat in withUnsafeMutablePointer(to: &seat.pointee.served) { $0 } }
+        return seat.map { seat in withUnsafeMutablePointer(to: &seat.pointee.lastDispatch) { $0 } }
     }
 
     /// The mode's first source on a watch. Under the lock.
@@ -69,25 +69,25 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// The descriptor that a tag was reported for; nil if it is not watched any more. Under the lock.
-    func descriptor(ofReported tag: UInt64) -> Int32? {
-        if tag & 1 == 0 { return pointee.poller.index(ofReported: tag).map { pointee.poller[$0].fd } }
-        return SourcePointer(reported: tag).map { pointee.poller[Int($0.pointee.firstSeat.watch)].fd }
+    func descriptor(ofTag tag: UInt64) -> Int32? {
+        if tag & 1 == 0 { return pointee.poller.index(ofTag: tag).map { pointee.poller[$0].fd } }
+        return SourcePointer(eventTag: tag).map { pointee.poller[Int($0.pointee.firstSeat.watch)].fd }
     }
 
     /// The only report that was asked for was nobody's: looks at all of them.
     @inline(never)
-    func fetchAllReports(_ mode: ModePointer) -> Bool {
+    func fetchAllEvents(_ mode: ModePointer) -> Bool {
         pointee.modeInOrder = nil
         let target = locked { self.target(mode) }
-        if !target.isNothing { pointee.reports.wait(target, until: .distantPast, .oneOfAll) }
-        return !pointee.reports.isEmpty
+        if !target.isNothing { pointee.eventBatch.wait(target, until: .distantPast, .oneOfAll) }
+        return !pointee.eventBatch.isEmpty
     }
 
     /// Whether this pass delivers one report at most, and the next one asks again. All that are ready have to be known where epoll does
     /// not keep the turns: after another mode was run, for which descriptors leave epoll's set and come back behind the others, and
     /// where descriptors have an order.
     @inline(__always)
-    func extent(_ mode: ModePointer) -> Reports.Extent {
+    func extent(_ mode: ModePointer) -> EventBatch.Extent {
         guard pointee.returnsAfterSource || pointee.deadline == .distantPast || observes(mode, .beforeTimers, .beforeSources) else {
             return .all
         }

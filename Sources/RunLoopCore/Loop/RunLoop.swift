@@ -27,9 +27,12 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// Nanoseconds. 0 unless the program says otherwise, as measured (RLRunLoop.h has the numbers): a loop that is woken more
     /// seldom pays the whole interval for each sleep, and is woken no sooner.
     let spinInterval = Atomic<UInt64>(0)
-    /// What the loop has had so far, `Had`: a pass does not take the lock to look for what there never was. Set under the lock
-    /// together with what it tells of; read by the loop, which looks again under the lock before it sleeps.
-    let had = Atomic<UInt32>(0)
+    /// Bits of `EverUsed`: a pass does not take the lock to look for what the loop never had. Set under the lock together with
+    /// the first such thing; read by the loop's thread, which looks again under the lock before it sleeps.
+    let everUsed = Atomic<UInt32>(0)
+    /// Bits of `WatchTrouble`: what the next pass has to do about descriptors that cannot be watched. Changed under the lock; read
+    /// by the loop's thread without it.
+    let watchTrouble = Atomic<UInt32>(0)
     /// 1: another thread has invalidated the last item of some mode, perhaps of the one that runs, or may have: the loop looks before it
     /// sleeps. Any thread; see `noteEmptied`.
     let mayBeEmpty = Atomic<UInt32>(0)
@@ -64,7 +67,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var delayed: DelayedPerformPointer?
 
     // The loop's thread, while it runs.
-    var reports = Reports()
+    var eventBatch = EventBatch()
     /// The mode in which epoll's own order gives each descriptor its turn; nil if that was disturbed since a round was over.
     var modeInOrder: ModePointer?
     /// How many passes in a row did not ask the kernel for descriptors although there are some, and since when.
@@ -92,23 +95,23 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var mayHaveQueued = false
     /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
     /// set in it, until the outermost pass has ended; otherwise 0. Under the lock.
-    var timerFloor: UInt64 = 0
+    var minimumDeadline: UInt64 = 0
     /// The number of the last timer that was added, or whose deadline was set; odd. See `TimerPointer.arrival`. Under the lock.
     var timerArrivals: UInt = 1
     /// The innermost timer pass fires what was due by then. Under the lock.
     var timersDueBy: UInt64 = 0
-    var pace = InboxPace()
+    var postBackoff = PostBackoff()
     /// How many reports were served: a stamp for the sources on one descriptor that have had theirs, and for turns. Under the lock.
-    var serving: UInt32 = 0
+    var dispatchStamp: UInt32 = 0
     /// The sources whose turn it is, of the batches that are under way, one in another. Under the lock.
-    var turns = PlainList<Turn>()
-    /// The source on a descriptor that is being called, nil if none is; see `Callee`. Under the lock.
-    var callee = Callee()
+    var signalledBatch = PlainList<BatchEntry>()
+    /// The source on a descriptor that is being called, nil if none is; see `DispatchFrame`. Under the lock.
+    var dispatchFrame = DispatchFrame()
     /// Those from whose calls the loop is run once more, one in another. Under the lock.
-    var outerCallees = PlainList<Callee>()
+    var outerDispatchFrames = PlainList<DispatchFrame>()
     /// Not 0: an observer or an item came into some mode, or an object was autoreleased, since it was last looked whether nothing
     /// but descriptors waits in the mode that runs, or it was not looked yet. Under the lock.
-    var isStirred: UInt64 = 1
+    var modeChanged: UInt64 = 1
     /// How many timer passes are under way, one in another. Under the lock.
     var timerPasses = 0
     /// `SharedSignals` as last looked at.
@@ -120,9 +123,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// The timers whose functions are running, one in another. Under the lock.
     var firing = PlainList<Firing>()
     /// The observers that are to be told, of the activities under way, one in another. Under the lock.
-    var audience = PlainList<Listener>()
+    var notifyingObservers = PlainList<ObserverCall>()
     /// What our own functions have begun that are calling the client, one in another. The loop's thread.
-    var cleanups = PlainList<Cleanup>()
+    var cleanupHandlers = PlainList<CleanupHandler>()
     /// Memory for `TimerQueue.restoreDeadlines`. Under the lock.
     var displaced = PlainList<IndexedHeap<DeadlineKey>.Position>()
     /// What RLAutorelease was given and is still to be released; that of nested activations behind that of outer ones. The loop's
@@ -132,16 +135,20 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var releaseObject: ReleaseFunction?
 }
 
-/// Bits of `RunLoopStorage.had`.
-enum Had {
+/// What a loop may have had: bits of `RunLoopStorage.everUsed`, never cleared while the loop has its thread.
+enum EverUsed {
     static var timers: UInt32 { 1 }
     static var descriptors: UInt32 { 2 }
     /// Functions in `held`.
     static var heldFunctions: UInt32 { 4 }
-    /// Watches to be tried again, for which there is a `retryDeadline`; no more when they have been.
-    static var failedWatches: UInt32 { 8 }
-    /// A source's descriptor that turned out to be closed; no more when that was said.
-    static var lostDescriptor: UInt32 { 16 }
+}
+
+/// What is wrong with some watch: bits of `RunLoopStorage.watchTrouble`, cleared by the pass that deals with it.
+enum WatchTrouble {
+    /// Watches could not be registered for want of memory or descriptors; there is a `retryDeadline` for them.
+    static var failed: UInt32 { 1 }
+    /// A source's descriptor turned out to be closed, which is still to be reported.
+    static var lost: UInt32 { 2 }
 }
 
 /// A timer whose function is running.
@@ -153,7 +160,7 @@ struct Firing: BitwiseCopyable {
 
 /// What is left to do by one of our own functions if the thread ends in the client's function that it calls; as
 /// pthread_cleanup_push, which would need unwind tables.
-struct Cleanup: BitwiseCopyable {
+struct CleanupHandler: BitwiseCopyable {
     /// The thread that ends, without a lock; may call user code.
     typealias Function =
         @convention(c) (_ object: UnsafeMutableRawPointer, _ part: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) -> Void
@@ -166,7 +173,7 @@ struct Cleanup: BitwiseCopyable {
 }
 
 /// An observer that is to be told of an activity; held until it is done.
-struct Listener: BitwiseCopyable {
+struct ObserverCall: BitwiseCopyable {
     /// How far it is.
     enum State: UInt8 { case waiting, called, done }
 
@@ -189,11 +196,11 @@ struct Mode: ~Copyable {
     /// Its observers, by order; those of the same order as they came into the mode. Under the lock.
     var observers = PlainList<ObserverPointer>()
     /// Timers were served last, so ready descriptors go first. The loop's thread.
-    var servedTimers = false
-    /// `RunLoopStorage.serving` when this round of turns began: see `isNext`. Under the lock.
+    var firedTimersLast = false
+    /// `RunLoopStorage.dispatchStamp` when this round of turns began: see `isNext`. Under the lock.
     var roundBegan: UInt32 = 0
-    /// The last turn of the watches that are always ready, together; like `Seat.served`.
-    var alwaysReadyServed: UInt32 = 0
+    /// The last turn of the watches that are always ready, together; like `Seat.lastDispatch`.
+    var alwaysReadyLastDispatch: UInt32 = 0
     /// All activities that some observer of the mode wants. Written under the lock, read by the loop.
     let observedActivities = Atomic<UInt>(0)
 }
@@ -241,18 +248,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return result
     }
 
-    /// Whether the loop has had any. One load.
+    /// Whether the loop has ever had something of this kind, of `EverUsed`. One load.
     @inline(__always)
-    func hasHad(_ kind: UInt32) -> Bool { pointee.had.load(ordering: .relaxed) & kind != 0 }
+    func hasEverUsed(_ kind: UInt32) -> Bool { pointee.everUsed.load(ordering: .relaxed) & kind != 0 }
 
-    /// From now on it has. Under the lock.
+    /// The loop gets something of this kind, of `EverUsed`. Under the lock.
     @inline(__always)
-    func note(had kind: UInt32) {
-        if !hasHad(kind) { pointee.had.store(pointee.had.load(ordering: .relaxed) | kind, ordering: .relaxed) }
+    func noteUse(of kind: UInt32) {
+        if !hasEverUsed(kind) { pointee.everUsed.store(pointee.everUsed.load(ordering: .relaxed) | kind, ordering: .relaxed) }
     }
-
-    /// As if it never had. Under the lock.
-    func forget(had kind: UInt32) { pointee.had.store(pointee.had.load(ordering: .relaxed) & ~kind, ordering: .relaxed) }
 
     /// `locked` for a hot path.
     @inline(__always)

@@ -51,7 +51,7 @@ enum Clock {
     /// looked at yet. Any thread.
     private static let offset = Atomic<Int64>(0)
 
-    /// When `lookAtBothOncePerTick` last looked, by the coarse clock. Any thread.
+    /// When `sampleClocksOncePerTick` last looked, by the coarse clock. Any thread.
     private static let lastLook = Atomic<UInt64>(0)
 
     /// Differences closer than this may be the jitter of two clock reads and are not stored, so that a date
@@ -95,7 +95,7 @@ enum Clock {
     /// At their coarse readings, which cost a fifth. The kernel moves both in one step, at each tick and when the clock is
     /// set: their difference is that of the clocks, to the nanosecond, if no tick came between. Where the coarse readings
     /// are as fine as the others they are looked at again if the thread was interrupted.
-    static func lookAtBoth() {
+    static func sampleClocks() {
         var before: Int64
         var seen: Int64
         var after: Int64
@@ -112,29 +112,29 @@ enum Clock {
         if old == 0 || (new &- old).magnitude > UInt64(jitter) { offset.store(new, ordering: .relaxed) }
     }
 
-    /// As `lookAtBoth`, unless that was done in this tick of the kernel (1 to 10 ms): for what may be done a hundred
+    /// As `sampleClocks`, unless that was done in this tick of the kernel (1 to 10 ms): for what may be done a hundred
     /// thousand times a second. A quarter of a clock read then. Any thread.
     @inline(never)
-    static func lookAtBothOncePerTick() {
+    static func sampleClocksOncePerTick() {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
         let tick = Instant(time).nanoseconds
         if lastLook.load(ordering: .relaxed) == tick { return }
         lastLook.store(tick, ordering: .relaxed)
-        lookAtBoth()
+        sampleClocks()
     }
 
     private static var knownOffset: Int64 {
         let known = offset.load(ordering: .relaxed)
         if known != 0 { return known }
-        lookAtBoth()
+        sampleClocks()
         return offset.load(ordering: .relaxed)
     }
 
     /// Seconds since 2001, as RLAbsoluteTimeGetCurrent answers. Any thread. One clock read and half of one: a timer whose
     /// date comes from here knows the clocks as they are, even if somebody has just set them.
     static var currentDate: Double {
-        lookAtBoth()
+        sampleClocks()
         return Double(nanoseconds(of: CLOCK_REALTIME) &- epoch) * 1e-9
     }
 

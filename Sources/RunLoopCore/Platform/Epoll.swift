@@ -64,17 +64,17 @@ enum EventDescriptor {
     static func create() -> Int32 { linux_eventfd() }
 
     /// One system call. Async-signal-safe, leaves errno as it was.
-    static func kick(_ fd: Int32) {
+    static func signal(_ fd: Int32) {
         preservingSystemError {
             var one: UInt64 = 1
             while linux_write(fd, &one, 8) < 0 && linux_errno() == EINTR {}
         }
     }
 
-    /// Waits until `kicks` writes have arrived in all. For closing: see `Poller.close`.
-    static func drain(_ fd: Int32, kicks: UInt64) {
+    /// Waits until `wakes` writes have arrived in all. For closing: see `Poller.close`.
+    static func drain(_ fd: Int32, wakes: UInt64) {
         var seen: UInt64 = 0
-        while seen < kicks {
+        while seen < wakes {
             var some: UInt64 = 0
             if linux_read(fd, &some, 8) == 8 { seen &+= some } else if systemError != EINTR { return }
         }

@@ -39,7 +39,7 @@ struct Events: OptionSet, BitwiseCopyable {
     @inline(__always)
     var isBareHangUp: Bool { intersection([.hangUp, .readable, .peerClosed, .error]) == .hangUp }
 
-    /// What of `wanted` has come with this report: an error or a hang-up is news for whoever waits for anything. O(1).
+    /// What of `interest` has come with this report: an error or a hang-up is news for whoever waits for anything. O(1).
     @inline(__always)
-    func serving(_ wanted: Events) -> Events { isDisjoint(with: [.error, .hangUp]) ? intersection(wanted) : wanted }
+    func matching(_ interest: Events) -> Events { isDisjoint(with: [.error, .hangUp]) ? intersection(interest) : interest }
 }

@@ -8,9 +8,9 @@ extension Poller {
         if epoll >= 0 { return true }
         epoll = Epoll.create()
         if epoll < 0 { return false }
-        kickDescriptor = EventDescriptor.create()
-        if kickDescriptor >= 0,
-            Epoll.add(epoll, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag) == 0
+        wakeDescriptor = EventDescriptor.create()
+        if wakeDescriptor >= 0,
+            Epoll.add(epoll, wakeDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.wakeTag) == 0
         {
             return true
         }
@@ -20,10 +20,10 @@ extension Poller {
         return false
     }
 
-    /// The loop's thread ends. `kicks` were made or are on their way: the last has arrived before the descriptor is closed
+    /// The loop's thread ends. `wakes` were made or are on their way: the last has arrived before the descriptor is closed
     /// and its number can be somebody else's.
-    mutating func close(afterKicks kicks: UInt64) {
-        if kickDescriptor >= 0 { EventDescriptor.drain(kickDescriptor, kicks: kicks) }
+    mutating func close(afterWakes wakes: UInt64) {
+        if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
         watches.discard()
         freeIndexes.discard()
@@ -31,15 +31,15 @@ extension Poller {
         changes.discard()
         unconnected.discard()
         unreportedConnectCount = 0
-        narrowCount = 0
+        underRegisteredCount = 0
         alwaysReadyCount = 0
     }
 
     private mutating func closeDescriptors() {
         if epoll >= 0 { EventDescriptor.close(epoll) }
-        if kickDescriptor >= 0 { EventDescriptor.close(kickDescriptor) }
+        if wakeDescriptor >= 0 { EventDescriptor.close(wakeDescriptor) }
         epoll = -1
-        kickDescriptor = -1
+        wakeDescriptor = -1
     }
 
     /// A descriptor that was closed while a duplicate of it stays open cannot be taken out of an epoll, which goes on
@@ -47,7 +47,7 @@ extension Poller {
     mutating func rebuild() -> Bool {
         let new = Epoll.create()
         if new < 0 { return true }
-        if Epoll.add(new, kickDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.kickTag) != 0 {
+        if Epoll.add(new, wakeDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.wakeTag) != 0 {
             EventDescriptor.close(new)
             return true
         }
@@ -56,7 +56,7 @@ extension Poller {
         var isWhole = true
         for index in 0..<watches.count where watches[index].state == .listening {
             settle(index, .silent)
-            if !watches[index].wanted.isEmpty && !register(index) { isWhole = false }
+            if !watches[index].interest.isEmpty && !register(index) { isWhole = false }
         }
         return isWhole
     }
@@ -64,7 +64,7 @@ extension Poller {
     /// Somebody has closed our descriptors: the numbers may be anybody's. All watches are silent until they are listened to.
     mutating func forgetDescriptors() {
         epoll = -1
-        kickDescriptor = -1
+        wakeDescriptor = -1
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 

@@ -33,7 +33,7 @@ extension Poller {
             $0.isUnconnected = true
             $0.trigger = isUnix ? .edgeWithoutConnect : .edge
         }
-        if !modify(index, watch.told) { settle(index, .silent) }
+        if !modify(index, watch.registered) { settle(index, .silent) }
         return true
     }
 

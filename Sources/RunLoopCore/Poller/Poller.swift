@@ -4,20 +4,20 @@ import CLinux
 ///
 /// Two descriptors, made when the first one is watched: the epoll, and an eventfd for being woken out of it.
 /// What is wanted of a watch may change often; epoll hears of it as late as possible and as seldom: of more when the loop
-/// is about to wait (`takeChange`), of less only when it reports something that nobody wants (`narrow`). It reports
+/// is about to wait (`takeChange`), of less only when it reports something that nobody wants (`reduce`). It reports
 /// hang-ups whether asked or not, so wanting nothing means leaving the epoll set.
 ///
 /// Its fields are changed here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift` only. Guarded by the Home's lock; waiting, which
-/// needs none, is `Reports`. Calls no user code.
+/// needs none, is `EventBatch`. Calls no user code.
 struct Poller: ~Copyable {
     /// What epoll reports of it, its tag, is its index and generation, so that a report fetched before a watch was removed never
     /// reaches the next user of its index; or a number of its client's own, which makes the watch superfluous to deliver it.
     struct Watch: BitwiseCopyable {
         var fd: Int32
         /// What epoll has been told to report.
-        var told: Events = []
+        var registered: Events = []
         /// What the clients want, as they last said.
-        var wanted: Events = []
+        var interest: Events = []
         var generation: UInt32
         var state = State.free
         /// It waits in the list of changes.
@@ -53,12 +53,12 @@ struct Poller: ~Copyable {
     }
 
     /// Even, as those that are made of an index.
-    static var kickTag: UInt64 { .max - 1 }
+    static var wakeTag: UInt64 { .max - 1 }
     /// Stands among the reports for all watches that are always ready.
     static var alwaysReadyTag: UInt64 { .max - 3 }
 
     var epoll: Int32 = -1
-    var kickDescriptor: Int32 = -1
+    var wakeDescriptor: Int32 = -1
     var watches = PlainList<Watch>()
     var freeIndexes = PlainList<Int32>()
     /// Descriptor number → index of its watch, -1 for none.
@@ -66,7 +66,7 @@ struct Poller: ~Copyable {
     /// Watches of which more is wanted than epoll has been told. Places of others may be among them.
     var changes = PlainList<Int32>()
     /// How many watches epoll reports less of than is wanted.
-    var narrowCount = 0
+    var underRegisteredCount = 0
     var alwaysReadyCount = 0
     /// Watches of which epoll does not report that they were connected.
     var unreportedConnectCount = 0
@@ -90,7 +90,7 @@ struct Poller: ~Copyable {
     /// Begins to watch `fd`, on which there is no watch yet: its index, nil if out of memory. See its state for
     /// what became of it; `silent`, with errno, if the system has no descriptor for us now: `listen` tries again.
     /// One epoll_ctl, none if nothing is wanted yet; three system calls more for the first one of a loop.
-    mutating func add(_ fd: Int32, wanted: Events, client: UInt64) -> Int? {
+    mutating func add(_ fd: Int32, interest: Events, client: UInt64) -> Int? {
         guard watches.reserve(watches.count + 1), freeIndexes.reserve(watches.count + 1), changes.reserve(watches.count + 1) else {
             return nil
         }
@@ -105,7 +105,7 @@ struct Poller: ~Copyable {
         watches[index].fd = fd
         watches[index].client = client
         watches[index].state = .silent
-        update(index) { $0.wanted = wanted }
+        update(index) { $0.interest = interest }
         _ = listen(index)
         if watches[index].state == .broken { return index }
         while indexOfDescriptor.count <= Int(fd) {
@@ -131,10 +131,10 @@ struct Poller: ~Copyable {
         _ = freeIndexes.append(Int32(index))
     }
 
-    /// Says what all clients together want. epoll hears of it in `listen`, for `takeChange` gives it, or `narrow`. O(1), no system call.
-    mutating func setWanted(_ wanted: Events, at index: Int) {
-        update(index) { $0.wanted = wanted }
-        if !watches[index].isNarrow || watches[index].isChanged { return }
+    /// Says what all clients together want. epoll hears of it in `listen`, for `takeChange` gives it, or `reduce`. O(1), no system call.
+    mutating func setInterest(_ interest: Events, at index: Int) {
+        update(index) { $0.interest = interest }
+        if !watches[index].isUnderRegistered || watches[index].isChanged { return }
         watches[index].isChanged = true
         _ = changes.append(Int32(index))
     }
@@ -150,20 +150,20 @@ struct Poller: ~Copyable {
             let index = Int(changes[changes.count - 1])
             changes.truncate(to: changes.count - 1)
             watches[index].isChanged = false
-            if watches[index].isNarrow { return index }
+            if watches[index].isUnderRegistered { return index }
         }
         return nil
     }
 
     /// epoll reports no more than `events` of a watch until `listen`. At most one epoll_ctl.
-    mutating func narrow(_ index: Int, to events: Events) {
+    mutating func reduce(_ index: Int, to events: Events) {
         let watch = watches[index]
-        guard watch.state == .listening, watch.told != events else { return }
+        guard watch.state == .listening, watch.registered != events else { return }
         if events.isEmpty {
             Epoll.remove(epoll, watch.fd)
             settle(index, .silent)
         } else if modify(index, events) {
-            settle(index, .listening, told: events)
+            settle(index, .listening, registered: events)
         } else {
             settle(index, .silent)
         }
@@ -180,8 +180,8 @@ struct Poller: ~Copyable {
     /// out of descriptors or memory.
     mutating func listen(_ index: Int) -> Bool {
         let watch = watches[index]
-        if watch.wanted.isEmpty {
-            narrow(index, to: [])
+        if watch.interest.isEmpty {
+            reduce(index, to: [])
             return true
         }
         switch watch.state {
@@ -193,8 +193,8 @@ struct Poller: ~Copyable {
             return register(index)
         case .listening:
             // The descriptor may have been closed and its number given to another file: epoll forgets such ones.
-            if modify(index, watch.wanted) {
-                settle(index, .listening, told: watch.wanted)
+            if modify(index, watch.interest) {
+                settle(index, .listening, registered: watch.interest)
                 return true
             }
             settle(index, .silent)
@@ -207,7 +207,7 @@ struct Poller: ~Copyable {
     /// free for a new one. One epoll_ctl.
     mutating func hasLostFile(_ index: Int) -> Bool {
         let watch = watches[index]
-        if watch.state != .listening || modify(index, watch.told) { return false }
+        if watch.state != .listening || modify(index, watch.registered) { return false }
         settle(index, .broken)
         indexOfDescriptor[Int(watch.fd)] = -1
         return true
@@ -220,10 +220,10 @@ struct Poller: ~Copyable {
     }
 
     /// Where a watch stands from now on, as epoll has been told. O(1).
-    mutating func settle(_ index: Int, _ state: State, told: Events = []) {
+    mutating func settle(_ index: Int, _ state: State, registered: Events = []) {
         update(index) {
             $0.state = state
-            $0.told = told
+            $0.registered = registered
             if state != .listening { $0.trigger = .level }
         }
     }
@@ -236,7 +236,7 @@ struct Poller: ~Copyable {
     }
 
     private mutating func count(_ watch: Watch, _ sign: Int) {
-        if watch.isNarrow { narrowCount += sign }
+        if watch.isUnderRegistered { underRegisteredCount += sign }
         if watch.state == .alwaysReady { alwaysReadyCount += sign }
         if watch.trigger == .edgeWithoutConnect { unreportedConnectCount += sign }
     }
@@ -247,13 +247,13 @@ struct Poller: ~Copyable {
     /// A silent watch. False with errno if it stays so.
     mutating func register(_ index: Int) -> Bool {
         let watch = watches[index]
-        let error = Epoll.add(epoll, watch.fd, events: watch.wanted.epoll, tag: tag(of: index))
+        let error = Epoll.add(epoll, watch.fd, events: watch.interest.epoll, tag: tag(of: index))
         switch error {
-        case 0: settle(index, .listening, told: watch.wanted)
+        case 0: settle(index, .listening, registered: watch.interest)
         case EPERM: settle(index, .alwaysReady)
-        case EEXIST where modify(index, watch.wanted):
+        case EEXIST where modify(index, watch.interest):
             // The same file was closed and is open again under the same number.
-            settle(index, .listening, told: watch.wanted)
+            settle(index, .listening, registered: watch.interest)
         case ENOMEM, ENOSPC:
             systemError = error
             return false
@@ -271,7 +271,7 @@ struct Poller: ~Copyable {
 
     /// The watch that a report with an even tag is about, nil if it is not there any more. O(1).
     @inline(__always)
-    func index(ofReported tag: UInt64) -> Int? {
+    func index(ofTag tag: UInt64) -> Int? {
         let index = Int(UInt32(truncatingIfNeeded: tag) >> 1)
         guard index < watches.count, watches[index].generation == UInt32(truncatingIfNeeded: tag >> 32), watches[index].state == .listening
         else { return nil }
@@ -299,5 +299,5 @@ struct Poller: ~Copyable {
 
 extension Poller.Watch {
     /// Whether epoll reports less of it than is wanted.
-    var isNarrow: Bool { (state == .listening || state == .silent) && !wanted.isSubset(of: told) }
+    var isUnderRegistered: Bool { (state == .listening || state == .silent) && !interest.isSubset(of: registered) }
 }

@@ -22,7 +22,7 @@ struct WakeWord: ~Copyable {
     /// Also the futex word, and so 32 bits.
     private let word = Atomic<UInt32>(0)
     /// The eventfd to write to when the loop sleeps in epoll. Written by the loop before it does.
-    private let kickDescriptor = Atomic<Int32>(-1)
+    private let wakeDescriptor = Atomic<Int32>(-1)
 
     private static var awake: UInt32 { 0 }
     private static var pending: UInt32 { 1 }
@@ -37,7 +37,7 @@ struct WakeWord: ~Copyable {
     func wakeUp() {
         RaceDetector.happensBefore(word)
         let before = word.exchange(Self.pending, ordering: .acquiringAndReleasing)
-        if before == Self.sleepingOnWord || before == Self.sleepingInEpoll { kick(before) }
+        if before == Self.sleepingOnWord || before == Self.sleepingInEpoll { signalSleeper(before) }
     }
 
     /// Makes a loop that sleeps, or is about to, look again how long and on what to sleep, without a pass. Any thread.
@@ -48,7 +48,7 @@ struct WakeWord: ~Copyable {
             let (done, now) = word.compareExchange(
                 expected: before, desired: Self.adjusting, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed)
             if done {
-                if before != Self.awake { kick(before) }
+                if before != Self.awake { signalSleeper(before) }
                 return
             }
             before = now
@@ -76,7 +76,7 @@ struct WakeWord: ~Copyable {
     /// False if something came before: then do not sleep, but `wakeFromSleep` says what. `inEpoll`: the eventfd that is in
     /// the epoll; nil to sleep on the word. The loop's thread.
     func goToSleep(inEpoll descriptor: Int32?) -> Bool {
-        if let descriptor { kickDescriptor.store(descriptor, ordering: .relaxed) }
+        if let descriptor { wakeDescriptor.store(descriptor, ordering: .relaxed) }
         let asleep = descriptor == nil ? Self.sleepingOnWord : Self.sleepingInEpoll
         return word.compareExchange(expected: Self.awake, desired: asleep, ordering: .acquiringAndReleasing).exchanged
     }
@@ -114,11 +114,11 @@ struct WakeWord: ~Copyable {
     }
 
     @inline(never)
-    private func kick(_ before: UInt32) {
+    private func signalSleeper(_ before: UInt32) {
         if before == Self.sleepingOnWord {
             Futex.wake(word, count: 1)
         } else {
-            EventDescriptor.kick(kickDescriptor.load(ordering: .relaxed))
+            EventDescriptor.signal(wakeDescriptor.load(ordering: .relaxed))
         }
     }
 }

@@ -15,7 +15,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
             let detail = SourceDetailPointer.shared(Connection.sourceDetail, SourceDetail(release: { connection($0).release() })),
             let source = SourcePointer.create(
                 loop.home, order: 0, info: UnsafeMutableRawPointer(self),
-                serve: { info, ready, _ in connection(info).serve(ready).rawValue },
+                eventHandler: { info, ready, _ in connection(info).handleEvents(ready).rawValue },
                 getPort: { connection($0).pointee.fd }, detail)
         else { return nil }
         retain()

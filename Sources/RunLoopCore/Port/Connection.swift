@@ -113,7 +113,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     func unlock() { pointee.mutex.unlockInline() }
 
     /// The loop has found the descriptor ready.
-    func serve(_ ready: UInt16) -> Served {
+    func handleEvents(_ ready: UInt16) -> DispatchResult {
         guard let home = HomePointer.current else { return .unwanted }
         let loop = RunLoopPointer(home)
         if Events(rawValue: ready).contains(.writable) && !flush() { return .tryLater }
@@ -126,7 +126,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     }
 
     /// Somebody wants to talk.
-    private func accept() -> Served {
+    private func accept() -> DispatchResult {
         let (fd, isStuck) = locked { () -> (Int32, Bool) in
             if !pointee.isOpen { return (-1, false) }
             let fd = PacketSocket.accept(pointee.fd)

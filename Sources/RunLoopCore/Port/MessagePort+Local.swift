@@ -184,11 +184,11 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         let info = context.retain == nil ? context.info : context.retained()
         let loop = RunLoopPointer(request.pointee.home.unsafelyUnwrapped)
-        let level = loop.beginCleanup(
-            Cleanup(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
+        let level = loop.pushCleanup(
+            CleanupHandler(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
             callout, handle, request.pointee.message, request.pointee.data.handle, info)
-        loop.endCleanup(level)
+        loop.popCleanup(level)
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }

@@ -67,10 +67,10 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             unhold()
             return result
         }
-        let level = loop.beginCleanup(
-            Cleanup(function: { port, pending, _ in abandonWait(port, pending) }, object: self, part: pending))
+        let level = loop.pushCleanup(
+            CleanupHandler(function: { port, pending, _ in abandonWait(port, pending) }, object: self, part: pending))
         let wasEnded = wait(pending, other, message, data, sendLimit, deadline, loop)
-        loop.endCleanup(level)
+        loop.popCleanup(level)
         let result = endWaiting(pending, loop, &reply)
         if result == .isInvalid { invalidate() }
         if wasEnded && loop.pointee.depth > 0 { loop.requestStop() }

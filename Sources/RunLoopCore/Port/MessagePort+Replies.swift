@@ -46,11 +46,11 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         endTimer(pending)
         if let callout = pending.pointee.callout {
             let loop = pending.pointee.replySource.pointee.loop
-            let level = loop.beginCleanup(
-                Cleanup(function: { port, pending, _ in abandonReply(port, pending) }, object: self, part: pending))
+            let level = loop.pushCleanup(
+                CleanupHandler(function: { port, pending, _ in abandonReply(port, pending) }, object: self, part: pending))
             RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
                 callout, handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info)
-            loop.endCleanup(level)
+            loop.popCleanup(level)
         }
         dispose(pending)
     }

@@ -191,17 +191,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     func invalidateForClient() {
         guard let home = HomePointer.current else { return }
         pointee.header.retain()
-        let level = RunLoopPointer(home).beginCleanup(Cleanup(function: { port, _, _ in abandonReference(port) }, object: self))
+        let level = RunLoopPointer(home).pushCleanup(CleanupHandler(function: { port, _, _ in abandonReference(port) }, object: self))
         invalidate()
-        RunLoopPointer(home).endCleanup(level)
+        RunLoopPointer(home).popCleanup(level)
         _ = release()
     }
 
     private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout) {
         let loop = HomePointer.current.map { RunLoopPointer($0) }
-        let level = loop?.beginCleanup(Cleanup(function: { port, _, _ in abandonInvalidation(port) }, object: self))
+        let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
         RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, locked { pointee.context.info })
-        if let loop, let level { loop.endCleanup(level) }
+        if let loop, let level { loop.popCleanup(level) }
     }
 
     /// Some connection, without a reference: only who closes them takes them out.

@@ -189,7 +189,9 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         var empty = emptyMessage(sourceInfo, loop.home)
         while let message = empty, takeNext(sourceInfo, after: count, into: message) {
             count += 1
-            if count == 1 { level = loop.beginCleanup(Cleanup(function: { abandonDelivery($0, $1, $2) }, object: self, part: message)) }
+            if count == 1 {
+                level = loop.pushCleanup(CleanupHandler(function: { abandonDelivery($0, $1, $2) }, object: self, part: message))
+            }
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
             if !message.finishDelivery() {
                 empty = emptyMessage(sourceInfo, loop.home)
@@ -197,7 +199,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
             }
             guard let source = sourceInfo.pointee.source, loop.mayGoOn(source) else { break }
         }
-        if count > 0 { loop.endCleanup(level) }
+        if count > 0 { loop.popCleanup(level) }
         _ = empty?.release()
         if count > 0 { endCall() } else { loop.pointee.performedNothing = true }
     }
@@ -285,11 +287,11 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         }
         // In a child of fork() the calling thread may have no loop.
         let loop = HomePointer.current.map { RunLoopPointer($0) }
-        let level = loop?.beginCleanup(Cleanup(function: { port, _, _ in abandonInvalidation(port) }, object: self))
+        let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
         if let invalidation {
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, pointee.context.info)
         }
-        if let loop, let level { loop.endCleanup(level) }
+        if let loop, let level { loop.popCleanup(level) }
         endCall()
         _ = release()
     }

@@ -59,7 +59,7 @@ struct Ring: BitwiseCopyable {
     static var dataLimit: Int { 4096 }
     private static var headSize: UInt32 { 16 }
     /// So many entries are many.
-    private static var streak: UInt8 { 16 }
+    private static var burst: UInt8 { 16 }
 
     init() {}
 
@@ -182,7 +182,7 @@ struct Ring: BitwiseCopyable {
     /// each look takes the words away from the client.
     @inline(never)
     func awaitEntry() -> Bool {
-        if count < Self.streak { return false }
+        if count < Self.burst { return false }
         for _ in 0..<8 {
             for _ in 0..<8 { pauseProcessor() }
             if tail.pointee.load(ordering: .relaxed) != position { return true }
@@ -191,7 +191,7 @@ struct Ring: BitwiseCopyable {
     }
 
     /// It was empty twice.
-    mutating func noteEmpty() { count = min(count, Self.streak - 2) }
+    mutating func noteEmpty() { count = min(count, Self.burst - 2) }
 
     /// The next entry, if it is its turn. There is room for `dataLimit` bytes.
     mutating func take(_ buffer: UnsafeMutableRawPointer) -> Taken {
@@ -212,7 +212,7 @@ struct Ring: BitwiseCopyable {
         memcpy(buffer, address(begin), first)
         if first < Int(length) { memcpy(buffer + first, address(0), Int(length) - first) }
         position &+= Self.size(length)
-        if count < Self.streak { count += 1 }
+        if count < Self.burst { count += 1 }
         head.pointee.store(position, ordering: .releasing)
         return .entry(message: Int32(bitPattern: message), length: Int(length))
     }

@@ -25,7 +25,7 @@ struct SharedBuffer: ~Copyable {
     private var isOneWay = false
 
     /// After so many frames without large data it is given up.
-    fileprivate static var patience: Int { 64 }
+    fileprivate static var idleLimit: Int { 64 }
 
     init() {}
 
@@ -96,7 +96,7 @@ struct SharedBuffer: ~Copyable {
 
     private mutating func noteFrame() {
         idleFrames += 1
-        if idleFrames <= Self.patience || lent != read || isBusy { return }
+        if idleFrames <= Self.idleLimit || lent != read || isBusy { return }
         end()
         isWanted = false
     }
@@ -128,7 +128,7 @@ struct PeerBuffer: ~Copyable {
     mutating func noteFrame() {
         if !mapping.isThere { return }
         idleFrames += 1
-        if idleFrames > SharedBuffer.patience { end() }
+        if idleFrames > SharedBuffer.idleLimit { end() }
     }
 
     /// The mapping, to be used without the mutex: whoever comes meanwhile makes one of its own.

@@ -7,7 +7,8 @@ import Testing
 
     @Test func flagsAndUsersDoNotTouchEachOther() {
         let flags = [
-            EndpointState.valid, EndpointState.armedToRead, EndpointState.armedToWrite, EndpointState.toldToRead, EndpointState.toldToWrite,
+            EndpointState.valid, EndpointState.armedToRead, EndpointState.armedToWrite, EndpointState.registeredToRead,
+            EndpointState.registeredToWrite,
             EndpointState.unfinished, EndpointState.closes, EndpointState.readDisabled, EndpointState.writeDisabled,
             EndpointState.connectDisabled, EndpointState.connected, EndpointState.goesOnReading,
         ]
@@ -44,11 +45,11 @@ import Testing
                 state.disarm(events)
                 armed.subtract(events)
             case 2:
-                state.setTold(events)
+                state.setRegistered(events)
                 told = events
             default: state.bits = random.chance(50) ? state.bits + EndpointState.user : state.bits
             }
-            guard state.armed == armed, state.told == told, state.isNews == !armed.isSubset(of: told), state.isValid else {
+            guard state.armed == armed, state.registered == told, state.needsUpdate == !armed.isSubset(of: told), state.isValid else {
                 Issue.record("\(state) instead of \(armed), \(told)")
                 return
             }
@@ -60,7 +61,7 @@ import Testing
     @Test func otherEventsAreNoArms() {
         var state = EndpointState(0)
         state.arm([.peerClosed, .error, .hangUp])
-        state.setTold([.peerClosed, .error, .hangUp])
+        state.setRegistered([.peerClosed, .error, .hangUp])
         #expect(state.bits == 0)
         #expect(!state.isValid)
     }

@@ -152,19 +152,19 @@ import Testing
     }
 
     @Test func restsAfterABurstOnly() {
-        var pace = InboxPace()
-        pace.took(posts: 0)
-        pace.took(posts: 7)
-        #expect(!pace.owesRest)
+        var backoff = PostBackoff()
+        backoff.noteTaken(posts: 0)
+        backoff.noteTaken(posts: 7)
+        #expect(!backoff.isDue)
         let before = Clock.now
-        pace.took(posts: 8)
-        #expect(pace.owesRest == RunLoopCore.Thread.maySpin)
-        pace.rest(until: before)
-        #expect(!pace.owesRest, "who has something to do does not wait, and owes nothing afterwards")
-        pace.took(posts: 1000)
-        pace.rest()
+        backoff.noteTaken(posts: 8)
+        #expect(backoff.isDue == RunLoopCore.Thread.maySpin)
+        backoff.wait(until: before)
+        #expect(!backoff.isDue, "who has something to do does not wait, and owes nothing afterwards")
+        backoff.noteTaken(posts: 1000)
+        backoff.wait()
         #expect(!RunLoopCore.Thread.maySpin || Clock.now >= before.advanced(by: 4_000))
-        #expect(!pace.owesRest)
+        #expect(!backoff.isDue)
     }
 
     /// Only posts of other threads that nobody waits for are a reason to rest.

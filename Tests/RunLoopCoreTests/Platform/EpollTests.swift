@@ -51,7 +51,7 @@ import Testing
             let descriptor = EventDescriptor.create()
             #expect(Epoll.add(epoll, descriptor, events: Events.readable.epoll, tag: 0xDEAD_BEEF_0123_4567) == 0)
             #expect(Epoll.wait(epoll, events, capacity: 8, timeout: 0) == 0)
-            EventDescriptor.kick(descriptor)
+            EventDescriptor.signal(descriptor)
             #expect(Epoll.wait(epoll, events, capacity: 8, timeout: nil) == 1)
             #expect(linux_epoll_tag(events) == 0xDEAD_BEEF_0123_4567)
             #expect(Epoll.modify(epoll, descriptor, events: Events.readable.epoll, tag: 5) == 0)
@@ -69,11 +69,11 @@ import Testing
             let descriptor = EventDescriptor.create()
             #expect(Epoll.add(epoll, descriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: 1) == 0)
             for _ in 0..<3 {
-                EventDescriptor.kick(descriptor)
+                EventDescriptor.signal(descriptor)
                 #expect(Epoll.wait(epoll, events, capacity: 8, timeout: nil) == 1)
                 #expect(Epoll.wait(epoll, events, capacity: 8, timeout: 0) == 0)
             }
-            EventDescriptor.drain(descriptor, kicks: 3)
+            EventDescriptor.drain(descriptor, wakes: 3)
             EventDescriptor.close(descriptor)
         }
     }
@@ -81,11 +81,11 @@ import Testing
     /// It would wait for ever if it counted wrongly.
     @Test func drainWaitsForAllKicks() {
         let descriptor = EventDescriptor.create()
-        EventDescriptor.kick(descriptor)
-        let late = spawn { EventDescriptor.kick(descriptor) }
-        EventDescriptor.drain(descriptor, kicks: 2)
+        EventDescriptor.signal(descriptor)
+        let late = spawn { EventDescriptor.signal(descriptor) }
+        EventDescriptor.drain(descriptor, wakes: 2)
         late.join()
-        EventDescriptor.drain(descriptor, kicks: 0)
+        EventDescriptor.drain(descriptor, wakes: 0)
         EventDescriptor.close(descriptor)
     }
 }

@@ -37,7 +37,7 @@ import Testing
                     model[which].isSilent = false
                 }
             case 1:
-                if let index = model[which].index { watcher.poller.narrow(index, to: []) }
+                if let index = model[which].index { watcher.poller.reduce(index, to: []) }
                 model[which].isSilent = true
             case 2:
                 if let index = model[which].index, !watcher.poller.listen(index) { return "step \(step): listen" }
@@ -64,7 +64,9 @@ import Testing
             }
         }
         let silent = model.filter { $0.index != nil && $0.isSilent }.count
-        if watcher.poller.narrowCount != silent { return "\(watcher.poller.narrowCount) silent watches instead of \(silent)" }
+        if watcher.poller.underRegisteredCount != silent {
+            return "\(watcher.poller.underRegisteredCount) silent watches instead of \(silent)"
+        }
         watcher.wait()
         var ready = Set(model.filter { !$0.isSilent && $0.bytes > 0 }.compactMap(\.index))
         if let late, let index = model[late].index, !model[late].isSilent {

@@ -46,7 +46,7 @@ import Testing
         let generation = watcher.poller[index].generation
         old.put()
         watcher.wait()
-        #expect(watcher.reports.isEmpty == false)
+        #expect(watcher.eventBatch.isEmpty == false)
         watcher.poller.remove(index)
         #expect(watcher.add(new.readEnd) == index)
         #expect(watcher.poller[index].generation != generation)
@@ -63,8 +63,8 @@ import Testing
         let index = watcher.add(pipe.readEnd)
         pipe.put()
         watcher.wait()
-        watcher.reports.drop()
-        #expect(watcher.reports.isEmpty == true)
+        watcher.eventBatch.drop()
+        #expect(watcher.eventBatch.isEmpty == true)
         #expect(watcher.take() == [])
         #expect(watcher.look() == [index])
         watcher.close()
@@ -75,19 +75,19 @@ import Testing
         var watcher = Watcher()
         let index = watcher.add(pipe.readEnd)
         pipe.put()
-        watcher.poller.narrow(index, to: [])
-        watcher.poller.narrow(index, to: [])
-        #expect(watcher.poller.narrowCount == 1)
+        watcher.poller.reduce(index, to: [])
+        watcher.poller.reduce(index, to: [])
+        #expect(watcher.poller.underRegisteredCount == 1)
         #expect(watcher.look() == [])
         pipe.closeWriteEnd()
         #expect(watcher.look() == [], "epoll reports hang-ups whether asked for or not")
         #expect(watcher.poller.listen(index) == true)
         #expect(watcher.poller.listen(index) == true)
-        #expect(watcher.poller.narrowCount == 0)
+        #expect(watcher.poller.underRegisteredCount == 0)
         #expect(watcher.look() == [index])
-        watcher.poller.narrow(index, to: [])
+        watcher.poller.reduce(index, to: [])
         watcher.poller.remove(index)
-        #expect(watcher.poller.narrowCount == 0)
+        #expect(watcher.poller.underRegisteredCount == 0)
         watcher.close()
     }
 
@@ -203,7 +203,7 @@ import Testing
             let deadline = Clock.now.advanced(by: nanoseconds)
             watcher.wait(until: deadline)
             #expect(Clock.now >= deadline)
-            #expect(watcher.reports.isEmpty == true)
+            #expect(watcher.eventBatch.isEmpty == true)
         }
         watcher.close()
     }
@@ -212,17 +212,17 @@ import Testing
         let pipe = Pipe()
         var watcher = Watcher()
         _ = watcher.add(pipe.readEnd)
-        let descriptor = watcher.poller.kickDescriptor
+        let descriptor = watcher.poller.wakeDescriptor
         for _ in 0..<2 {
-            let kicker = spawn { EventDescriptor.kick(descriptor) }
+            let kicker = spawn { EventDescriptor.signal(descriptor) }
             watcher.wait(until: .never)
             #expect(watcher.take() == [], "a kick is nobody's report")
             kicker.join()
-            watcher.reports.countKick()
+            watcher.eventBatch.countWake()
         }
         // Waits for the two kicks that were counted; a third would be waited for in vain.
         watcher.close()
-        #expect(watcher.poller.kickDescriptor == -1)
+        #expect(watcher.poller.wakeDescriptor == -1)
         #expect(watcher.poller.epoll == -1)
     }
 
@@ -245,14 +245,14 @@ import Testing
         let indexes = pipes.map { watcher.add($0.readEnd) }
         let null = openNull()
         let ready = watcher.add(null)
-        watcher.poller.narrow(indexes[1], to: [])
+        watcher.poller.reduce(indexes[1], to: [])
         for pipe in pipes { pipe.put() }
         watcher.wait()
         watcher.poller.detachAfterFork()
-        watcher.reports.reset()
+        watcher.eventBatch.reset()
         #expect(watcher.poller.epoll == -1)
-        #expect(watcher.reports.isEmpty == true, "what the parent fetched is the parent's")
-        #expect(watcher.poller.narrowCount == 3)
+        #expect(watcher.eventBatch.isEmpty == true, "what the parent fetched is the parent's")
+        #expect(watcher.poller.underRegisteredCount == 3)
         #expect(watcher.poller[ready].state == .alwaysReady)
         #expect(watcher.poller.listen(indexes[0]) == true)
         #expect(watcher.poller.listen(indexes[2]) == true)

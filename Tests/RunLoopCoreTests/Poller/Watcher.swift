@@ -5,7 +5,7 @@ import CLinux
 /// A poller with its reports, used as a loop uses them.
 struct Watcher: ~Copyable {
     var poller = Poller()
-    var reports = Reports()
+    var eventBatch = EventBatch()
     private var sawAlwaysReady = false
     /// Of the watches that are always ready: when each had its turn, counted.
     private var turns: [Int: UInt32] = [:]
@@ -14,31 +14,31 @@ struct Watcher: ~Copyable {
     init() {}
 
     mutating func add(_ fd: Int32, client: Int = 1) -> Int {
-        poller.add(fd, wanted: .readable, client: UInt64(client) << 1) ?? -1
+        poller.add(fd, interest: .readable, client: UInt64(client) << 1) ?? -1
     }
 
-    mutating func wait(until deadline: Instant = .distantPast, alwaysReady: Bool = false, _ extent: Reports.Extent = .all) {
-        reports.wait(Reports.Target(epoll: poller.epoll, alwaysReady: alwaysReady), until: deadline, extent)
+    mutating func wait(until deadline: Instant = .distantPast, alwaysReady: Bool = false, _ extent: EventBatch.Extent = .all) {
+        eventBatch.wait(EventBatch.Target(epoll: poller.epoll, alwaysReady: alwaysReady), until: deadline, extent)
     }
 
     /// As a loop that takes one report in each pass, and notes what it took.
-    mutating func takeOne(_ extent: Reports.Extent, served: (Int) -> Bool) -> Int? {
+    mutating func takeOne(_ extent: EventBatch.Extent, served: (Int) -> Bool) -> Int? {
         wait(extent)
-        _ = reports.begin { tag in poller.index(ofReported: tag).map { !served($0) } ?? false }
-        defer { reports.drop() }
-        return reports.take().flatMap { poller.index(ofReported: $0.tag) }
+        _ = eventBatch.begin { tag in poller.index(ofTag: tag).map { !served($0) } ?? false }
+        defer { eventBatch.drop() }
+        return eventBatch.take().flatMap { poller.index(ofTag: $0.tag) }
     }
 
     /// The reports that are left, of watches that are still there.
     mutating func take() -> [Int] {
         var found: [Int] = []
-        while let report = reports.take() {
-            if report.tag == Poller.alwaysReadyTag {
+        while let event = eventBatch.take() {
+            if event.tag == Poller.alwaysReadyTag {
                 sawAlwaysReady = true
-            } else if let index = poller.index(ofReported: report.tag) {
+            } else if let index = poller.index(ofTag: event.tag) {
                 found.append(index)
             } else {
-                reports.noteStray(report.tag)
+                eventBatch.noteStaleEvent(event.tag)
             }
         }
         return found.sorted()
@@ -46,7 +46,7 @@ struct Watcher: ~Copyable {
 
     /// What is ready now.
     mutating func look() -> [Int] {
-        if reports.isHaunted() { _ = poller.rebuild() }
+        if eventBatch.takeNeedsRebuild() { _ = poller.rebuild() }
         wait()
         return take()
     }
@@ -72,7 +72,7 @@ struct Watcher: ~Copyable {
     }
 
     mutating func close() {
-        poller.close(afterKicks: reports.kicks)
-        reports.reset()
+        poller.close(afterWakes: eventBatch.wakes)
+        eventBatch.reset()
     }
 }

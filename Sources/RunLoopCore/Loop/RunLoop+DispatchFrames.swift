@@ -3,33 +3,33 @@ import Synchronization
 
 /// A source on a descriptor that is being called. The loop has it when the call begins, and that keeps it alive, so nothing
 /// is counted for the call; if it leaves the loop meanwhile, the loop's hold becomes the call's.
-struct Callee: BitwiseCopyable {
+struct DispatchFrame: BitwiseCopyable {
     /// nil: nobody is being called, or it has left.
     var source: SourcePointer?
     /// It has left, and what is held is to be given up when the call has ended.
-    var left: SourcePointer?
+    var departed: SourcePointer?
 
     /// Nothing is being called.
-    var isNone: Bool { source == nil && left == nil }
+    var isNone: Bool { source == nil && departed == nil }
 
     /// Who is being called.
-    var anybody: SourcePointer? { source ?? left }
+    var anySource: SourcePointer? { source ?? departed }
 
     /// Whether this is still the source that is being called: it has not left.
     @inline(__always)
-    func isStill(_ callee: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: callee) }
+    func isCalling(_ called: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: called) }
 
     /// In a child of fork(), which does not have the thread that calls it.
     fileprivate func forgetAfterFork() {
-        guard let source = anybody, source.pointee.item.has(ItemHeader.isOfEndpoint) else { return }
+        guard let source = anySource, source.pointee.item.has(ItemHeader.isOfEndpoint) else { return }
         EndpointPointer(info: source.pointee.info).forgetCallAfterFork()
     }
 
     /// The source leaves the loop: whether its hold is the call's from now on.
-    fileprivate mutating func takeHold(of leaving: SourcePointer) -> Bool {
+    fileprivate mutating func transferReference(of leaving: SourcePointer) -> Bool {
         if source != leaving { return false }
         source = nil
-        left = leaving
+        departed = leaving
         return true
     }
 }
@@ -39,68 +39,70 @@ struct Callee: BitwiseCopyable {
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// A source leaves this loop: true if it is being called, and the hold that the loop had on it is the call's. The outermost
     /// call takes it, which ends last. Under the locks of both.
-    func callTakesHold(of source: SourcePointer) -> Bool {
-        for index in 0..<pointee.outerCallees.count where pointee.outerCallees[index].takeHold(of: source) { return true }
-        return pointee.callee.takeHold(of: source)
+    func transfersReference(of source: SourcePointer) -> Bool {
+        for index in 0..<pointee.outerDispatchFrames.count where pointee.outerDispatchFrames[index].transferReference(of: source) {
+            return true
+        }
+        return pointee.dispatchFrame.transferReference(of: source)
     }
 
     /// The call of a source has ended that left meanwhile. Under the lock, which it gives back meanwhile.
     @inline(never)
-    func letGoOfCallee() {
-        guard let left = pointee.callee.left else { return }
-        pointee.callee = Callee()
+    func releaseDeparted() {
+        guard let departed = pointee.dispatchFrame.departed else { return }
+        pointee.dispatchFrame = DispatchFrame()
         unlockInline()
-        left.unhold()
+        departed.unhold()
         lockInline()
     }
 
     /// Under the lock.
     @inline(never)
-    func returnToOuterCallee() {
-        let last = pointee.outerCallees.count - 1
-        pointee.callee = pointee.outerCallees[last]
-        pointee.outerCallees.truncate(to: last)
+    func popDispatchFrame() {
+        let last = pointee.outerDispatchFrames.count - 1
+        pointee.dispatchFrame = pointee.outerDispatchFrames[last]
+        pointee.outerDispatchFrames.truncate(to: last)
     }
 
     /// How many calls of sources of ours that have this info are under way, one in another. The loop's thread.
-    func calls(of info: UnsafeMutableRawPointer) -> UInt32 {
+    func dispatchDepth(of info: UnsafeMutableRawPointer) -> UInt32 {
         locked {
             var count: UInt32 = 0
-            func look(_ callee: Callee) {
-                guard let source = callee.anybody else { return }
+            func look(_ frame: DispatchFrame) {
+                guard let source = frame.anySource else { return }
                 if source.pointee.info == info && source.pointee.item.has(ItemHeader.isOurs) { count += 1 }
             }
-            look(pointee.callee)
-            for index in 0..<pointee.outerCallees.count { look(pointee.outerCallees[index]) }
+            look(pointee.dispatchFrame)
+            for index in 0..<pointee.outerDispatchFrames.count { look(pointee.outerDispatchFrames[index]) }
             return count
         }
     }
 
     /// The thread has ended in calls, which will never come back: ours are told. Without the lock; calls user code.
-    func abandonCallees() {
-        while let callee = locked({ takeInnermostCallee() }), let source = callee.anybody {
+    func abandonDispatches() {
+        while let frame = locked({ takeInnermostFrame() }), let source = frame.anySource {
             if source.pointee.item.has(ItemHeader.isOurs) {
-                _ = source.pointee.function.serve(source.pointee.info, 0, 0)
+                _ = source.pointee.function.handleEvents(source.pointee.info, 0, 0)
             }
-            callee.left?.unhold()
+            frame.departed?.unhold()
             source.giveBack()
         }
     }
 
     /// In a child of fork() that does not have this loop's thread: its calls never end. Under all locks.
-    func forgetCalleesAfterFork() {
-        pointee.callee.forgetAfterFork()
-        for index in 0..<pointee.outerCallees.count { pointee.outerCallees[index].forgetAfterFork() }
+    func forgetDispatchesAfterFork() {
+        pointee.dispatchFrame.forgetAfterFork()
+        for index in 0..<pointee.outerDispatchFrames.count { pointee.outerDispatchFrames[index].forgetAfterFork() }
     }
 
     /// With a reference. Under the lock.
-    private func takeInnermostCallee() -> Callee? {
-        let callee = pointee.callee
-        guard let source = callee.anybody else { return nil }
+    private func takeInnermostFrame() -> DispatchFrame? {
+        let frame = pointee.dispatchFrame
+        guard let source = frame.anySource else { return nil }
         source.pointee.item.object.retain()
-        pointee.callee = Callee()
-        if pointee.outerCallees.count > 0 { returnToOuterCallee() }
-        return callee
+        pointee.dispatchFrame = DispatchFrame()
+        if pointee.outerDispatchFrames.count > 0 { popDispatchFrame() }
+        return frame
     }
 }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopCore
 
 /// What is wanted of a watch, when epoll hears of it, and the order of reports. Real pairs of sockets.
-@Suite struct WantedTests {
+@Suite struct InterestTests {
     private final class Pair {
         let near: Int32
         let far: Int32
@@ -33,29 +33,29 @@ import Testing
     @Test func epollHearsOfMoreBeforeTheNextWaitAndOfLessWhenItReports() {
         let pair = Pair()
         var watcher = Watcher()
-        let index = watcher.poller.add(pair.near, wanted: [], client: client(1))!
+        let index = watcher.poller.add(pair.near, interest: [], client: client(1))!
         #expect(watcher.poller[index].state == .silent)
         #expect(watcher.poller.epoll == -1, "nothing is wanted: nothing is opened")
-        watcher.poller.setWanted(.writable, at: index)
+        watcher.poller.setInterest(.writable, at: index)
         #expect(watcher.poller.hasChanges == true)
         #expect(watcher.applyChanges() == "")
         #expect(watcher.poller.hasChanges == false)
-        #expect(watcher.poller[index].told == .writable)
+        #expect(watcher.poller[index].registered == .writable)
         #expect(watcher.look() == [index])
-        watcher.poller.setWanted([], at: index)
+        watcher.poller.setInterest([], at: index)
         #expect(watcher.poller.hasChanges == false)
         #expect(watcher.look() == [index], "not yet")
-        watcher.poller.setWanted(.writable, at: index)
+        watcher.poller.setInterest(.writable, at: index)
         #expect(watcher.poller.hasChanges == false, "it knows")
-        watcher.poller.setWanted([], at: index)
-        watcher.poller.narrow(index, to: [])
+        watcher.poller.setInterest([], at: index)
+        watcher.poller.reduce(index, to: [])
         #expect(watcher.poller[index].state == .silent)
         #expect(watcher.look() == [])
-        watcher.poller.setWanted(.readable, at: index)
-        watcher.poller.setWanted(both, at: index)
-        watcher.poller.setWanted(.readable, at: index)
+        watcher.poller.setInterest(.readable, at: index)
+        watcher.poller.setInterest(both, at: index)
+        watcher.poller.setInterest(.readable, at: index)
         #expect(watcher.applyChanges() == "")
-        #expect(watcher.poller[index].told == .readable, "merged")
+        #expect(watcher.poller[index].registered == .readable, "merged")
         #expect(watcher.look() == [])
         pair.put()
         #expect(watcher.look() == [index])
@@ -66,12 +66,12 @@ import Testing
         let pair = Pair()
         var watcher = Watcher()
         let index = watcher.add(pair.near)
-        watcher.poller.setWanted(both, at: index)
-        #expect(watcher.poller.narrowCount == 1)
-        watcher.poller.setWanted(.readable, at: index)
-        #expect(watcher.poller.narrowCount == 0)
+        watcher.poller.setInterest(both, at: index)
+        #expect(watcher.poller.underRegisteredCount == 1)
+        watcher.poller.setInterest(.readable, at: index)
+        #expect(watcher.poller.underRegisteredCount == 0)
         #expect(watcher.applyChanges() == "")
-        #expect(watcher.poller[index].told == .readable)
+        #expect(watcher.poller[index].registered == .readable)
         watcher.close()
     }
 
@@ -80,12 +80,12 @@ import Testing
         let second = Pair()
         var watcher = Watcher()
         let index = watcher.add(first.near)
-        watcher.poller.setWanted(both, at: index)
+        watcher.poller.setInterest(both, at: index)
         watcher.poller.remove(index)
         #expect(watcher.add(second.near) == index)
         #expect(watcher.applyChanges() == "")
-        #expect(watcher.poller[index].told == .readable)
-        watcher.poller.setWanted(both, at: index)
+        #expect(watcher.poller[index].registered == .readable)
+        watcher.poller.setInterest(both, at: index)
         #expect(watcher.applyChanges() == "")
         #expect(watcher.look() == [index])
         watcher.close()
@@ -97,10 +97,10 @@ import Testing
         let fd = dup(pair.near)
         let index = watcher.add(fd)
         close(fd)
-        watcher.poller.setWanted(both, at: index)
+        watcher.poller.setInterest(both, at: index)
         #expect(watcher.applyChanges() == "lost")
         #expect(watcher.poller[index].state == .broken)
-        watcher.poller.setWanted(.writable, at: index)
+        watcher.poller.setInterest(.writable, at: index)
         #expect(watcher.poller.hasChanges == false)
         // Somebody comes with another file of the same number.
         precondition(dup2(pair.near, fd) == fd)
@@ -115,9 +115,9 @@ import Testing
         var watcher = Watcher()
         let pipes = (0..<3).map { _ in Pipe() }
         let indexes = pipes.map { watcher.add($0.readEnd) }
-        for index in indexes { watcher.poller.setWanted([], at: index) }
+        for index in indexes { watcher.poller.setInterest([], at: index) }
         #expect(watcher.poller.listen(indexes[0]) == true)
-        watcher.poller.narrow(indexes[1], to: [])
+        watcher.poller.reduce(indexes[1], to: [])
         #expect(watcher.poller.rebuild() == true)
         for pipe in pipes { pipe.closeWriteEnd() }
         #expect(watcher.look() == [])
@@ -132,7 +132,7 @@ import Testing
         let fd = dup(pair.near)
         let index = watcher.add(fd)
         close(fd)
-        watcher.poller.narrow(index, to: [])
+        watcher.poller.reduce(index, to: [])
         precondition(dup2(pair.near, fd) == fd)
         pair.put()
         #expect(watcher.poller.listen(index) == true)
@@ -150,14 +150,14 @@ import Testing
         var wanted = [Events](repeating: [], count: pairs.count)
         var ready = [Events](repeating: .writable, count: pairs.count)
         var watcher = Watcher()
-        let indexes = pairs.enumerated().map { watcher.poller.add($1.near, wanted: [], client: client($0 + 1))! }
+        let indexes = pairs.enumerated().map { watcher.poller.add($1.near, interest: [], client: client($0 + 1))! }
         let masks: [Events] = [[], .readable, .writable, both]
         for step in 0..<scaled(2_000) {
             let which = random.below(pairs.count)
             switch random.below(4) {
             case 0, 1:
                 wanted[which] = masks[random.below(4)]
-                watcher.poller.setWanted(wanted[which], at: indexes[which])
+                watcher.poller.setInterest(wanted[which], at: indexes[which])
             case 2 where !ready[which].contains(.readable):
                 pairs[which].put()
                 ready[which].insert(.readable)
@@ -166,8 +166,8 @@ import Testing
                 if watcher.poller.epoll < 0 { continue }
                 watcher.wait()
                 var seen: [Int: Events] = [:]
-                while let report = watcher.reports.take() {
-                    if let index = watcher.poller.index(ofReported: report.tag) { seen[index] = report.events }
+                while let event = watcher.eventBatch.take() {
+                    if let index = watcher.poller.index(ofTag: event.tag) { seen[index] = event.events }
                 }
                 for (place, index) in indexes.enumerated() {
                     let due = wanted[place].intersection(ready[place])
@@ -177,19 +177,19 @@ import Testing
                         return
                     }
                     // As the loop does with what nobody wants.
-                    if got.intersection(wanted[place]).isEmpty { watcher.poller.narrow(index, to: wanted[place]) }
-                    guard wanted[place].isSubset(of: watcher.poller[index].told) else {
+                    if got.intersection(wanted[place]).isEmpty { watcher.poller.reduce(index, to: wanted[place]) }
+                    guard wanted[place].isSubset(of: watcher.poller[index].registered) else {
                         Issue.record("step \(step): epoll was not told")
                         return
                     }
                 }
             }
         }
-        #expect(watcher.poller.narrowCount >= 0)
+        #expect(watcher.poller.underRegisteredCount >= 0)
         watcher.close()
     }
 
-    // MARK: the order of reports
+    // MARK: the order of eventBatch
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func reportsAreSortedStably(seed: UInt64) {
@@ -201,12 +201,12 @@ import Testing
         var ranks: [Int: Int] = [:]
         for index in indexes { ranks[index] = random.below(5) - 2 }
         watcher.wait()
-        #expect(watcher.reports.isFresh == true)
+        #expect(watcher.eventBatch.isFresh == true)
         let plain = tags(&watcher)
         watcher.wait()
-        watcher.reports.sort { ranks[Int(UInt32(truncatingIfNeeded: $0) >> 1)]! }
-        _ = watcher.reports.begin { _ in true }
-        #expect(watcher.reports.isFresh == false)
+        watcher.eventBatch.sort { ranks[Int(UInt32(truncatingIfNeeded: $0) >> 1)]! }
+        _ = watcher.eventBatch.begin { _ in true }
+        #expect(watcher.eventBatch.isFresh == false)
         let sorted = tags(&watcher)
         let expected = plain.enumerated().sorted { (ranks[$0.element]!, $0.offset) < (ranks[$1.element]!, $1.offset) }.map(\.element)
         #expect(sorted.count == indexes.count)
@@ -217,7 +217,7 @@ import Testing
 
     private func tags(_ watcher: inout Watcher) -> [Int] {
         var list: [Int] = []
-        while let report = watcher.reports.take() { list.append(Int(UInt32(truncatingIfNeeded: report.tag) >> 1)) }
+        while let event = watcher.eventBatch.take() { list.append(Int(UInt32(truncatingIfNeeded: event.tag) >> 1)) }
         return list
     }
 }

@@ -2,7 +2,7 @@ import CRunLoop
 
 /// The names of modes that a source has joined or left, collected under the lock so that the source's
 /// schedule or cancel function can be called for each without it.
-struct ModeNames: ~Copyable {
+struct ScheduleCalls: ~Copyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void
 
     /// Each retained. The first few need no memory, so that a source in few modes can always be told.

@@ -4,20 +4,20 @@ import Testing
 @testable import RunLoopCore
 
 /// What epoll reports of a source: who it is, as long as it stays.
-@Suite struct ReportTagTests {
+@Suite struct EventTagTests {
     @Test func tagIsTheSourceAndOdd() {
         let seen = withSource { source, _ in
-            let tag = source.reportTag!
-            return [tag & 1 == 1, SourcePointer(reported: tag) == source, SourcePointer.address(ofTag: tag) == source]
+            let tag = source.eventTag!
+            return [tag & 1 == 1, SourcePointer(eventTag: tag) == source, SourcePointer.address(ofTag: tag) == source]
         }
         #expect(seen == [true, true, true])
     }
 
     @Test func tagOfAnEarlierStayIsNobodys() {
         let seen = withSource { source, _ in
-            let old = source.reportTag!
+            let old = source.eventTag!
             source.endStay()
-            return [SourcePointer(reported: old) == nil, SourcePointer(reported: source.reportTag!) == source, old != source.reportTag!]
+            return [SourcePointer(eventTag: old) == nil, SourcePointer(eventTag: source.eventTag!) == source, old != source.eventTag!]
         }
         #expect(seen == [true, true, true])
     }
@@ -28,11 +28,11 @@ import Testing
             let home = Registry.current!.home
             var seen: [Bool] = []
             let first = create(home)
-            let old = first.reportTag!
+            let old = first.eventTag!
             first.endStay()
             first.destroy()
             let second = create(home)
-            seen += [first == second, second.reportTag! & 1 == 1, SourcePointer(reported: old) == nil]
+            seen += [first == second, second.eventTag! & 1 == 1, SourcePointer(eventTag: old) == nil]
             second.destroy()
             return seen
         }
@@ -42,15 +42,15 @@ import Testing
     /// After 2 million stays they begin again; the address is not touched.
     @Test func numbersOfStaysGoRound() {
         let seen = withSource { source, _ in
-            let first = source.reportTag!
+            let first = source.eventTag!
             var isSame = true
             for _ in 1..<(1 << 21) {
                 source.endStay()
-                let tag = source.reportTag!
+                let tag = source.eventTag!
                 if tag & 1 == 0 || tag == first || SourcePointer.address(ofTag: tag) != source { isSame = false }
             }
             source.endStay()
-            return [isSame, source.reportTag! == first]
+            return [isSame, source.eventTag! == first]
         }
         #expect(seen == [true, true])
     }
@@ -65,10 +65,10 @@ import Testing
             var seen: [Bool] = []
             func isTagged() -> Bool { loop.pointee.poller[loop.pointee.poller.index(of: pipe.readEnd)!].hasTagOfSource }
             _ = loop.add(sources[0], in: mode)
-            let alone = sources[0].reportTag!
-            seen += [isTagged(), SourcePointer(reported: alone) == sources[0]]
+            let alone = sources[0].eventTag!
+            seen += [isTagged(), SourcePointer(eventTag: alone) == sources[0]]
             _ = loop.add(sources[1], in: mode)
-            seen += [!isTagged(), SourcePointer(reported: alone) == nil]
+            seen += [!isTagged(), SourcePointer(eventTag: alone) == nil]
             for source in sources {
                 RunLoopPointer.invalidate(source)
                 source.giveBack()

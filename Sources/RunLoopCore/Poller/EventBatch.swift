@@ -8,7 +8,7 @@ import CLinux
 /// - After reports were dropped, the next batches are turns: the loop begins each with one that was not taken since (`begin`).
 ///
 /// The loop's thread only, so without the lock. Calls no user code.
-struct Reports: ~Copyable {
+struct EventBatch: ~Copyable {
     /// Behind the reports there is room for that of the watches that are always ready, and for `tag(ahead:)` to read.
     private static var spare: Int { 3 }
 
@@ -33,18 +33,18 @@ struct Reports: ~Copyable {
     /// Another one for each batch, and after reports were dropped.
     private(set) var number: UInt32 = 0
     /// How many waits in a row have reported something that is not watched any more. Once may be a coincidence.
-    private var strayWaits = 0
-    private var sawStray = false
+    private var staleWaits = 0
+    private var sawStaleEvent = false
     private var isBroken = false
     /// Kicks made or on their way through the poller's kick descriptor.
-    private(set) var kicks: UInt64 = 0
+    private(set) var wakes: UInt64 = 0
 
     init() {}
 
     deinit { free(batch) }
 
     /// A kick was made for the sleep that just ended.
-    mutating func countKick() { kicks += 1 }
+    mutating func countWake() { wakes += 1 }
 
     /// Whether reports of the last `wait` are left.
     @inline(__always)
@@ -65,9 +65,9 @@ struct Reports: ~Copyable {
     mutating func reset() {
         drop()
         turnsOwed = 0
-        kicks = 0
-        strayWaits = 0
-        sawStray = false
+        wakes = 0
+        staleWaits = 0
+        sawStaleEvent = false
     }
 
     /// Which reports to fetch.
@@ -105,8 +105,8 @@ struct Reports: ~Copyable {
         number &+= 1
         taken = 0
         count = 0
-        strayWaits = sawStray ? strayWaits + 1 : 0
-        sawStray = false
+        staleWaits = sawStaleEvent ? staleWaits + 1 : 0
+        sawStaleEvent = false
         if batch == nil { batch = Self.makeBatch() }
         guard let batch else { return }
         let timeout: UInt64?
@@ -127,7 +127,7 @@ struct Reports: ~Copyable {
         count = Epoll.wait(target.epoll, batch, capacity: Int32(limit), timeout: timeout)
         isPartial = !isSingle && count == limit
         // A kick alone is nothing to deliver, but may have taken the place of what is.
-        if count == 1 && linux_epoll_tag(batch) == Poller.kickTag {
+        if count == 1 && linux_epoll_tag(batch) == Poller.wakeTag {
             count = isSingle && timeout == 0 ? Epoll.wait(target.epoll, batch, capacity: 1, timeout: 0) : 0
         }
         if count < 0 {
@@ -236,18 +236,18 @@ struct Reports: ~Copyable {
     func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }
 
     /// A report was about no watch: about one that is not watched any more, unless it is the kick.
-    mutating func noteStray(_ tag: UInt64) { if tag != Poller.kickTag { sawStray = true } }
+    mutating func noteStaleEvent(_ tag: UInt64) { if tag != Poller.wakeTag { sawStaleEvent = true } }
 
     /// Whether what was fetched for one report turned out to be nobody's: there may be others. Once per wait.
-    mutating func takeFruitless() -> Bool {
+    mutating func takeSingleWasUnwanted() -> Bool {
         defer { isSingle = false }
         return isSingle && isEmpty && !isFresh
     }
 
     /// Whether epoll keeps on reporting what is not watched any more: see `Poller.rebuild`. Once per three waits.
-    mutating func isHaunted() -> Bool {
-        if strayWaits < 3 { return false }
-        strayWaits = 0
+    mutating func takeNeedsRebuild() -> Bool {
+        if staleWaits < 3 { return false }
+        staleWaits = 0
         return true
     }
 }

@@ -2,18 +2,18 @@ import CRunLoop
 import Synchronization
 
 /// A source that is to be performed, kept alive until it has been.
-struct Turn: BitwiseCopyable {
+struct BatchEntry: BitwiseCopyable {
     /// A hold costs nothing, but is counted under the lock of the source's Home; a source that is in several loops may
     /// have another one than this loop's.
     /// `nothing`: it has had its turn.
-    enum Keep { case hold, reference, nothing }
+    enum Retention { case hold, reference, released }
 
     let source: SourcePointer
-    var keep: Keep
+    var retention: Retention
 
-    init(_ source: SourcePointer, _ keep: Keep) {
+    init(_ source: SourcePointer, _ retention: Retention) {
         self.source = source
-        self.keep = keep
+        self.retention = retention
     }
 }
 
@@ -38,25 +38,25 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         lockInline()
         var single = takeSignals(mode)
         var handled = false
-        let first = pointee.turns.count
-        if single != nil || onlyOne || !giveTurns(mode) {
+        let first = pointee.signalledBatch.count
+        if single != nil || onlyOne || !collectBatch(mode) {
             while !handled {
                 // Out of memory, they stay queued for the next pass, which has to come.
-                if !pointee.turns.reserveInline(first + 1) {
+                if !pointee.signalledBatch.reserveInline(first + 1) {
                     wakeUp()
                     break
                 }
                 guard let source = single ?? takeFirst(mode)?.pointee.source else { break }
                 single = nil
-                _ = pointee.turns.appendInline(Turn(source, keep(source)))
-                handled = perform(turn: first)
-                pointee.turns.truncate(to: first)
+                _ = pointee.signalledBatch.appendInline(BatchEntry(source, retain(source)))
+                handled = perform(entryAt: first)
+                pointee.signalledBatch.truncate(to: first)
             }
         } else {
             // By index: a nested run puts its own turns behind these and takes them away again.
-            let last = pointee.turns.count
-            for index in first..<last { handled = perform(turn: index) || handled }
-            pointee.turns.truncate(to: first)
+            let last = pointee.signalledBatch.count
+            for index in first..<last { handled = perform(entryAt: index) || handled }
+            pointee.signalledBatch.truncate(to: first)
         }
         if pointee.mayHaveQueued { pointee.mayHaveQueued = hasQueued }
         unlockInline()
@@ -91,7 +91,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard let seat = first else { return nil }
         if isAlone, !pointee.mayHaveQueued || isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued,
             containsInline(set, .mode(mode)),
-            pointee.turns.reserveInline(pointee.turns.count + 1)
+            pointee.signalledBatch.reserveInline(pointee.signalledBatch.count + 1)
         {
             return seat.pointee.source
         }
@@ -155,21 +155,21 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Lists everybody in the mode's queues by order, and leaves them queued for a nested run to find. False if there are
     /// less than two, or no memory for the list: then one at a time will do. Under the lock.
     @inline(__always)
-    private func giveTurns(_ mode: ModePointer) -> Bool {
+    private func collectBatch(_ mode: ModePointer) -> Bool {
         var count = 0
         for index in 0..<mode.pointee.sets.count { count &+= mode.pointee.sets[index].pointee.signalled.count }
-        return count > 1 && listTurns(mode, count)
+        return count > 1 && collectBatchSlow(mode, count)
     }
 
     @inline(never)
-    private func listTurns(_ mode: ModePointer, _ count: Int) -> Bool {
+    private func collectBatchSlow(_ mode: ModePointer, _ count: Int) -> Bool {
         var seats = PlainList<SeatPointer>()
-        guard seats.reserve(count), pointee.turns.reserve(pointee.turns.count + count) else { return false }
+        guard seats.reserve(count), pointee.signalledBatch.reserve(pointee.signalledBatch.count + count) else { return false }
         while let seat = takeFirst(mode) {
             // A nested run may have performed it and left it queued.
             if !seat.pointee.source.isSignalled { continue }
             _ = seats.append(seat)
-            _ = pointee.turns.append(Turn(seat.pointee.source, keep(seat.pointee.source)))
+            _ = pointee.signalledBatch.append(BatchEntry(seat.pointee.source, retain(seat.pointee.source)))
         }
         for index in 0..<seats.count {
             _ = seats[index].pointee.set.unsafelyUnwrapped.pointee.signalled.insertSeldom(seats[index].key, seats[index].position)
@@ -179,16 +179,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Performs a source that has a turn, if it is still signalled and valid. Under the lock, which it gives back meanwhile.
     @inline(never)
-    private func perform(turn index: Int) -> Bool {
-        let turn = pointee.turns[index]
-        var isDue = turn.source.takeSignal() && turn.source.pointee.item.has(ItemHeader.valid)
+    private func perform(entryAt index: Int) -> Bool {
+        let entry = pointee.signalledBatch[index]
+        var isDue = entry.source.takeSignal() && entry.source.pointee.item.has(ItemHeader.valid)
         if isDue {
-            callPerform(turn.source)
+            callPerform(entry.source)
             if pointee.performedNothing { isDue = takePerformedNothing() }
         }
         // Letting go may end the thread, too.
-        pointee.turns[index].keep = .nothing
-        letGo(turn)
+        pointee.signalledBatch[index].retention = .released
+        release(entry)
         return isDue
     }
 
@@ -199,7 +199,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         lockInline()
         defer { unlockInline() }
         guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
-            pointee.turns.count > 0, pointee.turns[pointee.turns.count - 1].source == source,
+            pointee.signalledBatch.count > 0, pointee.signalledBatch[pointee.signalledBatch.count - 1].source == source,
             let seat = soleSeat(of: source, in: mode), !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
             inbox.isEmpty, pointee.held.count == 0, pointee.autoreleasedCount == 0, pointee.stop.load(ordering: .relaxed) == 0,
             isNobodyQueued(mode),
@@ -211,15 +211,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// The same for a source of ours that serves its descriptor: whether it may look at once for more. The loop's thread.
     var mayServeOn: Bool {
-        if pointee.returnsAfterSource || pointee.deadline != .never || !pointee.reports.isEmpty { return false }
+        if pointee.returnsAfterSource || pointee.deadline != .never || !pointee.eventBatch.isEmpty { return false }
         return locked {
-            guard let mode = pointee.currentMode, seatOfCallee(in: mode) != nil else { return false }
+            guard let mode = pointee.currentMode, dispatchedRegistration(in: mode) != nil else { return false }
             return maySurelyServeNext(mode, true)
         }
     }
 
     /// The seat of the source that is being called, as `soleSeat`. Under the lock.
-    func seatOfCallee(in mode: ModePointer) -> SeatPointer? { pointee.callee.source.flatMap { soleSeat(of: $0, in: mode) } }
+    func dispatchedRegistration(in mode: ModePointer) -> SeatPointer? {
+        pointee.dispatchFrame.source.flatMap { soleSeat(of: $0, in: mode) }
+    }
 
     /// The source's seat, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
     @inline(never)
@@ -247,7 +249,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Under the lock.
     @inline(__always)
-    func keep(_ source: SourcePointer) -> Turn.Keep {
+    func retain(_ source: SourcePointer) -> BatchEntry.Retention {
         if source.pointee.item.home == home {
             source.item.hold()
             return .hold
@@ -258,33 +260,33 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Under the lock of this loop, which it gives back if another one is concerned or the source dies.
     @inline(__always)
-    func letGo(_ turn: Turn) {
-        let source = turn.source
-        if turn.keep == .hold, source.pointee.item.home == home, source.pointee.item.holds > 1 {
+    func release(_ entry: BatchEntry) {
+        let source = entry.source
+        if entry.retention == .hold, source.pointee.item.home == home, source.pointee.item.holds > 1 {
             source.pointee.item.holds -= 1
         } else {
-            letGoSlowly(turn)
+            releaseSlow(entry)
         }
     }
 
     /// A turn that was given and never had, or had and never ended, because the thread did. Any thread; without the lock.
-    func letGo(abandoned turn: Turn) {
+    func release(abandoned entry: BatchEntry) {
         lockInline()
-        letGoSlowly(turn)
+        releaseSlow(entry)
         unlockInline()
     }
 
     @inline(never)
-    private func letGoSlowly(_ turn: Turn) {
+    private func releaseSlow(_ entry: BatchEntry) {
         unlock()
-        switch turn.keep {
-        case .nothing: break
-        case .reference: turn.source.giveBack()
+        switch entry.retention {
+        case .released: break
+        case .reference: entry.source.giveBack()
         case .hold:
-            let itemHome = turn.source.item.lock()
-            let isDead = turn.source.item.unhold()
+            let itemHome = entry.source.item.lock()
+            let isDead = entry.source.item.unhold()
             itemHome.unlock()
-            if isDead { turn.source.destroy() }
+            if isDead { entry.source.destroy() }
         }
         lock()
     }

@@ -12,36 +12,36 @@ import Synchronization
 /// posts could as well have come later. The loop's own requests do not count: there is nobody to wait for.
 ///
 /// The loop's thread, while it runs.
-struct InboxPace: BitwiseCopyable {
+struct PostBackoff: BitwiseCopyable {
     /// So many posts at once are the middle of a burst.
     private static var burst: Int { 8 }
-    private static var restNanoseconds: UInt64 { 4_000 }
+    private static var nanoseconds: UInt64 { 4_000 }
 
     /// `.distantPast` if there is nothing to rest from.
-    private var restsUntil = Instant.distantPast
+    private var end = Instant.distantPast
 
     /// Whether a burst was taken and there was no rest yet.
     @inline(__always)
-    var owesRest: Bool { restsUntil != .distantPast }
+    var isDue: Bool { end != .distantPast }
 
     /// The loop took a batch with so many posts of other threads in it.
     @inline(__always)
-    mutating func took(posts: Int) {
-        if posts >= Self.burst && Thread.maySpin { restsUntil = Clock.now.advanced(by: Self.restNanoseconds) }
+    mutating func noteTaken(posts: Int) {
+        if posts >= Self.burst && Thread.maySpin { end = Clock.now.advanced(by: Self.nanoseconds) }
     }
 
     /// Before the next look, or a sleep until `limit`. Returns at once unless a burst was taken a moment ago.
     @inline(__always)
-    mutating func rest(until limit: Instant = .never) {
-        if owesRest { finish(until: limit) }
+    mutating func wait(until limit: Instant = .never) {
+        if isDue { spin(until: limit) }
     }
 
     @inline(never)
-    private mutating func finish(until limit: Instant) {
-        let end = min(restsUntil, limit)
-        while Clock.now < end {
+    private mutating func spin(until limit: Instant) {
+        let stop = min(end, limit)
+        while Clock.now < stop {
             for _ in 0..<8 { pauseProcessor() }
         }
-        restsUntil = .distantPast
+        end = .distantPast
     }
 }

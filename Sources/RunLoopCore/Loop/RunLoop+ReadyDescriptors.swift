@@ -1,0 +1,253 @@
+import CRunLoop
+import Synchronization
+
+// Telling sources that their descriptors are ready.
+
+extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+    /// Tells the mode's sources on the next descriptor that was reported ready; true if somebody was called. Calls user code.
+    ///
+    /// `goesOn`: the run has no deadline and goes on after a source. Then it goes on with the next reports, too, as long as nobody could
+    /// tell that from another pass.
+    func dispatchReadyDescriptor(_ mode: ModePointer, goesOn: Bool) -> Bool {
+        if pointee.eventBatch.isEmpty { return false }
+        if dispatchFetched(mode, goesOn: goesOn) { return true }
+        return pointee.eventBatch.takeSingleWasUnwanted() && fetchAllEvents(mode) && dispatchFetched(mode, goesOn: goesOn)
+    }
+
+    private func dispatchFetched(_ mode: ModePointer, goesOn: Bool) -> Bool {
+        lockInline()
+        if pointee.eventBatch.isFresh {
+            if pointee.orderedSeats > 0 { sortEvents(mode) }
+            if let left = pointee.eventBatch.begin({ isNext($0, mode) }), left <= 1 { beginLast(mode, left) }
+        }
+        let isNested = !pointee.dispatchFrame.isNone
+        if isNested && !pointee.outerDispatchFrames.append(pointee.dispatchFrame) {
+            unlockInline()
+            return false
+        }
+        pointee.dispatchFrame = DispatchFrame()
+        let batch = pointee.eventBatch.number
+        let dispatched = dispatchEvents(mode, goesOn: goesOn)
+        // Unless a nested run has fetched or dropped reports, all that were ready have had a turn.
+        if pointee.eventBatch.isEmpty && pointee.eventBatch.number == batch && !pointee.eventBatch.isSingle { endRound(mode) }
+        pointee.dispatchFrame = DispatchFrame()
+        if isNested { popDispatchFrame() }
+        unlockInline()
+        return dispatched
+    }
+
+    /// Whether the run goes on, nothing but descriptors is waiting in this mode, and no observer watches passes begin. Asked after each
+    /// report, so this is a quick look, which may be wrong if it sees something. Under the lock.
+    @inline(__always)
+    private func mayServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
+        let changes = pointee.stop.load(ordering: .relaxed) | inbox.nonEmptyBits
+        let held = UInt64(truncatingIfNeeded: pointee.held.count)
+        let isQuiet = pointee.board.marks | UInt64(changes) | held | pointee.modeChanged == 0
+        return isQuiet && SharedSignals.seen == pointee.sharedSignalsSeen || maySurelyServeNext(mode, goesOn)
+    }
+
+    /// The same for sure.
+    @inline(never)
+    func maySurelyServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
+        if !goesOn || pointee.board.isMarked || !inbox.isEmpty || pointee.held.count != 0 || pointee.autoreleasedCount != 0 { return false }
+        if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
+        if observes(mode, .beforeTimers, .beforeSources) || hasTimersOrQueued(mode) || hasWatchTrouble { return false }
+        pointee.modeChanged = 0
+        return true
+    }
+
+    /// Only where some source has another order than 0: most have not.
+    @inline(never)
+    private func sortEvents(_ mode: ModePointer) {
+        pointee.eventBatch.sort { tag in
+            if tag == Poller.alwaysReadyTag { return .max }
+            if tag & 1 != 0 { return SourcePointer(eventTag: tag)?.rank ?? .min }
+            let seat = pointee.poller.index(ofTag: tag).flatMap { self.seat(onWatch: $0, in: mode) }
+            return seat?.pointee.source.rank ?? .min
+        }
+    }
+
+    /// Under the lock, which it gives back meanwhile.
+    @inline(__always)
+    private func dispatchEvents(_ mode: ModePointer, goesOn: Bool) -> Bool {
+        if mode.pointee.sets.count == 0 { return false }
+        // Most sources of a mode are in the same set.
+        let set = mode.pointee.sets[0]
+        pointee.modeChanged = 1
+        var dispatched = false
+        while let event = pointee.eventBatch.take() {
+            prefetchNext()
+            if pointee.eventBatch.isTurn { noteTurn(event.tag, mode) }
+            if event.tag & 1 != 0, let source = SourcePointer(eventTag: event.tag) {
+                if !dispatch(source, event.tag, event.events, mode, set) { continue }
+            } else if event.tag & 1 == 0, let index = pointee.poller.index(ofTag: event.tag) {
+                if !dispatch(watch: index, event.events, mode) { continue }
+            } else if event.tag == Poller.alwaysReadyTag {
+                if !dispatchAlwaysReady(mode) { continue }
+            } else {
+                pointee.eventBatch.noteStaleEvent(event.tag)
+                continue
+            }
+            dispatched = true
+            if pointee.eventBatch.isEmpty || !mayServeNext(mode, goesOn) { return true }
+        }
+        return dispatched
+    }
+
+    /// While a source is called, what the next ones need comes into the processor's cache: of the next but one what is read to deliver
+    /// it, of the next what it will ask for first.
+    @inline(__always)
+    private func prefetchNext() {
+        SourcePointer.prefetch(tag: pointee.eventBatch.tag(ahead: 1))
+        let next = pointee.eventBatch.tag(ahead: 0)
+        if next & 1 != 0 { SourcePointer.prefetchInfo(tag: next) }
+    }
+
+    @inline(never)
+    private func dispatchAlwaysReady(_ mode: ModePointer) -> Bool {
+        let next = pointee.poller.nextAlwaysReady { index in
+            guard hasInterest(onWatch: index, mode), let seat = seat(onWatch: index, in: mode) else { return nil }
+            return pointee.dispatchStamp &- seat.pointee.lastDispatch
+        }
+        guard let index = next else { return false }
+        return dispatch(watch: index, [.readable, .writable], mode)
+    }
+
+    /// Tells a source of which the tag was reported, if it is in the mode and waits for what was. Under the lock, which it gives back
+    /// meanwhile.
+    @inline(__always)
+    private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
+        if events.isBareHangUp && isUnconnected(Int(source.pointee.firstSeat.watch)) { return false }
+        let its = source.pointee.firstSeat.set.unsafelyUnwrapped
+        let flags = source.pointee.item.flags.load(ordering: .acquiring)
+        var outcome = DispatchResult.unwanted
+        if its != set && !containsInline(its, .mode(mode)) {
+        } else if flags & ItemHeader.isOurs == 0 {
+            if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return call(source) }
+        } else {
+            let ready = events.matching(SourcePointer.interest(flags))
+            if !ready.isEmpty { outcome = call(source, ready, events) }
+            if outcome == .handled { return true }
+        }
+        if let source = SourcePointer(eventTag: tag) { disarm(Int(source.pointee.firstSeat.watch), events, mode, outcome) }
+        return false
+    }
+
+    /// Tells the sources of the mode on one descriptor that wait for what was reported. Under the lock, which it gives
+    /// back meanwhile.
+    @inline(never)
+    private func dispatch(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
+        if events.isBareHangUp && isUnconnected(index) { return false }
+        let generation = pointee.poller[index].generation
+        let outcome = dispatch(allOn: index, events, mode)
+        if outcome == .handled { return true }
+        if pointee.poller[index].generation == generation { disarm(index, events, mode, outcome) }
+        return false
+    }
+
+    private func dispatch(allOn index: Int, _ reported: Events, _ mode: ModePointer) -> DispatchResult {
+        pointee.dispatchStamp &+= 1
+        let stamp = pointee.dispatchStamp
+        let generation = pointee.poller[index].generation
+        var events = reported
+        var outcome = DispatchResult.unwanted
+        // A nested run that has served something knows better: what is still ready will be reported again.
+        while pointee.dispatchStamp == stamp, pointee.poller[index].generation == generation,
+            let seat = nextSeat(onWatch: index, mode, notYet: stamp)
+        {
+            seat.pointee.lastDispatch = stamp
+            // The first of them may have read what there was.
+            if outcome == .handled { events = Events(rawValue: Descriptor.look(pointee.poller[index].fd, for: events.rawValue)) }
+            let ready = events.matching(seat.pointee.source.interest)
+            if ready.isEmpty { continue }
+            let one = callEither(seat.pointee.source, ready, events)
+            if one != .unwanted && outcome != .handled { outcome = one }
+        }
+        return outcome
+    }
+
+    private func callEither(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
+        if source.pointee.item.has(ItemHeader.isOurs) { return call(source, ready, reported) }
+        _ = call(source)
+        return .handled
+    }
+
+    /// The one whose turn is the longest ago: a nested run may have cut the last turn short. As a rule, the first.
+    private func nextSeat(onWatch index: Int, _ mode: ModePointer, notYet stamp: UInt32) -> SeatPointer? {
+        var oldest: (seat: SeatPointer, age: UInt32)?
+        var next = pointee.poller.seats(index)
+        while let seat = next {
+            next = seat.pointee.nextOfWatch
+            if seat.pointee.lastDispatch == stamp || !containsInline(seat.pointee.set, .mode(mode)) { continue }
+            let age = stamp &- seat.pointee.lastDispatch
+            if oldest == nil || age > oldest.unsafelyUnwrapped.age { oldest = (seat, age) }
+        }
+        return oldest?.seat
+    }
+
+    /// A client's source is called. Under the lock, which it gives back meanwhile. The loop has the source, and that keeps it alive: see
+    /// `DispatchFrame`.
+    @inline(__always)
+    private func call(_ source: SourcePointer) -> Bool {
+        guard let perform = source.pointee.function.perform else { return true }
+        pointee.dispatchFrame.source = source
+        home.unlockAsOwner()
+        RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(source.pointee.info, perform)
+        home.lockAsOwner()
+        if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
+        return true
+    }
+
+    /// The same for one of ours.
+    @inline(__always)
+    private func call(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
+        pointee.dispatchFrame.source = source
+        if source.pointee.item.has(ItemHeader.isPlain) {
+            let endpoint = EndpointPointer(info: source.pointee.info)
+            let isSocket = endpoint.pointee.item.object.tag == Kind.socket.rawValue
+            if !isSocket || reported == .readable { return call(source, endpoint, isSocket, ready) }
+        }
+        return dispatch(source, ready, reported)
+    }
+
+    /// A client whose own source this is in all but name is called from here: behind a system call that it makes, the processor mispredicts
+    /// each return, so the less of them the better.
+    @inline(__always)
+    private func call(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
+        let fired = endpoint.beginCall(ready, home)
+        if fired.isEmpty { return dispatch(source, [], .readable) }
+        home.unlockAsOwner()
+        let info = endpoint.pointee.context.info
+        if isSocket {
+            if let callout = endpoint.pointee.callout.ofSocket {
+                RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(OpaquePointer(endpoint), 1, nil, nil, info, callout)
+            }
+        } else if let callout = endpoint.pointee.callout.ofDescriptor {
+            RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(OpaquePointer(endpoint), fired.callBackTypes, info, callout)
+        }
+        home.lockAsOwner()
+        if !endpoint.endCall(home) { _ = dispatch(source, [], .readable) }
+        if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
+        return .handled
+    }
+
+    /// Under the lock, which it gives back meanwhile.
+    @inline(never)
+    private func dispatch(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
+        home.unlockAsOwner()
+        let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
+        home.lockAsOwner()
+        if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
+        return DispatchResult(rawValue: outcome) ?? .unwanted
+    }
+
+    /// Nobody was called for a report, and epoll would make it again and again. Under the lock.
+    @inline(never)
+    private func disarm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: DispatchResult) {
+        pointee.poller.setInterest(interest(onWatch: index), at: index)
+        let interest = outcome == .tryLater ? [] : interest(onWatch: index, mode)
+        if events.matching(interest).isEmpty { pointee.poller.reduce(index, to: interest) }
+        endStayIfSilent(index)
+        if outcome == .tryLater { tryAgainLater() }
+    }
+}
