@@ -77,9 +77,9 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
         return Misuse.report("RLRunLoopSourceGetContext", "context", "version is not the source's")
     }
     // Our own functions are not for clients.
-    let isOurs = source.pointee.item.has(ItemHeader.isOurs)
-    let own = isOurs ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
-    let perform = isOurs ? nil : source.pointee.function.perform
+    let isInternal = source.pointee.item.has(ItemHeader.isInternal)
+    let own = isInternal ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
+    let perform = isInternal ? nil : source.pointee.function.perform
     if source.version == 0 {
         context.pointee = RLRunLoopSourceContext(
             version: 0, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,

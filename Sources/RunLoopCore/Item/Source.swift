@@ -62,7 +62,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
         _ home: HomePointer, order: Int, info: UnsafeMutableRawPointer?, eventHandler: SourceFunction.EventHandler,
         getPort: @escaping SourceStorage.GetPort, _ detail: SourceDetailPointer
     ) -> SourcePointer? {
-        create(home, ItemHeader.isOurs, order, info, SourceFunction(eventHandler: eventHandler), getPort, detail)
+        create(home, ItemHeader.isInternal, order, info, SourceFunction(eventHandler: eventHandler), getPort, detail)
     }
 
     @inline(never)
@@ -83,7 +83,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// No reference and no hold is left. Any thread; calls the context's release.
     func destroy() {
         clientContext.released(pointee.info)
-        if !pointee.item.has(ItemHeader.isOurs) { free(pointee.detail) }
+        if !pointee.item.has(ItemHeader.isInternal) { free(pointee.detail) }
         if let home = HomePointer.current {
             SourceStorage.slab.deallocate(self, &home.pointee.sources)
         } else {
@@ -92,11 +92,11 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     }
 
     /// As clients see it: 1 if it was made with getPort.
-    var version: Int { pointee.getPort == nil || pointee.item.has(ItemHeader.isOurs) ? 0 : 1 }
+    var version: Int { pointee.getPort == nil || pointee.item.has(ItemHeader.isInternal) ? 0 : 1 }
 
     /// Whether it waits for a descriptor, not for Signal.
     @inline(__always)
-    var hasDescriptor: Bool { pointee.item.has(ItemHeader.waitsToRead | ItemHeader.isOurs) }
+    var hasDescriptor: Bool { pointee.item.has(ItemHeader.waitsToRead | ItemHeader.isInternal) }
 
     /// The part of the context that all have in common.
     var clientContext: ClientContext {
@@ -201,7 +201,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     @inline(__always)
     var epollInterest: Events {
         let interest = interest
-        return interest.contains(.readable) && pointee.item.has(ItemHeader.isOurs) ? interest.union(.peerClosed) : interest
+        return interest.contains(.readable) && pointee.item.has(ItemHeader.isInternal) ? interest.union(.peerClosed) : interest
     }
 
     /// Under the lock.

@@ -29,11 +29,11 @@ enum MainQueue {
         let served = bits > inTheMaking ? SourcePointer(bitPattern: bits) : nil
         if let served, let loop = Registry.current {
             served.pointee.item.object.retain()
-            loop.setBackground(served, true)
+            loop.setUnreferenced(served, true)
         }
         Dispatch.drainMainQueue()
         if let served, let loop = Registry.current {
-            loop.setBackground(served, false)
+            loop.setUnreferenced(served, false)
             served.giveBack()
         }
         isDraining = false

@@ -262,7 +262,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
 extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// Among several ready descriptors the lowest comes first. A client's source of version 1 only stores its order, as in CFRunLoop.
-    var rank: Int { pointee.item.has(ItemHeader.isOurs) ? pointee.order : 0 }
+    var rank: Int { pointee.item.has(ItemHeader.isInternal) ? pointee.order : 0 }
 }
 
 extension Poller {

@@ -70,7 +70,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             var count: UInt32 = 0
             func look(_ frame: DispatchFrame) {
                 guard let source = frame.anySource else { return }
-                if source.pointee.info == info && source.pointee.item.has(ItemHeader.isOurs) { count += 1 }
+                if source.pointee.info == info && source.pointee.item.has(ItemHeader.isInternal) { count += 1 }
             }
             look(pointee.dispatchFrame)
             for index in 0..<pointee.outerDispatchFrames.count { look(pointee.outerDispatchFrames[index]) }
@@ -81,7 +81,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The thread has ended in calls, which will never come back: ours are told. Without the lock; calls user code.
     func abandonDispatches() {
         while let frame = locked({ takeInnermostFrame() }), let source = frame.anySource {
-            if source.pointee.item.has(ItemHeader.isOurs) {
+            if source.pointee.item.has(ItemHeader.isInternal) {
                 _ = source.pointee.function.handleEvents(source.pointee.info, 0, 0)
             }
             frame.departed?.unhold()

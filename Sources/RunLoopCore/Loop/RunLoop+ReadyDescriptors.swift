@@ -122,7 +122,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let flags = source.pointee.item.flags.load(ordering: .acquiring)
         var outcome = DispatchResult.unwanted
         if its != set && !containsInline(its, .mode(mode)) {
-        } else if flags & ItemHeader.isOurs == 0 {
+        } else if flags & ItemHeader.isInternal == 0 {
             if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return call(source) }
         } else {
             let ready = events.matching(SourcePointer.interest(flags))
@@ -167,7 +167,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func callEither(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
-        if source.pointee.item.has(ItemHeader.isOurs) { return call(source, ready, reported) }
+        if source.pointee.item.has(ItemHeader.isInternal) { return call(source, ready, reported) }
         _ = call(source)
         return .handled
     }

@@ -153,7 +153,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return true
     }
 
-    /// Whether the mode is empty but for what is in the background, nobody watches it, and nothing waits for a pass. Under the
+    /// Whether the mode is empty but for unreferenced sources, nobody watches it, and nothing waits for a pass. Under the
     /// lock. What comes later ends the sleep, as it would that of a run.
     private func isQuiet(_ mode: ModePointer) -> Bool {
         for index in 0..<mode.pointee.sets.count {

@@ -81,7 +81,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func count(_ seat: SeatPointer, in set: ModeSetPointer, _ change: Int) {
-        if !seat.pointee.source.pointee.item.has(ItemHeader.background) { set.pointee.sourceCount += change }
+        if !seat.pointee.source.pointee.item.has(ItemHeader.unreferenced) { set.pointee.sourceCount += change }
         if seat.pointee.watch >= 0 {
             set.pointee.portCount += change
             noteUse(of: EverUsed.descriptors)
@@ -89,11 +89,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Whether one of our own sources keeps its modes in this loop, the only one it may be in, from being empty. Any thread.
-    func setBackground(_ source: SourcePointer, _ isBackground: Bool) {
+    func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
         let itemHome = source.item.lock(and: home)
-        if source.pointee.item.has(ItemHeader.background) != isBackground {
-            if let seat = source.seat(in: home), let set = seat.pointee.set { set.pointee.sourceCount += isBackground ? -1 : 1 }
-            if isBackground { source.pointee.item.set(ItemHeader.background) } else { source.pointee.item.clear(ItemHeader.background) }
+        if source.pointee.item.has(ItemHeader.unreferenced) != isUnreferenced {
+            if let seat = source.seat(in: home), let set = seat.pointee.set { set.pointee.sourceCount += isUnreferenced ? -1 : 1 }
+            if isUnreferenced {
+                source.pointee.item.set(ItemHeader.unreferenced)
+            } else {
+                source.pointee.item.clear(ItemHeader.unreferenced)
+            }
         }
         ItemPointer.unlockBoth(itemHome, home)
     }

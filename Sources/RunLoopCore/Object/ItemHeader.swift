@@ -32,9 +32,9 @@ struct ItemHeader: ~Copyable {
     static var waitsToRead: UInt16 { 16 }
     static var waitsToWrite: UInt16 { 64 }
     /// Sources: its function is one of ours, which wants to know what has happened.
-    static var isOurs: UInt16 { 32 }
+    static var isInternal: UInt16 { 32 }
     /// For sources of our own: it does not keep a mode from being empty.
-    static var background: UInt16 { 128 }
+    static var unreferenced: UInt16 { 128 }
 
     /// For sources of our own: its info is an endpoint, and the loop itself calls the client of that.
     static var isPlain: UInt16 { 256 }

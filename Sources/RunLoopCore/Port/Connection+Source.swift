@@ -19,7 +19,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
                 getPort: { connection($0).pointee.fd }, detail)
         else { return nil }
         retain()
-        source.pointee.item.set(ItemHeader.background)
+        source.pointee.item.set(ItemHeader.unreferenced)
         source.setInterest(.readable)
         return source
     }

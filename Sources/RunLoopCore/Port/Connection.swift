@@ -3,7 +3,7 @@ import CRunLoop
 import Synchronization
 
 /// One descriptor of a message port: the socket on which a local port listens, one of its clients', or that of a remote port.
-/// Watched by a source of our own (in the background) in every loop and mode where the port is served.
+/// Watched by an unreferenced internal source in every loop and mode where the port is served.
 ///
 /// The descriptor is closed when the last reference goes, so its number never is another file's while somebody may use it;
 /// what ends a connection at once is a shutdown.

@@ -3,7 +3,7 @@ import CRunLoop
 import Synchronization
 
 /// A loop and a mode in which replies of a remote port are delivered: CF's reply source. Made at the first request from there and
-/// kept, so that a request adds and removes nothing; in the background, unless somebody waits for a reply.
+/// kept, so that a request adds and removes nothing; unreferenced unless a thread waits for a reply.
 ///
 /// Freed with its source. Guarded by the remote port's mutex.
 struct ReplySource: Linked, ~Copyable {
@@ -18,7 +18,7 @@ struct ReplySource: Linked, ~Copyable {
     var mode: ModePointer?
     /// How many requests wait here. Written by the loop's thread.
     var waiting: UInt32 = 0
-    /// They, or some of them, need the loop to run: the source is not in the background. The loop's thread only.
+    /// They, or some of them, need the loop to run: the source is not `unreferenced`. The loop's thread only.
     var keepsModeAlive = false
     /// How many threads' requests are over without the thread having seen it, one run in another.
     var unseenReplies: UInt32 = 0
@@ -69,7 +69,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             replySource.free()
             return nil
         }
-        source.pointee.item.set(ItemHeader.background)
+        source.pointee.item.set(ItemHeader.unreferenced)
         replySource.pointee.source = source
         let isWanted = locked { () -> Bool in
             if !pointee.isValid { return false }
@@ -124,7 +124,7 @@ extension UnsafeMutablePointer where Pointee == ReplySource {
     func keepModeAlive() {
         if pointee.keepsModeAlive { return }
         pointee.keepsModeAlive = true
-        if let source = pointee.source { pointee.loop.setBackground(source, false) }
+        if let source = pointee.source { pointee.loop.setUnreferenced(source, false) }
     }
 
     /// A request that waited here is over, or nobody waits any longer; `pending` is that of a thread, which disposes of it
@@ -134,7 +134,7 @@ extension UnsafeMutablePointer where Pointee == ReplySource {
         let port = pointee.port
         if pointee.waiting == 1 && pointee.keepsModeAlive {
             pointee.keepsModeAlive = false
-            if let source = pointee.source { pointee.loop.setBackground(source, true) }
+            if let source = pointee.source { pointee.loop.setUnreferenced(source, true) }
         }
         let isValid = port.locked { () -> Bool in
             if pointee.waiting > 0 { pointee.waiting -= 1 }
