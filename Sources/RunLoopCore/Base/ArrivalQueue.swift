@@ -57,7 +57,7 @@ struct ArrivalQueue: ~Copyable {
     /// Adds one that lies at `index` of its heap; false if out of memory. Before `sort`.
     @inline(__always)
     mutating func add(_ position: Position, at index: Int) -> Bool {
-        entries.appendInline(Entry(arrival: UInt(bitPattern: index), position: position))
+        entries.appendInlined(Entry(arrival: UInt(bitPattern: index), position: position))
     }
 
     /// Where the one that was added as number `number` lay in its heap. Before `sort`.

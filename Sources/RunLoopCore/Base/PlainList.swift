@@ -34,21 +34,21 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
 
     /// Amortised O(1); false if out of memory.
     @inline(never)
-    mutating func reserve(_ total: Int) -> Bool { reserveInline(total) }
+    mutating func reserve(_ total: Int) -> Bool { reserveInlined(total) }
 
     /// The same on a hot path.
     @inline(__always)
-    mutating func reserveInline(_ total: Int) -> Bool {
+    mutating func reserveInlined(_ total: Int) -> Bool {
         total <= capacity || memory.grow(atLeast: total, stride: MemoryLayout<Element>.stride)
     }
 
     /// Amortised O(1); false if out of memory.
     @inline(never)
-    mutating func append(_ element: Element) -> Bool { appendInline(element) }
+    mutating func append(_ element: Element) -> Bool { appendInlined(element) }
 
     /// The same on a hot path.
     @inline(__always)
-    mutating func appendInline(_ element: Element) -> Bool {
+    mutating func appendInlined(_ element: Element) -> Bool {
         if count == capacity && !memory.grow(atLeast: count &+ 1, stride: MemoryLayout<Element>.stride) { return false }
         base[count] = element
         count &+= 1

@@ -64,11 +64,11 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
     /// RLFileDescriptorEnableCallBacks. A few plain stores on the loop's thread, if epoll knows already. Any thread.
     @inline(__always)
     func enable(_ events: Events) {
-        if !endpoint.armQuickly(events) { enableSlowly(events) }
+        if !endpoint.tryArm(events) { enableSlow(events) }
     }
 
     @inline(never)
-    private func enableSlowly(_ events: Events) {
+    private func enableSlow(_ events: Events) {
         guard let loop = Registry.current else { return }
         loop.home.pointee.lock.stepOut()
         let now = endpoint.update { state in

@@ -6,8 +6,8 @@ import Synchronization
 
 @implementation @c
 public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
-    guard anyKindInline(object, "RLRetain") != nil, let object else { return nil }
-    Handle.header(object).pointee.retainInline()
+    guard anyKindInlined(object, "RLRetain") != nil, let object else { return nil }
+    Handle.header(object).pointee.retainInlined()
     return object
 }
 
@@ -20,7 +20,7 @@ public func RLRelease(_ object: UnsafeRawPointer?) {
 
 @inline(never)
 private func release(_ object: UnsafeRawPointer?) {
-    guard let kind = anyKindInline(object, "RLRelease"), let object else { return }
+    guard let kind = anyKindInlined(object, "RLRelease"), let object else { return }
     switch kind {
     case .string: (Handle.storage(object) as StringPointer).release()
     case .data: (Handle.storage(object) as DataPointer).release()
@@ -76,7 +76,7 @@ private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter:
 
 /// The same for a hot path: the function looks a second time.
 @inline(__always)
-private func anyKindInline(_ object: UnsafeRawPointer?, _ function: Name) -> Kind? {
+private func anyKindInlined(_ object: UnsafeRawPointer?, _ function: Name) -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }
     return anyKind(object, function)
 }

@@ -111,7 +111,7 @@ public func RLRunLoopIsWaiting(_ rl: OpaquePointer?) -> UInt8 {
 
 @implementation @c
 public func RLRunLoopWakeUp(_ rl: OpaquePointer?) {
-    guard let loop: RunLoopPointer = Handle.borrowInline(rl, "RLRunLoopWakeUp", "rl") else { return }
+    guard let loop: RunLoopPointer = Handle.borrowInlined(rl, "RLRunLoopWakeUp", "rl") else { return }
     loop.wakeUp()
 }
 
@@ -200,9 +200,9 @@ public func RLRunLoopContainsTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?
 
 @implementation @c
 public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
-    guard let loop: RunLoopPointer = Handle.borrowInline(rl, "RLRunLoopAddTimer", "rl"),
-        let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopAddTimer", "timer"),
-        let name: StringPointer = Handle.borrowInline(mode, "RLRunLoopAddTimer", "mode")
+    guard let loop: RunLoopPointer = Handle.borrowInlined(rl, "RLRunLoopAddTimer", "rl"),
+        let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopAddTimer", "timer"),
+        let name: StringPointer = Handle.borrowInlined(mode, "RLRunLoopAddTimer", "mode")
     else { return }
     loop.add(timer, in: name)
 }

@@ -21,7 +21,7 @@ private struct Call {
 /// nil with EINVAL and a diagnostic if an argument is wrong.
 @inline(__always)
 private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
-    guard let loop: RunLoopPointer = Handle.borrowInline(rl, name, "rl") else { return nil }
+    guard let loop: RunLoopPointer = Handle.borrowInlined(rl, name, "rl") else { return nil }
     guard let function else {
         Misuse.report(name, "function", expected: "a function", got: nil)
         return nil

@@ -91,7 +91,7 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
 
 @implementation @c
 public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
-    guard let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopTimerSetNextFireDate", "timer") else { return }
+    guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerSetNextFireDate", "timer") else { return }
     if fireDate.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
     timer.setNextFireDate(Clock.clamped(fireDate))
 }
@@ -118,7 +118,7 @@ public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(time
 
 @implementation @c
 public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
-    guard let timer: TimerPointer = Handle.borrowInline(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
+    guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
     if let home = timer.invalidate() { RunLoopPointer(home).noteEmptied() }
 }
 

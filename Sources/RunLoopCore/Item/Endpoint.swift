@@ -87,13 +87,13 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// Arms it if its Home is the calling thread's and nobody else is about. False: go on with `OwnerLock.stepOut`, arm, and tell the source.
     /// Calls nothing, so that its caller needs no frame.
     @inline(__always)
-    func armQuickly(_ events: Events) -> Bool {
+    func tryArm(_ events: Events) -> Bool {
         let home = pointee.item.home
-        if !home.isOwn || !home.pointee.lock.lockQuickly() || pointee.item.home != home { return false }
+        if !home.isOwn || !home.pointee.lock.tryLock() || pointee.item.home != home { return false }
         var now = state
         if now.isValid { now.arm(events) }
         set(now)
-        return home.pointee.lock.unlockAfterQuickLock() && !now.needsUpdate
+        return home.pointee.lock.tryUnlockUncontended() && !now.needsUpdate
     }
 
     /// A loop is about to call the client for what is `ready`. That is disarmed as far as the endpoint waits for it, and the descriptor

@@ -125,7 +125,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     private func signalUnwatched() {
         let isFirst = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent) == 0
         let place = pointee.firstSeat.solePlace.load(ordering: .sequentiallyConsistent)
-        guard place < UInt32(SignalBoard.nearPlaces), let board = firstSeat.board else { return markSlowly(place, isFirst: isFirst) }
+        guard place < UInt32(SignalBoard.nearPlaces), let board = firstSeat.board else { return markSlow(place, isFirst: isFirst) }
         let marks = board.pointee.nearMarks
         if isFirst {
             if marks != 0 { return markWithTime(place) }
@@ -160,7 +160,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     }
 
     @inline(never)
-    private func markSlowly(_ place: UInt32, isFirst: Bool) {
+    private func markSlow(_ place: UInt32, isFirst: Bool) {
         if isFirst {
             let isAlone = place != Seat.noPlace && !firstSeat.isBoardMarked
             if isAlone { pointee.signalTime.store(0, ordering: .relaxed) } else { noteSignalTimeByClock() }

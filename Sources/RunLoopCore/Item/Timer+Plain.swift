@@ -44,10 +44,10 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     @inline(__always)
     @discardableResult
     func invalidate() -> HomePointer? {
-        guard let home = item.lockQuickly() else { return invalidateAny(lockedQuickly: nil) }
-        guard isPlainlyQueued else { return invalidateAny(lockedQuickly: home) }
+        guard let home = item.tryLock() else { return invalidateAny(alreadyLocked: nil) }
+        guard isPlainlyQueued else { return invalidateAny(alreadyLocked: home) }
         let isDead = leavePlainly()
-        home.unlockQuickly()
+        home.unlockAfterTryLock()
         if isDead { destroy() }
         return nil
     }
@@ -56,9 +56,9 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// of `ItemPointer`. O(1). Any thread.
     @inline(__always)
     func releasePlainly() -> Bool {
-        guard let home = item.lockQuickly() else { return false }
+        guard let home = item.tryLock() else { return false }
         let isLast = !pointee.hasDetail && item.takeLastReference()
-        home.unlockQuickly()
+        home.unlockAfterTryLock()
         if isLast { TimerStorage.slab.deallocate(self, &home.pointee.timers) }
         return isLast
     }

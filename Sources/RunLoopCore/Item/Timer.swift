@@ -131,7 +131,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     static func createPlain(
         _ home: HomePointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
     ) -> TimerPointer? {
-        guard let memory = TimerStorage.slab.allocateQuickly(&home.pointee.timers) else { return nil }
+        guard let memory = TimerStorage.slab.allocateCached(&home.pointee.timers) else { return nil }
         let timer = memory.assumingMemoryBound(to: TimerStorage.self)
         timer.initialize(
             to: TimerStorage(
@@ -294,24 +294,24 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         }
     }
 
-    /// Makes any timer invalid. `lockedQuickly`: the timer's home, if its lock was taken by `lockQuickly`. Returns the home of another
+    /// Makes any timer invalid. `alreadyLocked`: the timer's home, if its lock was taken by `tryLock`. Returns the home of another
     /// thread's loop if the timer was the last item of its set there: the caller lets that loop know. Any thread; calls the context's
     /// release.
     @inline(never)
     @discardableResult
-    func invalidateAny(lockedQuickly: HomePointer? = nil) -> HomePointer? {
-        let home = lockedQuickly ?? item.lockInline()
+    func invalidateAny(alreadyLocked: HomePointer? = nil) -> HomePointer? {
+        let home = alreadyLocked ?? item.lockInlined()
         let set = pointee.set
         let hasEmptied: Bool
         if !pointee.hasDetail {
             let isDead = invalidatePlain()
             hasEmptied = set?.pointee.isEmpty ?? false
-            home.unlockInline()
+            home.unlockInlined()
             if isDead { destroy() }
         } else {
             let cleanup = invalidateLocked()
             hasEmptied = set?.pointee.isEmpty ?? false
-            home.unlockInline()
+            home.unlockInlined()
             cleanup.run(for: self)
         }
         return hasEmptied && !Thread.has(UnsafeMutableRawPointer(home)) ? home : nil

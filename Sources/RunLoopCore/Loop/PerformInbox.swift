@@ -41,7 +41,7 @@ extension UnsafeMutablePointer where Pointee == PerformInbox {
             systemError = ESRCH
             return .failed
         }
-        guard pointee.incoming.appendInline(request) else {
+        guard pointee.incoming.appendInlined(request) else {
             pointee.mutex.unlock()
             systemError = ENOMEM
             return .failed

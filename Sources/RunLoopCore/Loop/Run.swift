@@ -202,7 +202,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if !hasEverUsed(EverUsed.descriptors) { return false }
         if pointee.eventBatch.isEmpty {
             pointee.passesUnpolled = 0
-            let target = lockedInline { self.target(mode) }
+            let target = lockedInlined { self.target(mode) }
             if !target.isNothing { pointee.eventBatch.wait(target, until: .distantPast, extent(mode)) }
         }
         return !pointee.eventBatch.isEmpty

@@ -33,7 +33,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     func pushCleanup(_ cleanup: CleanupHandler) -> Int {
         let level = pointee.cleanupHandlers.count
-        _ = pointee.cleanupHandlers.appendInline(cleanup)
+        _ = pointee.cleanupHandlers.appendInlined(cleanup)
         return level
     }
 

@@ -140,7 +140,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var events: Events = []
         var next = pointee.poller.seats(index)
         while let seat = next {
-            if containsInline(seat.pointee.set, .mode(mode)) { events.formUnion(seat.pointee.source.epollInterest) }
+            if containsInlined(seat.pointee.set, .mode(mode)) { events.formUnion(seat.pointee.source.epollInterest) }
             next = seat.pointee.nextOfWatch
         }
         return events

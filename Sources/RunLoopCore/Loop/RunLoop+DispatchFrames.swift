@@ -51,9 +51,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func releaseDeparted() {
         guard let departed = pointee.dispatchFrame.departed else { return }
         pointee.dispatchFrame = DispatchFrame()
-        unlockInline()
+        unlockInlined()
         departed.unhold()
-        lockInline()
+        lockInlined()
     }
 
     /// Under the lock.

@@ -8,14 +8,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(never)
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
-        lockInline()
+        lockInlined()
         guard let first = firstTimer(mode) else {
-            unlockInline()
+            unlockInlined()
             return false
         }
         let now = Clock.now.nanoseconds
         if first.deadline > now {
-            unlockInline()
+            unlockInlined()
             return false
         }
         pointee.minimumDeadline = Swift.max(pointee.minimumDeadline, now &+ 1)
@@ -29,7 +29,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if pointee.minimumDeadline != now &+ 1 { restoreDeadlines() }
             pointee.minimumDeadline = 0
         }
-        unlockInline()
+        unlockInlined()
         return true
     }
 
@@ -79,7 +79,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         // Out of memory: it will be due again in the next pass.
-        guard pointee.firing.appendInline(Firing(timer: timer)) else { return enqueueSeldom(timer) }
+        guard pointee.firing.appendInlined(Firing(timer: timer)) else { return enqueueSeldom(timer) }
         timer.pointee.item.set(ItemHeader.firing)
         timer.item.hold()
         let date = timer.pointee.date
@@ -91,7 +91,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if let detail, detail.pointee.context.retain != nil {
             callRetaining(timer, detail.pointee.context, info, repeats)
         } else {
-            unlockInline()
+            unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
             if !repeats { timer.invalidateAny() }
         }
@@ -103,7 +103,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func callRetaining(_ timer: TimerPointer, _ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
         var context = context
         context.info = info
-        unlockInline()
+        unlockInlined()
         let retained = context.retained()
         locked { pointee.firing[pointee.firing.count - 1].retained = retained }
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
@@ -115,7 +115,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// have moved to another loop meanwhile. Takes the lock of this loop again.
     @inline(__always)
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64) {
-        var itemHome = timer.item.lockInline()
+        var itemHome = timer.item.lockInlined()
         if itemHome == home { pointee.firing.truncate(to: pointee.firing.count - 1) } else { itemHome = finishElsewhere(timer, itemHome) }
         timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.item.has(ItemHeader.valid) {
@@ -128,9 +128,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let isDead = timer.item.unhold()
         if itemHome == home && !isDead && timer.pointee.detail?.pointee.owesRelease != true { return }
         let owed = timer.takeOwedRelease()
-        itemHome.unlockInline()
+        itemHome.unlockInlined()
         owed.released(owed.info)
         if isDead { timer.destroy() }
-        lockInline()
+        lockInlined()
     }
 }

@@ -7,7 +7,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// threads is right. Costs a system call, when its loop waits next, only if it is more than epoll knows already. O(number of
     /// loops it is in). Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
-        let itemHome = source.item.lockInline()
+        let itemHome = source.item.lockInlined()
         setInterest(of: source, events(), itemHome)
     }
 
@@ -16,15 +16,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private static func setInterest(of source: SourcePointer, _ now: Events, _ itemHome: HomePointer) {
         let before = source.interest
         if now != before { source.setInterest(now) }
-        guard !now.isSubset(of: before), let seat = source.pointee.seats else { return itemHome.unlockInline() }
+        guard !now.isSubset(of: before), let seat = source.pointee.seats else { return itemHome.unlockInlined() }
         if seat.pointee.nextOfSource == nil && seat.pointee.loop == itemHome {
             let loop = RunLoopPointer(itemHome)
             loop.updateInterest(of: seat)
-            itemHome.unlockInline()
+            itemHome.unlockInlined()
             if !loop.isCurrent { loop.pointee.wake.adjust() }
             return
         }
-        itemHome.unlockInline()
+        itemHome.unlockInlined()
         tellAllLoops(of: source)
     }
 

@@ -37,11 +37,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Any mode argument; `make`: a mode that does not exist comes into being.
     @inline(never)
-    func choose(_ name: StringPointer, make: Bool) -> ModeChoice { chooseInline(name, make: make) }
+    func choose(_ name: StringPointer, make: Bool) -> ModeChoice { chooseInlined(name, make: make) }
 
     /// The same for a hot path.
     @inline(__always)
-    func chooseInline(_ name: StringPointer, make: Bool) -> ModeChoice {
+    func chooseInlined(_ name: StringPointer, make: Bool) -> ModeChoice {
         if pointee.modes.count > 1, let first = pointee.modes[1], first.pointee.name == name { return .mode(first) }
         if name.isCommonModes { return .common }
         guard let mode = make ? makeMode(named: name) : mode(named: name) else { return .none }
@@ -50,11 +50,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Whether an item in `set` is in the chosen mode; for the common modes: whether it was added to them.
     @inline(never)
-    func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool { containsInline(set, choice) }
+    func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool { containsInlined(set, choice) }
 
     /// The same on a hot path.
     @inline(__always)
-    func containsInline(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
+    func containsInlined(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set else { return false }
         return switch choice {
         case .common: set.pointee.modes.contains(ModeSet.common)
@@ -191,7 +191,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Whether nothing can ever happen in the mode: no source, no timer, no function waiting to be performed
     /// in it. Observers alone do not count. O(number of sets of the mode). The loop's thread.
     func isEmpty(_ mode: ModePointer) -> Bool {
-        lockedInline {
+        lockedInlined {
             for index in 0..<mode.pointee.sets.count {
                 let set = mode.pointee.sets[index]
                 if set.pointee.sourceCount > 0 || set.pointee.timerCount > 0 { return false }

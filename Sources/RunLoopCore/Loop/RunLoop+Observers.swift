@@ -28,39 +28,39 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// All that want it when it begins are called, those removed meanwhile too, those invalidated not (as CFRunLoop does).
     @inline(never)
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
-        lockInline()
+        lockInlined()
         let first = pointee.notifyingObservers.count
         for index in 0..<mode.pointee.observers.count {
             let observer = mode.pointee.observers[index]
             guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(ItemHeader.firing),
-                pointee.notifyingObservers.appendInline(ObserverCall(observer: observer))
+                pointee.notifyingObservers.appendInlined(ObserverCall(observer: observer))
             else { continue }
             observer.item.hold()
         }
         let last = pointee.notifyingObservers.count
         // By index: a nested run puts its own behind these and takes them away again.
         for index in first..<last {
-            unlockInline()
+            unlockInlined()
             call(index, activity)
-            lockInline()
+            lockInlined()
         }
         pointee.notifyingObservers.truncate(to: first)
-        unlockInline()
+        unlockInlined()
     }
 
     /// Calls one observer that is held for it, if it is still valid, and lets go of it.
     private func call(_ index: Int, _ activity: Activity) {
         let observer = pointee.notifyingObservers[index].observer
-        var home = observer.item.lockInline()
+        var home = observer.item.lockInlined()
         if observer.pointee.item.has(ItemHeader.valid), !observer.pointee.item.has(ItemHeader.firing) {
             observer.pointee.item.set(ItemHeader.firing)
             pointee.notifyingObservers[index].state = .called
             let info = observer.pointee.context.info
-            home.unlockInline()
+            home.unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
                 observer.pointee.callout, observer.handle, activity.rawValue, info)
             if !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
-            home = observer.item.lockInline()
+            home = observer.item.lockInlined()
             observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         }
         // What follows may end the thread, too.
@@ -216,7 +216,7 @@ extension UnsafeMutablePointer where Pointee == ObserverStorage {
         let context = pointee.context
         pointee.owedRelease = nil
         // From here on the observer may be gone.
-        home.unlockInline()
+        home.unlockInlined()
         if let owed { context.released(owed) }
         if isDead { destroy() }
     }

@@ -120,7 +120,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// have their turn.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
-        let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && lockedInline { pointee.held.count > 0 })
+        let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && lockedInlined { pointee.held.count > 0 })
         return mayWait && performWaitingFunctions(mode)
     }
 
@@ -129,9 +129,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var requests = PlainList<PerformRequest>()
         var called = false
         pointee.postBackoff.wait()
-        lockInline()
+        lockInlined()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
-            unlockInline()
+            unlockInlined()
             return false
         }
         swap(&requests, &pointee.held)
@@ -141,20 +141,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let count = requests.count
         if count > start {
             let level = pointee.batches.count
-            _ = pointee.batches.appendInline(PerformBatch(requests: requests.elements.unsafelyUnwrapped, count: count, next: start))
+            _ = pointee.batches.appendInlined(PerformBatch(requests: requests.elements.unsafelyUnwrapped, count: count, next: start))
             called = perform(level, mode)
             let batch = pointee.batches[level]
             pointee.batches.truncate(to: level)
             if batch.next < count {
                 putBack(&requests, after: batch, from: start)
-                unlockInline()
+                unlockInlined()
                 wakeUp()
                 return called
             }
             requests.truncate(to: batch.kept)
         }
         putBack(&requests, taken: count - start)
-        unlockInline()
+        unlockInlined()
         return called
     }
 
@@ -177,14 +177,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 continue
             }
             pointee.batches[level].isCalling = true
-            unlockInline()
+            unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(request.function, request.info)
             called = true
-            lockInline()
+            lockInlined()
             pointee.batches[level].isCalling = false
-            unlockInline()
+            unlockInlined()
             request.finish(.done)
-            lockInline()
+            lockInlined()
             if budget.isSpent { break }
             isCommon = pointee.commonModes.contains(mode.pointee.number)
         }

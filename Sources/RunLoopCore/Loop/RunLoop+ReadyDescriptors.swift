@@ -15,14 +15,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func dispatchFetched(_ mode: ModePointer, goesOn: Bool) -> Bool {
-        lockInline()
+        lockInlined()
         if pointee.eventBatch.isFresh {
             if pointee.orderedSeats > 0 { sortEvents(mode) }
             if let left = pointee.eventBatch.begin({ isNext($0, mode) }), left <= 1 { beginLast(mode, left) }
         }
         let isNested = !pointee.dispatchFrame.isNone
         if isNested && !pointee.outerDispatchFrames.append(pointee.dispatchFrame) {
-            unlockInline()
+            unlockInlined()
             return false
         }
         pointee.dispatchFrame = DispatchFrame()
@@ -32,7 +32,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if pointee.eventBatch.isEmpty && pointee.eventBatch.number == batch && !pointee.eventBatch.isSingle { endRound(mode) }
         pointee.dispatchFrame = DispatchFrame()
         if isNested { popDispatchFrame() }
-        unlockInline()
+        unlockInlined()
         return dispatched
     }
 
@@ -121,7 +121,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let its = source.pointee.firstSeat.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags.load(ordering: .acquiring)
         var outcome = DispatchResult.unwanted
-        if its != set && !containsInline(its, .mode(mode)) {
+        if its != set && !containsInlined(its, .mode(mode)) {
         } else if flags & ItemHeader.isInternal == 0 {
             if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return call(source) }
         } else {
@@ -178,7 +178,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var next = pointee.poller.seats(index)
         while let seat = next {
             next = seat.pointee.nextOfWatch
-            if seat.pointee.lastDispatch == stamp || !containsInline(seat.pointee.set, .mode(mode)) { continue }
+            if seat.pointee.lastDispatch == stamp || !containsInlined(seat.pointee.set, .mode(mode)) { continue }
             let age = stamp &- seat.pointee.lastDispatch
             if oldest == nil || age > oldest.unsafelyUnwrapped.age { oldest = (seat, age) }
         }

@@ -35,20 +35,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(never)
     private func performQueuedSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
-        lockInline()
+        lockInlined()
         var single = takeSignals(mode)
         var handled = false
         let first = pointee.signalledBatch.count
         if single != nil || onlyOne || !collectBatch(mode) {
             while !handled {
                 // Out of memory, they stay queued for the next pass, which has to come.
-                if !pointee.signalledBatch.reserveInline(first + 1) {
+                if !pointee.signalledBatch.reserveInlined(first + 1) {
                     wakeUp()
                     break
                 }
                 guard let source = single ?? takeFirst(mode)?.pointee.source else { break }
                 single = nil
-                _ = pointee.signalledBatch.appendInline(BatchEntry(source, retain(source)))
+                _ = pointee.signalledBatch.appendInlined(BatchEntry(source, retain(source)))
                 handled = perform(entryAt: first)
                 pointee.signalledBatch.truncate(to: first)
             }
@@ -59,7 +59,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             pointee.signalledBatch.truncate(to: first)
         }
         if pointee.mayHaveQueued { pointee.mayHaveQueued = hasQueued }
-        unlockInline()
+        unlockInlined()
         return handled
     }
 
@@ -90,8 +90,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if SharedSignals.seen != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let seat = first else { return nil }
         if isAlone, !pointee.mayHaveQueued || isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued,
-            containsInline(set, .mode(mode)),
-            pointee.signalledBatch.reserveInline(pointee.signalledBatch.count + 1)
+            containsInlined(set, .mode(mode)),
+            pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {
             return seat.pointee.source
         }
@@ -196,8 +196,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// came back in the next pass: nothing else is waiting in this mode, nobody watches passes begin, and the run goes on.
     /// One clock read if the run or a timer has a deadline. The loop's thread.
     func mayGoOn(_ source: SourcePointer) -> Bool {
-        lockInline()
-        defer { unlockInline() }
+        lockInlined()
+        defer { unlockInlined() }
         guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
             pointee.signalledBatch.count > 0, pointee.signalledBatch[pointee.signalledBatch.count - 1].source == source,
             let seat = soleSeat(of: source, in: mode), !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
@@ -226,18 +226,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The source's seat, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
     @inline(never)
     private func soleSeat(of source: SourcePointer, in mode: ModePointer) -> SeatPointer? {
-        guard let seat = source.soleSeat, seat.pointee.loop == home, containsInline(seat.pointee.set, .mode(mode)) else { return nil }
+        guard let seat = source.soleSeat, seat.pointee.loop == home, containsInlined(seat.pointee.set, .mode(mode)) else { return nil }
         return seat
     }
 
     /// Under the lock, which it gives back meanwhile.
     @inline(__always)
     func callPerform(_ source: SourcePointer) {
-        unlockInline()
+        unlockInlined()
         if let perform = source.pointee.function.perform {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(source.pointee.info, perform)
         }
-        lockInline()
+        lockInlined()
     }
 
     /// Whether the source that has just performed counts as handled after all: it does not.
@@ -271,9 +271,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// A turn that was given and never had, or had and never ended, because the thread did. Any thread; without the lock.
     func release(abandoned entry: BatchEntry) {
-        lockInline()
+        lockInlined()
         releaseSlow(entry)
-        unlockInline()
+        unlockInlined()
     }
 
     @inline(never)

@@ -147,7 +147,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     func mayWaitElsewhere(in mode: ModePointer) -> Bool {
         guard Thread.isAlone, pointee.spinInterval.load(ordering: .relaxed) == 0, !pointee.postBackoff.isDue,
-            lockedInline({ isQuiet(mode) && portCount(mode) == 1 })
+            lockedInlined({ isQuiet(mode) && portCount(mode) == 1 })
         else { return false }
         dropEvents()
         return true

@@ -6,17 +6,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopAddTimer. O(log n); reads no clock. Any thread. errno on failure.
     @inline(__always)
     func add(_ timer: TimerPointer, in name: StringPointer) {
-        guard let itemHome = timer.item.lockQuickly() else { return addSeldom(timer, in: name) }
+        guard let itemHome = timer.item.tryLock() else { return addSeldom(timer, in: name) }
         let deadline = Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds
         guard itemHome == home, timer.isPlainlyNew, let set = setOfDefaultMode(name), set.pointee.hasRoomForTimer,
             deadline >= pointee.minimumDeadline
         else {
-            itemHome.unlockQuickly()
+            itemHome.unlockAfterTryLock()
             return addSeldom(timer, in: name)
         }
         timer.enterPlainly(set, at: deadline, arrival: nextTimerArrival())
         pointee.modeChanged = 1
-        itemHome.unlockQuickly()
+        itemHome.unlockAfterTryLock()
     }
 
     /// Later than that of all timers that the loop has. Under the lock.
@@ -41,12 +41,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     func addSeldom(_ timer: TimerPointer, in name: StringPointer) {
         if timer.pointee.item.home != home { return addForeign(timer, in: name) }
-        let itemHome = timer.item.lockInline()
+        let itemHome = timer.item.lockInlined()
         if itemHome == home {
             addLocked(timer, in: name)
-            home.unlockInline()
+            home.unlockInlined()
         } else {
-            itemHome.unlockInline()
+            itemHome.unlockInlined()
             addForeign(timer, in: name)
         }
     }
@@ -67,7 +67,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
         guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
         noteUse(of: EverUsed.timers)
-        let choice = chooseInline(name, make: true)
+        let choice = chooseInlined(name, make: true)
         let old = timer.pointee.set
         if isComplete(old, choice) { return }
         guard let new = set(adding: choice, to: old), new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { return }
@@ -234,21 +234,21 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// CFRunLoop. A one-shot timer that fires ends all the same.
     @inline(__always)
     func setNextFireDate(_ date: Double) {
-        guard let home = item.lockQuickly() else { return setNextFireDate(date, lockedQuickly: nil) }
+        guard let home = item.tryLock() else { return setNextFireDate(date, alreadyLocked: nil) }
         let deadline = Clock.instant(ofTimerDate: date).nanoseconds
         guard isPlainlyQueued, deadline >= RunLoopPointer(home).pointee.minimumDeadline else {
-            return setNextFireDate(date, lockedQuickly: home)
+            return setNextFireDate(date, alreadyLocked: home)
         }
         pointee.date = date
         RunLoopPointer(home).renewPlainArrival(of: self)
         pointee.set.unsafelyUnwrapped.pointee.timers.movePlain(self, to: deadline)
-        home.unlockQuickly()
+        home.unlockAfterTryLock()
     }
 
-    /// The same for all timers. `lockedQuickly`: the timer's home, if its lock was taken by `lockQuickly`.
+    /// The same for all timers. `alreadyLocked`: the timer's home, if its lock was taken by `tryLock`.
     @inline(never)
-    private func setNextFireDate(_ date: Double, lockedQuickly: HomePointer?) {
-        let home = lockedQuickly ?? item.lock()
+    private func setNextFireDate(_ date: Double, alreadyLocked: HomePointer?) {
+        let home = alreadyLocked ?? item.lock()
         if pointee.item.has(ItemHeader.valid) {
             setDate(date)
             if pointee.set != nil {

@@ -64,7 +64,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The mode's first source on a watch. Under the lock.
     func seat(onWatch index: Int, in mode: ModePointer) -> SeatPointer? {
         var next = pointee.poller.seats(index)
-        while let seat = next, !containsInline(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
+        while let seat = next, !containsInlined(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
         return next
     }
 

@@ -222,12 +222,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return UnsafeMutablePointer<PerformInbox>(mutating: place)
     }
 
-    /// See `HomePointer.lockInline`.
+    /// See `HomePointer.lockInlined`.
     @inline(__always)
-    func lockInline() { home.lockInline() }
-    /// The thread that called `lockInline`.
+    func lockInlined() { home.lockInlined() }
+    /// The thread that called `lockInlined`.
     @inline(__always)
-    func unlockInline() { home.unlockInline() }
+    func unlockInlined() { home.unlockInlined() }
 
     /// The same, not on hot paths.
     @inline(__always)
@@ -260,10 +260,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// `locked` for a hot path.
     @inline(__always)
-    func lockedInline<Result>(_ body: () -> Result) -> Result {
-        lockInline()
+    func lockedInlined<Result>(_ body: () -> Result) -> Result {
+        lockInlined()
         let result = body()
-        unlockInline()
+        unlockInlined()
         return result
     }
 

@@ -3,7 +3,7 @@ enum Handle {
     /// The object behind `handle` if it is of the wanted kind; otherwise nil, and one diagnostic.
     /// One load. Any thread. Calls the client's error handler if there is something to report.
     @inline(__always)
-    static func borrowInline<Storage: ObjectStorage & ~Copyable>(
+    static func borrowInlined<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
         if let handle = UnsafeRawPointer(handle), isKind(Storage.kind, handle) { return storage(handle) }

@@ -83,55 +83,55 @@ extension UnsafeMutablePointer where Pointee == Home {
 
     /// Two plain stores and a load on the owner's thread, a membarrier elsewhere.
     @inline(__always)
-    func lockInline() {
-        if !isOwn || !pointee.lock.lockQuickly() { lockSlowly() }
+    func lockInlined() {
+        if !isOwn || !pointee.lock.tryLock() { lockSlow() }
     }
 
     /// The same where a call matters less than twenty bytes of code: everywhere but on hot paths.
     @inline(never)
-    func lock() { lockInline() }
+    func lock() { lockInlined() }
 
     /// Takes the lock if this is the calling thread's and nobody else is about. False: nothing is locked.
     @inline(__always)
-    func lockQuickly() -> Bool {
+    func tryLock() -> Bool {
         if !isOwn { return false }
-        return pointee.lock.lockQuickly() || retract()
+        return pointee.lock.tryLock() || retract()
     }
 
-    /// After `lockQuickly`.
+    /// After `tryLock`.
     @inline(__always)
-    func unlockQuickly() {
-        if !pointee.lock.unlockAfterQuickLock() { unlockSlowly() }
+    func unlockAfterTryLock() {
+        if !pointee.lock.tryUnlockUncontended() { unlockSlow() }
     }
 
     /// The same for who knows that this is the calling thread's.
     @inline(__always)
-    func lockAsOwner() { if !pointee.lock.lockQuickly() { lockSlowly() } }
+    func lockAsOwner() { if !pointee.lock.tryLock() { lockSlow() } }
     /// The other end of `lockAsOwner`.
     @inline(__always)
-    func unlockAsOwner() { if !pointee.lock.unlockQuickly() { unlockSlowly() } }
+    func unlockAsOwner() { if !pointee.lock.tryUnlock() { unlockSlow() } }
 
     /// Around fork(): see `OwnerLock`.
     func lockForFork() { pointee.lock.lockForFork(asOwner: isOwn) }
     /// After it, in parent and child.
     func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isOwn) }
 
-    /// The thread that called `lock` or `lockInline`.
+    /// The thread that called `lock` or `lockInlined`.
     @inline(__always)
-    func unlockInline() {
-        if !isOwn || !pointee.lock.unlockQuickly() { unlockSlowly() }
+    func unlockInlined() {
+        if !isOwn || !pointee.lock.tryUnlock() { unlockSlow() }
     }
 
     /// The same, not on hot paths.
     @inline(never)
-    func unlock() { unlockInline() }
+    func unlock() { unlockInlined() }
 
     /// Whether this is the calling thread's.
     @inline(__always)
     var isOwn: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
     @inline(never)
-    private func lockSlowly() { pointee.lock.lockSlowly(asOwner: isOwn) }
+    private func lockSlow() { pointee.lock.lockSlow(asOwner: isOwn) }
 
     @inline(never)
     private func retract() -> Bool {
@@ -140,5 +140,5 @@ extension UnsafeMutablePointer where Pointee == Home {
     }
 
     @inline(never)
-    private func unlockSlowly() { pointee.lock.unlockSlowly(asOwner: isOwn) }
+    private func unlockSlow() { pointee.lock.unlockSlow(asOwner: isOwn) }
 }

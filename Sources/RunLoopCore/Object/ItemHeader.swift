@@ -89,10 +89,10 @@ typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 extension UnsafeMutablePointer where Pointee == ItemHeader {
     /// Takes the lock that guards this item and returns whose it is. The caller has a reference or a hold.
     @inline(__always)
-    func lockInline() -> HomePointer {
+    func lockInlined() -> HomePointer {
         while true {
             let home = pointee.home
-            home.lockInline()
+            home.lockInlined()
             if pointee.home == home { return home }
             home.unlock()
         }
@@ -100,16 +100,16 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
 
     /// The same, not on hot paths.
     @inline(never)
-    func lock() -> HomePointer { lockInline() }
+    func lock() -> HomePointer { lockInlined() }
 
     /// Takes the lock that guards this item and returns whose it is, if it is the calling thread's and nobody else is
-    /// about; nil: nothing is locked. Give back with `unlockQuickly`.
+    /// about; nil: nothing is locked. Give back with `unlockAfterTryLock`.
     @inline(__always)
-    func lockQuickly() -> HomePointer? {
+    func tryLock() -> HomePointer? {
         let home = pointee.home
-        guard home.lockQuickly() else { return nil }
+        guard home.tryLock() else { return nil }
         if pointee.home == home { return home }
-        home.unlockQuickly()
+        home.unlockAfterTryLock()
         return nil
     }
 
@@ -150,9 +150,9 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
     @inline(__always)
     func release() -> ReleaseOutcome {
         if pointee.object.releaseUnlessLast() { return .alive }
-        let home = lockInline()
+        let home = lockInlined()
         let outcome = releaseLocked()
-        home.unlockInline()
+        home.unlockInlined()
         return outcome
     }
 

@@ -78,7 +78,7 @@ struct ObjectHeader: ~Copyable {
 
     /// The same where it is often: without a locked instruction as long as the process has only one thread.
     @inline(__always)
-    func retainInline() {
+    func retainInlined() {
         if references.load(ordering: .relaxed) < Self.immortal { references.countUp() }
     }
 
@@ -89,9 +89,9 @@ struct ObjectHeader: ~Copyable {
         references.load(ordering: .relaxed) < Self.immortal && references.countDownShared()
     }
 
-    /// The same where it is often, as `retainInline`.
+    /// The same where it is often, as `retainInlined`.
     @inline(__always)
-    func releaseInline() -> Bool { references.load(ordering: .relaxed) < Self.immortal && references.countDown() }
+    func releaseInlined() -> Bool { references.load(ordering: .relaxed) < Self.immortal && references.countDown() }
 
     /// Takes one reference away unless it is the last: then false, and nothing has changed. Any thread, lock-free.
     @inline(__always)

@@ -50,11 +50,11 @@ struct Slab: ~Copyable {
 
     /// Uninitialised memory, nil if out of memory. The cache's thread. O(1), a malloc for each chunk.
     @inline(__always)
-    func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateQuickly(&cache) ?? allocateSlowly(&cache) }
+    func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateCached(&cache) ?? allocateSlow(&cache) }
 
     /// The same as far as the cache has some; nil if not. The cache's thread. O(1), calls nothing.
     @inline(__always)
-    func allocateQuickly(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
+    func allocateCached(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if cache.count > 0 {
             cache.count &-= 1
             let free = cache.free.unsafelyUnwrapped
@@ -73,7 +73,7 @@ struct Slab: ~Copyable {
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         memory.storeBytes(of: 0, as: UInt32.self)
-        guard cache.count < 2 * Self.magazineSize, let free = cache.free else { return deallocateSlowly(memory, &cache) }
+        guard cache.count < 2 * Self.magazineSize, let free = cache.free else { return deallocateSlow(memory, &cache) }
         free[cache.count] = memory
         cache.count &+= 1
     }
@@ -96,7 +96,7 @@ struct Slab: ~Copyable {
     }
 
     @inline(never)
-    private func allocateSlowly(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
+    private func allocateSlow(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if !take(&cache) {
             let doubled = Self.firstChunk << cache.doublings
             let chunk = doubled <= size * Self.mostInSmallPages ? doubled : Memory.hugePage
@@ -105,12 +105,12 @@ struct Slab: ~Copyable {
             if cache.fresh == nil { return nil }
             cache.freshCount = chunk / size
         }
-        return allocateQuickly(&cache)
+        return allocateCached(&cache)
     }
 
     /// Out of memory here loses a few objects' memory; nothing else can be done while giving back.
     @inline(never)
-    private func deallocateSlowly(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
+    private func deallocateSlow(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         guard prepare(&cache) else { return }
         let free = cache.free.unsafelyUnwrapped
         if cache.count == 2 * Self.magazineSize {

@@ -15,13 +15,13 @@ struct Mutex: ~Copyable {
 
     /// O(1). Any thread.
     @inline(__always)
-    func lockInline() {
+    func lockInlined() {
         if Thread.isAlone && word.load(ordering: .relaxed) == 0 { word.store(1, ordering: .relaxed) } else { lock() }
     }
 
     /// O(1). The thread that holds it.
     @inline(__always)
-    func unlockInline() {
+    func unlockInlined() {
         if Thread.isAlone { word.store(0, ordering: .relaxed) } else { unlock() }
     }
 
@@ -30,7 +30,7 @@ struct Mutex: ~Copyable {
     func lock() {
         if Thread.isAlone && word.load(ordering: .relaxed) == 0 { return word.store(1, ordering: .relaxed) }
         if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged {
-            lockSlowly()
+            lockSlow()
         }
         RaceDetector.happensAfter(word)
     }
@@ -46,7 +46,7 @@ struct Mutex: ~Copyable {
     /// For a child of fork(), in which the holder may not exist any more.
     func reset() { word.store(0, ordering: .relaxed) }
 
-    private func lockSlowly() {
+    private func lockSlow() {
         for _ in 0..<16 {
             linux_pause()
             if word.load(ordering: .relaxed) == 0

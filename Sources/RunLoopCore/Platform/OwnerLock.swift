@@ -40,32 +40,32 @@ struct OwnerLock: ~Copyable {
         ownerQueued = Atomic(0)
     }
 
-    /// The owner's way in, O(1). False: others are about, and `lockSlowly` has to follow.
+    /// The owner's way in, O(1). False: others are about, and `lockSlow` has to follow.
     @inline(__always)
-    func lockQuickly() -> Bool {
+    func tryLock() -> Bool {
         inside.store(1, ordering: .relaxed)
         linux_compiler_barrier()
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// The owner's way out, O(1). False: there is more to do, and `unlockSlowly` has to follow. An owner that has queued has taken
+    /// The owner's way out, O(1). False: there is more to do, and `unlockSlow` has to follow. An owner that has queued has taken
     /// its claim back already.
     @inline(__always)
-    func unlockQuickly() -> Bool {
+    func tryUnlock() -> Bool {
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
         return contended.load(ordering: .acquiring) | ownerQueued.load(ordering: .relaxed) == 0
     }
 
-    /// The same for an owner who knows that `lockQuickly` let it in.
+    /// The same for an owner who knows that `tryLock` let it in.
     @inline(__always)
-    func unlockAfterQuickLock() -> Bool {
+    func tryUnlockUncontended() -> Bool {
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// The owner after a `lockQuickly` that failed, if it does not follow it with `lockSlowly`.
+    /// The owner after a `tryLock` that failed, if it does not follow it with `lockSlow`.
     @inline(never)
     func retract() {
         inside.store(0, ordering: .releasing)
@@ -73,22 +73,22 @@ struct OwnerLock: ~Copyable {
         if Membarrier.isAvailable { Futex.wake(inside, count: 1) }
     }
 
-    /// The owner who does not know whether it is inside, or whether somebody waits for it to come out: after a `lockQuickly` or an
-    /// `unlockAfterQuickLock` that failed, or neither.
+    /// The owner who does not know whether it is inside, or whether somebody waits for it to come out: after a `tryLock` or an
+    /// `tryUnlockUncontended` that failed, or neither.
     func stepOut() {
         if inside.load(ordering: .relaxed) | contended.load(ordering: .relaxed) != 0 { retract() }
     }
 
-    /// The owner after `lockQuickly`, or any other thread: that costs one membarrier. Called from very many places, so
+    /// The owner after `tryLock`, or any other thread: that costs one membarrier. Called from very many places, so
     /// both are one function.
     @inline(never)
-    func lockSlowly(asOwner: Bool) {
+    func lockSlow(asOwner: Bool) {
         if asOwner { queueAsOwner() } else { lockAsOther() }
     }
 
-    /// Who came in: the owner after `unlockQuickly`, or the thread that came in by `lockSlowly` alone.
+    /// Who came in: the owner after `tryUnlock`, or the thread that came in by `lockSlow` alone.
     @inline(never)
-    func unlockSlowly(asOwner: Bool) {
+    func unlockSlow(asOwner: Bool) {
         if !asOwner {
             unlockAsOther()
         } else if ownerQueued.load(ordering: .relaxed) != 0 {

@@ -33,7 +33,7 @@ struct StoreMutex: ~Copyable {
     /// O(1). Any thread.
     @inline(__always)
     func lock() {
-        if word.exchange(1, ordering: .acquiring) != 0 { lockSlowly() }
+        if word.exchange(1, ordering: .acquiring) != 0 { lockSlow() }
     }
 
     /// O(1). The thread that holds it.
@@ -47,7 +47,7 @@ struct StoreMutex: ~Copyable {
     /// Holders do a few instructions, so it looks again for a short while, less and less often: each look takes the line
     /// away from the holder, and from a thread that takes the mutex again and again.
     @inline(never)
-    private func lockSlowly() {
+    private func lockSlow() {
         var pauses = 4
         while pauses <= 32 {
             for _ in 0..<pauses { linux_pause() }

@@ -107,10 +107,10 @@ extension UnsafeMutablePointer where Pointee == Connection {
 
     /// Any thread.
     @inline(never)
-    func lock() { pointee.mutex.lockInline() }
+    func lock() { pointee.mutex.lockInlined() }
     /// The thread that called `lock`.
     @inline(never)
-    func unlock() { pointee.mutex.unlockInline() }
+    func unlock() { pointee.mutex.unlockInlined() }
 
     /// The loop has found the descriptor ready.
     func handleEvents(_ ready: UInt16) -> DispatchResult {
@@ -195,7 +195,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     @inline(never)
     private func receive(_ home: HomePointer, _ packet: inout Packet, waits: Bool = false) -> Bool {
         guard let buffer = DataPointer.receivingMemory(home) else { return false }
-        pointee.mutex.lockInline()
+        pointee.mutex.lockInlined()
         if !pointee.isOpen {
             unlock()
             return false
@@ -214,7 +214,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
             !isServer || (pointee.handshakeDone && !pointee.ring.isThere)
         {
             noteCounts(head.3)
-            pointee.mutex.unlockInline()
+            pointee.mutex.unlockInlined()
             packet.frame.kind = isServer ? .request : .reply
             packet.frame.id = head.4
             packet.frame.message = head.5

@@ -195,7 +195,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         // No other thread can answer a request that the client has not taken: neither here nor below does it take an atomic step.
         if !request.pointee.isTaken { request.respond(reply) }
         reply?.release()
-        finishInline(request)
+        finishInlined(request)
         if request.pointee.isTaken { _ = request.release() } else { request.dispose() }
     }
 
@@ -283,6 +283,6 @@ private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMu
     let request: RequestPointer = Handle.storage(UnsafeRawPointer(request.unsafelyUnwrapped))
     let context = port.context
     if context.retain != nil { context.released(info) }
-    port.finishInline(request)
+    port.finishInlined(request)
     _ = request.release()
 }

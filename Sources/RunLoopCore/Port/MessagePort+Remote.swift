@@ -99,7 +99,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// A request of this thread begins to wait, until `endWaiting`. nil if the port has ended, if out of memory, or if the loop cannot
     /// watch.
     private func begin(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> Destination? {
-        pointee.mutex.lockInline()
+        pointee.mutex.lockInlined()
         var known = existingReplySource(loop, mode)
         if known == nil {
             unlock()
@@ -111,7 +111,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         pending.initialize(to: PendingRequest(replySource: replySource, nil, nil))
         let other = enqueueLocked(pending) ? destination : nil
         if let other { pending.pointee.destination = other }
-        pointee.mutex.unlockInline()
+        pointee.mutex.unlockInlined()
         if other == nil { replySource.endWaiting() }
         return other
     }

@@ -93,10 +93,10 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Any thread.
     @inline(never)
-    func lock() { pointee.mutex.lockInline() }
+    func lock() { pointee.mutex.lockInlined() }
     /// The thread that called `lock`.
     @inline(never)
-    func unlock() { pointee.mutex.unlockInline() }
+    func unlock() { pointee.mutex.unlockInlined() }
 
     /// Runs `body` under the mutex.
     @inline(__always)
@@ -211,7 +211,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// `finish` afterwards.
     @inline(__always)
     func begin(_ request: RequestPointer) -> ClientContext? {
-        pointee.mutex.lockInline()
+        pointee.mutex.lockInlined()
         var context: ClientContext?
         if pointee.isValid {
             pointee.runningCalls += 1
@@ -220,7 +220,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             pointee.current = request
             context = pointee.context
         }
-        pointee.mutex.unlockInline()
+        pointee.mutex.unlockInlined()
         return context
     }
 
@@ -238,12 +238,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// The same of one that handled a request.
     @inline(__always)
-    func finishInline(_ request: RequestPointer) {
-        pointee.mutex.lockInline()
+    func finishInlined(_ request: RequestPointer) {
+        pointee.mutex.lockInlined()
         forget(request)
         let isLast = pointee.runningCalls == 1 && !pointee.isValid
         if !isLast { pointee.runningCalls -= 1 }
-        pointee.mutex.unlockInline()
+        pointee.mutex.unlockInlined()
         if isLast { finish() }
     }
 

@@ -128,10 +128,10 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     @inline(__always)
     func send(_ message: QueuedMessage, until limit: Double) -> Bool {
         var wake: RunLoopPointer?
-        queue.lockSendersInline()
+        queue.lockSendersInlined()
         let outcome = queue.putLocked(message)
         if outcome == .queuedUnsignalled { wake = signalLocked() }
-        queue.unlockSendersInline()
+        queue.unlockSendersInlined()
         wake?.wakeUp()
         if outcome == .queued || outcome == .queuedUnsignalled { return true }
         return sendSlow(message, until: limit, outcome)

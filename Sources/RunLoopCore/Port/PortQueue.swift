@@ -115,7 +115,7 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
             pointee.takenSeen = pointee.taken.load(ordering: .acquiring)
             if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
         }
-        guard pointee.incoming.appendInline(message) else { return .outOfMemory }
+        guard pointee.incoming.appendInlined(message) else { return .outOfMemory }
         linux_prefetch_alone(pointee.incoming.elements.unsafelyUnwrapped + (pointee.incoming.count &+ PortQueue.prefetchDistance))
         pointee.sent &+= 1
         if pointee.isSignalled { return .queued }
@@ -133,16 +133,16 @@ extension UnsafeMutablePointer where Pointee == PortQueue {
 
     /// Takes the senders' lock. Any thread. O(1).
     @inline(never)
-    func lockSenders() { lockSendersInline() }
+    func lockSenders() { lockSendersInlined() }
     /// `lockSenders`, inlined into hot paths.
     @inline(__always)
-    func lockSendersInline() { pointee.senders.lock() }
+    func lockSendersInlined() { pointee.senders.lock() }
     /// Releases the senders' lock. The thread that took it.
     @inline(never)
-    func unlockSenders() { unlockSendersInline() }
+    func unlockSenders() { unlockSendersInlined() }
     /// `unlockSenders`, inlined into hot paths.
     @inline(__always)
-    func unlockSendersInline() { pointee.senders.unlock() }
+    func unlockSendersInlined() { pointee.senders.unlock() }
 
     /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. Under the senders' lock.
     var isSignalled: Bool { pointee.isSignalled }

@@ -74,7 +74,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         var head = frame.head
         head.2 = (data == nil ? Frame.PayloadLocation.absent : .inline).rawValue
         head.6 = UInt64(count)
-        pointee.mutex.lockInline()
+        pointee.mutex.lockInlined()
         var outcome = PacketSocket.Sent.gone
         if pointee.isOpen && pointee.sendQueue.isEmpty {
             head.3 = pointee.peerBuffer.told(inAnswer: false)
@@ -88,7 +88,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         } else if pointee.isOpen {
             outcome = .full
         }
-        pointee.mutex.unlockInline()
+        pointee.mutex.unlockInlined()
         return outcome
     }
 

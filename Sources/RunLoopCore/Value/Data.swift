@@ -127,7 +127,7 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
 
     /// Any thread.
     func release() {
-        guard pointee.header.releaseInline() else { return }
+        guard pointee.header.releaseInlined() else { return }
         pointee.header.tag = 0
         if pointee.place == .pooled, let home = HomePointer.current {
             return Home.smallDataSlab.deallocate(self, &home.pointee.smallData)

@@ -27,15 +27,15 @@ import Testing
         let pinnedWork = Pinned(Work())
 
         func addAsOwner() {
-            if !pinnedLock.pointer.pointee.lockQuickly() { pinnedLock.pointer.pointee.lockSlowly(asOwner: true) }
+            if !pinnedLock.pointer.pointee.tryLock() { pinnedLock.pointer.pointee.lockSlow(asOwner: true) }
             pinnedWork.pointer.pointee.add()
-            if !pinnedLock.pointer.pointee.unlockQuickly() { pinnedLock.pointer.pointee.unlockSlowly(asOwner: true) }
+            if !pinnedLock.pointer.pointee.tryUnlock() { pinnedLock.pointer.pointee.unlockSlow(asOwner: true) }
         }
 
         func addAsOther() {
-            pinnedLock.pointer.pointee.lockSlowly(asOwner: false)
+            pinnedLock.pointer.pointee.lockSlow(asOwner: false)
             pinnedWork.pointer.pointee.add()
-            pinnedLock.pointer.pointee.unlockSlowly(asOwner: false)
+            pinnedLock.pointer.pointee.unlockSlow(asOwner: false)
         }
 
         var sum: Int { pinnedWork.pointer.pointee.sum }
@@ -71,9 +71,9 @@ import Testing
         let order = Guarded<[String]>([])
         let ready = Guarded(false)
         func hold(asOwner: Bool, _ body: () -> Void) {
-            if !asOwner || !lock.pointer.pointee.lockQuickly() { lock.pointer.pointee.lockSlowly(asOwner: asOwner) }
+            if !asOwner || !lock.pointer.pointee.tryLock() { lock.pointer.pointee.lockSlow(asOwner: asOwner) }
             body()
-            if !asOwner || !lock.pointer.pointee.unlockQuickly() { lock.pointer.pointee.unlockSlowly(asOwner: asOwner) }
+            if !asOwner || !lock.pointer.pointee.tryUnlock() { lock.pointer.pointee.unlockSlow(asOwner: asOwner) }
         }
         inParallel(2) { number in
             if number == 0 {
