@@ -5,7 +5,7 @@ import Synchronization
 
 extension UnsafeMutablePointer where Pointee == Endpoint {
     /// The descriptor, -1 after invalidation. Any thread.
-    var native: Int32 { state.isValid ? pointee.fd : -1 }
+    var nativeDescriptor: Int32 { state.isValid ? pointee.fd : -1 }
 
     // MARK: arming
 
@@ -36,9 +36,9 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
 
     /// Something has been done to the descriptor that the kernel does not report: loops of other threads that sleep look for themselves.
     /// Any thread that has a loop.
-    func lookAgain() {
+    func recheck() {
         Endpoints.mutex.lock()
-        if let source = pointee.source { RunLoopPointer.lookAgain(at: source) }
+        if let source = pointee.source { RunLoopPointer.recheck(source) }
         Endpoints.mutex.unlock()
     }
 
@@ -47,9 +47,9 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// It was reported in vain, or there was more to do after a call. The loop's thread, without its lock; may close the descriptor and call
     /// the context's release.
     @inline(never)
-    func settle() -> DispatchResult {
+    func reconcile() -> DispatchResult {
         let now = state
-        if now.isValid { updateInterestSlow() } else { finishIfLast(now) }
+        if now.isValid { updateInterestSlow() } else { finishIfIdle(now) }
         return .unwanted
     }
 
@@ -58,57 +58,57 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     @inline(__always)
     func endCall(_ arm: (inout EndpointState) -> Void) {
         let now = update { state in
-            state.bits &-= EndpointState.user
+            state.bits &-= EndpointState.callUnit
             if state.isValid { arm(&state) }
             return true
         }.unsafelyUnwrapped
-        if now.isValid { updateInterest(now) } else { finishIfLast(now) }
+        if now.isValid { updateInterest(now) } else { finishIfIdle(now) }
     }
 
     /// The thread has ended in a call: what that was about to arm is not armed. May call the context's release.
     @inline(never)
-    func abandonCall() -> DispatchResult {
+    func cancelCall() -> DispatchResult {
         let now = update { state in
-            if state.users == 0 { return false }
-            state.bits &-= EndpointState.user
+            if state.activeCalls == 0 { return false }
+            state.bits &-= EndpointState.callUnit
             return true
         }
-        if let now, !now.isValid { finishIfLast(now) }
+        if let now, !now.isValid { finishIfIdle(now) }
         return .unwanted
     }
 
     @inline(never)
-    private func finishIfLast(_ now: EndpointState) {
-        if now.users == 0 && now.has(EndpointState.unfinished) { finishLate(0) }
+    private func finishIfIdle(_ now: EndpointState) {
+        if now.activeCalls == 0 && now.has(EndpointState.awaitsLastUser) { finishOnce(0) }
     }
 
     // MARK: using the descriptor
 
-    /// The calling thread uses the descriptor, which stays open until `leave`. False if it was invalidated. One atomic addition. Any
+    /// The calling thread uses the descriptor, which stays open until `endUse`. False if it was invalidated. One atomic addition. Any
     /// thread that has a loop.
-    func enter() -> Bool {
-        if pointee.uses.wrappingAdd(Endpoint.use, ordering: .acquiringAndReleasing).oldValue & Endpoint.isOver == 0 { return true }
-        leave()
+    func beginUse() -> Bool {
+        if pointee.uses.wrappingAdd(Endpoint.useUnit, ordering: .acquiringAndReleasing).oldValue & Endpoint.invalidated == 0 { return true }
+        endUse()
         return false
     }
 
-    /// The other end of `enter`. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
+    /// The other end of `beginUse`. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
     /// release.
-    func leave() {
-        let now = pointee.uses.wrappingSubtract(Endpoint.use, ordering: .acquiringAndReleasing).newValue
-        if now & Endpoint.isOver != 0 { finishLate(0) }
+    func endUse() {
+        let now = pointee.uses.wrappingSubtract(Endpoint.useUnit, ordering: .acquiringAndReleasing).newValue
+        if now & Endpoint.invalidated != 0 { finishOnce(0) }
     }
 
     /// Nobody uses it any more but for `ownCalls` of this thread: one of those who find that out ends it.
     @inline(never)
-    private func finishLate(_ ownCalls: UInt32) {
+    private func finishOnce(_ ownCalls: UInt32) {
         let mine = update { state in
-            if !state.has(EndpointState.unfinished) || state.users > ownCalls { return false }
-            if pointee.uses.load(ordering: .acquiring) >= Endpoint.use { return false }
-            state.clear(EndpointState.unfinished)
+            if !state.has(EndpointState.awaitsLastUser) || state.activeCalls > ownCalls { return false }
+            if pointee.uses.load(ordering: .acquiring) >= Endpoint.useUnit { return false }
+            state.clear(EndpointState.awaitsLastUser)
             return true
         }
-        if let mine { finish(closes: mine.has(EndpointState.closes)) }
+        if let mine { finish(closes: mine.has(EndpointState.closesDescriptor)) }
     }
 
     // MARK: the source
@@ -116,7 +116,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// The endpoint's run loop source with a reference for the caller, made at the first call; nil if it was invalidated or if out of
     /// memory. A thread that has a loop.
     func source(
-        order: Int, isPlain: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer, _ home: HomePointer
+        order: Int, callsClient: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer, _ home: HomePointer
     ) -> SourcePointer? {
         var old: SourcePointer?
         Endpoints.mutex.lock()
@@ -130,7 +130,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
             if pointee.source != nil {
                 pointee.item.object.retain()
                 pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isOfEndpoint)
-                if isPlain { pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isPlain) }
+                if callsClient { pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.callsClient) }
                 // It waits for nothing yet.
                 _ = update { state in
                     state.setRegistered([])
@@ -156,13 +156,13 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         guard
             let now = update({ state in
                 if !state.isValid { return false }
-                state.clear(EndpointState.valid | EndpointState.armedToRead | EndpointState.armedToWrite)
-                let uses = pointee.uses.bitwiseOr(Endpoint.isOver, ordering: .acquiringAndReleasing).oldValue
-                if state.users > ownCalls || uses >= Endpoint.use {
+                state.clear(EndpointState.valid | EndpointState.armedRead | EndpointState.armedWrite)
+                let uses = pointee.uses.bitwiseOr(Endpoint.invalidated, ordering: .acquiringAndReleasing).oldValue
+                if state.activeCalls > ownCalls || uses >= Endpoint.useUnit {
                     // This thread is one of them until it is not watched any more: nobody closes it before that.
-                    state.bits += EndpointState.user
-                    state.set(EndpointState.unfinished)
-                    if closes { state.set(EndpointState.closes) }
+                    state.bits += EndpointState.callUnit
+                    state.set(EndpointState.awaitsLastUser)
+                    if closes { state.set(EndpointState.closesDescriptor) }
                 }
                 return true
             })
@@ -172,12 +172,12 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         pointee.source = nil
         Endpoints.mutex.unlock()
         if let source { RunLoopPointer.unwatch(source) }
-        if now.has(EndpointState.unfinished) {
+        if now.has(EndpointState.awaitsLastUser) {
             _ = update { state in
-                state.bits -= EndpointState.user
+                state.bits -= EndpointState.callUnit
                 return true
             }
-            finishLate(ownCalls)
+            finishOnce(ownCalls)
         } else {
             finish(closes: closes)
         }
@@ -199,7 +199,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     }
 
     /// The last reference is gone, and nobody has the memory any more. Any thread.
-    func giveBackMemory() {
+    func destroy() {
         pointee.item.object.tag = 0
         if let home = HomePointer.current {
             Home.endpointSlab.deallocate(self, &home.pointee.endpoints)

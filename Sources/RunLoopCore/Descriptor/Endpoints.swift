@@ -17,7 +17,7 @@ enum Endpoints {
 
     /// Threads that were sending or connecting do not exist in the child: what is invalidated there is closed at once.
     private static func afterForkInChild() {
-        for fd in 0..<sockets.count { sockets[fd]?.endpoint.forgetUsesAfterFork() }
+        for fd in 0..<sockets.count { sockets[fd]?.endpoint.resetUsesAfterFork() }
         mutex.unlock()
     }
 

@@ -43,7 +43,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
     func release() {
         if !endpoint.pointee.item.object.release() { return }
         invalidate()
-        endpoint.giveBackMemory()
+        endpoint.destroy()
     }
 
     /// RLFileDescriptorInvalidate. A thread that has a loop; calls the context's release.
@@ -54,10 +54,10 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
         let common = SourceDetail(release: { FileDescriptorPointer(info: $0).release() })
         guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
-            order: order, isPlain: true,
+            order: order, callsClient: true,
             eventHandler: { info, _, reported in
                 let endpoint = EndpointPointer(info: info)
-                return (reported == 0 ? endpoint.abandonCall() : endpoint.settle()).rawValue
+                return (reported == 0 ? endpoint.cancelCall() : endpoint.reconcile()).rawValue
             }, detail, home)
     }
 

@@ -12,20 +12,20 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// Runs `body` with the descriptor, which nobody closes meanwhile; `error` with EBADF if the socket is not valid.
-    private func using(_ body: (Int32) -> Outcome) -> Outcome {
-        guard endpoint.enter() else {
+    private func withDescriptor(_ body: (Int32) -> Outcome) -> Outcome {
+        guard endpoint.beginUse() else {
             systemError = EBADF
             return .error
         }
         let outcome = body(endpoint.pointee.fd)
-        preservingSystemError { endpoint.leave() }
+        preservingSystemError { endpoint.endUse() }
         return outcome
     }
 
     /// RLSocketSetAddress: bind and listen. A socket that cannot listen is bound only. What may listen takes over an address whose old connections
     /// are still being forgotten by the kernel, unless its flags say no.
     func setAddress(_ address: DataPointer) -> Outcome {
-        using { fd in
+        withDescriptor { fd in
             if isStream && flags & SocketStorage.doesNotReuseAddress == 0 { Sockets.reuseAddress(fd) }
             if !Sockets.bind(fd, address.bytes, address.pointee.count) { return .error }
             preservingSystemError { Sockets.listen(fd) }
@@ -35,11 +35,11 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// RLSocketConnectToAddress: `seconds` negative: goes on in the background; 0: as long as it takes.
     func connect(to address: DataPointer, seconds: Double) -> Outcome {
-        using { fd in
+        withDescriptor { fd in
             let wasBlocking = seconds != 0 && Sockets.setBlocking(fd, false)
             defer { if wasBlocking { preservingSystemError { _ = Sockets.setBlocking(fd, true) } } }
             let outcome = connect(fd, address, seconds)
-            if outcome == .success { awaitConnection() }
+            if outcome == .success { rearmAfterConnect() }
             return outcome
         }
     }
@@ -59,8 +59,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     /// The source may have been in a loop before: reading may have ended there, and the loop may be another thread's, which sleeps.
-    private func awaitConnection() {
-        if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
+    private func rearmAfterConnect() {
+        if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in
             if !state.isValid { return false }
             if !pointee.callBacks.reading.isEmpty && !state.has(EndpointState.readDisabled) { state.arm(.readable) }
@@ -68,13 +68,13 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         }
         guard let now else { return }
         endpoint.updateInterest(now)
-        endpoint.lookAgain()
+        endpoint.recheck()
     }
 
     /// RLSocketSendData: all of it, but for an error or a time-out on the way. `seconds` not positive: a blocking socket blocks, and another
     /// one sends what fits.
     func send(_ data: DataPointer, to address: DataPointer?, seconds: Double) -> Outcome {
-        using { fd in
+        withDescriptor { fd in
             if isStream && data.pointee.count == 0 {
                 systemError = EINVAL
                 return .error
@@ -106,7 +106,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// RLSocketSendBytes: how many bytes fitted, or -1 with errno. Never waits.
     func send(_ bytes: UnsafePointer<UInt8>, count: Int, to address: DataPointer?) -> Int {
         var result = -1
-        _ = using { fd in
+        _ = withDescriptor { fd in
             repeat {
                 result = Sockets.send(fd, bytes, count, to: address?.bytes, address?.pointee.count ?? 0, waits: false)
             } while result == -Int(EINTR)
@@ -131,7 +131,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     private func look(_ body: (Int32, inout SocketAddress) -> Void, _ last: UnsafeMutablePointer<DataPointer?>) -> DataPointer? {
         var address = SocketAddress()
-        let outcome = using { fd in
+        let outcome = withDescriptor { fd in
             body(fd, &address)
             return .success
         }

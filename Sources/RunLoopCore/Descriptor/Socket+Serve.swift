@@ -19,14 +19,14 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// The function of its source, unless there is only something to read for a client that reads it itself: the loop sees to that.
     func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
-        if reported.isEmpty { return endpoint.abandonCall() }
-        if ready.isEmpty { return endpoint.settle() }
+        if reported.isEmpty { return endpoint.cancelCall() }
+        if ready.isEmpty { return endpoint.reconcile() }
         var plan = Plan()
         if !begin(ready, reported, &plan) { return .unwanted }
         let context = endpoint.pointee.context
         let info = context.retain == nil ? context.info : context.retained()
         let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
-        let level = loop.pushCleanup(CleanupHandler(function: { socket, _, info in abandonInfo(socket, info) }, object: self, info: info))
+        let level = loop.pushCleanup(CleanupHandler(function: { socket, _, info in releaseInfo(socket, info) }, object: self, info: info))
         let outcome = call(&plan, info)
         loop.popCleanup(level)
         if context.retain != nil { context.released(info) }
@@ -56,13 +56,13 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             let fired = ready.intersection(state.armed)
             if !state.isValid || fired.isEmpty { return false }
             plan.reads = fired.contains(.readable)
-            plan.writes = fired.contains(.writable) && hearsOfRoom(state)
+            plan.writes = fired.contains(.writable) && notifiesWritable(state)
             if plan.writes {
                 plan.connects = isConnecting(state)
                 state.set(EndpointState.connected)
             }
             state.disarm(fired)
-            state.bits &+= EndpointState.user
+            state.bits &+= EndpointState.callUnit
             return true
         } != nil
     }
@@ -149,7 +149,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         if result < 0 && Sockets.isTemporary(-result) { return .unwanted }
         let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
         let level = loop.pushCleanup(
-            CleanupHandler(function: { data, address, _ in abandonData(data, address) }, object: data, part: address))
+            CleanupHandler(function: { data, address, _ in releaseData(data, address) }, object: data, part: address))
         call(.data, address, UnsafeRawPointer(data), info)
         loop.popCleanup(level)
         if result <= 0 && isStream && endpoint.state.isValid { invalidate() }
@@ -175,7 +175,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             return .handled
         }
         let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
-        let level = loop.pushCleanup(CleanupHandler(function: { address, _, _ in abandonData(address, nil) }, object: address))
+        let level = loop.pushCleanup(CleanupHandler(function: { address, _, _ in releaseData(address, nil) }, object: address))
         defer { loop.popCleanup(level) }
         withUnsafePointer(to: &fd) {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
@@ -187,12 +187,12 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
 // The thread has ended in a socket's function.
 
-private func abandonInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {
+private func releaseInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {
     let context = SocketPointer(info: socket).pointee.endpoint.context
     if context.retain != nil { context.released(info) }
 }
 
-private func abandonData(_ data: UnsafeMutableRawPointer, _ address: UnsafeMutableRawPointer?) {
+private func releaseData(_ data: UnsafeMutableRawPointer, _ address: UnsafeMutableRawPointer?) {
     let data: DataPointer = Handle.storage(UnsafeRawPointer(data))
     data.release()
     let address: DataPointer? = address.map { Handle.storage(UnsafeRawPointer($0)) }

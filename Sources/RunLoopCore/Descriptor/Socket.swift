@@ -25,13 +25,13 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     var endpoint: Endpoint
     let callBacks: SocketCallBacks
     /// Whether it is a connection over which bytes flow, not messages: found out when somebody asks for the first time. Any thread.
-    fileprivate let nature: Atomic<UInt8>
+    fileprivate let transport: Atomic<UInt8>
     /// Of the file that the descriptor stood for when the socket was made: see `Descriptor.identity`.
     let identity: UInt32
     /// As SetSocketFlags stores them; those that concern reading are in the endpoint's state, too. Changed with that, read by any thread.
     let flags: Atomic<UInt32>
     /// In how many modes of how many loops the source is. Any thread.
-    let schedules = Atomic<Int32>(0)
+    let scheduleCount = Atomic<Int32>(0)
     /// What the client was told last. Guarded by `Endpoints.mutex`.
     var lastAddress: DataPointer?
     var lastPeerAddress: DataPointer?
@@ -45,7 +45,7 @@ struct SocketStorage: ObjectStorage, ~Copyable {
 }
 
 /// What kind of socket a descriptor is, as far as it is known.
-private enum Nature: UInt8 {
+private enum Transport: UInt8 {
     case unknown
     case stream
     case other
@@ -63,7 +63,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// RLSocketCreateWithNative: the socket that the descriptor has already, or a new one; nil with ENOMEM. A negative number makes
     /// a socket that is not valid. One or two system calls. Any thread that has a loop; calls the context's retain. The descriptor has no
-    /// other socket, unless another thread is making one: `known`.
+    /// other socket, unless another thread is making one: see `existing`.
     static func create(
         _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: EndpointCallout.OfSocket?, _ context: ClientContext
     ) -> SocketPointer? {
@@ -71,21 +71,21 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         guard let home = HomePointer.current, let memory = EndpointPointer.allocate(home) else { return nil }
         var context = context
         context.info = context.retained()
-        var nature = Nature.unknown
+        var transport = Transport.unknown
         var state = EndpointState(fd >= 0 ? EndpointState.valid : 0)
         if callBacks.reading == .accept {
             state.set(EndpointState.connected)
         } else if callBacks.connects {
-            nature = Sockets.type(of: fd) == Sockets.stream ? .stream : .other
-            if nature == .other { state.set(EndpointState.connected) }
+            transport = Sockets.type(of: fd) == Sockets.stream ? .stream : .other
+            if transport == .other { state.set(EndpointState.connected) }
         }
-        state.goOnReading(flags)
+        state.setRearmsReading(flags)
         let socket = memory.bindMemory(to: SocketStorage.self, capacity: 1)
         socket.initialize(
             to: SocketStorage(
                 endpoint: Endpoint(
                     .socket, fd: fd, EndpointCallout(callout), context: context, state, home),
-                callBacks: callBacks, nature: Atomic(nature.rawValue), identity: Descriptor.identity(fd), flags: Atomic(flags)))
+                callBacks: callBacks, transport: Atomic(transport.rawValue), identity: Descriptor.identity(fd), flags: Atomic(flags)))
         if fd < 0 { return socket }
         switch Endpoints.add(socket) {
         case .added: return socket
@@ -102,7 +102,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// The socket that a descriptor has already, with a reference for the caller; nil if there is none, or if its descriptor was closed before it was
     /// invalidated, so that the number is another file's now: that is reported, and the old socket invalidated. A system call if
     /// there is one. Any thread that has a loop; may call the error handler and the old context's release.
-    static func known(_ fd: Int32, _ function: Name) -> SocketPointer? {
+    static func existing(on fd: Int32, _ function: Name) -> SocketPointer? {
         guard let known = Endpoints.socket(on: fd) else { return nil }
         if Descriptor.identity(fd) == known.pointee.identity { return known }
         known.invalidateClosed(function)
@@ -118,10 +118,10 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// Whether it is a connection over which bytes flow, not messages. At the first time it may cost a system call. Any thread.
     var isStream: Bool {
-        let known = pointee.nature.load(ordering: .relaxed)
-        if known != Nature.unknown.rawValue { return known == Nature.stream.rawValue }
+        let known = pointee.transport.load(ordering: .relaxed)
+        if known != Transport.unknown.rawValue { return known == Transport.stream.rawValue }
         let isStream = Sockets.type(of: endpoint.pointee.fd) == Sockets.stream
-        pointee.nature.store((isStream ? Nature.stream : Nature.other).rawValue, ordering: .relaxed)
+        pointee.transport.store((isStream ? Transport.stream : Transport.other).rawValue, ordering: .relaxed)
         return isStream
     }
 
@@ -134,7 +134,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     private func destroy() {
         pointee.lastAddress?.release()
         pointee.lastPeerAddress?.release()
-        endpoint.giveBackMemory()
+        endpoint.destroy()
     }
 
     /// Any thread that has a loop.
@@ -162,7 +162,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     func setFlags(_ flags: UInt32) {
         _ = endpoint.update { state in
             pointee.flags.store(flags, ordering: .relaxed)
-            state.goOnReading(flags)
+            state.setRearmsReading(flags)
             return true
         }
     }
@@ -175,7 +175,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             cancel: { info, _, _ in SocketPointer(info: info).cancel() })
         guard let detail = SourceDetailPointer.shared(SocketStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
-            order: order, isPlain: pointee.callBacks.reading == .read && pointee.endpoint.context.retain == nil,
+            order: order, callsClient: pointee.callBacks.reading == .read && pointee.endpoint.context.retain == nil,
             eventHandler: { SocketPointer(info: $0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue }, detail,
             home)
     }
@@ -184,15 +184,15 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
     /// Its source has come into a mode: with the first, everything is enabled, whatever was disabled before.
     fileprivate func schedule() {
-        if pointee.schedules.wrappingAdd(1, ordering: .relaxed).newValue == 1 { enable(pointee.callBacks) }
+        if pointee.scheduleCount.wrappingAdd(1, ordering: .relaxed).newValue == 1 { enable(pointee.callBacks) }
     }
 
-    fileprivate func cancel() { pointee.schedules.wrappingSubtract(1, ordering: .relaxed) }
+    fileprivate func cancel() { pointee.scheduleCount.wrappingSubtract(1, ordering: .relaxed) }
 
     /// RLSocketEnableCallBacks: nothing while its source is in no mode. Any thread that has a loop.
     func enable(_ wanted: SocketCallBacks) {
         let types = wanted.intersection(pointee.callBacks)
-        if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
+        if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in
             if !state.isValid { return false }
             if !types.reading.isEmpty {
@@ -201,7 +201,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             }
             if types.writes { state.clear(EndpointState.writeDisabled) }
             if types.connects { state.clear(EndpointState.connectDisabled) }
-            if concernsRoom(types, state) { state.arm(.writable) }
+            if affectsWritable(types, state) { state.arm(.writable) }
             return true
         }
         if let now { endpoint.updateInterest(now) }
@@ -210,7 +210,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// RLSocketDisableCallBacks: nothing while its source is in no mode. Any thread.
     func disable(_ wanted: SocketCallBacks) {
         let types = wanted.intersection(pointee.callBacks)
-        if pointee.schedules.load(ordering: .relaxed) <= 0 { return }
+        if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
         _ = endpoint.update { state in
             if !types.reading.isEmpty {
                 state.set(EndpointState.readDisabled)
@@ -218,7 +218,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             }
             if types.writes { state.set(EndpointState.writeDisabled) }
             if types.connects { state.set(EndpointState.connectDisabled) }
-            if concernsRoom(types, state) { state.disarm(.writable) }
+            if affectsWritable(types, state) { state.disarm(.writable) }
             return true
         }
     }
@@ -226,13 +226,13 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// Whether enabling or disabling these types decides if the socket waits for room, by CFSocket's rule: connect does so only until it has
     /// come, and then write alone. So each of the two waits for both, as they come together, and each stops both.
     @inline(__always)
-    private func concernsRoom(_ types: SocketCallBacks, _ state: EndpointState) -> Bool {
+    private func affectsWritable(_ types: SocketCallBacks, _ state: EndpointState) -> Bool {
         types.writes || types.connects && !state.has(EndpointState.connected)
     }
 
     /// Whether the client hears of room: one of the two types must be enabled, and then both come.
     @inline(__always)
-    func hearsOfRoom(_ state: EndpointState) -> Bool {
+    func notifiesWritable(_ state: EndpointState) -> Bool {
         pointee.callBacks.writes && !state.has(EndpointState.writeDisabled)
             || pointee.callBacks.connects && !state.has(EndpointState.connectDisabled)
                 && flags & UInt32(SocketCallBacks.connect.rawValue) == 0
@@ -245,8 +245,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
 
 extension EndpointState {
     /// What `flags` say of reading.
-    fileprivate mutating func goOnReading(_ flags: UInt32) {
-        clear(Self.goesOnReading)
-        if flags & UInt32(SocketCallBacks.read.rawValue) != 0 { set(Self.goesOnReading) }
+    fileprivate mutating func setRearmsReading(_ flags: UInt32) {
+        clear(Self.rearmsReading)
+        if flags & UInt32(SocketCallBacks.read.rawValue) != 0 { set(Self.rearmsReading) }
     }
 }

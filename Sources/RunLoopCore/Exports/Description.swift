@@ -122,7 +122,7 @@ private func describe(_ endpoint: EndpointPointer, _ kind: Kind, _ text: inout T
     begin(kind, endpoint, &text)
     let isValid = endpoint.state.isValid
     describe(valid: isValid, &text)
-    text.append(" fd=", decimal: Int(endpoint.native))
+    text.append(" fd=", decimal: Int(endpoint.nativeDescriptor))
     let context = isValid ? endpoint.pointee.context : .empty
     describe(context, context.info, &text)
 }

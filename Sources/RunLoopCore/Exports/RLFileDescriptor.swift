@@ -33,7 +33,7 @@ public func RLFileDescriptorCreate(
 
 @implementation @c
 public func RLFileDescriptorGetNativeDescriptor(_ f: OpaquePointer?) -> Int32 {
-    borrow(f, "RLFileDescriptorGetNativeDescriptor")?.endpoint.native ?? -1
+    borrow(f, "RLFileDescriptorGetNativeDescriptor")?.endpoint.nativeDescriptor ?? -1
 }
 
 @implementation @c

@@ -45,7 +45,7 @@ public func RLSocketCreateWithNative(
         Misuse.report("RLSocketCreateWithNative", "sock", "no open descriptor")
         return nil
     }
-    let socket = SocketPointer.known(sock, "RLSocketCreateWithNative") ?? create(sock, callBackTypes, callout, client)
+    let socket = SocketPointer.existing(on: sock, "RLSocketCreateWithNative") ?? create(sock, callBackTypes, callout, client)
     return socket?.handle
 }
 
@@ -195,7 +195,7 @@ public func RLSocketGetContext(_ s: OpaquePointer?, _ context: UnsafeMutablePoin
 @implementation @c
 public func RLSocketGetNative(_ s: OpaquePointer?) -> Int32 {
     if s == nil { return -1 }
-    return borrow(s, "RLSocketGetNative")?.endpoint.native ?? -1
+    return borrow(s, "RLSocketGetNative")?.endpoint.nativeDescriptor ?? -1
 }
 
 @implementation @c

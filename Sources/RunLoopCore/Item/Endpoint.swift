@@ -18,13 +18,13 @@ struct Endpoint: ~Copyable {
     let callout: EndpointCallout
     /// `info` is retained.
     let context: ClientContext
-    /// Threads that use the descriptor outside of calls, by `use`, and `isOver` once it is invalid. Any thread.
+    /// Threads that use the descriptor outside of calls, by `useUnit`, and `invalidated` once it is invalid. Any thread.
     let uses: Atomic<UInt32>
     /// With a reference. Guarded by `Endpoints.mutex`.
     var source: SourcePointer?
 
-    static var isOver: UInt32 { 1 }
-    static var use: UInt32 { 2 }
+    static var invalidated: UInt32 { 1 }
+    static var useUnit: UInt32 { 2 }
 
     init(_ kind: Kind, fd: Int32, _ callout: EndpointCallout, context: ClientContext, _ state: EndpointState, _ home: HomePointer) {
         item = ItemHeader(kind, home: home, flags: 0)
@@ -32,7 +32,7 @@ struct Endpoint: ~Copyable {
         self.fd = fd
         self.callout = callout
         self.context = context
-        uses = Atomic(state.isValid ? 0 : Self.isOver)
+        uses = Atomic(state.isValid ? 0 : Self.invalidated)
         source = nil
     }
 }
@@ -107,7 +107,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         let fired = ready.intersection(state.armed)
         if fired.isEmpty { return fired }
         state.disarm(fired)
-        state.bits &+= EndpointState.user
+        state.bits &+= EndpointState.callUnit
         set(state)
         return fired
     }
@@ -118,21 +118,21 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     func endCall(_ home: HomePointer) -> Bool {
         if pointee.item.home != home { moveHome(to: home) }
         var now = state
-        now.bits &-= EndpointState.user
-        if now.bits & (EndpointState.goesOnReading | EndpointState.readDisabled | EndpointState.valid)
-            == EndpointState.goesOnReading | EndpointState.valid
+        now.bits &-= EndpointState.callUnit
+        if now.bits & (EndpointState.rearmsReading | EndpointState.readDisabled | EndpointState.valid)
+            == EndpointState.rearmsReading | EndpointState.valid
         {
-            now.set(EndpointState.armedToRead)
+            now.set(EndpointState.armedRead)
         }
         set(now)
         return now.isValid && !now.needsUpdate
     }
 
     /// In a child of fork(): a thread that was in a call does not exist there. Under all locks.
-    func forgetCallAfterFork() { if state.users > 0 { set(EndpointState(state.bits - EndpointState.user)) } }
+    func resetCallsAfterFork() { if state.activeCalls > 0 { set(EndpointState(state.bits - EndpointState.callUnit)) } }
 
     /// In a child of fork(): threads that were using the descriptor do not exist there.
-    func forgetUsesAfterFork() { _ = pointee.uses.bitwiseAnd(Endpoint.isOver, ordering: .relaxed) }
+    func resetUsesAfterFork() { _ = pointee.uses.bitwiseAnd(Endpoint.invalidated, ordering: .relaxed) }
 
     /// Under the lock of the new one, which it gives back meanwhile.
     @inline(never)

@@ -7,15 +7,15 @@ struct EndpointState: BitwiseCopyable, Equatable {
     /// Not invalidated yet.
     static var valid: UInt32 { 1 }
     /// What it waits for. These four are epoll's bits, moved by one and by two places.
-    static var armedToRead: UInt32 { 2 }
-    static var armedToWrite: UInt32 { 8 }
+    static var armedRead: UInt32 { 2 }
+    static var armedWrite: UInt32 { 8 }
     /// What its source was told that it waits for: that may be more, but never less for long.
     static var registeredToRead: UInt32 { 4 }
     static var registeredToWrite: UInt32 { 16 }
     /// Invalidated while threads were using it: the last of them closes it.
-    static var unfinished: UInt32 { 32 }
+    static var awaitsLastUser: UInt32 { 32 }
     /// That one closes the descriptor, too.
-    static var closes: UInt32 { 1024 }
+    static var closesDescriptor: UInt32 { 1024 }
 
     // Sockets only.
 
@@ -27,10 +27,10 @@ struct EndpointState: BitwiseCopyable, Equatable {
     static var connected: UInt32 { 512 }
 
     /// Reading goes on by itself after each call.
-    static var goesOnReading: UInt32 { 4096 }
+    static var rearmsReading: UInt32 { 4096 }
 
     /// A call that is under way.
-    static var user: UInt32 { 1 << 16 }
+    static var callUnit: UInt32 { 1 << 16 }
 
     /// O(1), as everything here.
     @inline(__always)
@@ -48,7 +48,7 @@ struct EndpointState: BitwiseCopyable, Equatable {
     var isValid: Bool { has(Self.valid) }
 
     @inline(__always)
-    var users: UInt32 { bits >> 16 }
+    var activeCalls: UInt32 { bits >> 16 }
 
     /// What it waits for.
     @inline(__always)

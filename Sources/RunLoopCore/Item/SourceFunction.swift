@@ -5,7 +5,7 @@ import Synchronization
 struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
     /// One of ours, for a source that `isInternal`: what is ready of what it waits for, and all that was reported. Nothing ready, of one that
-    /// `isPlain`: see `Endpoint.settle`. Nothing at all: the thread has ended in a client's function that this, or the loop, called.
+    /// `callsClient`: see `Endpoint.reconcile`. Nothing at all: the thread has ended in a client's function that this, or the loop, called.
     typealias EventHandler =
         @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> DispatchResult.RawValue
 

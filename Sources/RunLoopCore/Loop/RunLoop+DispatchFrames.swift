@@ -22,7 +22,7 @@ struct DispatchFrame: BitwiseCopyable {
     /// In a child of fork(), which does not have the thread that calls it.
     fileprivate func forgetAfterFork() {
         guard let source = anySource, source.pointee.item.has(ItemHeader.isOfEndpoint) else { return }
-        EndpointPointer(info: source.pointee.info).forgetCallAfterFork()
+        EndpointPointer(info: source.pointee.info).resetCallsAfterFork()
     }
 
     /// The source leaves the loop: whether its hold is the call's from now on.

@@ -37,7 +37,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Loops of other threads that sleep look again at the source's descriptor. Any thread that has a loop; calls no user code.
-    static func lookAgain(at source: SourcePointer) {
+    static func recheck(_ source: SourcePointer) {
         forEachLoop(of: source) { loop, _ in if !loop.isCurrent { loop.pointee.wake.adjust() } }
     }
 

@@ -202,7 +202,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     private func call(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         pointee.dispatchFrame.source = source
-        if source.pointee.item.has(ItemHeader.isPlain) {
+        if source.pointee.item.has(ItemHeader.callsClient) {
             let endpoint = EndpointPointer(info: source.pointee.info)
             let isSocket = endpoint.pointee.item.object.tag == Kind.socket.rawValue
             if !isSocket || reported == .readable { return call(source, endpoint, isSocket, ready) }

@@ -37,7 +37,7 @@ struct ItemHeader: ~Copyable {
     static var unreferenced: UInt16 { 128 }
 
     /// For sources of our own: its info is an endpoint, and the loop itself calls the client of that.
-    static var isPlain: UInt16 { 256 }
+    static var callsClient: UInt16 { 256 }
 
     /// Timers and observers: it has moved while its function ran, which another thread than the Home's has called.
     static var away: UInt16 { 512 }

@@ -95,7 +95,7 @@ import Testing
                 let state = object.endpoint.state
                 // Who is armed for more than its source knows would never be called.
                 if !state.armed.isSubset(of: state.registered) { return "step \(step): the source was not told" }
-                if state.users != 0 { return "step \(step): somebody uses it" }
+                if state.activeCalls != 0 { return "step \(step): somebody uses it" }
             }
         }
         return nil

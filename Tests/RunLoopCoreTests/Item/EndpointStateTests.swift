@@ -7,25 +7,25 @@ import Testing
 
     @Test func flagsAndUsersDoNotTouchEachOther() {
         let flags = [
-            EndpointState.valid, EndpointState.armedToRead, EndpointState.armedToWrite, EndpointState.registeredToRead,
+            EndpointState.valid, EndpointState.armedRead, EndpointState.armedWrite, EndpointState.registeredToRead,
             EndpointState.registeredToWrite,
-            EndpointState.unfinished, EndpointState.closes, EndpointState.readDisabled, EndpointState.writeDisabled,
-            EndpointState.connectDisabled, EndpointState.connected, EndpointState.goesOnReading,
+            EndpointState.awaitsLastUser, EndpointState.closesDescriptor, EndpointState.readDisabled, EndpointState.writeDisabled,
+            EndpointState.connectDisabled, EndpointState.connected, EndpointState.rearmsReading,
         ]
         #expect(Set(flags).count == flags.count)
         for flag in flags {
             #expect(flag.nonzeroBitCount == 1)
-            #expect(flag < EndpointState.user)
+            #expect(flag < EndpointState.callUnit)
         }
         var state = EndpointState(flags.reduce(0, |))
-        #expect(state.users == 0)
-        state.bits += 3 * EndpointState.user
-        #expect(state.users == 3)
+        #expect(state.activeCalls == 0)
+        state.bits += 3 * EndpointState.callUnit
+        #expect(state.activeCalls == 3)
         for flag in flags {
             state.clear(flag)
             #expect(!state.has(flag))
         }
-        #expect(state.bits == 3 * EndpointState.user)
+        #expect(state.bits == 3 * EndpointState.callUnit)
     }
 
     /// Against two sets.
@@ -34,7 +34,7 @@ import Testing
         var random = Random(seed: seed)
         var state = EndpointState(EndpointState.valid)
         var armed = Events()
-        var told = Events()
+        var registered = Events()
         for _ in 0..<scaled(2_000) {
             let events = all[random.below(all.count)]
             switch random.below(4) {
@@ -46,14 +46,15 @@ import Testing
                 armed.subtract(events)
             case 2:
                 state.setRegistered(events)
-                told = events
-            default: state.bits = random.chance(50) ? state.bits + EndpointState.user : state.bits
+                registered = events
+            default: state.bits = random.chance(50) ? state.bits + EndpointState.callUnit : state.bits
             }
-            guard state.armed == armed, state.registered == told, state.needsUpdate == !armed.isSubset(of: told), state.isValid else {
-                Issue.record("\(state) instead of \(armed), \(told)")
+            guard state.armed == armed, state.registered == registered, state.needsUpdate == !armed.isSubset(of: registered), state.isValid
+            else {
+                Issue.record("\(state) instead of \(armed), \(registered)")
                 return
             }
-            if state.users > 100 { state.bits -= 100 * EndpointState.user }
+            if state.activeCalls > 100 { state.bits -= 100 * EndpointState.callUnit }
         }
     }
 
