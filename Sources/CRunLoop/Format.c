@@ -32,10 +32,10 @@ static char *make_room(struct text *text, size_t more)
 
 static void append(struct text *text, const char *bytes, size_t count)
 {
-    char *place = make_room(text, count);
-    if (place != NULL)
-        memcpy(place, bytes, count);
-    if (place != NULL)
+    char *destination = make_room(text, count);
+    if (destination != NULL)
+        memcpy(destination, bytes, count);
+    if (destination != NULL)
         text->count += count;
 }
 
@@ -56,12 +56,12 @@ static void append_object(struct text *text, RLTypeRef object)
 /* A directive and its argument: once to measure, once more to write, if it does not fit at once. */
 static void print(struct text *text, const char *spec, ...)
 {
-    char *place;
+    char *destination;
     size_t room = 64;
-    while ((place = make_room(text, room)) != NULL) {
+    while ((destination = make_room(text, room)) != NULL) {
         va_list argument;
         va_start(argument, spec);
-        int size = vsnprintf(place, room, spec, argument);
+        int size = vsnprintf(destination, room, spec, argument);
         va_end(argument);
         if (size < 0) {
             text->error = errno;

@@ -55,9 +55,9 @@ __attribute__((no_sanitize("thread"))) static inline void linux_prefetch_what(co
 
 /* A value that somebody may be writing at this moment, of which it does not matter whether it is the old or the new one. For
    ThreadSanitizer that is a race, even if it were atomic on this side only; hence volatile. */
-__attribute__((no_sanitize("thread"))) static inline uint32_t linux_peek(const uint32_t *place)
+__attribute__((no_sanitize("thread"))) static inline uint32_t linux_peek(const uint32_t *word)
 {
-    return *(const volatile uint32_t *)place;
+    return *(const volatile uint32_t *)word;
 }
 
 #endif

@@ -4,7 +4,7 @@ import CRunLoop
 
 /// A byte pointer may be NULL for no bytes only.
 @inline(never)
-func isSane(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Name, _ name: Name = "count") -> Bool {
+func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Name, _ name: Name = "count") -> Bool {
     guard isNotNegative(count, function, name) else { return false }
     if bytes == nil && count > 0 {
         Misuse.report(function, "bytes", expected: "bytes", got: nil)
@@ -15,7 +15,7 @@ func isSane(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Name, _ na
 
 /// A list of pointers may be NULL for no pointers only.
 @inline(never)
-func isSane(
+func isValidBuffer(
     _ values: UnsafeMutablePointer<UnsafeRawPointer?>?, _ count: Int, _ function: Name, _ name: Name
 ) -> Bool {
     guard isNotNegative(count, function, "count") else { return false }
@@ -36,7 +36,7 @@ func isNotNegative(_ number: Int, _ function: Name, _ name: Name) -> Bool {
 
 /// All structs of callbacks have version 0.
 @inline(never)
-func isKnown(version: Int?, _ function: Name, _ name: Name = "callBacks") -> Bool {
+func isSupported(version: Int?, _ function: Name, _ name: Name = "callBacks") -> Bool {
     if (version ?? 0) == 0 { return true }
     Misuse.report(function, name, "version must be 0")
     return false
@@ -44,7 +44,7 @@ func isKnown(version: Int?, _ function: Name, _ name: Name = "callBacks") -> Boo
 
 /// A diagnostic for a function or a place that is NULL.
 @inline(never)
-func isThere(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
+func isNotNull(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
     if pointer { return true }
     Misuse.report(function, name, "NULL")
     return false
@@ -78,29 +78,29 @@ func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ 
 
 /// A diagnostic for a context that has another version.
 @inline(never)
-private func isKnown(context: UnsafeRawPointer, _ function: Name) -> Bool {
-    isKnown(version: context.load(as: Int.self), function, "context")
+private func isSupported(context: UnsafeRawPointer, _ function: Name) -> Bool {
+    isSupported(version: context.load(as: Int.self), function, "context")
 }
 
 /// What a client gives an object when it makes it; nil, and a diagnostic, for another version.
 @inline(never)
-func given(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
+func loadContext(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
     guard let context else { return .empty }
-    return isKnown(context: context, function) ? context.load(fromByteOffset: 8, as: ClientContext.self) : nil
+    return isSupported(context: context, function) ? context.load(fromByteOffset: 8, as: ClientContext.self) : nil
 }
 
 /// Tells a client what `own` is now, if it has a place for it.
 @inline(__always)
-func tell(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: () -> ClientContext) {
-    if let context = place(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
+func storeContext(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: () -> ClientContext) {
+    if let context = output(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
 }
 
 /// A place for a context; nil, and a diagnostic, if there is none or the client wants another version.
 @inline(never)
-private func place(_ context: UnsafeMutableRawPointer?, _ function: Name) -> UnsafeMutableRawPointer? {
+private func output(_ context: UnsafeMutableRawPointer?, _ function: Name) -> UnsafeMutableRawPointer? {
     guard let context else {
         Misuse.report(function, "context", expected: "a context", got: nil)
         return nil
     }
-    return isKnown(context: context, function) ? context : nil
+    return isSupported(context: context, function) ? context : nil
 }

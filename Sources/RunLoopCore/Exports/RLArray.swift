@@ -31,7 +31,7 @@ public func RLArrayGetTypeID() -> UInt { Kind.array.typeID }
 public func RLArrayCreate(
     _ allocator: OpaquePointer?, _ values: PointerList?, _ count: Int, _ callBacks: UnsafePointer<RLArrayCallBacks>?
 ) -> OpaquePointer? {
-    guard isSane(values, count, "RLArrayCreate", "values"), isKnown(version: callBacks?.pointee.version, "RLArrayCreate") else {
+    guard isValidBuffer(values, count, "RLArrayCreate", "values"), isSupported(version: callBacks?.pointee.version, "RLArrayCreate") else {
         return nil
     }
     return ArrayPointer.create(UnsafePointer(values), count: count, ElementCalls(callBacks?.pointee ?? RLArrayCallBacks()))?.handle
@@ -47,7 +47,7 @@ public func RLArrayCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int, _
     -> OpaquePointer?
 {
     guard isNotNegative(capacity, "RLArrayCreateMutable", "capacity"),
-        isKnown(version: callBacks?.pointee.version, "RLArrayCreateMutable")
+        isSupported(version: callBacks?.pointee.version, "RLArrayCreateMutable")
     else { return nil }
     return ArrayPointer.createMutable(capacity: capacity, ElementCalls(callBacks?.pointee ?? RLArrayCallBacks()))?.handle
 }
@@ -74,7 +74,8 @@ public func RLArrayGetValueAtIndex(_ array: OpaquePointer?, _ index: Int) -> Uns
 
 @implementation @c
 public func RLArrayGetValues(_ array: OpaquePointer?, _ range: RLRange, _ values: PointerList?) {
-    guard let array = borrow(array, range, "RLArrayGetValues"), isSane(values, range.length, "RLArrayGetValues", "values"), let values
+    guard let array = borrow(array, range, "RLArrayGetValues"), isValidBuffer(values, range.length, "RLArrayGetValues", "values"),
+        let values
     else { return }
     memcpy(values, array.pointee.values + range.location, range.length * MemoryLayout<UnsafeRawPointer?>.stride)
 }
@@ -84,7 +85,8 @@ public func RLArrayApplyFunction(
     _ array: OpaquePointer?, _ range: RLRange,
     _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?, _ context: UnsafeMutableRawPointer?
 ) {
-    guard let array = borrow(array, range, "RLArrayApplyFunction"), isThere(applier != nil, "RLArrayApplyFunction", "applier"), let applier
+    guard let array = borrow(array, range, "RLArrayApplyFunction"), isNotNull(applier != nil, "RLArrayApplyFunction", "applier"),
+        let applier
     else { return }
     for index in range.location..<(range.location + range.length) { ElementCalls.apply(applier, array[value: index], context) }
 }
@@ -126,7 +128,7 @@ public func RLArrayBSearchValues(
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
     guard let array = borrow(array, range, "RLArrayBSearchValues"),
-        isThere(comparator != nil, "RLArrayBSearchValues", "comparator"), let comparator
+        isNotNull(comparator != nil, "RLArrayBSearchValues", "comparator"), let comparator
     else { return -1 }
     return array.sortedIndex(of: value, range.location, range.length, comparator, context)
 }
@@ -173,7 +175,7 @@ public func RLArrayRemoveAllValues(_ array: OpaquePointer?) {
 @implementation @c
 public func RLArrayReplaceValues(_ array: OpaquePointer?, _ range: RLRange, _ newValues: PointerList?, _ newCount: Int) {
     guard let array = borrowMutable(array, "RLArrayReplaceValues"), isInside(range, array.pointee.count, "RLArrayReplaceValues"),
-        isSane(newValues, newCount, "RLArrayReplaceValues", "newValues")
+        isValidBuffer(newValues, newCount, "RLArrayReplaceValues", "newValues")
     else { return }
     _ = array.replace(range.location, range.length, with: newValues, count: newCount)
 }
@@ -193,7 +195,7 @@ public func RLArraySortValues(
     _ array: OpaquePointer?, _ range: RLRange, _ comparator: ElementComparator?, _ context: UnsafeMutableRawPointer?
 ) {
     guard let array = borrowMutable(array, "RLArraySortValues"), isInside(range, array.pointee.count, "RLArraySortValues"),
-        isThere(comparator != nil, "RLArraySortValues", "comparator"), let comparator
+        isNotNull(comparator != nil, "RLArraySortValues", "comparator"), let comparator
     else { return }
     _ = array.sort(range.location, range.length, comparator, context)
 }

@@ -33,13 +33,13 @@ private func release(_ object: UnsafeRawPointer?) {
         if !(Handle.storage(object) as RunLoopPointer).release() { reportOverRelease() }
     case .timer:
         let timer: TimerPointer = Handle.storage(object)
-        if wasLast(timer.item) { timer.destroy() }
+        if releaseItemInlined(timer.item) { timer.destroy() }
     case .source:
         let source: SourcePointer = Handle.storage(object)
-        if wasLastSeldom(source.item) { source.destroy() }
+        if releaseItem(source.item) { source.destroy() }
     case .observer:
         let observer: ObserverPointer = Handle.storage(object)
-        if wasLastSeldom(observer.item) { observer.destroy() }
+        if releaseItem(observer.item) { observer.destroy() }
     case .fileDescriptor: (Handle.storage(object) as FileDescriptorPointer).release()
     case .socket: (Handle.storage(object) as SocketPointer).release()
     case .port: if !(Handle.storage(object) as PortPointer).release() { reportOverRelease() }
@@ -50,7 +50,7 @@ private func release(_ object: UnsafeRawPointer?) {
 }
 
 @inline(__always)
-private func wasLast(_ item: ItemPointer) -> Bool {
+private func releaseItemInlined(_ item: ItemPointer) -> Bool {
     switch item.release() {
     case .alive: return false
     case .dead: return true
@@ -62,7 +62,7 @@ private func wasLast(_ item: ItemPointer) -> Bool {
 
 /// The same for what is released less often than timers.
 @inline(never)
-private func wasLastSeldom(_ item: ItemPointer) -> Bool { wasLast(item) }
+private func releaseItem(_ item: ItemPointer) -> Bool { releaseItemInlined(item) }
 
 private func reportOverRelease() { Misuse.report("RLRelease", "object", "released more often than retained") }
 

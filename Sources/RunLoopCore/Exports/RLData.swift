@@ -9,7 +9,7 @@ private func borrow(_ data: OpaquePointer?, _ function: Name) -> DataPointer? { 
 @inline(never)
 private func borrowMutable(_ data: OpaquePointer?, _ function: Name) -> DataPointer? {
     guard let data = borrow(data, function) else { return nil }
-    if data.pointee.place == .growing { return data }
+    if data.pointee.payloadLocation == .growing { return data }
     Misuse.report(function, "data", "not mutable")
     return nil
 }
@@ -19,7 +19,7 @@ public func RLDataGetTypeID() -> UInt { Kind.data.typeID }
 
 @implementation @c
 public func RLDataCreate(_ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> OpaquePointer? {
-    guard isSane(bytes, length, "RLDataCreate", "length") else { return nil }
+    guard isValidBuffer(bytes, length, "RLDataCreate", "length") else { return nil }
     return DataPointer.create(bytes, count: length)?.handle
 }
 
@@ -27,7 +27,7 @@ public func RLDataCreate(_ allocator: OpaquePointer?, _ bytes: UnsafePointer<UIn
 public func RLDataCreateWithBytesNoCopy(
     _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ bytesDeallocator: OpaquePointer?
 ) -> OpaquePointer? {
-    guard isSane(bytes, length, "RLDataCreateWithBytesNoCopy", "length") else { return nil }
+    guard isValidBuffer(bytes, length, "RLDataCreateWithBytesNoCopy", "length") else { return nil }
     guard let bytes else { return DataPointer.create(nil, count: 0)?.handle }
     return DataPointer.create(
         around: UnsafeMutablePointer(mutating: bytes), count: length, bytesDeallocator == kRLAllocatorNull ? .lent : .given)?.handle
@@ -90,7 +90,7 @@ public func RLDataIncreaseLength(_ data: OpaquePointer?, _ extraLength: Int) {
 
 @implementation @c
 public func RLDataAppendBytes(_ data: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int) {
-    guard let data = borrowMutable(data, "RLDataAppendBytes"), isSane(bytes, length, "RLDataAppendBytes", "length") else { return }
+    guard let data = borrowMutable(data, "RLDataAppendBytes"), isValidBuffer(bytes, length, "RLDataAppendBytes", "length") else { return }
     _ = data.replace(data.pointee.count, 0, with: bytes, count: length)
 }
 
@@ -112,9 +112,9 @@ public func RLDataDeleteBytes(_ data: OpaquePointer?, _ range: RLRange) {
 public func RLDataFind(_ data: OpaquePointer?, _ dataToFind: OpaquePointer?, _ searchRange: RLRange, _ options: UInt) -> RLRange {
     guard let data = borrow(data, "RLDataFind"), let pattern: DataPointer = Handle.borrow(dataToFind, "RLDataFind", "dataToFind"),
         isInside(searchRange, data.pointee.count, "RLDataFind", "searchRange"),
-        let place = data.find(
+        let offset = data.find(
             pattern, from: searchRange.location, searchRange.length,
             backwards: options & UInt(kRLDataSearchBackwards) != 0, anchored: options & UInt(kRLDataSearchAnchored) != 0)
     else { return RLRange(location: -1, length: 0) }
-    return RLRange(location: place, length: pattern.pointee.count)
+    return RLRange(location: offset, length: pattern.pointee.count)
 }

@@ -25,8 +25,8 @@ private func create(
     _ isMutable: Bool, _ room: Int, _ keys: UnsafePointer<RLDictionaryKeyCallBacks>?,
     _ values: UnsafePointer<RLDictionaryValueCallBacks>?, _ function: Name
 ) -> TablePointer? {
-    guard isKnown(version: keys?.pointee.version, function, "keyCallBacks"),
-        isKnown(version: values?.pointee.version, function, "valueCallBacks")
+    guard isSupported(version: keys?.pointee.version, function, "keyCallBacks"),
+        isSupported(version: values?.pointee.version, function, "valueCallBacks")
     else { return nil }
     return TablePointer.create(
         .dictionary, isMutable: isMutable, room: room, ElementCalls(keys?.pointee ?? RLDictionaryKeyCallBacks()),
@@ -38,7 +38,7 @@ public func RLDictionaryCreate(
     _ allocator: OpaquePointer?, _ keys: PointerList?, _ values: PointerList?, _ count: Int,
     _ keyCallBacks: UnsafePointer<RLDictionaryKeyCallBacks>?, _ valueCallBacks: UnsafePointer<RLDictionaryValueCallBacks>?
 ) -> OpaquePointer? {
-    guard isSane(keys, count, "RLDictionaryCreate", "keys"), isSane(values, count, "RLDictionaryCreate", "values"),
+    guard isValidBuffer(keys, count, "RLDictionaryCreate", "keys"), isValidBuffer(values, count, "RLDictionaryCreate", "values"),
         let dictionary = create(false, count, keyCallBacks, valueCallBacks, "RLDictionaryCreate")
     else { return nil }
     for index in 0..<count { _ = dictionary.put(keys.unsafelyUnwrapped[index], values.unsafelyUnwrapped[index], .add) }
@@ -97,8 +97,8 @@ public func RLDictionaryGetValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawP
 
 @implementation @c
 public func RLDictionaryGetValueIfPresent(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: PointerList?) -> UInt8 {
-    guard let place = borrow(dictionary, "RLDictionaryGetValueIfPresent")?.find(key) else { return 0 }
-    value?.pointee = place.value
+    guard let entry = borrow(dictionary, "RLDictionaryGetValueIfPresent")?.find(key) else { return 0 }
+    value?.pointee = entry.value
     return 1
 }
 
@@ -114,10 +114,10 @@ public func RLDictionaryApplyFunction(
     _ context: UnsafeMutableRawPointer?
 ) {
     guard let dictionary = borrow(dictionary, "RLDictionaryApplyFunction"),
-        isThere(applier != nil, "RLDictionaryApplyFunction", "applier"), let applier
+        isNotNull(applier != nil, "RLDictionaryApplyFunction", "applier"), let applier
     else { return }
     var index = 0
-    while let place = dictionary.next(&index) { ElementCalls.apply(applier, place.key, place.value, context) }
+    while let entry = dictionary.next(&index) { ElementCalls.apply(applier, entry.key, entry.value, context) }
 }
 
 @implementation @c

@@ -17,7 +17,7 @@ public func RLFileDescriptorCreate(
     _ callout: (@convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafePointer<RLFileDescriptorContext>?
 ) -> OpaquePointer? {
-    guard var client = given(context, "RLFileDescriptorCreate") else { return nil }
+    guard var client = loadContext(context, "RLFileDescriptorCreate") else { return nil }
     guard Descriptor.isOpen(fd) else {
         Misuse.report("RLFileDescriptorCreate", "fd", "no open descriptor")
         return nil
@@ -39,7 +39,7 @@ public func RLFileDescriptorGetNativeDescriptor(_ f: OpaquePointer?) -> Int32 {
 @implementation @c
 public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMutablePointer<RLFileDescriptorContext>?) {
     guard let descriptor = borrow(f, "RLFileDescriptorGetContext") else { return }
-    tell(context, "RLFileDescriptorGetContext") { descriptor.endpoint.state.isValid ? descriptor.endpoint.pointee.context : .empty }
+    storeContext(context, "RLFileDescriptorGetContext") { descriptor.endpoint.state.isValid ? descriptor.endpoint.pointee.context : .empty }
 }
 
 @implementation @c

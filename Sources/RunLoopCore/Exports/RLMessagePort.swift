@@ -40,7 +40,7 @@ public func RLMessagePortCreateLocal(
         Misuse.report("RLMessagePortCreateLocal", "callout", expected: "a function", got: nil)
         return nil
     }
-    guard var client = given(context, "RLMessagePortCreateLocal") else { return nil }
+    guard var client = loadContext(context, "RLMessagePortCreateLocal") else { return nil }
     var wanted: StringPointer?
     if name != nil {
         wanted = borrowName(name, "RLMessagePortCreateLocal")
@@ -140,7 +140,7 @@ public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?)
 @implementation @c
 public func RLMessagePortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLMessagePortContext>?) {
     guard let port = borrow(port, "RLMessagePortGetContext") else { return }
-    tell(context, "RLMessagePortGetContext") { port.context }
+    storeContext(context, "RLMessagePortGetContext") { port.context }
 }
 
 @implementation @c

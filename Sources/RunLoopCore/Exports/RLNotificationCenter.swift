@@ -19,7 +19,7 @@ public func RLNotificationCenterAddObserver(
     _ object: UnsafeRawPointer?, _ suspensionBehavior: Int
 ) {
     let function: Name = "RLNotificationCenterAddObserver"
-    guard isCenter(center, function), isThere(callBack != nil, function, "callBack"), let callBack else { return }
+    guard isCenter(center, function), isNotNull(callBack != nil, function, "callBack"), let callBack else { return }
     var string: StringPointer?
     if name != nil {
         string = Handle.borrow(name, function, "name")

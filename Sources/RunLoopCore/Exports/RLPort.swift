@@ -19,7 +19,7 @@ public func RLPortCreate(
         Misuse.report("RLPortCreate", "callout", expected: "a function", got: nil)
         return nil
     }
-    guard var client = given(context, "RLPortCreate") else { return nil }
+    guard var client = loadContext(context, "RLPortCreate") else { return nil }
     client.info = client.retained()
     guard let port = PortPointer.create(callout, client) else {
         preservingSystemError { client.released(client.info) }
@@ -37,7 +37,7 @@ public func RLPortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: Opaqu
 @implementation @c
 public func RLPortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLPortContext>?) {
     guard let port = borrow(port, "RLPortGetContext") else { return }
-    tell(context, "RLPortGetContext") { port.context }
+    storeContext(context, "RLPortGetContext") { port.context }
 }
 
 @implementation @c

@@ -21,7 +21,7 @@ public func RLRunLoopObserverCreate(
         Misuse.report("RLRunLoopObserverCreate", "callout", expected: "a function", got: nil)
         return nil
     }
-    guard var client = given(context, "RLRunLoopObserverCreate"), let loop = Registry.current else { return nil }
+    guard var client = loadContext(context, "RLRunLoopObserverCreate"), let loop = Registry.current else { return nil }
     client.info = client.retained()
     guard
         let observer = ObserverPointer.create(
@@ -62,7 +62,7 @@ public func RLRunLoopObserverIsValid(_ observer: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLRunLoopObserverGetContext(_ observer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopObserverContext>?) {
     guard let observer = borrow(observer, "RLRunLoopObserverGetContext") else { return }
-    tell(context, "RLRunLoopObserverGetContext") {
+    storeContext(context, "RLRunLoopObserverGetContext") {
         let home = observer.item.lock()
         defer { home.unlock() }
         return observer.pointee.context

@@ -70,7 +70,7 @@ private func create(
         Misuse.report(name, fireDate.isNaN ? "fireDate" : "interval", "not a number")
         return nil
     }
-    guard var client = given(context, name), let loop = Registry.current else { return nil }
+    guard var client = loadContext(context, name), let loop = Registry.current else { return nil }
     client.info = client.retained()
     let date = Clock.clamped(fireDate)
     guard let timer = TimerPointer.create(loop.home, date: date, interval: max(interval, 0), order: order, callout, client) else {
@@ -131,7 +131,7 @@ public func RLRunLoopTimerIsValid(_ timer: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLRunLoopTimerGetContext(_ timer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?) {
     guard let timer = borrow(timer, "RLRunLoopTimerGetContext") else { return }
-    tell(context, "RLRunLoopTimerGetContext") {
+    storeContext(context, "RLRunLoopTimerGetContext") {
         let home = timer.item.lock()
         defer { home.unlock() }
         var own = timer.pointee.detail?.pointee.context ?? .empty

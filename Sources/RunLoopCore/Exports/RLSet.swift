@@ -24,7 +24,7 @@ public func RLSetGetTypeID() -> UInt { Kind.set.typeID }
 private func create(
     _ isMutable: Bool, _ room: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?, _ function: Name
 ) -> TablePointer? {
-    guard isKnown(version: callBacks?.pointee.version, function) else { return nil }
+    guard isSupported(version: callBacks?.pointee.version, function) else { return nil }
     return TablePointer.create(.set, isMutable: isMutable, room: room, ElementCalls(callBacks?.pointee ?? RLSetCallBacks()), ElementCalls())
 }
 
@@ -32,7 +32,9 @@ private func create(
 public func RLSetCreate(
     _ allocator: OpaquePointer?, _ values: PointerList?, _ count: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?
 ) -> OpaquePointer? {
-    guard isSane(values, count, "RLSetCreate", "values"), let set = create(false, count, callBacks, "RLSetCreate") else { return nil }
+    guard isValidBuffer(values, count, "RLSetCreate", "values"), let set = create(false, count, callBacks, "RLSetCreate") else {
+        return nil
+    }
     for index in 0..<count { _ = set.put(values.unsafelyUnwrapped[index], nil, .add) }
     return set.handle
 }
@@ -76,14 +78,14 @@ public func RLSetGetValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) -> 
 
 @implementation @c
 public func RLSetGetValueIfPresent(_ set: OpaquePointer?, _ candidate: UnsafeRawPointer?, _ value: PointerList?) -> UInt8 {
-    guard let place = borrow(set, "RLSetGetValueIfPresent")?.find(candidate) else { return 0 }
-    value?.pointee = place.key
+    guard let entry = borrow(set, "RLSetGetValueIfPresent")?.find(candidate) else { return 0 }
+    value?.pointee = entry.key
     return 1
 }
 
 @implementation @c
 public func RLSetGetValues(_ set: OpaquePointer?, _ values: PointerList?) {
-    guard let set = borrow(set, "RLSetGetValues"), isSane(values, set.pointee.count, "RLSetGetValues", "values") else { return }
+    guard let set = borrow(set, "RLSetGetValues"), isValidBuffer(values, set.pointee.count, "RLSetGetValues", "values") else { return }
     set.list(values, nil)
 }
 
@@ -92,10 +94,10 @@ public func RLSetApplyFunction(
     _ set: OpaquePointer?, _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutableRawPointer?
 ) {
-    guard let set = borrow(set, "RLSetApplyFunction"), isThere(applier != nil, "RLSetApplyFunction", "applier"), let applier
+    guard let set = borrow(set, "RLSetApplyFunction"), isNotNull(applier != nil, "RLSetApplyFunction", "applier"), let applier
     else { return }
     var index = 0
-    while let place = set.next(&index) { ElementCalls.apply(applier, place.key, context) }
+    while let entry = set.next(&index) { ElementCalls.apply(applier, entry.key, context) }
 }
 
 @implementation @c

@@ -30,7 +30,7 @@ public func RLSocketCreate(
     _ allocator: OpaquePointer?, _ protocolFamily: Int32, _ socketType: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt,
     _ callout: SocketCallout?, _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
-    guard let client = given(context, "RLSocketCreate") else { return nil }
+    guard let client = loadContext(context, "RLSocketCreate") else { return nil }
     return create(protocolFamily, socketType, protocolNumber, callBackTypes, callout, client)?.handle
 }
 
@@ -39,7 +39,7 @@ public func RLSocketCreateWithNative(
     _ allocator: OpaquePointer?, _ sock: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
-    guard let client = given(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
+    guard let client = loadContext(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
     // A number that no process has by default: the table of sockets does not grow for it.
     if sock >= 1 << 20 && !Descriptor.isOpen(sock) {
         Misuse.report("RLSocketCreateWithNative", "sock", "no open descriptor")
@@ -102,7 +102,7 @@ private func create(
         Misuse.report(function, "signature", expected: "a signature", got: nil)
         return nil
     }
-    guard let client = given(context, function), let address = borrowData(signature.address, function, "signature's address"),
+    guard let client = loadContext(context, function), let address = borrowData(signature.address, function, "signature's address"),
         let socket = create(signature.protocolFamily, signature.socketType, signature.protocol, callBackTypes, callout, client)
     else { return nil }
     let outcome = seconds.map { socket.connect(to: address, seconds: $0) } ?? socket.setAddress(address)
@@ -136,8 +136,8 @@ public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePoint
 /// Where to send to: nil for the other side of the connection. False, and a diagnostic, if it is no address.
 private func borrowReceiver(_ address: OpaquePointer?, _ function: Name, _ receiver: inout DataPointer?) -> Bool {
     if address == nil { return true }
-    guard let given = borrowData(address, function, "address") else { return false }
-    receiver = given.pointee.count > 0 ? given : nil
+    guard let borrowed = borrowData(address, function, "address") else { return false }
+    receiver = borrowed.pointee.count > 0 ? borrowed : nil
     return true
 }
 
@@ -189,7 +189,7 @@ public func RLSocketIsValid(_ s: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLSocketGetContext(_ s: OpaquePointer?, _ context: UnsafeMutablePointer<RLSocketContext>?) {
     guard let socket = borrow(s, "RLSocketGetContext") else { return }
-    tell(context, "RLSocketGetContext") { socket.endpoint.state.isValid ? socket.endpoint.pointee.context : .empty }
+    storeContext(context, "RLSocketGetContext") { socket.endpoint.state.isValid ? socket.endpoint.pointee.context : .empty }
 }
 
 @implementation @c

@@ -12,15 +12,15 @@ extension UnsafeMutablePointer where Pointee == StringStorage {
     /// Where the bytes of `part` are next, from `start` on, or up to there. O(n · m), as a rule O(n).
     fileprivate func find(_ part: StringPointer, from start: Int, backwards: Bool, ignoresCase: Bool) -> Int? {
         let (bytes, wanted, size) = (pointee.bytes, part.pointee.bytes, part.count)
-        var place = start
-        while place >= 0 && place <= count - size {
+        var offset = start
+        while offset >= 0 && offset <= count - size {
             var same = 0
             while same < size
-                && (bytes[place + same] == wanted[same]
-                    || (ignoresCase && Bytes.lower(bytes[place + same]) == Bytes.lower(wanted[same])))
+                && (bytes[offset + same] == wanted[same]
+                    || (ignoresCase && Bytes.lower(bytes[offset + same]) == Bytes.lower(wanted[same])))
             { same += 1 }
-            if same == size { return place }
-            place += backwards ? -1 : 1
+            if same == size { return offset }
+            offset += backwards ? -1 : 1
         }
         return nil
     }
@@ -37,11 +37,11 @@ public func RLStringFind(_ string: OpaquePointer?, _ stringToFind: OpaquePointer
     let backwards = options & UInt(kRLCompareBackwards) != 0
     let start = backwards ? string.count - part.count : 0
     guard part.count > 0,
-        let place = string.find(part, from: start, backwards: backwards, ignoresCase: options & UInt(kRLCompareCaseInsensitive) != 0),
-        options & UInt(kRLCompareAnchored) == 0 || place == start
+        let offset = string.find(part, from: start, backwards: backwards, ignoresCase: options & UInt(kRLCompareCaseInsensitive) != 0),
+        options & UInt(kRLCompareAnchored) == 0 || offset == start
     else { return nothing }
     return RLRange(
-        location: Encoding.utf16Length(string.pointee.bytes, place), length: Encoding.utf16Length(part.pointee.bytes, part.count))
+        location: Encoding.utf16Length(string.pointee.bytes, offset), length: Encoding.utf16Length(part.pointee.bytes, part.count))
 }
 
 @implementation @c

@@ -26,7 +26,7 @@ public func RLStringCreateWithBytes(
     _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32,
     _ isExternalRepresentation: UInt8
 ) -> OpaquePointer? {
-    guard isSane(bytes, count, "RLStringCreateWithBytes") else { return nil }
+    guard isValidBuffer(bytes, count, "RLStringCreateWithBytes") else { return nil }
     return createString(bytes, count, encoding, isExternalRepresentation != 0, "RLStringCreateWithBytes")
 }
 
@@ -35,7 +35,7 @@ public func RLStringCreateWithBytesNoCopy(
     _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32,
     _ isExternalRepresentation: UInt8, _ contentsDeallocator: OpaquePointer?
 ) -> OpaquePointer? {
-    guard isSane(bytes, count, "RLStringCreateWithBytesNoCopy") else { return nil }
+    guard isValidBuffer(bytes, count, "RLStringCreateWithBytesNoCopy") else { return nil }
     let string = createString(bytes, count, encoding, isExternalRepresentation != 0, "RLStringCreateWithBytesNoCopy")
     if string != nil && contentsDeallocator != kRLAllocatorNull { free(UnsafeMutableRawPointer(mutating: bytes)) }
     return string
@@ -67,7 +67,7 @@ private func createString(
 @inline(never)
 private func reportEncoding(_ function: Name) { Misuse.report(function, "encoding", "none of the kRLStringEncoding constants") }
 
-private func isKnown(_ encoding: UInt32, _ function: Name) -> Bool {
+private func isSupported(_ encoding: UInt32, _ function: Name) -> Bool {
     if Encoding(encoding) != nil { return true }
     reportEncoding(function)
     return false
@@ -103,7 +103,7 @@ public func RLStringGetByteCount(_ string: OpaquePointer?) -> Int {
 @implementation @c
 public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) -> UnsafePointer<CChar>? {
     guard let string = borrow(string, "RLStringGetCStringPtr"),
-        isKnown(encoding, "RLStringGetCStringPtr"), string.hasEncoding(encoding)
+        isSupported(encoding, "RLStringGetCStringPtr"), string.hasEncoding(encoding)
     else { return nil }
     return UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self)
 }
@@ -113,7 +113,7 @@ public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutable
     -> UInt8
 {
     guard let string = borrow(string, "RLStringGetCString"),
-        isKnown(encoding, "RLStringGetCString")
+        isSupported(encoding, "RLStringGetCString")
     else { return 0 }
     guard let buffer else {
         Misuse.report("RLStringGetCString", "buffer", expected: "a buffer", got: nil)
@@ -194,7 +194,7 @@ public func RLStringGetBytes(
 ) -> Int {
     let function: Name = "RLStringGetBytes"
     usedBufLen?.pointee = 0
-    guard let string = borrow(string, function), isKnown(encoding, function),
+    guard let string = borrow(string, function), isSupported(encoding, function),
         isInside(range, string.utf16Length, function), buffer == nil || isNotNegative(maxBufLen, function, "maxBufLen")
     else { return 0 }
     let copied = string.copy(range.location, range.length, encoding, lossByte, isExternalRepresentation != 0, buffer, maxBufLen)
@@ -247,7 +247,7 @@ public func RLStringCreateExternalRepresentation(
     _ allocator: OpaquePointer?, _ string: OpaquePointer?, _ encoding: UInt32, _ lossByte: UInt8
 ) -> OpaquePointer? {
     let function: Name = "RLStringCreateExternalRepresentation"
-    guard let string = borrow(string, function), isKnown(encoding, function) else { return nil }
+    guard let string = borrow(string, function), isSupported(encoding, function) else { return nil }
     if string.hasEncoding(encoding) { return DataPointer.create(string.pointee.bytes, count: string.count)?.handle }
     let needed = string.copy(0, .max, encoding, lossByte, true, nil, 0)
     guard needed.isComplete else {
@@ -262,7 +262,7 @@ public func RLStringCreateExternalRepresentation(
 @implementation @c
 public func RLStringGetMaximumSizeForEncoding(_ length: Int, _ encoding: UInt32) -> Int {
     let function: Name = "RLStringGetMaximumSizeForEncoding"
-    guard isNotNegative(length, function, "length"), isKnown(encoding, function) else { return -1 }
+    guard isNotNegative(length, function, "length"), isSupported(encoding, function) else { return -1 }
     let (size, overflow) = length.multipliedReportingOverflow(by: Encoding(encoding)?.largest ?? 1)
     return overflow ? -1 : size
 }

@@ -6,7 +6,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
     /// Where the bytes are, and who frees them.
-    enum Place: UInt8 {
+    enum PayloadLocation: UInt8 {
         case behind, given, lent, growing
         /// Behind it, in a piece of `Home.smallDataSlab`.
         case pooled
@@ -15,7 +15,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
     }
 
     var header: ObjectHeader
-    let place: Place
+    let payloadLocation: PayloadLocation
     var count: Int
     var capacity: Int
     var bytes: UnsafeMutablePointer<UInt8>
@@ -64,7 +64,7 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     /// only thread of the process.
     @inline(__always)
     var head: UnsafeMutableRawPointer? {
-        let isBehind = pointee.place == .behind || pointee.place == .received
+        let isBehind = pointee.payloadLocation == .behind || pointee.payloadLocation == .received
         return isBehind && offset == Self.room + Self.headRoom ? UnsafeMutableRawPointer(pointee.bytes) - Self.headRoom : nil
     }
 
@@ -86,9 +86,9 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     }
 
     /// Data around a block of the client's; nil with ENOMEM. One allocation. Any thread.
-    static func create(around bytes: UnsafeMutablePointer<UInt8>, count: Int, _ place: DataStorage.Place) -> DataPointer? {
+    static func create(around bytes: UnsafeMutablePointer<UInt8>, count: Int, _ location: DataStorage.PayloadLocation) -> DataPointer? {
         guard let memory = malloc(MemoryLayout<DataStorage>.size) else { return nil }
-        return create(in: memory, place, bytes, count: count, capacity: count)
+        return create(in: memory, location, bytes, count: count, capacity: count)
     }
 
     /// Mutable data without bytes; nil with ENOMEM. Two allocations. Any thread.
@@ -103,12 +103,12 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     }
 
     private static func create(
-        in memory: UnsafeMutableRawPointer, _ place: DataStorage.Place, _ bytes: UnsafeMutablePointer<UInt8>, count: Int,
+        in memory: UnsafeMutableRawPointer, _ location: DataStorage.PayloadLocation, _ bytes: UnsafeMutablePointer<UInt8>, count: Int,
         capacity: Int
     ) -> DataPointer {
         let data = memory.bindMemory(to: DataStorage.self, capacity: 1)
         data.initialize(
-            to: DataStorage(header: ObjectHeader(.data), place: place, count: count, capacity: capacity, bytes: bytes))
+            to: DataStorage(header: ObjectHeader(.data), payloadLocation: location, count: count, capacity: capacity, bytes: bytes))
         return data
     }
 
@@ -129,10 +129,10 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     func release() {
         guard pointee.header.releaseInlined() else { return }
         pointee.header.tag = 0
-        if pointee.place == .pooled, let home = HomePointer.current {
+        if pointee.payloadLocation == .pooled, let home = HomePointer.current {
             return Home.smallDataSlab.deallocate(self, &home.pointee.smallData)
         }
-        switch pointee.place {
+        switch pointee.payloadLocation {
         case .pooled: return Home.smallDataSlab.deallocateWithoutCache(self)
         case .received:
             if let home = HomePointer.current { return home.pointee.giveScratchBack(self) }
@@ -146,7 +146,7 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     @inline(never)
     func lastingCopy() -> DataPointer? {
         // Lent bytes are valid as long as the data only, and its maker counts on its end.
-        if pointee.place == .growing || pointee.place == .lent { return Self.create(bytes, count: pointee.count) }
+        if pointee.payloadLocation == .growing || pointee.payloadLocation == .lent { return Self.create(bytes, count: pointee.count) }
         pointee.header.retain()
         return self
     }
@@ -179,9 +179,9 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
             systemError = ENOMEM
             return false
         }
-        let place = pointee.bytes + start
-        memmove(place + count, place + length, rest)
-        if let source { memcpy(place, source, count) } else { memset(place, 0, count) }
+        let target = pointee.bytes + start
+        memmove(target + count, target + length, rest)
+        if let source { memcpy(target, source, count) } else { memset(target, 0, count) }
         pointee.count = total
         return true
     }

@@ -88,5 +88,5 @@ import Testing
 }
 
 extension UnsafeMutablePointer where Pointee == Seat {
-    fileprivate var placeNumber: Int { Int(pointee.place.load(ordering: .relaxed)) }
+    fileprivate var placeNumber: Int { Int(pointee.payloadLocation.load(ordering: .relaxed)) }
 }
