@@ -1,4 +1,5 @@
-"""The public headers document everything they declare, in the words that STYLE asks for."""
+"""The public headers document everything they declare. RLBase.h states once what every function promises ("What every
+function promises"); a function says only where it differs, and does say so where that is known."""
 
 import re
 import subprocess
@@ -7,8 +8,25 @@ import pytest
 
 from public_headers import INCLUDE, ROOT, RUNLOOP, children, clang, declarations, of_kind
 
-WORDS = ["Ownership", "Thread", "Re-entrancy", "Errors", "Cost", "Since", "Example"]
+LABELS = ["Ownership", "Thread", "Re-entrancy", "Errors", "Cost", "Since", "Example"]
 ALL = declarations("RunLoop/RunLoop.h")
+#: What repeats a promise that RLBase.h makes for all functions, by label.
+REPEATED = {
+    "Ownership": r"(none( changes)?|(Create|Copy|Get) rule|you own the result)[.;]?$",
+    "Thread": r"any[.;]?$",
+    "Re-entrancy": r"allowed in callbacks",
+    "Errors": r"none\.|.*(\bor another kind\b|\breported and (gives|returns) (NULL|0|false)|misuse returns (NULL|0|false)\b)"
+              r"|(NULL|0) with errno ENOMEM\.$",
+    "Cost": r"O\(1\)(, no (allocation|system call))*\.$|one allocation\.$",
+    "Since": r"0\.1\.",
+}
+#: What an argument promises without being told so: a handle is not NULL, an allocator is.
+TAKEN_FOR_GRANTED = r"(not )?NULL\.?$"
+HANDLE = r"(?:const )?(?:RL\w+Ref|RLRunLoopMode|RLNotificationName|const void \*)$"
+#: Parameters by which a function waits.
+TIME_LIMITS = {"timeout", "sendTimeout", "rcvTimeout", "limit"}
+#: Functions that are called during the call, and so may call back.
+CALLED_AT_ONCE = r"RL\w*(ApplierFunction|ComparatorFunction)$"
 
 
 def comment(node):
@@ -45,35 +63,129 @@ FUNCTIONS = [node for node in of_kind(ALL, "FunctionDecl") if not text(comment(n
              and node["name"].startswith("RL")]
 
 
+def labelled(said):
+    """What stands behind each label, in order."""
+    parts = re.split(rf"(?:^|\s)({'|'.join(LABELS)}): ", said)
+    return list(zip(parts[1::2], (part.strip() for part in parts[2::2])))
+
+
+def summary(function):
+    return text(children(comment(function), "ParagraphComment")[0])
+
+
+def type_of(parameter):
+    return parameter["type"]["qualType"]
+
+
+def referred(function):
+    """The function whose parameters and result this one has, if it says so."""
+    match = re.search(r"Parameters and result as (RL\w+)\(\)", text(comment(function)))
+    return next((other for other in FUNCTIONS if match and other["name"] == match[1]), None)
+
+
+def head(header):
+    """The comment at the beginning of a header."""
+    return (INCLUDE / header).read_text().partition("#ifndef")[0]
+
+
+def export(name):
+    """The Swift function behind a C function, without comments, or nothing for an inline one."""
+    source = "\n".join(path.read_text() for path in sorted((ROOT / "Sources/RunLoopCore/Exports").glob("*.swift")))
+    match = re.search(rf"^(?:public|@implementation)[^\n]*\bfunc {name}\b.*?^\}}", source, re.MULTILINE | re.DOTALL)
+    return re.sub(r"//.*", "", match[0]) if match else ""
+
+
 @pytest.mark.parametrize("function", FUNCTIONS, ids=label)
-def test_function_says_everything(function):
+def test_function_says_what_differs_and_nothing_else(function):
     said = text(comment(function))
     assert said, "no comment"
-    places = [said.find(word + ":") for word in WORDS]
-    missing = [word for word, place in zip(WORDS, places) if place < 0]
-    assert not missing
-    assert places == sorted(places), "the labelled words are not in their order"
-    for word, place, end in zip(WORDS, places, [*places[1:], None]):
-        assert said[place + len(word) + 1:end].strip(), f"nothing behind {word}"
-    assert re.search(r"Since: \d+\.\d+\. ", said)
+    found = labelled(said)
+    order = [LABELS.index(word) for word, _ in found]
+    assert order == sorted(set(order)), "the labels are not in their order"
+    for word, what in found:
+        assert what, f"nothing behind {word}"
+        assert not re.match(REPEATED.get(word, "$."), what), f"{word} repeats what RLBase.h promises"
+    described = described_parameters(function)
+    for node in children(function, "ParmVarDecl"):
+        if re.match(HANDLE, type_of(node)):
+            assert not re.match(TAKEN_FOR_GRANTED, described.get(node["name"], "")), f"{node['name']}: as RLBase.h promises"
+    assert not re.search(r"\bon a mistake\b", said)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=label)
-def test_parameters_and_result_are_described(function):
+def test_parameters_are_described(function):
+    """All but handles, of which there is nothing to say, and those that another function has described."""
     described = described_parameters(function)
-    assert list(described) == parameters(function)
+    nodes = children(function, "ParmVarDecl")
+    other = referred(function)
+    if other:
+        described = {**described_parameters(other), **described}
+        assert parameters(function) == parameters(other)
+    assert list(described) == [name for name in parameters(function) if name in described]
     assert all(described.values()), "a parameter without a description"
+    missing = [node["name"] for node in nodes if node["name"] not in described and not re.match(HANDLE, type_of(node))]
+    assert not missing
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=label)
+def test_result_is_described_once(function):
+    """By @return, or by a summary that begins with "Returns"."""
     returns = [block for block in children(comment(function), "BlockCommandComment") if block["name"] == "return"]
     is_void = function["type"]["qualType"].startswith("void (")
-    assert len(returns) == (0 if is_void else 1)
+    ways = len(returns) + summary(function).startswith("Returns ") + (referred(function) is not None)
+    assert ways == 1 or is_void and ways == (referred(function) is not None)
     assert all(text(block) for block in returns)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=label)
-def test_named_example_exists(function):
-    example = re.search(r"Example: (\S+)", text(comment(function)))
-    assert example and re.fullmatch(r"examples/[a-z/-]+\.c", example[1])
-    assert (ROOT / example[1]).is_file()
+def test_known_deviations_are_said(function):
+    """What the declaration, or the code behind it, shows to differ from what RLBase.h promises."""
+    said = text(comment(function))
+    words = dict(labelled(said))
+    name, result = function["name"], function["type"]["qualType"].partition("(")[0].strip()
+    described = {**(described_parameters(referred(function)) if referred(function) else {}), **described_parameters(function)}
+    for node in children(function, "ParmVarDecl"):
+        kind = type_of(node)
+        if re.match(CALLED_AT_ONCE, kind):
+            assert "calls" in words.get("Re-entrancy", ""), f"{node['name']} is called"
+        if re.match(r"(const )?RL\w+Context \*$", kind) and "Create" in name:
+            assert "calls context.retain" in words.get("Re-entrancy", "")
+            assert "Ownership" in words
+        if kind in ("RLTimeInterval", "RLAbsoluteTime"):
+            assert re.search(r"\bseconds?\b|\bdate\b", described[node["name"]]), f"{node['name']} has no unit"
+        if kind == "void *" and node["name"] == "info" and name.startswith("RLRunLoop") and "Ownership" not in words:
+            assert "compared" in described["info"]
+        if node["name"] in TIME_LIMITS:
+            assert re.search(r"\bwaits?\b", said), "it waits"
+    is_pointer = re.search(r"(Ref|\*)$", result) and not result.endswith("CallBack")
+    if is_pointer and "Ownership" not in words and not re.search(r"Create|Copy", name):
+        assert name == "RLRetain", "what keeps the result alive?"
+    if re.search(r"else \{ return -1 \}|return RLRange\(location: -1|\.error\b.*return kRLSocketError", export(name)):
+        assert re.search(r"misuse returns \S", words.get("Errors", "")), "misuse does not return 0"
+
+
+def test_signal_safe_functions_are_those_of_the_list():
+    listed = re.search(r"These five are async-signal-safe:([^.]*)\.", re.sub(r"\n \*", "", head("RunLoop/RLBase.h")))[1]
+    safe = [function["name"] for function in FUNCTIONS
+            if re.search(r"(?<!not )async-signal-safe", dict(labelled(text(comment(function)))).get("Thread", ""))]
+    assert sorted(re.findall(r"RL\w+", listed)) == sorted(safe) and len(safe) == 5
+
+
+def uses(example, name):
+    """Whether an example calls a function, itself or in the files beside it."""
+    path = ROOT / example
+    files = [path] if path.parent.name == "examples" else sorted(path.parent.glob("*.[ch]"))
+    return any(re.search(rf"\b{name}\(", file.read_text()) for file in files)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=label)
+def test_an_example_calls_it(function):
+    """One of those that the head of the header names, or that of the function."""
+    own = re.findall(r"Example: (\S+)", text(comment(function)))
+    named = re.search(r"^ \*  Examples?: ((?:.|\n)*?)\n \*(?:/| *\n)", head("RunLoop/" + function["path"].split("/")[1]), re.M)
+    examples = own or re.findall(r"examples/[a-z/-]+\.c", named[1])
+    assert examples and all((ROOT / example).is_file() for example in examples)
+    assert [example for example in examples if uses(example, function["name"])]
 
 
 OTHERS = of_kind(ALL, "TypedefDecl", "VarDecl", "EnumDecl", "RecordDecl", "FunctionDecl")
@@ -139,3 +251,23 @@ def test_macros_have_a_comment(header):
         place = re.search(rf"^(.*)\n#define {name}\b", source, re.MULTILINE)
         if place and name not in ("RL_EXTERN_C_BEGIN", "RL_EXTERN_C_END"):
             assert place[1].endswith("*/"), name
+
+
+@pytest.mark.parametrize("header", RUNLOOP)
+def test_comments_say_what_a_function_does(header):
+    """"Returns the order", not "Tells the order"."""
+    source = (INCLUDE / header).read_text()
+    assert re.findall(r"/\*\*<? (?:Tells|Gives)\b.*", source) == []
+
+
+#: Figures and devices that belong to docs/DESIGN.md: a header promises what a program can rely on.
+MECHANISM = r"\bepoll_ctl\b|\bmembarrier|\bfutex\b|\blocked instruction|\bone in \d+|\b(64 replies|2 ms|132 KB|1 600|32 \* \(n)"
+
+
+@pytest.mark.parametrize("header", RUNLOOP)
+def test_mechanism_is_no_part_of_the_contract(header):
+    assert re.findall(MECHANISM, (INCLUDE / header).read_text()) == []
+
+
+def test_main_header_is_short():
+    assert len((INCLUDE / "RunLoop" / "RLRunLoop.h").read_text().splitlines()) <= 250

@@ -1,14 +1,17 @@
 /** @file RLArray.h
  *  Arrays: a sequence of pointers.
+ *  Examples: examples/values.c, examples/collections.c
  *
- *  Used for lists of modes: RLRunLoopCopyAllModes() returns one, and the functions of RLRunLoopPerform.h take one. The
- *  values are objects of the library if the array was made with &kRLTypeArrayCallBacks, which retains them; with other
- *  callbacks, or none, they are whatever the maker says.
+ *  Used for lists of modes: RLRunLoopCopyAllModes() returns one, and the functions of RLRunLoopPerform.h take one. With
+ *  &kRLTypeArrayCallBacks the values are objects of the library, which the array retains; with other callbacks, or
+ *  none, they are whatever you put in.
  *
- *  An RLArrayRef never changes. An RLMutableArrayRef does, and belongs to one thread at a time; it can be passed
- *  wherever an RLArrayRef is asked for. Two arrays are equal if they have the same equal callback and equal values
- *  in the same order. Callbacks may not change the array that calls them: if they do its contents are not defined,
- *  but nothing else is harmed.
+ *  An RLArrayRef never changes. An RLMutableArrayRef does, and is used by one thread at a time; it can be passed
+ *  wherever an RLArrayRef is expected. Two arrays are equal if they have the same equal callback and equal values in
+ *  the same order. An array retains a value that comes in through its callbacks, and releases it when it leaves or when
+ *  the array is freed: the functions call them. Callbacks must not change the array that calls them: if they do, its
+ *  contents are undefined, but nothing else is harmed. A range must lie within the array: {0, count} is all of it.
+ *  `context` is passed to the function beside it.
  *
  *  Deliberate differences from CFArray
  *  -----------------------------------
@@ -25,275 +28,167 @@ typedef const struct RLArray *RLArrayRef;
 /** A sequence of pointers that can change. */
 typedef struct RLArray *RLMutableArrayRef;
 
-/** What an array does with its values. Copied when an array is made. Every function may be NULL. */
+/** What an array does with its values. Copied when an array is created. Every function may be NULL. */
 typedef struct RLArrayCallBacks {
     RLIndex version; /**< 0. */
-    /** Called once per value that comes into the array; what it returns is stored. NULL: the value itself is stored. */
+    /** Called once for each value added to the array; what it returns is stored. NULL: the value itself is stored. */
     const void *(*retain)(RLAllocatorRef allocator, const void *value);
-    /** Called once per stored value that leaves the array, and when the array is freed, on the thread that does it.
-     *  NULL: nothing is done. */
+    /** Called once for each value removed, also when the array is freed, on the thread that does it. NULL: nothing. */
     void (*release)(RLAllocatorRef allocator, const void *value);
-    /** Ignored: a description of an array tells how many values there are. Here so that CF's struct fits. */
+    /** Ignored; the field is there so that CF's struct fits. */
     RLStringRef (*copyDescription)(const void *value);
-    /** Tells whether two values are equal. NULL: only if they are the same pointer. */
+    /** Returns whether two values are equal. NULL: only if they are the same pointer. */
     RLBoolean (*equal)(const void *value1, const void *value2);
 } RLArrayCallBacks;
 
 /** The callbacks for values that are objects of the library: RLRetain, RLRelease, RLCopyDescription, RLEqual. */
 RL_EXPORT const RLArrayCallBacks kRLTypeArrayCallBacks;
 
-/** Tells the kind of arrays, to compare with RLGetTypeID().
- *  @return the kind; the same for the life of the process.
- *  Ownership: none.  Thread: any.  Re-entrancy: allowed in callbacks.  Errors: none.
- *  Cost: O(1).  Since: 0.1.  Example: examples/values.c */
+/** Returns the kind of arrays, to compare with RLGetTypeID(). */
 RL_EXPORT RLTypeID RLArrayGetTypeID(void);
 
-/** Makes an array from pointers.
- *  @param allocator  NULL.
- *  @param values     count pointers; copied. May be NULL if count is 0.
+/** Creates an array of pointers.
+ *  @param values     count pointers. May be NULL if count is 0.
  *  @param count      number of values, not negative.
  *  @param callBacks  NULL: plain pointers, neither retained nor released, compared by identity. &kRLTypeArrayCallBacks:
  *                    objects, retained until the array is freed. Or your own; copied.
  *  @return the array, or NULL.
- *  Ownership: Create rule; values are retained through callBacks.  Thread: any.
- *  Re-entrancy: allowed in callbacks; calls the retain callback.
- *  Errors: NULL with errno ENOMEM; a negative count, NULL values with a count, or an unknown version is reported and
- *  gives NULL.
- *  Cost: O(count), one allocation.  Since: 0.1.  Example: examples/values.c */
+ *  Re-entrancy: calls the retain callback.  Cost: O(count). */
 RL_EXPORT RLArrayRef RLArrayCreate(RLAllocatorRef allocator, const void **values, RLIndex count,
                                    const RLArrayCallBacks *callBacks);
 
-/** Tells how many values there are.
- *  @param array  not NULL.
- *  @return the number of values, or 0 on a mistake.
- *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks.
- *  Errors: NULL or another kind of object is reported and gives 0.
- *  Cost: O(1), no allocation.  Since: 0.1.  Example: examples/values.c */
+/** Returns the number of values. */
 RL_EXPORT RLIndex RLArrayGetCount(RLArrayRef array);
 
-/** Gives one value.
- *  @param array  not NULL.
+/** Returns one value. (NULL may also be a value of an array without callbacks.)
  *  @param index  from 0 to count - 1.
- *  @return the value, or NULL on a mistake. (NULL may also be a value of an array without callbacks.)
- *  Ownership: Get rule: the value is valid as long as the array, if the array retains it.  Thread: any.
- *  Re-entrancy: allowed in callbacks.
- *  Errors: a NULL array, another kind of object, or an index out of range is reported and gives NULL.
- *  Cost: O(1), no allocation.  Since: 0.1.  Example: examples/values.c */
+ *  Ownership: the value is valid as long as the array, if the array retains it. */
 RL_EXPORT const void *RLArrayGetValueAtIndex(RLArrayRef array, RLIndex index);
 
-/** Tells whether a value is in a part of an array: the same pointer, or one that the equal callback calls equal.
- *  @param array  not NULL.
- *  @param range  where to look; must lie within the array. {0, count} is all of it.
- *  @param value  what to look for; may be NULL in an array without callbacks.
- *  @return 1 if it is there, else 0.
- *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks; calls the equal callback.
- *  Errors: a NULL array, another kind of object, or a range outside the array is reported and gives 0.
- *  Cost: O(range.length), no allocation.  Since: 0.1.  Example: examples/values.c */
+/** Returns whether a value is in a part of an array: the same pointer, or one that the equal callback calls equal.
+ *  @param range  where to look.
+ *  @param value  may be NULL in an array without callbacks.
+ *  Re-entrancy: calls the equal callback.  Cost: O(range.length). */
 RL_EXPORT RLBoolean RLArrayContainsValue(RLArrayRef array, RLRange range, const void *value);
 
-/** Gets one value of an array from RLArrayApplyFunction(). */
+/** Receives one value of an array from RLArrayApplyFunction(). */
 typedef void (*RLArrayApplierFunction)(const void *value, void *context);
-/** Tells the order of two values: negative, 0 or positive, as the constants kRLCompare… are. */
+/** Returns the order of two values: negative, 0 or positive, as the constants kRLCompare… are. */
 typedef RLComparisonResult (*RLComparatorFunction)(const void *value1, const void *value2, void *context);
 
-/** Makes an immutable array with the same values and callbacks. Of an immutable array that is the object itself,
+/** Creates an immutable array with the same values and callbacks. For an immutable array it returns the object itself,
  *  retained.
- *  @param allocator  NULL.
- *  @param array      not NULL.
  *  @return the copy, or NULL.
- *  Ownership: Create rule; values are retained through the callbacks.  Thread: any.  Re-entrancy: allowed in
- *  callbacks; calls the retain callback.
- *  Errors: NULL with errno ENOMEM; NULL or another kind of object is reported and gives NULL.
- *  Cost: O(count), one allocation; O(1) for an immutable array.  Since: 0.1.  Example: examples/collections.c */
+ *  Re-entrancy: calls the retain callback.  Cost: O(count). */
 RL_EXPORT RLArrayRef RLArrayCreateCopy(RLAllocatorRef allocator, RLArrayRef array);
 
-/** Makes a mutable array without values.
- *  @param allocator  NULL.
- *  @param capacity   how many values there will be; a hint, 0 if that is unknown. Not negative.
+/** Creates a mutable array without values.
+ *  @param capacity   how many values there will be; a hint, 0 if unknown. Not negative.
  *  @param callBacks  as for RLArrayCreate(); copied.
- *  @return the array, or NULL.
- *  Ownership: Create rule.  Thread: any.  Re-entrancy: allowed in callbacks.
- *  Errors: NULL with errno ENOMEM; a negative capacity or an unknown version is reported and gives NULL.
- *  Cost: O(1), two allocations.  Since: 0.1.  Example: examples/collections.c */
+ *  @return the array, or NULL. */
 RL_EXPORT RLMutableArrayRef RLArrayCreateMutable(RLAllocatorRef allocator, RLIndex capacity,
                                                  const RLArrayCallBacks *callBacks);
 
-/** Makes a mutable array with the values and callbacks of another array.
- *  @param allocator  NULL.
- *  @param capacity   how many values there will be; a hint, 0 if that is unknown. Not negative.
- *  @param array      not NULL.
+/** Creates a mutable array with the values and callbacks of another array.
+ *  @param capacity  how many values there will be; a hint, 0 if unknown. Not negative.
  *  @return the array, or NULL.
- *  Ownership: Create rule; values are retained through the callbacks.  Thread: any.  Re-entrancy: allowed in
- *  callbacks; calls the retain callback.
- *  Errors: NULL with errno ENOMEM; a negative capacity, a NULL array or another kind of object is reported and
- *  gives NULL.
- *  Cost: O(count), two allocations.  Since: 0.1.  Example: examples/collections.c */
+ *  Re-entrancy: calls the retain callback.  Cost: O(count). */
 RL_EXPORT RLMutableArrayRef RLArrayCreateMutableCopy(RLAllocatorRef allocator, RLIndex capacity, RLArrayRef array);
 
 /** Copies values out of the array.
- *  @param array   not NULL.
- *  @param range   where; must lie within the array. {0, count} is all of it.
+ *  @param range   which values.
  *  @param values  room for range.length pointers; may be NULL if that is 0.
- *  Ownership: Get rule: the values are valid as long as the array holds them.  Thread: any.  Re-entrancy: allowed
- *  in callbacks.
- *  Errors: a range outside the array, NULL values, a NULL array or another kind of object is reported; nothing is
- *  copied.
- *  Cost: O(range.length), no allocation.  Since: 0.1.  Example: examples/collections.c */
+ *  Ownership: Get rule: the values are valid as long as the array holds them.  Cost: O(range.length). */
 RL_EXPORT void RLArrayGetValues(RLArrayRef array, RLRange range, const void **values);
 
-/** Calls a function for each value of a part of the array.
- *  @param array    not NULL.
- *  @param range    where; must lie within the array. {0, count} is all of it.
- *  @param applier  called for each value, in order; not NULL.
- *  @param context  handed to applier.
- *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks; calls applier, which may not change
- *  the array.
- *  Errors: a NULL applier, a range outside the array, a NULL array or another kind of object is reported; nothing
- *  is called.
- *  Cost: O(range.length), no allocation.  Since: 0.1.  Example: examples/collections.c */
+/** Calls a function for each value of a part of the array, in order.
+ *  @param range    which values.
+ *  @param applier  not NULL.
+ *  @param context  passed to applier.
+ *  Re-entrancy: calls applier, which must not change the array.  Cost: O(range.length). */
 RL_EXPORT void RLArrayApplyFunction(RLArrayRef array, RLRange range, RLArrayApplierFunction applier, void *context);
 
-/** Finds the first place of a value in a part of the array.
- *  @param array  not NULL.
- *  @param range  where; must lie within the array. {0, count} is all of it.
+/** Returns the first index of a value in a part of the array, or -1 if it is not there.
+ *  @param range  where to look.
  *  @param value  what to look for.
- *  @return its index in the array, or -1 if it is not there.
- *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks; calls the equal callback.
- *  Errors: a range outside the array, NULL or another kind of object is reported and gives -1.
- *  Cost: O(range.length), no allocation.  Since: 0.1.  Example: examples/collections.c */
+ *  Re-entrancy: calls the equal callback.  Errors: misuse returns -1.  Cost: O(range.length). */
 RL_EXPORT RLIndex RLArrayGetFirstIndexOfValue(RLArrayRef array, RLRange range, const void *value);
 
-/** Finds the last place of a value in a part of the array.
- *  @param array  not NULL.
- *  @param range  where; must lie within the array. {0, count} is all of it.
+/** Returns the last index of a value in a part of the array, or -1 if it is not there.
+ *  @param range  where to look.
  *  @param value  what to look for.
- *  @return its index in the array, or -1 if it is not there.
- *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks; calls the equal callback.
- *  Errors: a range outside the array, NULL or another kind of object is reported and gives -1.
- *  Cost: O(range.length), no allocation.  Since: 0.1.  Example: examples/collections.c */
+ *  Re-entrancy: calls the equal callback.  Errors: misuse returns -1.  Cost: O(range.length). */
 RL_EXPORT RLIndex RLArrayGetLastIndexOfValue(RLArrayRef array, RLRange range, const void *value);
 
-/** Counts how often a value is in a part of the array.
- *  @param array  not NULL.
- *  @param range  where; must lie within the array. {0, count} is all of it.
+/** Returns how many times a value is in a part of the array.
+ *  @param range  where to look.
  *  @param value  what to look for.
- *  @return the number of times, or 0 on a mistake.
- *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks; calls the equal callback.
- *  Errors: a range outside the array, NULL or another kind of object is reported and gives 0.
- *  Cost: O(range.length), no allocation.  Since: 0.1.  Example: examples/collections.c */
+ *  Re-entrancy: calls the equal callback.  Cost: O(range.length). */
 RL_EXPORT RLIndex RLArrayGetCountOfValue(RLArrayRef array, RLRange range, const void *value);
 
-/** Finds the place of a value in a sorted part of the array.
- *  @param array       not NULL.
- *  @param range       where; must lie within the array. {0, count} is all of it.
+/** Finds a value in a sorted part of the array.
+ *  @param range       where to look.
  *  @param value       what to look for.
  *  @param comparator  the order by which the part is sorted; not NULL.
- *  @param context     handed to comparator.
- *  @return the index of a value that compares equal; else that of the first one that is greater, which may be the
- *  end of range. -1 on a mistake.
- *  Ownership: none changes.  Thread: any.  Re-entrancy: allowed in callbacks; calls the comparator callback.
- *  Errors: a NULL comparator, a range outside the array, NULL or another kind of object is reported and gives -1.
- *  Cost: O(log range.length), no allocation.  Since: 0.1.  Example: examples/collections.c */
+ *  @param context     passed to comparator.
+ *  @return the index of a value that compares equal; else that of the first greater one, which may be the end of range.
+ *  Re-entrancy: calls comparator.  Errors: misuse returns -1.  Cost: O(log range.length). */
 RL_EXPORT RLIndex RLArrayBSearchValues(RLArrayRef array, RLRange range, const void *value,
                                        RLComparatorFunction comparator, void *context);
 
 /** Adds a value at the end.
- *  @param array  not NULL, mutable.
  *  @param value  may be NULL in an array whose callbacks allow it.
- *  Ownership: the value is retained through the callbacks.  Thread: any, but nobody else may use the array
- *  meanwhile.  Re-entrancy: allowed in callbacks; calls the retain callback.
- *  Errors: Without memory errno is ENOMEM and nothing changes; NULL, another kind of object or an array that is not
- *  mutable is reported; nothing changes.
- *  Cost: amortised O(1); may allocate.  Since: 0.1.  Example: examples/collections.c */
+ *  Re-entrancy: calls the retain callback.  Cost: amortised O(1); may allocate. */
 RL_EXPORT void RLArrayAppendValue(RLMutableArrayRef array, const void *value);
 
-/** Puts a value between others; those from index on move up.
- *  @param array  not NULL, mutable.
+/** Inserts a value; those from index on move up.
  *  @param index  from 0 to count: at count it is added at the end.
  *  @param value  may be NULL in an array whose callbacks allow it.
- *  Ownership: the value is retained through the callbacks.  Thread: any, but nobody else may use the array
- *  meanwhile.  Re-entrancy: allowed in callbacks; calls the retain callback.
- *  Errors: Without memory errno is ENOMEM and nothing changes; an index out of range, NULL, another kind of object
- *  or an array that is not mutable is reported; nothing changes.
- *  Cost: O(count); may allocate.  Since: 0.1.  Example: examples/collections.c */
+ *  Re-entrancy: calls the retain callback.  Cost: O(count); may allocate. */
 RL_EXPORT void RLArrayInsertValueAtIndex(RLMutableArrayRef array, RLIndex index, const void *value);
 
-/** Puts a value in the place of another.
- *  @param array  not NULL, mutable.
+/** Replaces a value.
  *  @param index  from 0 to count: at count the value is added at the end.
  *  @param value  may be NULL in an array whose callbacks allow it.
- *  Ownership: the new value is retained, then the old one released, through the callbacks.  Thread: any, but nobody
- *  else may use the array meanwhile.  Re-entrancy: allowed in callbacks; calls the retain and release callbacks.
- *  Errors: Without memory errno is ENOMEM and nothing changes; an index out of range, NULL, another kind of object
- *  or an array that is not mutable is reported; nothing changes.
- *  Cost: O(1); at count it may allocate.  Since: 0.1.  Example: examples/collections.c */
+ *  Ownership: the new value is retained, then the old one released.
+ *  Re-entrancy: calls the retain and release callbacks.  Cost: O(1); at count it may allocate. */
 RL_EXPORT void RLArraySetValueAtIndex(RLMutableArrayRef array, RLIndex index, const void *value);
 
-/** Takes a value out; those behind it move down.
- *  @param array  not NULL, mutable.
+/** Removes a value; those behind it move down.
  *  @param index  from 0 to count - 1.
- *  Ownership: the value is released through the callbacks.  Thread: any, but nobody else may use the array
- *  meanwhile.  Re-entrancy: allowed in callbacks; calls the release callback.
- *  Errors: an index out of range, NULL, another kind of object or an array that is not mutable is reported; nothing
- *  changes.
- *  Cost: O(count), no allocation.  Since: 0.1.  Example: examples/collections.c */
+ *  Re-entrancy: calls the release callback.  Cost: O(count). */
 RL_EXPORT void RLArrayRemoveValueAtIndex(RLMutableArrayRef array, RLIndex index);
 
-/** Takes all values out.
- *  @param array  not NULL, mutable.
- *  Ownership: the values are released through the callbacks.  Thread: any, but nobody else may use the array
- *  meanwhile.  Re-entrancy: allowed in callbacks; calls the release callback.
- *  Errors: Without memory errno is ENOMEM and nothing changes; NULL, another kind of object or an array that is not
- *  mutable is reported; nothing changes.
- *  Cost: O(count); allocates for a moment if there are many.  Since: 0.1.  Example: examples/collections.c */
+/** Removes all values.
+ *  Re-entrancy: calls the release callback.  Errors: without memory nothing is removed, and errno is ENOMEM.
+ *  Cost: O(count); may allocate temporarily. */
 RL_EXPORT void RLArrayRemoveAllValues(RLMutableArrayRef array);
 
-/** Puts values in the place of others.
- *  @param array      not NULL, mutable.
- *  @param range      the values that go; must lie within the array.
- *  @param newValues  the values that come; may be NULL if newCount is 0.
- *  @param newCount   number of values that come, not negative.
- *  Ownership: new values are retained, then the old ones released, through the callbacks.  Thread: any, but nobody
- *  else may use the array meanwhile.  Re-entrancy: allowed in callbacks; calls the retain and release callbacks.
- *  Errors: Without memory errno is ENOMEM and nothing changes; a range outside the array, a negative newCount, NULL
- *  newValues with a count, NULL, another kind of object or an array that is not mutable is reported; nothing
- *  changes.
- *  Cost: O(count); allocates.  Since: 0.1.  Example: examples/collections.c */
+/** Replaces some values by others.
+ *  @param range      the values to remove.
+ *  @param newValues  the values to insert; may be NULL if newCount is 0.
+ *  @param newCount   number of values to insert, not negative.
+ *  Ownership: new values are retained, then the old ones released.
+ *  Re-entrancy: calls the retain and release callbacks.  Cost: O(count); allocates. */
 RL_EXPORT void RLArrayReplaceValues(RLMutableArrayRef array, RLRange range, const void **newValues, RLIndex newCount);
 
-/** Lets two values change places.
- *  @param array   not NULL, mutable.
+/** Exchanges two values.
  *  @param index1  from 0 to count - 1.
- *  @param index2  from 0 to count - 1.
- *  Ownership: none changes.  Thread: any, but nobody else may use the array meanwhile.  Re-entrancy: allowed in
- *  callbacks.
- *  Errors: an index out of range, NULL, another kind of object or an array that is not mutable is reported; nothing
- *  changes.
- *  Cost: O(1), no allocation.  Since: 0.1.  Example: examples/collections.c */
+ *  @param index2  from 0 to count - 1. */
 RL_EXPORT void RLArrayExchangeValuesAtIndices(RLMutableArrayRef array, RLIndex index1, RLIndex index2);
 
 /** Sorts a part of the array; values that compare equal keep their order.
- *  @param array       not NULL, mutable.
- *  @param range       where; must lie within the array. {0, count} is all of it.
- *  @param comparator  tells the order; not NULL.
- *  @param context     handed to comparator.
- *  Ownership: none changes.  Thread: any, but nobody else may use the array meanwhile.  Re-entrancy: allowed in
- *  callbacks; calls comparator, which sees the array as it was.
- *  Errors: Without memory errno is ENOMEM and nothing changes; a NULL comparator, a range outside the array, NULL,
- *  another kind of object or an array that is not mutable is reported; nothing changes.
- *  Cost: O(n log n); allocates for a moment.  Since: 0.1.  Example: examples/collections.c */
+ *  @param range       what to sort.
+ *  @param comparator  the order; not NULL.
+ *  @param context     passed to comparator.
+ *  Re-entrancy: calls comparator, which sees the array as it was.  Cost: O(n log n); allocates temporarily. */
 RL_EXPORT void RLArraySortValues(RLMutableArrayRef array, RLRange range, RLComparatorFunction comparator,
                                  void *context);
 
 /** Adds values of another array at the end.
- *  @param array       not NULL, mutable.
- *  @param otherArray  not NULL; may be array itself.
- *  @param otherRange  which of its values; must lie within it.
- *  Ownership: the values are retained through the callbacks of array.  Thread: any, but nobody else may use the
- *  array meanwhile.  Re-entrancy: allowed in callbacks; calls the retain callback.
- *  Errors: Without memory errno is ENOMEM and nothing changes; a range outside otherArray, NULL, another kind of
- *  object or an array that is not mutable is reported; nothing changes.
- *  Cost: O(otherRange.length); allocates.  Since: 0.1.  Example: examples/collections.c */
+ *  @param otherArray  may be array itself.
+ *  @param otherRange  which of its values.
+ *  Re-entrancy: calls the retain callback.  Cost: O(otherRange.length); allocates. */
 RL_EXPORT void RLArrayAppendArray(RLMutableArrayRef array, RLArrayRef otherArray, RLRange otherRange);
 
 RL_EXTERN_C_END

@@ -1,31 +1,29 @@
 /** @file RLRunLoopDispatch.h
  *  libdispatch: the main queue, served by the main loop.
+ *  Example: examples/main-queue.c
  *
- *  On a Mac the main thread's run loop also runs what is put on libdispatch's main queue. Here it does so on
- *  request: after RLRunLoopSetServicesDispatchMainQueue(1) the main loop has a source, in its common modes, that is
- *  ready when the main queue has work. A program needs neither dispatch_main() nor a thread for it: RLRunLoopRun()
- *  on the main thread does both.
+ *  On a Mac the main thread's run loop also runs what is put on libdispatch's main queue. Here it does so on request:
+ *  after RLRunLoopSetServicesDispatchMainQueue(1) the main loop has a source, in its common modes, that is ready when
+ *  the main queue has work. A program needs neither dispatch_main() nor a thread for it: RLRunLoopRun() on the main
+ *  thread does both.
  *
- *  The library is not linked with libdispatch. It asks whether the process has it, that is, whether its functions are
- *  visible when this library is loaded: link the program with -ldispatch.
+ *  The library is not linked with libdispatch. It looks for libdispatch's functions in the process when it is loaded:
+ *  link the program with -ldispatch.
  *
  *  With this source a common mode of the main loop is not empty, and a run of it does not return Finished, except a run
- *  that is nested in a callback of the queue, where the queue cannot be served. That is how CFRunLoop behaves; and the
- *  programs that are compiled with the headers of CoreFoundation/ and linked with libdispatch get the source by
- *  themselves, when the main loop is made. */
+ *  that is nested in a callback of the queue, where the queue cannot be served. That is how CFRunLoop behaves; and
+ *  programs that are compiled with the headers of CoreFoundation/ and linked with libdispatch get the source
+ *  automatically, when the main loop is created. */
 #ifndef RUNLOOP_RLRUNLOOPDISPATCH_H
 #define RUNLOOP_RLRUNLOOPDISPATCH_H
 #include <RunLoop/RLBase.h>
 RL_EXTERN_C_BEGIN
 
-/** Lets the main loop run what is put on libdispatch's main queue, or leaves that to others.
+/** Makes the main loop run what is put on libdispatch's main queue, or stop doing so.
  *  @param serves  1: from now on. 0: no more.
- *  @return 1 if it is as you asked for; 0 if there is no libdispatch in the process, or no memory.
- *  Ownership: none changes: the library keeps the source.  Thread: any.  Re-entrancy: allowed in callbacks, also in
- *  those of the queue.
- *  Errors: 0 with errno ENOSYS if there is no libdispatch, ENOMEM, or what opening a descriptor can fail with.
- *  Cost: the first call allocates and opens descriptors; the main loop watches one more.  Since: 0.1.  Example:
- *  examples/main-queue.c */
+ *  @return 1 if it is as requested, else 0.
+ *  Errors: 0 with errno ENOSYS if there is no libdispatch in the process, ENOMEM, or what opening a descriptor can fail
+ *  with.  Cost: the first call allocates and opens descriptors; the main loop watches one more. */
 RL_EXPORT RLBoolean RLRunLoopSetServicesDispatchMainQueue(RLBoolean serves);
 
 RL_EXTERN_C_END

@@ -6,31 +6,23 @@
  *      RLRunLoopSource.h    input, from other threads or from file descriptors
  *      RLRunLoopTimer.h     functions called at a given time
  *      RLRunLoopObserver.h  functions called at fixed points of the loop
- *      RLRunLoopPerform.h   functions run on another thread's loop
+ *      RLRunLoopPerform.h   functions called on another thread's loop
  *      RLFileDescriptor.h   functions called when a descriptor can be read or written
  *      RLSocket.h           sockets: data, clients and connections as calls
  *      RLPort.h             ports: messages from thread to thread
  *      RLPortMessage.h      what is sent to them
  *      RLMessagePort.h      requests and replies by name, within a process and between processes
- *      RLMessagePortRequest.h  requests that are answered later, and who asks
+ *      RLMessagePortRequest.h  the requests themselves, answers given later, credentials
  *      RLRunLoopDispatch.h  libdispatch's main queue on the main loop
- *      RLNotificationCenter.h  telling everybody in the process who wants to know
+ *      RLNotificationCenter.h  events announced by name within the process
  *      RLString.h RLData.h RLArray.h RLSet.h RLDictionary.h RLNumber.h RLDate.h  values
  *
- *  A person who knows CFRunLoop knows this library: the names are the same with RL in place of CF, and so are the
- *  parameters, the structs and the constants. Source code written for CFRunLoop compiles with the headers in
- *  CoreFoundation/, which declare CF's names for the same functions.
- *  Every header compiles alone, as C99 or later and as C++11 or later.
+ *  The names are CFRunLoop's with RL in place of CF, and so are the parameters, the structs and the constants. Source
+ *  code written for CFRunLoop compiles with the headers in CoreFoundation/, which declare CF's names for the same
+ *  functions. Every header compiles alone, as C99 or later and as C++11 or later.
  *
- *  The words below a function
- *  --------------------------
- *  Ownership    who owns what after the call (RLBase.h, "Handles").
- *  Thread       from which threads it may be called; "async-signal-safe" means in signal handlers, too.
- *  Re-entrancy  whether it may be called in callbacks, and which callbacks it calls.
- *  Errors       the failure value and errno; "reported" is told in RLBase.h, "Mistakes and failures".
- *  Cost         how it grows, whether it allocates or enters the kernel.
- *  Since        the version that brought it.
- *  Example      a complete program about it. */
+ *  The labels below a function (Ownership, Thread, Re-entrancy, Errors, Cost) say only where it differs from what every
+ *  function promises: RLBase.h, "What every function promises". */
 #ifndef RUNLOOP_RUNLOOP_H
 #define RUNLOOP_RUNLOOP_H
 #include <RunLoop/RLArray.h>
