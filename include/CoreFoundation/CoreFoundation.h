@@ -14,7 +14,7 @@
  *  with RL in place of CF. Both sets of headers may be included in one file; the handles are the same objects, of
  *  different C types, so a cast is needed to pass one to the other.
  *  CFSTR("…") is a constant expression with clang, and a function call with other compilers.
- *  For programs without headers, which bind CF's names themselves, there is librunloop-cf.so: README.md. */
+ *  For programs without headers, which bind CF's names themselves, there is librunloop-cf.so: docs/PORTING.md. */
 #ifndef __COREFOUNDATION_COREFOUNDATION__
 #define __COREFOUNDATION_COREFOUNDATION__ 1
 #define __COREFOUNDATION__ 1
