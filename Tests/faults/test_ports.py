@@ -91,7 +91,7 @@ def test_a_server_without_memory_for_a_ring_blames_itself(calls):
         if not programs.faults_in(trace):
             break
     assert outputs == {"failed #, then #\n",
-                       "runloop: RLMessagePort: process # is disconnected: no memory or descriptor here for what it has sent\n"
+                       "runloop: RLMessagePort: process # is disconnected: no memory or file descriptor to receive its request\n"
                        "failed #, then #\n"}
 
 

@@ -11,15 +11,15 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
         fuzzRing(bytes + 1, count - 1)
         return 0
     }
-    let sides: [Frame.Side] = [.newServer, .server, .client]
-    let side = sides[Int(bytes[0] & 3) % 3]
+    let receivers: [Frame.Receiver] = [.newServer, .server, .client]
+    let receiver = receivers[Int(bytes[0] & 3) % 3]
     let hasFile = bytes[0] & 4 != 0
     // A packet may be larger than what was read of it.
     let size = count - 1 + (bytes[0] & 8 != 0 ? 70_000 : 0)
     var head: Frame.Head = (0, 0, 0, 0, 0, 0, 0, 0)
     withUnsafeMutableBytes(of: &head) { memcpy($0.baseAddress!, bytes + 1, min(count - 1, Frame.headSize)) }
 
-    guard let frame = Frame.parse(head, size: size, hasFile: hasFile, side: side) else { return 0 }
+    guard let frame = Frame.parse(head, size: size, hasFile: hasFile, receiver: receiver) else { return 0 }
     precondition(size >= 32 && head.0 == 0x314D_4C52 && head.3 == frame.buffersRead)
     precondition(frame.length >= 0 && frame.length <= 0x6000_0000)
     switch frame.payloadLocation {
@@ -30,14 +30,14 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
         precondition(frame.payloadLocation == .file || frame.length <= Frame.sharedLimit)
     case .returnedBuffer:
         precondition(size == 32 && !hasFile && frame.length > Frame.inlineLimit && frame.length <= Frame.sharedLimit)
-        precondition(side == .client && frame.kind == .reply)
+        precondition(receiver == .client && frame.kind == .reply)
     }
-    switch side {
+    switch receiver {
     case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))
     case .server where frame.kind == .ring: precondition(frame.payloadLocation == .file && frame.id == 0 && frame.length == 132 * 1024)
     case .server where frame.kind == .doorbell: precondition(frame.payloadLocation == .absent && frame.id == 0)
     case .server: precondition(frame.kind == .request && frame.payloadLocation != .absent)
-    case .client where frame.kind == .read: precondition(frame.payloadLocation == .absent && frame.id == 0)
+    case .client where frame.kind == .bufferRead: precondition(frame.payloadLocation == .absent && frame.id == 0)
     case .client: precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
     }
     // What was understood is written as it was read.

@@ -33,8 +33,8 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     // So many entries have come and gone.
     for _ in 0..<Int(bytes[0] % 40) {
         precondition(writer.hasRoom(for: Ring.dataLimit - 16 * Int(bytes[1] & 15)))
-        writer.put(1, stage.buffer, Ring.dataLimit - 16 * Int(bytes[1] & 15))
-        guard case .entry = server.take(stage.buffer) else { preconditionFailure() }
+        writer.putEntry(1, stage.buffer, Ring.dataLimit - 16 * Int(bytes[1] & 15))
+        guard case .entry = server.takeEntry(stage.buffer) else { preconditionFailure() }
     }
     let words = stage.memory.assumingMemoryBound(to: UInt32.self)
     var position = Int(words[16])
@@ -45,17 +45,17 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     for _ in 0..<100 {
         let left = Int(words[0] &- UInt32(position))
         let (length, before) = (number(position), number(position + 8))
-        switch server.take(stage.buffer) {
+        switch server.takeEntry(stage.buffer) {
         case .nothing:
             precondition(left == 0)
             return
-        case .nonsense:
+        case .invalid:
             precondition(left > room || length > 4096 || (length + 31) & ~15 > left || before < requests || before >= 1 << 31)
             return
         case .tooEarly:
             precondition(before > requests && left <= room)
             requests += 1
-            server.noteRequest()
+            server.noteSocketRequest()
         case .entry(let message, let itsLength):
             precondition(itsLength == length && length <= 4096 && (length + 31) & ~15 <= left && left <= room && before == requests)
             precondition(UInt32(bitPattern: message) == UInt32(number(position + 4)))

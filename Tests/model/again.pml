@@ -1,6 +1,6 @@
 /* A server that waits for the next request where it has answered one, instead of in a pass: nothing that a pass would do waits for it meanwhile.
- * Code: Sources/RunLoopCore/Loop/Run.swift (sleepAgain, waitForEvents, sleep), RunLoop+SignalledSources.swift (mayServeOn), RunLoop+ReadyDescriptors.swift (maySurelyServeNext, the
- * reports), Port/Connection.swift (receiveRequests), with wake-word.inc.pml for waking.
+ * Code: Sources/RunLoopCore/Loop/Run.swift (sleepAgain, waitForEvents, sleep), RunLoop+Deliver.swift (mayServeOn), RunLoop+Reports.swift (maySurelyServeNext, the
+ * reports), Port/Connection+Receive.swift (receiveRequests), with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------

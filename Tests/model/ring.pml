@@ -1,5 +1,5 @@
 /* Small messages one way in memory that a client and a server share, beside the socket between them: all arrive, in order, and nobody sleeps meanwhile.
- * Code: Sources/RunLoopCore/Port/Ring.swift (the words), Port/Connection+Ring.swift (`putLocked`, `sendRequestLocked`, `takeFromRing`), Port/Connection.swift (`receive`).
+ * Code: Sources/RunLoopCore/Port/Ring.swift (the words), Port/Connection+Ring.swift (`putIntoRingLocked`, `sendRequestLocked`, `takeFromRing`), Port/Connection+Receive.swift (`receive`).
  *
  * model step                           code step                                                  order    pairs with
  * -----------------------------------  ---------------------------------------------------------  -------  ---------------------------------------------------

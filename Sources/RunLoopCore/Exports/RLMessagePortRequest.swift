@@ -50,10 +50,10 @@ public func RLMessagePortSendRequest(
     guard let call = Call(remote, data, sendTimeout, rcvTimeout, "RLMessagePortSendRequest") else {
         return RequestResult.transportError.rawValue
     }
-    if replyMode == nil, let result = call.port.sendAtOnce(msgid, call.data) { return result.rawValue }
+    if replyMode == nil, let result = call.port.sendOneWayAtOnce(msgid, call.data) { return result.rawValue }
     let now = Clock.now
     let limit = MessagePortPointer.SendLimit(seconds: sendTimeout, start: now)
-    if replyMode == nil { return call.port.send(msgid, call.data, until: limit.instant).rawValue }
+    if replyMode == nil { return call.port.sendOneWay(msgid, call.data, until: limit.instant).rawValue }
     guard let mode = borrowMode(replyMode, "RLMessagePortSendRequest", "replyMode") else {
         return RequestResult.transportError.rawValue
     }

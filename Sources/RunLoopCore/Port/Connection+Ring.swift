@@ -2,71 +2,79 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Rings on a connection: when there is one, and what goes by the socket beside it.
+// When a connection gets a ring, and which requests go through it rather than through the socket.
 
 extension Connection {
-    /// After how many small requests in a row that want no reply there is a ring.
+    /// How many small one-way requests in a row it takes until the client creates a ring.
     fileprivate static var ringThreshold: UInt8 { 16 }
-    /// After how many entries a client looks whether there still is a server.
+    /// After how many entries the client checks that the server is still there.
     fileprivate static var livenessInterval: UInt8 { 32 }
-    /// How long a client whose ring is full sleeps before it looks again, in nanoseconds: a server takes longer for all entries.
+    /// How long a client sleeps before it looks at a full ring again, in nanoseconds: less than a server needs to empty it.
     fileprivate static var fullRingPollInterval: Int { 100_000 }
-    /// How often.
+    /// How many times a client looks at a full ring before it uses the socket.
     fileprivate static var fullRingPolls: Int { 64 }
 }
 
 extension UnsafeMutablePointer where Pointee == Connection {
     // MARK: the client
 
-    /// Sends a small request that wants no reply by the ring: `done`, or `gone`; otherwise it has to go by the socket. If the ring is
-    /// full, lets the server run for a while. No system call unless the server sleeps, but for one in 32. Any thread.
+    /// Sends a small one-way request through the ring, and creates that if it is time to. Returns `done`, or `gone` if the server is; any
+    /// other
+    /// result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. No system call
+    /// unless
+    /// the server may be asleep, but for one in 32. Any thread.
     @inline(never)
-    func put(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
+    func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit { return .failed }
-        var sent = locked { putLocked(message, data?.bytes, length) }
-        var fullRingPolls = 0
-        while sent == .full && fullRingPolls < Connection.fullRingPolls && Clock.now < deadline {
-            // There is no doorbell for room: a thread of the client that serves the socket might take it from the one that waits.
+        var sent = locked { putIntoRingLocked(message, data?.bytes, length) }
+        var polls = 0
+        while sent == .full && polls < Connection.fullRingPolls && Clock.now < deadline {
+            // No doorbell says that there is room: another thread of the client that reads the socket could take it away.
             _ = Descriptor.look(pointee.fd, for: 0, within: Connection.fullRingPollInterval)
-            fullRingPolls += 1
-            sent = locked { putLocked(message, data?.bytes, length) }
+            polls += 1
+            sent = locked { putIntoRingLocked(message, data?.bytes, length) }
         }
-        // From now on the socket says when there is room.
-        if sent == .full { locked { pointee.ring.isStuck = true } }
+        // Without room after all the polls, the socket is used until there is some.
+        if sent == .full { locked { pointee.ring.staysFull = true } }
         return sent
     }
 
-    /// The same if there is a ring, without waiting for room. Reads no clock.
+    /// Sends a small one-way request through the ring if there is one, and room in it; otherwise returns `failed` or `full`, and nothing
+    /// was
+    /// sent. Reads no clock. Any thread.
     @inline(never)
-    func putAtOnce(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
+    func sendByExistingRing(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit { return .failed }
         lock()
-        let sent = pointee.ring.isThere ? putLocked(message, data?.bytes, length) : .failed
+        let sent = pointee.ring.isOpen ? putIntoRingLocked(message, data?.bytes, length) : .failed
         unlock()
         return sent
     }
 
+    /// `full`: not now. `failed`: through the socket. Under the mutex.
     @inline(never)
-    private func putLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> PacketSocket.Sent {
+    private func putIntoRingLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> PacketSocket.Sent {
         if !pointee.isOpen { return .gone }
-        pointee.ring.count += 1
-        let isTime = pointee.ring.count >= (pointee.ring.isThere ? Connection.livenessInterval : Connection.ringThreshold)
-        if isTime { pointee.ring.count = 0 }
-        if !pointee.ring.isThere && (!isTime || !handRingOver()) { return .failed }
-        if !pointee.ring.hasRoom(for: length) { return pointee.ring.isStuck ? .failed : .full }
+        pointee.ring.counter += 1
+        let isDue = pointee.ring.counter >= (pointee.ring.isOpen ? Connection.livenessInterval : Connection.ringThreshold)
+        if isDue { pointee.ring.counter = 0 }
+        if !pointee.ring.isOpen && (!isDue || !shareRing()) { return .failed }
+        if !pointee.ring.hasRoom(for: length) { return pointee.ring.staysFull ? .failed : .full }
         if pointee.ring.needsDoorbell && sendDoorbell() != .done { return .failed }
-        pointee.ring.put(message, bytes, length)
-        pointee.sharedBuffer.noteSmall()
+        pointee.ring.putEntry(message, bytes, length)
+        pointee.sharedBuffer.noteSmallFrame()
         if pointee.ring.wantsDoorbell { return ringDoorbell() }
-        // Who is dead wants no doorbell.
-        return isTime && Descriptor.look(pointee.fd, for: 0) != 0 ? .gone : .done
+        // If a doorbell is wanted, sending that notices whether the server is gone.
+        return isDue && Descriptor.look(pointee.fd, for: 0) != 0 ? .gone : .done
     }
 
-    /// There is an entry, and the server may sleep. A socket that is full has an older doorbell in it still, behind everything else. If it is
-    /// said to be full and is not, then the server has read it meanwhile, or there was no memory. If there is none, the end of the connection has
-    /// to be the doorbell: a server delivers what it finds in the ring first.
+    /// Tells a server that may be asleep of the entry that was just published. A full socket has a doorbell in it already, in front of
+    /// which
+    /// everything else will be read. If the socket was full and is not any more, either the server has just read it, so the second
+    /// attempt
+    /// works, or there was no memory. Without memory the connection has to end: that wakes the server, which delivers the entries first.
     private func ringDoorbell() -> PacketSocket.Sent {
         for _ in 0..<2 {
             let sent = sendDoorbell()
@@ -76,7 +84,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         return .gone
     }
 
-    /// A request that goes by the socket. Under the mutex.
+    /// Sends a request through the socket. Under the mutex.
     func sendRequestLocked(_ outgoing: SendQueue.OutgoingFrame) -> PacketSocket.Sent {
         if !pointee.isOpen { return .gone }
         let sent = sendLocked(outgoing)
@@ -84,31 +92,35 @@ extension UnsafeMutablePointer where Pointee == Connection {
         return sent
     }
 
-    /// A frame went by the socket: of a client, a request. Under the mutex.
+    /// Notes a frame that went through the socket; every such frame of a client is a request. Under the mutex.
     @inline(__always)
     func noteSent(_ frame: Frame) {
         if pointee.role == .server { return }
-        if frame.id == 0 { pointee.sharedBuffer.noteSmall() }
-        if pointee.ring.isThere { pointee.ring.noteRequest() } else if frame.id != 0 { pointee.ring.count = 0 }
+        if frame.id == 0 { pointee.sharedBuffer.noteSmallFrame() }
+        if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
     }
 
-    private func handRingOver() -> Bool {
+    /// Creates the ring and passes it to the server.
+    private func shareRing() -> Bool {
         let fd = pointee.ring.make()
         if fd < 0 { return false }
-        let sent = sendLocked(.ring, .file, Ring.size, fd)
+        let sent = sendControlLocked(.ring, .file, Ring.size, fd)
         PacketSocket.close(fd)
-        if sent != .done { pointee.ring.end() }
+        if sent != .done { pointee.ring.close() }
         return sent == .done
     }
 
+    /// Sends a doorbell.
     private func sendDoorbell() -> PacketSocket.Sent {
         pointee.ring.prepareDoorbell()
-        let sent = sendLocked(.doorbell, .absent, 0, -1)
-        pointee.ring.noteDoorbell(sent == .done)
+        let sent = sendControlLocked(.doorbell, .absent, 0, -1)
+        pointee.ring.noteDoorbell(wasSent: sent == .done)
         return sent
     }
 
-    private func sendLocked(_ kind: Frame.Kind, _ location: Frame.PayloadLocation, _ length: Int, _ file: Int32) -> PacketSocket.Sent {
+    /// Sends a frame that concerns the connection rather than a request.
+    private func sendControlLocked(_ kind: Frame.Kind, _ location: Frame.PayloadLocation, _ length: Int, _ file: Int32) -> PacketSocket.Sent
+    {
         sendLocked(
             SendQueue.OutgoingFrame(
                 frame: Frame(kind: kind, payloadLocation: location, id: 0, message: 0, length: length, deadline: .never), data: nil,
@@ -117,21 +129,22 @@ extension UnsafeMutablePointer where Pointee == Connection {
 
     // MARK: the server
 
-    /// What is to be delivered before the next packet, as if it had come in one: behind where a head would be in `buffer`. nil if it is
-    /// the packet's turn. Under the mutex.
+    /// Takes the next request from the ring as if it had come in a packet, with its data behind the room for a header in `buffer`. nil if
+    /// the next
+    /// thing to take is a packet. The server's end, which has a ring; under the mutex.
     @inline(never)
     func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ frame: inout Frame?) -> PacketSocket.Received? {
-        var taken = pointee.ring.take(buffer + Frame.headSize)
-        if case .nothing = taken, pointee.ring.awaitEntry() { taken = pointee.ring.take(buffer + Frame.headSize) }
+        var taken = pointee.ring.takeEntry(buffer + Frame.headSize)
+        if case .nothing = taken, pointee.ring.spinForEntry() { taken = pointee.ring.takeEntry(buffer + Frame.headSize) }
         if case .nothing = taken {
             if Descriptor.look(pointee.fd, for: Events.readable.rawValue) == 0 { return PacketSocket.Received(size: -1, passed: -1) }
             pointee.ring.requestDoorbell()
-            taken = pointee.ring.take(buffer + Frame.headSize)
-            if case .entry = taken { pointee.ring.cancelDoorbellRequest() } else { pointee.ring.noteEmpty() }
+            taken = pointee.ring.takeEntry(buffer + Frame.headSize)
+            if case .entry = taken { pointee.ring.cancelDoorbellRequest() } else { pointee.ring.endBurst() }
         }
         switch taken {
         case .nothing, .tooEarly: return nil
-        case .nonsense: break
+        case .invalid: break
         case .entry(let message, let length):
             pointee.peerBuffer.noteFrame()
             frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: message, length: length, deadline: .never)
@@ -139,16 +152,18 @@ extension UnsafeMutablePointer where Pointee == Connection {
         return PacketSocket.Received(size: Frame.headSize, passed: -1)
     }
 
-    /// A packet has come, perhaps with a file, for which there may be no memory. False if it makes no sense. Under the mutex.
-    func noteInRing(_ frame: Frame, _ file: inout Int32) -> Bool {
+    /// Server: notes in the ring what has come through the socket, and opens a ring that was passed. Closes `file`, and marks it as not
+    /// received,
+    /// if there is no memory for that. False if the frame violates the protocol. Under the mutex.
+    func noteReceived(_ frame: Frame, _ file: inout Int32) -> Bool {
         switch frame.kind {
-        case .request: if pointee.ring.isThere { pointee.ring.noteRequest() }
-        case .doorbell: return pointee.ring.isThere
+        case .request: if pointee.ring.isOpen { pointee.ring.noteSocketRequest() }
+        case .doorbell: return pointee.ring.isOpen
         case .ring where file >= 0:
             if let isOpen = pointee.ring.open(file) { return isOpen }
             PacketSocket.close(file)
             file = PacketSocket.Received.noNumber
-        case .ring, .hello, .reply, .dropped, .read: break
+        case .ring, .hello, .reply, .dropped, .bufferRead: break
         }
         return true
     }

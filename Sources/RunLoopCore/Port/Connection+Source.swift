@@ -1,15 +1,15 @@
 import CLinux
 import Synchronization
 
-// The source that watches the descriptor of a connection: made with it, in all loops and modes where the port is served, gone at its end.
+// The source that watches the descriptor of a connection, from its creation to its end, wherever the port is served.
 
 extension Connection {
-    /// What all their sources have in common.
+    /// The functions of all these sources: one detail is enough. The address of it; any thread.
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
 extension UnsafeMutablePointer where Pointee == Connection {
-    /// The source for the descriptor, in no loop. It retains the connection.
+    /// Creates the source, in no loop, which retains the connection. nil if out of memory.
     func makeSource() -> SourcePointer? {
         guard let loop = Registry.current,
             let detail = SourceDetailPointer.shared(Connection.sourceDetail, SourceDetail(release: { connection($0).release() })),
@@ -24,23 +24,24 @@ extension UnsafeMutablePointer where Pointee == Connection {
         return source
     }
 
-    /// Out of the port's list and of all loops; the other end hears of it. Any thread; calls the functions of
-    /// requests that watch their client. A second call has no effect.
+    /// Closes the connection: removes it from its port and from all loops, and tells the peer. Any thread, without a lock; calls the
+    /// invalidation
+    /// functions of its requests. A second call has no effect.
     @inline(never)
     func close() {
         if !pointee.port.locked({ unlink(from: &pointee.port.pointee.connections) }) { return }
-        end()
+        shutDown()
         callRequestInvalidations()
         release()
     }
 
-    /// The same for one that is in no list.
-    func end() {
+    /// Shuts the socket down and invalidates the source, of a connection that is in no list. Any thread, without a lock.
+    func shutDown() {
         let source = locked { () -> SourcePointer? in
             if pointee.isOpen && pointee.fd >= 0 {
                 PacketSocket.end(pointee.fd)
-                // The next doorbell says so.
-                if pointee.ring.isThere { pointee.ring.requestDoorbell() }
+                // A client that puts an entry into the ring from now on sends a doorbell, which fails.
+                if pointee.ring.isOpen { pointee.ring.requestDoorbell() }
             }
             pointee.isOpen = false
             defer { pointee.source = nil }
@@ -51,7 +52,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         source.giveBack()
     }
 
-    /// The source with a reference for the caller; nil once the connection is cut. Any thread.
+    /// The source with a reference for the caller; nil once the connection is closed. Any thread, without the mutex.
     var sharedSource: SourcePointer? {
         locked {
             pointee.source?.pointee.item.object.retain()

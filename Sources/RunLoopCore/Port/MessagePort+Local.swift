@@ -224,7 +224,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     // MARK: the end
 
     /// Requests that were not handled are dropped, remote ports that are joined to this one end.
-    func endLocal() {
+    func closeLocal() {
         var drained = DrainedMessages()
         queue.lockBoth()
         queue.closeLocked(&drained)

@@ -2,37 +2,40 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// A remote port that is connected: requests go out, replies come in, and somebody waits for them.
+// A remote port that is connected sends requests, and waits for their replies.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// RLMessagePortSendRequest without a reply where that takes no time: nil if it may take some, and nothing was sent. Any thread.
+    /// RLMessagePortSendRequest without a reply, where that takes no time: sends through an existing ring. nil if the request has to be
+    /// sent in
+    /// another way; then nothing was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.
     @inline(never)
-    func sendAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
-        // The connection lives as long as it is the port's.
-        let result = conclude(locked { pointee.connection?.putAtOnce(message, data) ?? .failed })
+    func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
+        // The port's connection is kept by the port as long as the mutex is held.
+        let result = ringResult(locked { pointee.connection?.sendByExistingRing(message, data) ?? .failed })
         if result == .isInvalid { invalidate() }
         return result
     }
 
-    /// What it means that a request went by the ring, perhaps for nothing; nil if it has to go by the socket.
-    private func conclude(_ put: PacketSocket.Sent) -> RequestResult? {
+    /// The result of sending through a ring: nil if the request has to go through the socket.
+    private func ringResult(_ put: PacketSocket.Sent) -> RequestResult? {
         put == .done ? .success : put == .gone ? .isInvalid : nil
     }
 
-    /// The same in any case.
-    func send(_ message: Int32, _ data: DataPointer?, until sendDeadline: Instant) -> RequestResult {
+    /// RLMessagePortSendRequest without a reply, in all other cases. Any thread, without a lock; calls user code if the port has to be
+    /// invalidated.
+    func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendDeadline: Instant) -> RequestResult {
         let frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: message, length: 0, deadline: .never)
         let sent = transmit(frame, data, until: sendDeadline)
         if sent == .isInvalid { invalidate() }
         return sent
     }
 
-    /// Until when a request waits for room: seldom asked for.
+    /// How long a request waits for room. Kept as a pair because most requests never compute the instant.
     struct SendLimit {
         let seconds: Double
         let start: Instant
 
-        /// More than ten days is no limit, less than a millisecond is none at all: as in CF.
+        /// When to give up. As in CF, more than ten days is no limit, and less than a millisecond does not wait.
         @inline(never)
         var instant: Instant {
             if seconds >= 864_000 { return .never }
@@ -40,20 +43,21 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
     }
 
-    /// When a reply is too late.
+    /// Until when a reply is waited for.
     struct Deadline {
         let instant: Instant
-        /// Nobody minds whether it is `PacketSocket.receive` that waits.
-        let isFar: Bool
+        /// It is far enough away for `PacketSocket.receive` to block without looking at the clock.
+        let mayBlock: Bool
 
         init(_ seconds: Double, from now: Instant) {
             instant = now.after(seconds)
-            isFar = seconds > 0.1
+            mayBlock = seconds > 0.1
         }
     }
 
-    /// RLMessagePortSendRequest with a reply: runs this thread's loop in a mode until it has come, or until a deadline. The
-    /// reply's reference is the caller's. Calls user code.
+    /// RLMessagePortSendRequest with a reply: sends, and runs the calling thread's loop in a mode until the reply has come, or until the
+    /// deadline.
+    /// `reply` gets a reference for the caller. The thread of `loop`, without a lock; calls user code.
     func sendRequest(
         _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Deadline, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
@@ -61,7 +65,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         guard let memory = Home.pendingSlab.allocate(&loop.home.pointee.pendings) else { return .transportError }
         hold()
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
-        guard let other = begin(pending, loop, mode) else {
+        guard let destination = beginWaiting(pending, loop, mode) else {
             let result = isValid ? RequestResult.transportError : .isInvalid
             Home.pendingSlab.deallocate(pending, &loop.home.pointee.pendings)
             unhold()
@@ -69,18 +73,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         let level = loop.pushCleanup(
             CleanupHandler(function: { port, pending, _ in abandonWait(port, pending) }, object: self, part: pending))
-        let wasEnded = wait(pending, other, message, data, sendLimit, deadline, loop)
+        let wasStopped = sendAndWait(pending, destination, message, data, sendLimit, deadline, loop)
         loop.popCleanup(level)
-        let result = endWaiting(pending, loop, &reply)
+        let result = finishWaiting(pending, loop, &reply)
         if result == .isInvalid { invalidate() }
-        if wasEnded && loop.pointee.depth > 0 { loop.requestStop() }
+        if wasStopped && loop.pointee.depth > 0 { loop.requestStop() }
         unhold()
         return result
     }
 
-    /// Nobody waits any more for a request that was begun. The loop's thread.
-    fileprivate func endWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ reply: inout DataPointer?) -> RequestResult {
-        pending.pointee.destination.giveBack()
+    /// Ends the wait for a request of `beginWaiting`, and frees it. The loop's thread, without a lock.
+    fileprivate func finishWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ reply: inout DataPointer?) -> RequestResult {
+        pending.pointee.destination.release()
         pending.pointee.replySource.endWaiting(of: pending)
         let result = pending.pointee.result
         reply = pending.pointee.reply
@@ -89,16 +93,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return result
     }
 
-    /// Another thread may end the port any time. Under the mutex.
-    private var destination: Destination {
+    /// What the port sends to now, kept for the caller, since another thread may invalidate the port. Under the mutex.
+    private var currentDestination: Destination {
         pointee.local?.hold()
         pointee.connection?.retain()
         return Destination(local: pointee.local, connection: pointee.connection)
     }
 
-    /// A request of this thread begins to wait, until `endWaiting`. nil if the port has ended, if out of memory, or if the loop cannot
-    /// watch.
-    private func begin(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> Destination? {
+    /// Initializes a request that the calling thread waits for, until `finishWaiting`. Returns where it is to be sent. nil if the port is
+    /// invalid, if
+    /// out of memory, or if the loop cannot watch the connection; then `pending` is still memory of the caller.
+    private func beginWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> Destination? {
         pointee.mutex.lockInlined()
         var known = existingReplySource(loop, mode)
         if known == nil {
@@ -109,29 +114,30 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         let replySource = known.unsafelyUnwrapped
         pending.initialize(to: PendingRequest(replySource: replySource, nil, nil))
-        let other = enqueueLocked(pending) ? destination : nil
-        if let other { pending.pointee.destination = other }
+        let destination = enqueueLocked(pending) ? currentDestination : nil
+        if let destination { pending.pointee.destination = destination }
         pointee.mutex.unlockInlined()
-        if other == nil { replySource.endWaiting() }
-        return other
+        if destination == nil { replySource.endWaiting() }
+        return destination
     }
 
-    /// Sends and runs the loop. True if somebody stopped it meanwhile: that was meant for the run outside.
+    /// Sends a request and runs the loop until it is completed. True if the loop was stopped meanwhile; the stop is then for the outer
+    /// run.
     @inline(never)
-    private func wait(
-        _ pending: PendingRequestPointer, _ other: Destination, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit,
+    private func sendAndWait(
+        _ pending: PendingRequestPointer, _ destination: Destination, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit,
         _ limit: Deadline, _ loop: RunLoopPointer
     ) -> Bool {
         let deadline = limit.instant
         let frame = Frame(
             kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        let sent = sendPlainly(frame, data, to: other) ? .success : transmit(frame, data, to: other, until: sendLimit.instant)
+        let sent = sendSmall(frame, data, to: destination) ? .success : transmit(frame, data, to: destination, until: sendLimit.instant)
         if sent != .success {
-            // What was not sent is not lost in the middle, whoever has ended the port meanwhile.
+            // A request that was not sent reports that, even if another thread has invalidated the port meanwhile.
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
         }
-        if let connection = other.connection { waitAlone(pending, connection, loop, until: limit) }
+        if let connection = destination.connection { waitAlone(pending, connection, loop, until: limit) }
         if pending.pointee.isCompleted { return false }
         pending.pointee.replySource.keepModeAlive()
         var wasStopped = false
@@ -140,23 +146,24 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             let result = loop.run(in: pending.pointee.replySource.pointee.modeName, until: runLimit, returnAfterSourceHandled: true)
             if result == .stopped { wasStopped = true }
             if runLimit == .distantPast || pending.pointee.isCompleted { break }
-            // The mode cannot be run: the system is out of descriptors.
+            // The mode cannot be run: the process has no descriptor left.
             if result == .finished {
                 locked { if !pending.pointee.isCompleted { pending.pointee.result = .transportError } }
                 break
             }
-            // What has come by then counts, even if other sources were handled first.
+            // A reply that arrived in time counts, even if the run handled other sources first: look once more.
             if deadline != .never && Clock.now >= deadline { runLimit = .distantPast }
         }
         return wasStopped
     }
 
-    /// Waits for the reply on the connection itself as long as a run would do nothing else. Afterwards it may be there.
+    /// Waits for the reply on the connection alone, as long as a run of the loop would do nothing else. The caller looks whether it has
+    /// come.
     private func waitAlone(
         _ pending: PendingRequestPointer, _ connection: ConnectionPointer, _ loop: RunLoopPointer, until deadline: Deadline
     ) {
         guard let mode = pending.pointee.replySource.pointee.mode else { return }
-        var waits = deadline.isFar
+        var waits = deadline.mayBlock
         while !pending.pointee.isCompleted {
             if waits && loop.mayWaitElsewhere(in: mode) {
                 waits = connection.receiveReply(on: loop, waits: true)
@@ -168,13 +175,15 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
     }
 
-    /// RLMessagePortSendRequestAsync: the function will be called by this thread's loop in a mode. Any thread.
+    /// RLMessagePortSendRequestAsync: sends a request whose function the calling thread's loop will call, in a mode. The thread of
+    /// `loop`, without a
+    /// lock; calls user code only if the port has to be invalidated.
     func sendRequestAsync(
         _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, within seconds: Double, in mode: StringPointer,
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
     ) -> RequestResult {
         if !isValid { return .isInvalid }
-        guard let replySource = beginWaiting(loop, mode) else { return isValid ? .transportError : .isInvalid }
+        guard let replySource = waitingReplySource(loop, mode) else { return isValid ? .transportError : .isInvalid }
         guard let memory = malloc(MemoryLayout<PendingRequest>.size) else {
             replySource.endWaiting()
             return .transportError
@@ -186,52 +195,57 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if deadline != .never {
             pending.pointee.timer = TimerPointer.create(
                 loop.home, date: Clock.currentDate + Swift.max(seconds, 0), interval: 0, order: 0,
-                { _, info in pendingOf(info).timeOut() }, context)
+                { _, info in pendingRequest(info).timeOut() }, context)
         }
         hold()
         let isReady = deadline == .never || pending.pointee.timer != nil
         guard isReady, locked({ enqueueLocked(pending) }) else {
-            dispose(pending)
+            finish(pending)
             return isReady ? .isInvalid : .transportError
         }
         replySource.keepModeAlive()
         if let timer = pending.pointee.timer { loop.addSeldom(timer, in: mode) }
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        // There may have been no memory for the timer in the mode.
+        // There may have been no memory to add the timer to the mode.
         let isTimed = deadline == .never || pending.pointee.timer?.pointee.set != nil
         let sent = isTimed ? transmit(frame, data, until: sendDeadline) : .transportError
         if sent == .success { return .success }
-        // Whoever takes it out of the list disposes of it: the loop, if the port has ended meanwhile.
-        let isMine = locked { () -> Bool in
+        // The request belongs to the thread that takes it out of the list. If that was another, invalidating the port, the loop reports
+        // it.
+        let wasPending = locked { () -> Bool in
             if pending.pointee.isCompleted { return false }
             unlink(pending)
             return true
         }
-        if !isMine { return .success }
-        dispose(pending)
+        if !wasPending { return .success }
+        finish(pending)
         if sent == .isInvalid { invalidate() }
         return sent
     }
 
-    /// Sends what there is most of: a packet with data, for which there is room. False if it was not sent.
+    /// Sends the most frequent kind of request: a payload that fits into a packet, for which there is room. False if it was not sent.
     @inline(__always)
-    private func sendPlainly(_ frame: Frame, _ data: DataPointer?, to other: Destination) -> Bool {
-        guard let connection = other.connection, let data, connection.fitsInPacket(data) else { return false }
+    private func sendSmall(_ frame: Frame, _ data: DataPointer?, to destination: Destination) -> Bool {
+        guard let connection = destination.connection, let data, connection.fitsInPacket(data) else { return false }
         return connection.sendPacket(frame, data) == .done
     }
 
-    /// Hands a request to whom this port stands for. `isInvalid`: it was not sent, and nobody will get another; the caller ends
-    /// the port when it has taken the request back.
+    /// Sends a request to what the port stands for. `isInvalid`: it was not sent and the peer is gone; the caller invalidates the port,
+    /// after
+    /// taking the request out of the list.
     private func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
-        let other = locked { destination }
-        defer { other.giveBack() }
-        return transmit(frame, data, to: other, until: deadline)
+        let destination = locked { currentDestination }
+        defer { destination.release() }
+        return transmit(frame, data, to: destination, until: deadline)
     }
 
+    /// `transmit` to a destination that the caller keeps.
     @inline(never)
-    private func transmit(_ frame: Frame, _ data: DataPointer?, to other: Destination, until deadline: Instant) -> RequestResult {
+    private func transmit(_ frame: Frame, _ data: DataPointer?, to destination: Destination, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
-        if frame.id == 0, let connection = other.connection, let result = conclude(connection.put(frame.message, data, until: deadline)) {
+        if frame.id == 0, let connection = destination.connection,
+            let result = ringResult(connection.sendByRing(frame.message, data, until: deadline))
+        {
             return result
         }
         var (sent, wasFull) = (PacketSocket.Sent.failed, false)
@@ -239,15 +253,15 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let empty = data == nil ? DataPointer.create(nil, count: 0) : nil
         defer { empty?.release() }
         guard let data = data ?? empty else { return .transportError }
-        if let local = other.local { return put(frame, data, to: local, until: deadline) }
-        guard let connection = other.connection else { return .isInvalid }
+        if let local = destination.local { return enqueue(frame, data, to: local, until: deadline) }
+        guard let connection = destination.connection else { return .isInvalid }
         var outgoing: SendQueue.OutgoingFrame?
         if !connection.fitsInPacket(data) {
             if data.pointee.count <= Frame.sharedLimit { connection.waitForSharedBuffer(until: deadline) }
             outgoing = connection.makeOutgoing(frame, data)
             if outgoing == nil { return .transportError }
         }
-        defer { if let outgoing { connection.discard(outgoing, wasSent: sent == .done) } }
+        defer { if let outgoing { connection.releaseFile(of: outgoing, wasSent: sent == .done) } }
         while true {
             if let outgoing {
                 sent = connection.locked { connection.sendRequestLocked(outgoing) }
@@ -260,15 +274,15 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             case .gone: return .isInvalid
             case .full:
                 if !PacketSocket.awaitRoom(connection.pointee.fd, until: deadline) { return .sendTimeout }
-                // Too many files are on their way, or the kernel has no memory: nothing says when that changes.
+                // The socket has room, but too many files are in flight, or the kernel has no memory. No event says when that changes.
                 if wasFull { _ = Descriptor.look(connection.pointee.fd, for: 0, within: 100_000) }
                 wasFull = true
             }
         }
     }
 
-    /// Within the process: the data itself goes, not a copy, unless it may change.
-    private func put(_ frame: Frame, _ data: DataPointer, to local: MessagePortPointer, until deadline: Instant) -> RequestResult {
+    /// Sends a request within the process: the data object itself, or a copy if it could change.
+    private func enqueue(_ frame: Frame, _ data: DataPointer, to local: MessagePortPointer, until deadline: Instant) -> RequestResult {
         guard let data = data.lastingCopy() else { return .transportError }
         guard let request = RequestPointer.make(frame, data, connection: nil, remote: self) else {
             data.release()
@@ -287,16 +301,16 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 }
 
-private func pendingOf(_ info: UnsafeMutableRawPointer?) -> PendingRequestPointer {
+private func pendingRequest(_ info: UnsafeMutableRawPointer?) -> PendingRequestPointer {
     info.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
 }
 
-/// The thread has ended in a function that was called while it waited for a reply.
+/// Cleanup of a thread that ended inside a function that was called while it waited for a reply.
 private func abandonWait(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
     let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
     var reply: DataPointer?
-    _ = port.endWaiting(pending, pending.pointee.replySource.pointee.loop, &reply)
+    _ = port.finishWaiting(pending, pending.pointee.replySource.pointee.loop, &reply)
     reply?.release()
     port.unhold()
 }

@@ -2,29 +2,33 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// What becomes of a request of a remote port: a reply, no reply in time (`PendingRequest.timeOut`), or the end of the port.
+// How a request of a remote port ends: by a reply, without one in time (`PendingRequest.timeOut`), or because the port becomes invalid.
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// A request is over. The caller's reference to the reply is taken. True if the calling thread waits for it. Any thread.
+    /// Completes the request with this number; takes over the caller's reference to the reply. True if the calling thread waits for it.
+    /// Any thread,
+    /// without the mutex; calls no user code.
     @discardableResult
     func complete(_ id: UInt32, _ result: RequestResult, _ reply: DataPointer?) -> Bool {
         locked {
             var next = pointee.firstPending
             while let pending = next, pending.pointee.id != id { next = pending.pointee.following }
-            // A reply that comes too late.
+            // The request has timed out, or was completed.
             guard let pending = next else {
                 reply?.release()
                 return false
             }
             pending.pointee.reply = reply
-            // Another thread is about to say so.
-            return end(pending, result == .success || pointee.isValid ? result : .becameInvalid)
+            // If the port was just invalidated, that thread completes the other requests with this result too.
+            return complete(pending, with: result == .success || pointee.isValid ? result : .becameInvalid)
         }
     }
 
-    /// Under the mutex.
+    /// Completes a request that is in the list: reports the result to the thread that waits, or has the loop call its function. True if
+    /// the
+    /// calling thread waits for it. Under the mutex.
     @inline(never)
-    private func end(_ pending: PendingRequestPointer, _ result: RequestResult) -> Bool {
+    private func complete(_ pending: PendingRequestPointer, with result: RequestResult) -> Bool {
         unlink(pending)
         pending.pointee.result = result
         pending.pointee.markCompleted()
@@ -36,14 +40,14 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             if replySource.pointee.completed == nil { replySource.pointee.completed = pending }
             replySource.pointee.lastCompleted = pending
         }
-        // A thread that waits without running its loop looks for itself.
+        // A thread that waits on its connection alone looks for itself.
         if !replySource.pointee.loop.isCurrent || replySource.pointee.keepsModeAlive { replySource.signalAndWakeLocked() }
         return pending.pointee.callout == nil && replySource.pointee.loop.isCurrent
     }
 
-    /// Calls the function of a request that nobody waited for, and disposes of it. The loop's thread.
-    func tell(_ pending: PendingRequestPointer) {
-        endTimer(pending)
+    /// Calls the function of a request, and finishes it. The loop's thread, without the mutex; calls user code.
+    func callBack(_ pending: PendingRequestPointer) {
+        cancelTimer(pending)
         if let callout = pending.pointee.callout {
             let loop = pending.pointee.replySource.pointee.loop
             let level = loop.pushCleanup(
@@ -52,39 +56,41 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
                 callout, handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info)
             loop.popCleanup(level)
         }
-        dispose(pending)
+        finish(pending)
     }
 
-    /// A request that nobody waited for waits no more. Its loop's thread; the replySource may be gone afterwards.
+    /// Ends the wait of a request that has a function, and frees it. The loop's thread, without the mutex. May free the reply source.
     @inline(never)
-    func dispose(_ pending: PendingRequestPointer) {
+    func finish(_ pending: PendingRequestPointer) {
         let replySource = pending.pointee.replySource
         hold()
-        discard(pending)
+        destroy(pending)
         replySource.endWaiting()
         unhold()
     }
 
-    /// Nobody waits for it to fire any more. The loop's thread.
-    func endTimer(_ pending: PendingRequestPointer) {
+    /// Cancels the timer of a request that has a function. The loop's thread, without the mutex.
+    func cancelTimer(_ pending: PendingRequestPointer) {
         guard let timer = pending.pointee.timer else { return }
         pending.pointee.timer = nil
         timer.invalidate()
         timer.giveBack()
     }
 
-    /// Frees a request that nobody waited for. Its hold of the port goes with it.
+    /// Frees a request that has a function, which is not called, and releases its hold of the port. Without the mutex.
     @inline(never)
-    func discard(_ pending: PendingRequestPointer) {
-        endTimer(pending)
+    func destroy(_ pending: PendingRequestPointer) {
+        cancelTimer(pending)
         pending.pointee.reply?.release()
         pending.deinitialize(count: 1)
         free(pending)
         unhold()
     }
 
-    /// An replySource goes: what waits there is taken out. The first of that which nobody waits for; `following` has the rest. Under the mutex.
-    func abandon(_ replySource: ReplySourcePointer) -> PendingRequestPointer? {
+    /// Takes all requests of a reply source that is being closed out of the lists. Returns the first of those that have a function,
+    /// linked by
+    /// `following`, for the caller to free. Under the mutex.
+    func removeRequests(of replySource: ReplySourcePointer) -> PendingRequestPointer? {
         var dropped = replySource.pointee.completed
         replySource.pointee.completed = nil
         replySource.pointee.lastCompleted = nil
@@ -102,15 +108,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return dropped
     }
 
-    /// The port ends: everybody who waits hears of it at once.
-    func endRemote() {
-        locked { while let pending = pointee.firstPending { _ = end(pending, .becameInvalid) } }
+    /// The part of `invalidate` for remote ports: completes all requests, leaves the local port, and closes the connection. Without a
+    /// lock; calls
+    /// the invalidation functions of requests.
+    func closeRemote() {
+        locked { while let pending = pointee.firstPending { _ = complete(pending, with: .becameInvalid) } }
         let local = locked { () -> MessagePortPointer? in
             defer { pointee.local = nil }
             return pointee.local
         }
         if let local {
-            leave(local)
+            removeFromJoined(of: local)
             local.unhold()
         }
         closeConnection()
@@ -118,7 +126,8 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         callRequestInvalidations()
     }
 
-    private func leave(_ local: MessagePortPointer) {
+    /// Takes this port out of the list of the ports that are joined to a local one.
+    private func removeFromJoined(of local: MessagePortPointer) {
         let wasThere = local.locked { () -> Bool in
             if local.pointee.joined == self {
                 local.pointee.joined = pointee.nextJoined
@@ -134,9 +143,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 }
 
-/// The thread has ended in the function of a reply.
+/// Cleanup of a thread that ended inside the function of a request.
 private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
     let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
-    port.dispose(pending)
+    port.finish(pending)
 }

@@ -180,7 +180,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if !wasValid { return }
         hold()
         MessagePortRegistry.forget(self)
-        if pointee.isRemote { endRemote() } else { endLocal() }
+        if pointee.isRemote { closeRemote() } else { closeLocal() }
         while let connection = anyConnection { connection.close() }
         if let invalidation { callInvalidation(invalidation) }
         finish()

@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// How a request ended, with the values of the public header.
+/// How a request ended, with the values of the public header, which describes them.
 enum RequestResult: Int32 {
     case success = 0
     case sendTimeout = -1
@@ -11,25 +11,28 @@ enum RequestResult: Int32 {
     case becameInvalid = -5
 }
 
-/// A request that waits for its reply, alone or with a thread that runs its loop meanwhile. Not on that thread's stack, which may end
-/// before it does.
+/// A request that waits for its reply. Either a thread waits with it (`callout` is nil), or a function is to be called. It never lies on
+/// the
+/// stack of that thread, which may end first.
 ///
 /// Guarded by the remote port's mutex.
 struct PendingRequest: Linked, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
+    /// Unique among the requests of the port; the reply has it.
     var id: UInt32 = 0
+    /// Where the reply is delivered: a loop and a mode.
     let replySource: ReplySourcePointer
     private let completed = Atomic<UInt32>(0)
     var result = RequestResult.receiveTimeout
-    /// Retained.
+    /// The reply, with data. Retained.
     var reply: DataPointer?
-    /// nil for one that a thread waits for.
+    /// The function to call with the reply; nil if a thread waits.
     var callout: Callout?
     var info: UnsafeMutableRawPointer?
-    /// Fires when the reply has not come in time; retained.
+    /// Fires when the reply has not come in time; nil if a thread waits, or without a deadline. Retained.
     var timer: TimerPointer?
-    /// Whom a request that a thread waits for goes to.
+    /// Where a request that a thread waits for went to.
     var destination = Destination()
     var previous: PendingRequestPointer?
     var following: PendingRequestPointer?
@@ -42,22 +45,22 @@ struct PendingRequest: Linked, ~Copyable {
 }
 
 extension PendingRequest {
-    /// Whether there is a result. A look needs no mutex; what is in here is read under it.
+    /// Whether there is a result. Any thread, without the mutex; the result itself is read under it.
     var isCompleted: Bool { completed.load(ordering: .acquiring) != 0 }
 
-    /// After the result, and the reply.
+    /// Announces the result, which is complete. Under the mutex.
     func markCompleted() { completed.store(1, ordering: .releasing) }
 }
 
-/// Whom a request goes to, one of the two.
+/// What a remote port sends to: one of the two, or neither once the port is invalid.
 struct Destination: BitwiseCopyable {
-    /// Held.
+    /// A port of this process, held.
     var local: MessagePortPointer?
-    /// Retained.
+    /// The connection to another process, retained.
     var connection: ConnectionPointer?
 
-    /// Any thread, without a lock.
-    func giveBack() {
+    /// Releases what is kept. Any thread, without a lock.
+    func release() {
         local?.unhold()
         connection?.release()
     }
@@ -66,7 +69,7 @@ struct Destination: BitwiseCopyable {
 typealias PendingRequestPointer = UnsafeMutablePointer<PendingRequest>
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// Numbers a request, and puts it where its reply will find it. False if the port has ended. Under the mutex.
+    /// Gives a request its number and puts it into the list in which its reply finds it. False if the port is invalid. Under the mutex.
     @inline(never)
     func enqueueLocked(_ pending: PendingRequestPointer) -> Bool {
         if !pointee.isValid { return false }
@@ -79,7 +82,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return true
     }
 
-    /// Under the mutex.
+    /// Removes a request from that list. Under the mutex.
     @inline(never)
     func unlink(_ pending: PendingRequestPointer) {
         if pointee.lastPending == pending { pointee.lastPending = pending.pointee.previous }
@@ -88,16 +91,16 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 }
 
 extension UnsafeMutablePointer where Pointee == PendingRequest {
-    /// The timer of a request that nobody waits for. The loop's thread.
+    /// The function of the timer: completes the request without a reply. The loop's thread; calls the request's function.
     func timeOut() {
         let port = pointee.replySource.pointee.port
-        let isMine = port.locked { () -> Bool in
+        let wasPending = port.locked { () -> Bool in
             if pointee.isCompleted { return false }
             port.unlink(self)
             pointee.result = .receiveTimeout
             pointee.markCompleted()
             return true
         }
-        if isMine { port.tell(self) }
+        if wasPending { port.callBack(self) }
     }
 }

@@ -2,27 +2,27 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// A loop and a mode in which replies of a remote port are delivered: CF's reply source. Made at the first request from there and
-/// kept, so that a request adds and removes nothing; unreferenced unless a thread waits for a reply.
+/// Delivers the replies of a remote port to one loop in one mode: CF's reply source. Created at the first request from there and kept, so
+/// that further requests add and remove nothing. It does not keep its mode alive unless a request needs the loop to run.
 ///
-/// Freed with its source. Guarded by the remote port's mutex.
+/// Freed with its run loop source. Guarded by the remote port's mutex.
 struct ReplySource: Linked, ~Copyable {
-    /// Held.
+    /// The remote port, held.
     let port: MessagePortPointer
     let loop: RunLoopPointer
     /// Retained.
     let modeName: StringPointer
-    /// Signalled when a reply has come, or will not. Retained until the replySource is no longer in the port's list.
+    /// The run loop source, signalled when a request was completed. Retained; nil once this is no longer in the port's list.
     var source: SourcePointer?
     /// The mode itself, once `source` is in it.
     var mode: ModePointer?
-    /// How many requests wait here. Written by the loop's thread.
-    var waiting: UInt32 = 0
-    /// They, or some of them, need the loop to run: the source is not `unreferenced`. The loop's thread only.
+    /// How many requests wait here. Changed by the loop's thread only.
+    var waitingRequests: UInt32 = 0
+    /// A request needs the loop to run, so `source` counts as a source of the mode. The loop's thread only.
     var keepsModeAlive = false
-    /// How many threads' requests are over without the thread having seen it, one run in another.
+    /// How many requests were completed whose threads have not noticed that yet. There can be several, one for each nested run.
     var unseenReplies: UInt32 = 0
-    /// Requests that nobody waits for, over and to be told of.
+    /// The list of completed requests whose functions have to be called.
     var completed: PendingRequestPointer?
     var lastCompleted: PendingRequestPointer?
     var previous: ReplySourcePointer?
@@ -32,19 +32,22 @@ struct ReplySource: Linked, ~Copyable {
 typealias ReplySourcePointer = UnsafeMutablePointer<ReplySource>
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
-    /// The replySource of this thread's loop in a mode, made if there is none, for a request that begins to wait there, until
-    /// `endWaiting`. nil if the port has ended, if out of memory, or if the loop cannot watch.
+    /// The reply source of the calling thread's loop for a mode, created if there is none, for a request that waits there until
+    /// `endWaiting`. nil if
+    /// the port is invalid, if out of memory, or if the loop cannot watch the connection. Without the mutex.
     @inline(never)
-    func beginWaiting(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
+    func waitingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         locked { existingReplySource(loop, mode) } ?? makeReplySource(loop, mode)
     }
 
-    /// Not of a port that has ended: an replySource that is idle then is anybody's to remove. Under the mutex.
+    /// The reply source for a loop and a mode, with one more request waiting; nil if there is none. nil also if the port is invalid: then
+    /// any thread
+    /// may be removing idle ones. Under the mutex.
     func existingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         var next = pointee.isValid ? pointee.replySources : nil
         while let replySource = next {
             if replySource.pointee.loop == loop && replySource.pointee.modeName.equals(mode) {
-                replySource.pointee.waiting += 1
+                replySource.pointee.waitingRequests += 1
                 return replySource
             }
             next = replySource.pointee.following
@@ -52,31 +55,31 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return nil
     }
 
-    /// A new one, at which somebody waits already. Without the mutex.
+    /// Creates a reply source with one request waiting. Without the mutex.
     @inline(never)
     func makeReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         guard let memory = malloc(MemoryLayout<ReplySource>.size) else { return nil }
         let replySource = memory.bindMemory(to: ReplySource.self, capacity: 1)
         replySource.initialize(to: ReplySource(port: self, loop: loop, modeName: mode))
-        replySource.pointee.waiting = 1
-        let detail = SourceDetail(release: { replySourceOf($0).free() }, cancel: { info, _, _ in replySourceOf(info).leave() })
+        replySource.pointee.waitingRequests = 1
+        let detail = SourceDetail(release: { replySourceOf($0).destroy() }, cancel: { info, _, _ in replySourceOf(info).close() })
         hold()
         mode.retain()
         guard
             let source = SourcePointer.create(
                 loop.home, order: -100, info: memory, perform: { replySourceOf($0).perform() }, getPort: nil, detail)
         else {
-            replySource.free()
+            replySource.destroy()
             return nil
         }
         source.pointee.item.set(ItemHeader.unreferenced)
         replySource.pointee.source = source
-        let isWanted = locked { () -> Bool in
+        let isLinked = locked { () -> Bool in
             if !pointee.isValid { return false }
             replySource.link(into: &pointee.replySources)
             return true
         }
-        if !isWanted {
+        if !isLinked {
             source.giveBack()
             return nil
         }
@@ -92,25 +95,25 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return nil
     }
 
-    /// The replySource is not wanted any more. The reference to its source, which keeps it, is given back.
+    /// Removes a reply source, and releases the caller's reference to its run loop source, which keeps its memory.
     private func remove(_ replySource: ReplySourcePointer, _ source: SourcePointer) {
-        // Its cancel function takes it out of the list, if a loop has it.
+        // If the source is in a loop, this calls its cancel function, which closes the reply source.
         RunLoopPointer.invalidate(source)
-        replySource.leave()
+        replySource.close()
         source.giveBack()
     }
 
-    /// A port that has ended keeps only the reply sources that somebody waits at. Any thread.
+    /// Removes the reply sources of an invalid port at which no request waits. Any thread, without the mutex.
     @inline(never)
     func removeIdleReplySources() {
         while let (replySource, source) = locked({ idleReplySource }) { remove(replySource, source) }
     }
 
-    /// With a reference to its source for the caller. Under the mutex.
+    /// One of those, with a reference to its run loop source for the caller. Under the mutex.
     private var idleReplySource: (ReplySourcePointer, SourcePointer)? {
         if pointee.isValid { return nil }
         var next = pointee.replySources
-        while let replySource = next, replySource.pointee.waiting > 0 || replySource.pointee.completed != nil {
+        while let replySource = next, replySource.pointee.waitingRequests > 0 || replySource.pointee.completed != nil {
             next = replySource.pointee.following
         }
         guard let replySource = next, let source = replySource.pointee.source else { return nil }
@@ -120,56 +123,59 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 }
 
 extension UnsafeMutablePointer where Pointee == ReplySource {
-    /// The loop is to be run for a request that waits here: the mode is not empty until `endWaiting`. The loop's thread.
+    /// Makes the mode count as not empty until `endWaiting`, since a request needs the loop to run. The loop's thread, without the mutex.
     func keepModeAlive() {
         if pointee.keepsModeAlive { return }
         pointee.keepsModeAlive = true
         if let source = pointee.source { pointee.loop.setUnreferenced(source, false) }
     }
 
-    /// A request that waited here is over, or nobody waits any longer; `pending` is that of a thread, which disposes of it
-    /// now. The loop's thread. The replySource may be gone afterwards.
+    /// Ends the wait of a request. `pending` is that of a thread, which frees it afterwards; nil for others. The loop's thread, without
+    /// the mutex. May
+    /// free the reply source.
     @inline(never)
     func endWaiting(of pending: PendingRequestPointer? = nil) {
         let port = pointee.port
-        if pointee.waiting == 1 && pointee.keepsModeAlive {
+        if pointee.waitingRequests == 1 && pointee.keepsModeAlive {
             pointee.keepsModeAlive = false
             if let source = pointee.source { pointee.loop.setUnreferenced(source, true) }
         }
         let isValid = port.locked { () -> Bool in
-            if pointee.waiting > 0 { pointee.waiting -= 1 }
+            if pointee.waitingRequests > 0 { pointee.waitingRequests -= 1 }
             if let pending, !pending.pointee.isCompleted {
                 port.unlink(pending)
             } else if pending != nil && pointee.unseenReplies > 0 {
                 pointee.unseenReplies -= 1
             }
-            // A run outside this one waits for what came while this one took the signals.
+            // This run may have taken the signal for a request that an outer run waits for.
             if pointee.unseenReplies > 0 || pointee.completed != nil { signalAndWakeLocked() } else { takeSignalLocked() }
             return port.pointee.isValid
         }
         if !isValid { port.removeIdleReplySources() }
     }
 
-    /// The loop's attention: something is over here. Under the port's mutex, which keeps the source alive.
+    /// Makes the loop perform the source because a request was completed. Any thread, under the port's mutex, which keeps the source
+    /// alive.
     @inline(never)
     func signalAndWakeLocked() {
         pointee.source?.signal()
         if !pointee.loop.isCurrent { pointee.loop.wakeUp() }
     }
 
-    /// Nothing that needs it is over any more. Under the port's mutex, as whoever signals.
+    /// Takes the signal back, since no request needs it. Under the port's mutex, as all signalling.
     @inline(__always)
     private func takeSignalLocked() {
         if let source = pointee.source, source.isSignalled { _ = source.takeSignal() }
     }
 
-    /// The loop's thread: tells of what is over. What a thread waits for it sees itself, when this ends its run.
+    /// The perform function: calls the functions of completed requests. A thread that waits needs nothing but the end of its run. The
+    /// loop's thread.
     fileprivate func perform() {
         let port = pointee.port
-        while let pending = port.locked({ takeCompleted() }) { port.tell(pending) }
+        while let pending = port.locked({ takeCompleted() }) { port.callBack(pending) }
     }
 
-    /// Under the mutex.
+    /// Removes the first completed request from the list. Under the port's mutex.
     private func takeCompleted() -> PendingRequestPointer? {
         guard let pending = pointee.completed else { return nil }
         pointee.completed = pending.pointee.following
@@ -177,28 +183,29 @@ extension UnsafeMutablePointer where Pointee == ReplySource {
         return pending
     }
 
-    /// Out of the port's list: the loop has ended, or nobody needs it. What waits here will never be told of. A second call
-    /// has no effect.
+    /// Takes the reply source out of the port's list, because its loop has ended or no request waits. The functions of requests that are
+    /// left are not
+    /// called. Any thread, without the mutex; a second call has no effect.
     @inline(never)
-    fileprivate func leave() {
+    fileprivate func close() {
         let port = pointee.port
         var dropped: PendingRequestPointer?
         let source = port.locked { () -> SourcePointer? in
             guard let source = pointee.source else { return nil }
             pointee.source = nil
             unlink(from: &port.pointee.replySources)
-            dropped = port.abandon(self)
+            dropped = port.removeRequests(of: self)
             return source
         }
         while let pending = dropped {
             dropped = pending.pointee.following
-            port.discard(pending)
+            port.destroy(pending)
         }
         source?.giveBack()
     }
 
-    /// The source is gone.
-    fileprivate func free() {
+    /// The release function: frees the reply source with its run loop source.
+    fileprivate func destroy() {
         let port = pointee.port
         pointee.modeName.release()
         deinitialize(count: 1)

@@ -1,94 +1,108 @@
 import CLinux
 import Synchronization
 
-/// Small requests one way, without a system call: memory that both ends of a connection have. The client writes entries and says how far
-/// it has come, the server reads them and says how far it has. The server is told by a packet, a *doorbell*, only if it sleeps.
+/// A ring buffer in shared memory, through which a client sends small one-way requests without a system call. The client writes entries
+/// and
+/// publishes how far it has come (`tail`); the server reads them and publishes how far it has come (`head`). Only when the server may be
+/// asleep the client sends a packet through the socket, the *doorbell*.
 ///
-/// The doorbell stays in the server's socket, unread, until the ring is empty: so the descriptor is ready, for epoll and for every loop that
-/// watches it, as long as there is something to deliver.
+/// The server leaves the doorbell unread in its socket until the ring is empty. So the descriptor is ready, for epoll and for every loop
+/// that
+/// watches it, as long as there is an entry to deliver.
 ///
 ///     client                                          server
-///     a request went by the socket: doorbell              is there an entry whose requests have all come? deliver it
-///     write the entry, tail = its end                 is there a packet? else it is over
-///     doorbellWanted? doorbellWanted = 0, doorbell                doorbellWanted = 1
-///                                                     is there an entry now? doorbellWanted = 0, deliver it, leave the packet
-///                                                     take the packet
+///     if a request went through the socket since      is there an entry, and have all earlier requests come? deliver it
+///         the last doorbell: send a doorbell          is there a packet? if not, return
+///     write the entry, tail = its end                 doorbellWanted = 1
+///     doorbellWanted?                                 is there an entry now? doorbellWanted = 0, deliver it, leave the packet
+///         doorbellWanted = 0, send a doorbell         otherwise take the packet
 ///
-/// `tail`, `doorbellWanted`: stored by one end, then the other is loaded, all sequentially consistent: either the client sees that a doorbell is
-/// wanted, or the server sees the entry and takes no packet. A doorbell that is taken was there before the server said that it wants one,
-/// so it is not the one that the client sends because of that. If it is left, it stands for the one that is not wanted after all. While
-/// `doorbellWanted` is 0 a doorbell is in the socket, or will be.
-/// `tail` releases what was written, `head` that it was read.
+/// Why no entry is left behind: each end stores one of `tail` and `doorbellWanted` and then loads the other, sequentially consistent. So
+/// either the client sees that a doorbell is wanted, or the server sees the entry and leaves the packet in the socket. A doorbell that
+/// the
+/// server takes was there before it set `doorbellWanted`, so it is not the one that the client sends in answer to that. As long as
+/// `doorbellWanted` is 0 there is a doorbell in the socket, or the client is about to send one. `tail` releases the entries, `head` their
+/// memory.
 ///
-/// Order with requests that go by the socket: each entry says how many of them were sent before it, and waits for them; and the
-/// server looks at the ring once a packet is there, before it takes it. The first entry behind such a request is
-/// announced by a doorbell of its own, since older ones may be read before the request.
+/// Order between entries and requests through the socket: each entry says how many of those were sent before it, and waits for them; and
+/// the
+/// server looks at the ring before it takes a packet. The first entry after such a request has a doorbell of its own, since the server
+/// may
+/// take an older doorbell before the request.
 ///
-/// `Tests/model/ring.pml` checks this, and that each step is needed. Nothing that the other end may change is believed, or looked at twice.
-/// Guarded by the connection's mutex; who is at the other end does not matter here.
+/// `Tests/model/ring.pml` checks all this, and that no step can be left out. Memory that the peer can change is read once and then
+/// validated. Guarded by the connection's mutex. The client's end and the server's end use the same type.
 struct Ring: BitwiseCopyable {
-    /// What there is to read.
+    /// What `takeEntry` found.
     enum Taken {
-        /// `length` bytes of data were copied.
+        /// An entry, whose `length` bytes of data were copied.
         case entry(message: Int32, length: Int)
         case nothing
-        /// An entry, but requests that were sent before it have not come.
+        /// An entry that has to wait, since a request that was sent before it has not come yet.
         case tooEarly
-        case nonsense
+        /// The peer has broken the format.
+        case invalid
     }
 
-    private var file = MappedFile()
+    /// The shared memory; without an address if there is no ring.
+    private var mapping = MappedFile()
     /// How far this end has come, in bytes, modulo 2³².
     private var position: UInt32 = 0
-    /// How far it can go: to the tail, or until the ring is full.
+    /// How far this end may go without looking at the other's position again: to the tail, or until the ring is full.
     private var limit: UInt32 = 0
-    /// How many requests have gone by the socket since the ring was handed over.
-    private var requests: UInt32 = 0
-    /// Client: that was so after the last doorbell.
+    /// How many requests went through the socket since the ring was shared.
+    private var socketRequests: UInt32 = 0
+    /// Client: a request went through the socket after the last doorbell.
     private(set) var needsDoorbell = false
-    /// Client: it was full, and has not become emptier while others ran.
-    var isStuck = false
-    /// Client: entries since it has looked at the socket; before there is a ring, requests that might have been entries. Server: entries
-    /// since the last request by the socket, or as many as count.
-    var count: UInt8 = 0
+    /// Client: the server made no room while the client waited, so requests go through the socket until there is some.
+    var staysFull = false
+    /// Client: entries since it checked that the server is alive; before there is a ring, small one-way requests in a row. Server:
+    /// entries since
+    /// the last request through the socket, up to `burst`.
+    var counter: UInt8 = 0
 
-    /// Of the file: a page for what both ends say, and room for entries.
-    static var size: Int { 4096 + Int(room) }
-    private static var room: UInt32 { 128 * 1024 }
-    /// What one entry may hold.
+    /// Bytes of the file: one page for the positions, then room for entries.
+    static var size: Int { 4096 + Int(capacity) }
+    private static var capacity: UInt32 { 128 * 1024 }
+    /// The most data that an entry can have.
     static var dataLimit: Int { 4096 }
     private static var headSize: UInt32 { 16 }
-    /// So many entries are many.
+    /// How many entries in a row make it likely that another one follows.
     private static var burst: UInt8 { 16 }
 
     init() {}
 
+    /// Whether there is a ring.
     @inline(__always)
-    var isThere: Bool { file.address != nil }
+    var isOpen: Bool { mapping.address != nil }
 
     @inline(__always)
-    private var memory: UnsafeMutableRawPointer { file.address.unsafelyUnwrapped }
+    private var memory: UnsafeMutableRawPointer { mapping.address.unsafelyUnwrapped }
 
-    /// Client: makes the file, which the caller passes on and closes; -1 if it is not to be had. Some system calls.
+    /// Client: creates the ring. Returns its file, which the caller passes to the server and closes; -1 if the system does not provide
+    /// one. Some
+    /// system calls.
     mutating func make() -> Int32 {
         var fd: Int32 = -1
-        preservingSystemError { if MappedFile.canKeep { fd = file.make(Self.size) } }
+        preservingSystemError { if MappedFile.canKeep { fd = mapping.make(Self.size) } }
         if fd >= 0 { requestDoorbell() }
         return fd
     }
 
-    /// Server: takes over what a client has passed; false if that is anything but a ring, nil if out of memory. Some system calls.
+    /// Server: opens the ring that a client has passed. False if the file cannot be one or there is a ring already, nil if out of memory.
+    /// Some
+    /// system calls.
     mutating func open(_ fd: Int32) -> Bool? {
-        if isThere { return false }
-        if file.reach(fd, Self.size, limit: Self.size) != nil && file.hasRoom(Self.size) { return true }
-        let isOpen: Bool? = file.lacksMemory ? nil : false
-        end()
-        return isOpen
+        if isOpen { return false }
+        if mapping.reach(fd, Self.size, limit: Self.size) != nil && mapping.hasRoom(Self.size) { return true }
+        let result: Bool? = mapping.lacksMemory ? nil : false
+        close()
+        return result
     }
 
-    /// There is none any more.
-    mutating func end() {
-        file.end()
+    /// Unmaps the ring. Can be called again.
+    mutating func close() {
+        mapping.end()
         self = Ring()
     }
 
@@ -97,55 +111,57 @@ struct Ring: BitwiseCopyable {
         (memory + offset).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
-    /// Written by the client.
+    /// Stored by the client.
     @inline(__always)
     private var tail: UnsafeMutablePointer<Atomic<UInt32>> { word(0) }
-    /// Written by the server.
+    /// Stored by the server.
     @inline(__always)
     private var head: UnsafeMutablePointer<Atomic<UInt32>> { word(64) }
+    /// Stored by both: 1 if the server may be asleep and has to be told of an entry.
     @inline(__always)
     private var doorbellWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(128) }
 
+    /// The memory at a position.
     @inline(__always)
     private func address(_ position: UInt32) -> UnsafeMutableRawPointer {
-        memory + 4096 + Int(position & (Self.room - 1))
+        memory + 4096 + Int(position & (Self.capacity - 1))
     }
 
-    /// Of an entry with so much data. Entries begin at multiples of 16, so their heads are in one piece.
+    /// The size of an entry with `length` bytes of data. Entries begin at multiples of 16, so that their headers never wrap around.
     @inline(__always)
     private static func size(_ length: UInt32) -> UInt32 { (headSize + length + 15) & ~15 }
 
-    /// How much of so many bytes lies before the end of the memory; the rest is at its beginning.
+    /// How many of `count` bytes fit before the end of the memory; the others are at its beginning.
     @inline(__always)
-    private static func firstPart(_ position: UInt32, _ count: UInt32) -> Int { Int(min(count, room - position & (room - 1))) }
+    private static func firstPart(_ position: UInt32, _ count: UInt32) -> Int { Int(min(count, capacity - position & (capacity - 1))) }
 
-    /// A request went by the socket.
-    mutating func noteRequest() {
-        requests &+= 1
+    /// Counts a request that went through the socket. Either end.
+    mutating func noteSocketRequest() {
+        socketRequests &+= 1
         needsDoorbell = true
-        count = 0
+        counter = 0
     }
 
     // MARK: the client
 
-    /// Whether there is room for so much data.
+    /// Whether there is room for an entry with `length` bytes of data.
     mutating func hasRoom(for length: Int) -> Bool {
         let size = Self.size(UInt32(length))
         if limit &- position >= size { return true }
         let used = position &- head.pointee.load(ordering: .acquiring)
-        // Not for one entry: both ends would wait for each other's cache line each time.
-        if used > Self.room - Self.room / 8 { return false }
-        limit = position &+ (Self.room - used)
-        isStuck = false
+        // Room for a single entry is not worth it: both ends would pass the cache line to and fro for each entry.
+        if used > Self.capacity - Self.capacity / 8 { return false }
+        limit = position &+ (Self.capacity - used)
+        staysFull = false
         return true
     }
 
-    /// Where there is room.
-    mutating func put(_ message: Int32, _ bytes: UnsafeRawPointer?, _ length: Int) {
+    /// Appends an entry, for which there is room, and publishes it.
+    mutating func putEntry(_ message: Int32, _ bytes: UnsafeRawPointer?, _ length: Int) {
         let entry = address(position).assumingMemoryBound(to: UInt32.self)
         entry[0] = UInt32(length)
         entry[1] = UInt32(bitPattern: message)
-        entry[2] = requests
+        entry[2] = socketRequests
         entry[3] = 0
         let begin = position &+ Self.headSize
         let first = Self.firstPart(begin, UInt32(length))
@@ -157,32 +173,32 @@ struct Ring: BitwiseCopyable {
         tail.pointee.store(position, ordering: .sequentiallyConsistent)
     }
 
-    /// Whether the server may sleep.
+    /// Whether the server may be asleep, and needs a doorbell.
     @inline(__always)
     var wantsDoorbell: Bool { doorbellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
 
-    /// A doorbell is about to be sent.
+    /// Comes before a doorbell is sent: clearing the flag afterwards could clear the server's next request for one.
     mutating func prepareDoorbell() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
-    /// It was not sent, after all.
-    mutating func noteDoorbell(_ wasSent: Bool) {
+    /// Comes after the attempt to send a doorbell.
+    mutating func noteDoorbell(wasSent: Bool) {
         if wasSent { needsDoorbell = false } else { requestDoorbell() }
     }
 
     // MARK: the server
 
-    /// May sleep from now on. The client too: it will send a doorbell in any case.
+    /// The server may fall asleep from now on. Also used by a client whose doorbell could not be sent, or whose connection ends.
     func requestDoorbell() { doorbellWanted.pointee.store(1, ordering: .sequentiallyConsistent) }
 
-    /// One that has not been taken out of the socket will do: the client need not send another.
+    /// Withdraws `requestDoorbell`, since the doorbell that is still in the socket will do.
     func cancelDoorbellRequest() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
-    /// Whether there is something to read, after a short wait if there have been many entries, more than one of them since it was last
-    /// empty, and no request by the socket among them: a doorbell costs both ends more than that. It is looked for now and then only, since
-    /// each look takes the words away from the client.
+    /// Whether an entry came within a short spin, which is tried only in the middle of a burst: a doorbell costs both ends more. The spin
+    /// looks
+    /// rarely, because each look takes the cache line away from the client.
     @inline(never)
-    func awaitEntry() -> Bool {
-        if count < Self.burst { return false }
+    func spinForEntry() -> Bool {
+        if counter < Self.burst { return false }
         for _ in 0..<8 {
             for _ in 0..<8 { pauseProcessor() }
             if tail.pointee.load(ordering: .relaxed) != position { return true }
@@ -190,29 +206,29 @@ struct Ring: BitwiseCopyable {
         return false
     }
 
-    /// It was empty twice.
-    mutating func noteEmpty() { count = min(count, Self.burst - 2) }
+    /// The ring was empty, also after `requestDoorbell`: it takes two more entries until `spinForEntry` spins again.
+    mutating func endBurst() { counter = min(counter, Self.burst - 2) }
 
-    /// The next entry, if it is its turn. There is room for `dataLimit` bytes.
-    mutating func take(_ buffer: UnsafeMutableRawPointer) -> Taken {
+    /// Copies the data of the next entry into `buffer`, which has room for `dataLimit` bytes, and frees its memory for the client.
+    mutating func takeEntry(_ buffer: UnsafeMutableRawPointer) -> Taken {
         if position == limit {
             let now = tail.pointee.load(ordering: .sequentiallyConsistent)
             if now == position { return .nothing }
-            if now &- position > Self.room { return .nonsense }
+            if now &- position > Self.capacity { return .invalid }
             limit = now
         }
         let entry = address(position).assumingMemoryBound(to: Atomic<UInt32>.self)
         let length = entry[0].load(ordering: .relaxed)
         let message = entry[1].load(ordering: .relaxed)
         let before = entry[2].load(ordering: .relaxed)
-        if length > UInt32(Self.dataLimit) || Self.size(length) > limit &- position { return .nonsense }
-        if before != requests { return Int32(bitPattern: before &- requests) > 0 ? .tooEarly : .nonsense }
+        if length > UInt32(Self.dataLimit) || Self.size(length) > limit &- position { return .invalid }
+        if before != socketRequests { return Int32(bitPattern: before &- socketRequests) > 0 ? .tooEarly : .invalid }
         let begin = position &+ Self.headSize
         let first = Self.firstPart(begin, length)
         memcpy(buffer, address(begin), first)
         if first < Int(length) { memcpy(buffer + first, address(0), Int(length) - first) }
         position &+= Self.size(length)
-        if count < Self.burst { count += 1 }
+        if counter < Self.burst { counter += 1 }
         head.pointee.store(position, ordering: .releasing)
         return .entry(message: Int32(bitPattern: message), length: Int(length))
     }

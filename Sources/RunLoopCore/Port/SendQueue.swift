@@ -1,23 +1,25 @@
 import CLinux
 import Synchronization
 
-/// Frames that wait for room in a socket, of a server whose client does not read: a server never waits for a client. While
-/// there are any, the connection waits to write and reads no further requests of that client, so they are as few as it has asked for.
+/// Replies that wait for room in the socket because the client does not read: a server never waits for a client. While there are any, the
+/// connection watches for room and reads no further requests of that client, so there are no more of them than it has requested.
+///
+/// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
-    /// A frame on its way. The file is ours; the data is retained as long as it waits.
+    /// A frame to be sent. Its file belongs to it; its data is retained only while it is in the queue.
     struct OutgoingFrame: BitwiseCopyable {
         var frame: Frame
         var data: DataPointer?
         var file: Int32
 
-        /// It has waited, and was sent, or never will be.
-        func discard() {
+        /// Releases a frame that has been in the queue, sent or not.
+        func release() {
             data?.release()
-            close()
+            closeFile()
         }
 
-        /// It was sent, or never will be.
-        fileprivate func close() {
+        /// Closes a file of the frame's own; a shared buffer stays open.
+        fileprivate func closeFile() {
             if file >= 0 && frame.payloadLocation == .file { PacketSocket.close(file) }
         }
     }
@@ -26,17 +28,17 @@ struct SendQueue: ~Copyable {
 
     init() {}
 
-    /// Under the connection's mutex.
+    /// Whether no frame waits.
     @inline(__always)
     var isEmpty: Bool { frames.count == 0 }
 
-    /// Nothing will be sent any more.
-    mutating func discard() {
-        for index in 0..<frames.count { frames[index].discard() }
+    /// Releases all frames unsent.
+    mutating func removeAll() {
+        for index in 0..<frames.count { frames[index].release() }
         frames.truncate(to: 0)
     }
 
-    /// The first ones have been sent.
+    /// Removes the first frames, which have been sent.
     fileprivate mutating func removeFirst(_ count: Int) {
         for index in count..<frames.count { frames[index - count] = frames[index] }
         frames.truncate(to: frames.count - count)
@@ -44,15 +46,16 @@ struct SendQueue: ~Copyable {
 }
 
 extension UnsafeMutablePointer where Pointee == Connection {
-    /// Sends a frame, with the data if there is any, now or as soon as there is room. A connection that is cut sends nothing; one
-    /// for which there is no memory is cut. Any thread.
+    /// Sends a frame, with `data` as its payload, now or as soon as there is room. Does nothing if the connection is closed, and closes
+    /// it if there
+    /// is no memory. Inlined into the path of replies. Any thread, without the mutex; may call user code if it closes the connection.
     @inline(__always)
     func sendInlined(_ frame: Frame, _ data: DataPointer?) {
         if fitsInPacket(data), sendPacket(frame, data) == .done { return }
         send(frame, data)
     }
 
-    /// The same where it is seldom.
+    /// `sendInlined` out of line.
     @inline(never)
     func send(_ frame: Frame, _ data: DataPointer?) {
         if fitsInPacket(data) {
@@ -63,11 +66,13 @@ extension UnsafeMutablePointer where Pointee == Connection {
         sendSlow(frame, data)
     }
 
-    /// Whether there is nothing to send besides the packet.
+    /// Whether a frame with this payload is one packet without a file.
     @inline(__always)
     func fitsInPacket(_ data: DataPointer?) -> Bool { data.map { $0.pointee.count <= Frame.inlineLimit } ?? true }
 
-    /// Sends a frame with data that fits into a packet. `full`: not now, because there is no room, or others wait for it. One system call.
+    /// Sends a frame whose payload fits into a packet. `full`: not sent, because there is no room or other frames wait. One system call.
+    /// Any
+    /// thread, without the mutex.
     @inline(never)
     func sendPacket(_ frame: Frame, _ data: DataPointer?) -> PacketSocket.Sent {
         let count = data?.pointee.count ?? 0
@@ -77,7 +82,9 @@ extension UnsafeMutablePointer where Pointee == Connection {
         pointee.mutex.lockInlined()
         var outcome = PacketSocket.Sent.gone
         if pointee.isOpen && pointee.sendQueue.isEmpty {
-            head.3 = pointee.peerBuffer.told(inAnswer: false)
+            head.3 = pointee.peerBuffer.countToReport(inReply: false)
+            // The data has room for a header in front of it; while there is one thread, it may be written to, which saves the kernel a
+            // part.
             if count >= 4096, Thread.isAlone, let data, let packet = data.head {
                 packet.storeBytes(of: head, as: Frame.Head.self)
                 outcome = PacketSocket.send(pointee.fd, packet, Frame.headSize + count, nil, 0, passing: -1)
@@ -92,7 +99,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         return outcome
     }
 
-    /// The same for what does not fit, or not now.
+    /// The rest of `send`: a payload in a file, or a frame that has to wait.
     @inline(never)
     private func sendSlow(_ frame: Frame, _ data: DataPointer?) {
         guard let outgoing = makeOutgoing(frame, data) else { return sendDropped(frame) }
@@ -113,12 +120,12 @@ extension UnsafeMutablePointer where Pointee == Connection {
             return .full
         }
         if outcome == .full { return updateInterest() }
-        if outgoing.file >= 0 { discard(outgoing, wasSent: outcome == .done) }
-        // That the other end is gone is what the loop will find out.
+        if outgoing.file >= 0 { releaseFile(of: outgoing, wasSent: outcome == .done) }
+        // If the peer is gone, the loop notices that, after reading what the peer sent before.
         if outcome == .failed { close() }
     }
 
-    /// Who waits for an answer to this will get none.
+    /// Tells the client that a request will not be answered. A connection of a server.
     @inline(never)
     func sendDropped(_ frame: Frame) {
         var frame = frame
@@ -126,18 +133,19 @@ extension UnsafeMutablePointer where Pointee == Connection {
         send(frame, nil)
     }
 
-    /// A request cannot be handled. Who waits for an answer hears that there is none; of what is sent one way nothing may be missing,
-    /// so that ends the connection.
+    /// Gives up a request that cannot be received. A client that waits for a reply is told that there will be none. One-way requests must
+    /// not be
+    /// lost silently, so for one of those the connection is closed.
     @inline(never)
-    func drop(_ frame: Frame) {
+    func reject(_ frame: Frame) {
         if frame.id == 0 {
-            disconnect(because: "is disconnected: no memory or descriptor here for what it has sent")
+            disconnect(because: "is disconnected: no memory or file descriptor to receive its request")
         } else {
             sendDropped(frame)
         }
     }
 
-    /// Says where the data is, and puts it there. nil with errno.
+    /// Puts the payload where it belongs and fills in its location. nil with errno if there is no file to be had.
     func makeOutgoing(_ frame: Frame, _ data: DataPointer?) -> SendQueue.OutgoingFrame? {
         var outgoing = SendQueue.OutgoingFrame(frame: frame, data: nil, file: -1)
         guard let data else { return outgoing }
@@ -147,7 +155,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
             outgoing.data = data
             return outgoing
         }
-        // What is lent, or returned, is written to while only this thread has it.
+        // Shared memory is written to without the mutex, while only this thread has it.
         if frame.kind == .reply, let mapping = locked({ pointee.peerBuffer.takeForReply(data.pointee.count) }) {
             mapping.write(data.bytes, data.pointee.count)
             locked { pointee.peerBuffer.keepReply(mapping) }
@@ -155,11 +163,11 @@ extension UnsafeMutablePointer where Pointee == Connection {
             return outgoing
         }
         let isOneWay = frame.kind == .request && frame.id == 0
-        let lent = locked { pointee.sharedBuffer.take(data.pointee.count, isOneWay: isOneWay) }
-        if lent >= 0 {
+        let shared = locked { pointee.sharedBuffer.acquire(data.pointee.count, isOneWay: isOneWay) }
+        if shared >= 0 {
             pointee.sharedBuffer.write(data.bytes, data.pointee.count)
             outgoing.frame.payloadLocation = .sharedBuffer
-            outgoing.file = lent
+            outgoing.file = shared
             return outgoing
         }
         outgoing.frame.payloadLocation = .file
@@ -167,44 +175,45 @@ extension UnsafeMutablePointer where Pointee == Connection {
         return outgoing.file >= 0 ? outgoing : nil
     }
 
-    /// The client has lent its file, and it may come back soon: that takes less time than a file of its own for the next data. Who waits in
-    /// vain does so once, for two milliseconds. Any thread.
-    @inline(never)
+    /// Waits for the shared buffer if it is in flight with a one-way request: that takes less time than making a file. If it does not
+    /// come back
+    /// within two milliseconds, later requests do not wait for it. A connection of a client; any thread, without the mutex.
     func waitForSharedBuffer(until deadline: Instant) {
         guard let home = HomePointer.current else { return }
         for _ in 0..<4 {
-            if !locked({ pointee.isOpen && pointee.sharedBuffer.isExpected }) { return }
+            if !locked({ pointee.isOpen && pointee.sharedBuffer.isExpectedSoon }) { return }
             let now = Clock.now
             let time = now < deadline ? Swift.min(deadline.nanoseconds - now.nanoseconds, 500_000) : 0
-            // Another thread may take it.
+            // Another thread may read the packet first.
             if Descriptor.look(pointee.fd, for: Events.readable.rawValue, within: Int(time)) != 0 {
                 _ = receiveReply(on: RunLoopPointer(home))
             }
         }
-        locked { pointee.sharedBuffer.expectNothing() }
+        locked { pointee.sharedBuffer.stopExpecting() }
     }
 
-    /// An outgoing frame with a file that has not waited, sent or not.
+    /// Releases the file of a frame that was not put into the queue.
     @inline(never)
-    func discard(_ outgoing: SendQueue.OutgoingFrame, wasSent: Bool) {
-        if !wasSent && outgoing.frame.payloadLocation == .sharedBuffer { locked { pointee.sharedBuffer.takeBack() } }
-        outgoing.close()
+    func releaseFile(of outgoing: SendQueue.OutgoingFrame, wasSent: Bool) {
+        if !wasSent && outgoing.frame.payloadLocation == .sharedBuffer { locked { pointee.sharedBuffer.cancelSend() } }
+        outgoing.closeFile()
     }
 
-    /// One system call. Under the mutex.
+    /// Sends a frame. One system call. Under the mutex.
     func sendLocked(_ outgoing: SendQueue.OutgoingFrame) -> PacketSocket.Sent {
         var frame = outgoing.frame
-        let isAnswer = frame.payloadLocation == .returnedBuffer
-        frame.buffersRead = pointee.peerBuffer.told(inAnswer: isAnswer)
+        let isReply = frame.payloadLocation == .returnedBuffer
+        frame.buffersRead = pointee.peerBuffer.countToReport(inReply: isReply)
         var head = frame.head
         let sent = PacketSocket.send(
             pointee.fd, &head, Frame.headSize, outgoing.data?.bytes, outgoing.data?.pointee.count ?? 0, passing: outgoing.file)
-        if isAnswer && sent == .done { pointee.peerBuffer.answered() }
+        if isReply && sent == .done { pointee.peerBuffer.noteReplySent() }
         if frame.payloadLocation == .sharedBuffer && sent == .done { pointee.sharedBuffer.endUse() }
         return sent
     }
 
-    /// There is room: sends what waits. False if there is none, after all, since files on their way have a limit of their own.
+    /// Sends what waits, since the socket has room. False if nothing could be sent, because the kernel limits files in flight separately.
+    /// Called by the loop, without the mutex; may call user code if it closes the connection.
     func flush() -> Bool {
         var outcome = PacketSocket.Sent.done
         var isStuck = false
@@ -213,24 +222,24 @@ extension UnsafeMutablePointer where Pointee == Connection {
             while pointee.isOpen, outcome == .done, sent < pointee.sendQueue.frames.count {
                 outcome = sendLocked(pointee.sendQueue.frames[sent])
                 if outcome == .done {
-                    pointee.sendQueue.frames[sent].discard()
+                    pointee.sendQueue.frames[sent].release()
                     sent += 1
                 }
             }
             isStuck = outcome == .full && sent == 0
             pointee.sendQueue.removeFirst(sent)
-            // What the other end has sent before it went is still to be read.
-            if outcome == .gone { pointee.sendQueue.discard() }
+            // The peer is gone; what it sent before that is still to be read.
+            if outcome == .gone { pointee.sendQueue.removeAll() }
             pointee.hasBacklog.store(pointee.sendQueue.isEmpty ? 0 : 1, ordering: .releasing)
         }
         if outcome == .failed { close() } else { updateInterest() }
         return !isStuck
     }
 
-    /// The loops watch for room, or for requests.
+    /// Watches for room while frames wait, otherwise for packets.
     private func updateInterest() {
         guard let source = sharedSource else { return }
-        // Not under the connection's mutex: that of a loop is held here.
+        // Without the connection's mutex, since this takes the lock of a loop.
         RunLoopPointer.setInterest(of: source) { pointee.hasBacklog.load(ordering: .acquiring) == 0 ? .readable : .writable }
         source.giveBack()
     }

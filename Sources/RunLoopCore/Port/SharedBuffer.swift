@@ -1,150 +1,157 @@
 import CLinux
 
-/// A memory file that a connection uses for one large piece of data after another: its pages are there already, which is most of the
-/// price of a new file. The other end reads it and says so in whatever frame it sends next; until then, for what is
-/// larger than is worth keeping, and for the first of them, which may be the only one, a file of its own has to do. A server may
-/// return it with its reply in it: the four pieces of memory that data goes through then stay in the processor's cache where
-/// five do not.
+/// A memory file of this end that carries one large payload after another. Its pages exist already, and making them is most of the price
+/// of a
+/// new file. The peer reads the file, and reports that in the next frame it sends; until then the file is *in flight*, and payloads go in
+/// files of their own. So do those that are too large to be worth keeping a buffer for, and the first one, which may be the only one.
 ///
-/// It is given up when only small data has been sent for a while. Guarded by the connection's mutex.
+/// A server may put its reply into the buffer that held the request: then the data passes through four blocks of memory, which stay in
+/// the
+/// processor's cache where five do not.
+///
+/// The file is closed after a while in which only small payloads were sent. Guarded by the connection's mutex.
 struct SharedBuffer: ~Copyable {
     private var file: Int32 = -1
-    /// Its owner is who has lent and not sent yet.
+    /// The file as memory. While `isInUse` it belongs to the thread that acquired the buffer.
     private var mapping = MappedFile()
-    /// There was large data not long ago.
+    /// There was a large payload not long ago.
     private var isWanted = false
-    /// How many times it was lent, and how many times the other end has said that it was read, modulo 2¹⁶.
-    private var lent: UInt16 = 0
-    private var read: UInt16 = 0
-    /// A thread writes to it and has not sent it yet, or reads a reply, without the mutex: nobody else gets the file meanwhile, or closes it,
-    /// whatever the other end says.
-    private var isBusy = false
-    /// How many frames, or entries of a ring, came or went since.
+    /// How many times the file was sent, and how many times the peer has reported that it has read it, modulo 2¹⁶. They differ while the
+    /// file is
+    /// in flight.
+    private var timesSent: UInt16 = 0
+    private var timesRead: UInt16 = 0
+    /// A thread writes to the file before sending it, or reads a reply from it, without the mutex. Until it is done no other thread gets
+    /// the
+    /// file or closes it, whatever the peer reports.
+    private var isInUse = false
+    /// How many small frames, or entries of a ring, came or went since the last large payload.
     private var idleFrames = 0
-    /// The other end says at once that it has read the file.
+    /// The request in the file wants no reply: the peer reports at once when it has read it.
     private var isOneWay = false
 
-    /// After so many frames without large data it is given up.
+    /// After this many small frames the file is closed.
     fileprivate static var idleLimit: Int { 64 }
 
     init() {}
 
-    /// The file, for so many bytes, until `returned` or `takeBack`; -1 if the other end has it still, or there is none to be had.
-    /// `isOneWay`: the other end need not think of an answer.
-    mutating func take(_ count: Int, isOneWay: Bool) -> Int32 {
-        if count > Frame.sharedLimit || lent != read || isBusy { return -1 }
+    /// Returns the file, with room for `count` bytes, for the caller to write to and send; -1 if it is in flight or in use, or if there
+    /// is none to be
+    /// had. Then come `write` and, once it is sent, `endUse`, or `cancelSend`. `isOneWay`: the request wants no reply.
+    mutating func acquire(_ count: Int, isOneWay: Bool) -> Int32 {
+        if count > Frame.sharedLimit || timesSent != timesRead || isInUse { return -1 }
         idleFrames = 0
         if !isWanted {
             isWanted = true
             return -1
         }
         if file < 0 || mapping.size < count || !mapping.keep(file) {
-            end()
+            close()
             // With some room, so that it serves what grows.
             file = mapping.make(min(count + count / 4, Frame.sharedLimit))
         }
         if file < 0 { return -1 }
-        lent &+= 1
-        isBusy = true
+        timesSent &+= 1
+        isInUse = true
         self.isOneWay = isOneWay
         return file
     }
 
-    /// Whether it is worth waiting for the file.
-    var isExpected: Bool { isOneWay && lent != read }
+    /// Whether the file is in flight with a request that wants no reply, so that the peer returns it soon: worth waiting for.
+    var isExpectedSoon: Bool { isOneWay && timesSent != timesRead }
 
-    /// It did not come as soon as that.
-    mutating func expectNothing() { isOneWay = false }
+    /// The file did not come back in that time: do not wait for it again.
+    mutating func stopExpecting() { isOneWay = false }
 
-    /// Copies data into the file that was taken. By the one who took it, without the mutex. Once it is sent, `endUse`.
+    /// Copies the payload into the file. The thread that has acquired it, without the mutex.
     func write(_ bytes: UnsafeRawPointer, _ count: Int) { mapping.write(bytes, count) }
 
-    /// The other end returns the file with a reply in it, and has read so many: false if it has not got it. Then `read`, and
+    /// The peer claims to have put its reply into the file after reading `count` of them; false if it cannot have. Then come `read` and
     /// `endUse`.
     mutating func beginReading(_ count: UInt16) -> Bool {
-        if file < 0 || isBusy || lent &- read != 1 || count != lent { return false }
-        isBusy = true
+        if file < 0 || isInUse || timesSent &- timesRead != 1 || count != timesSent { return false }
+        isInUse = true
         return true
     }
 
-    /// Copies the first bytes of the returned file out. By the one who began to, without the mutex. False if they are not there.
+    /// Copies the reply out of the file; false if it is not long enough. After `beginReading`, by the same thread, without the mutex.
     mutating func read(_ buffer: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         if mapping.size < count || !mapping.keep(file) { return false }
         mapping.read(buffer, count)
         return true
     }
 
-    /// It was sent, or the reply has been read.
-    mutating func endUse() { isBusy = false }
+    /// The payload was sent, or the reply has been read.
+    mutating func endUse() { isInUse = false }
 
-    /// It was not sent after all.
-    mutating func takeBack() {
-        lent &-= 1
+    /// The acquired file was not sent after all.
+    mutating func cancelSend() {
+        timesSent &-= 1
         endUse()
     }
 
-    /// The other end has sent a frame, and says how many it has read.
+    /// Stores what the peer reports in each frame: how many times it has read the file.
     @inline(__always)
-    mutating func returned(_ count: UInt16) {
-        read = count
-        noteSmall()
+    mutating func noteRead(_ count: UInt16) {
+        timesRead = count
+        noteSmallFrame()
     }
 
-    /// Something small came or went.
+    /// Counts a frame or ring entry without a large payload.
     @inline(__always)
-    mutating func noteSmall() { if isWanted { noteFrame() } }
+    mutating func noteSmallFrame() { if isWanted { noteFrame() } }
 
     private mutating func noteFrame() {
         idleFrames += 1
-        if idleFrames <= Self.idleLimit || lent != read || isBusy { return }
-        end()
+        if idleFrames <= Self.idleLimit || timesSent != timesRead || isInUse { return }
+        close()
         isWanted = false
     }
 
-    /// The file is not needed any more.
-    mutating func end() {
+    /// Closes the file. Can be called again.
+    mutating func close() {
         if file >= 0 { PacketSocket.close(file) }
         file = -1
         mapping.end()
     }
 }
 
-/// The other side of a `SharedBuffer`: how much of the other end's file was read, and the file as memory. Guarded by the connection's mutex.
+/// The peer's `SharedBuffer` at this end: its file as memory, and how often it was read. Guarded by the connection's mutex.
 struct PeerBuffer: ~Copyable {
     /// How many times the file has been read, modulo 2¹⁶.
-    private var count: UInt16 = 0
+    private var timesRead: UInt16 = 0
     private var mapping = MappedFile()
-    /// The other end has not been told yet that the last one has been read: a reply may be put into it.
-    private var isInHand = false
-    /// It has one in it, which was not sent yet.
-    private var isAnswer = false
-    /// How many frames came since.
+    /// The last reading has not been reported yet, so the peer does not touch the file: a reply may be put into it.
+    private var canHoldReply = false
+    /// There is a reply in it that has not been sent yet.
+    private var holdsUnsentReply = false
+    /// How many frames came since the file was read last.
     private var idleFrames = 0
 
     init() {}
 
-    /// A frame has come. Who gets only small data gives the mapping up.
+    /// Counts a frame that has come. After many small ones the file is unmapped.
     @inline(__always)
     mutating func noteFrame() {
         if !mapping.isThere { return }
         idleFrames += 1
-        if idleFrames > SharedBuffer.idleLimit { end() }
+        if idleFrames > SharedBuffer.idleLimit { close() }
     }
 
-    /// The mapping, to be used without the mutex: whoever comes meanwhile makes one of its own.
-    mutating func take() -> MappedFile {
+    /// The mapping, for use without the mutex. Another thread that needs one meanwhile makes its own.
+    mutating func takeMapping() -> MappedFile {
         defer { mapping = MappedFile() }
         return mapping
     }
 
-    /// A file could not be received: it counts as read.
-    mutating func skip() { count &+= 1 }
+    /// Counts a file that could not be received as read, so that the peer can go on using it.
+    mutating func skipUnreadable() { timesRead &+= 1 }
 
-    /// After `take`, when the data has been read.
-    mutating func giveBack(_ used: MappedFile) {
-        count &+= 1
+    /// Ends what `takeMapping` has begun: the payload has been read.
+    mutating func finishReading(_ used: MappedFile) {
+        timesRead &+= 1
         idleFrames = 0
-        isInHand = true
+        canHoldReply = true
         keep(used)
     }
 
@@ -153,29 +160,33 @@ struct PeerBuffer: ~Copyable {
         mapping = used
     }
 
-    /// The file that was read last, for a reply of `count` bytes: to be written to without the mutex, then `keepReply`. nil if it
-    /// is too small, or not there any more.
+    /// The file that was read last, for the caller to write a reply of `count` bytes to without the mutex; then comes `keepReply`. nil if
+    /// the file
+    /// is too small, or the peer may be using it again.
     mutating func takeForReply(_ count: Int) -> MappedFile? {
-        if !isInHand || isAnswer || !mapping.hasRoom(count) { return nil }
-        isInHand = false
-        isAnswer = true
-        return take()
+        if !canHoldReply || holdsUnsentReply || !mapping.hasRoom(count) { return nil }
+        canHoldReply = false
+        holdsUnsentReply = true
+        return takeMapping()
     }
 
-    /// The reply is in it.
+    /// Ends what `takeForReply` has begun: the reply is in the file.
     mutating func keepReply(_ used: MappedFile) { keep(used) }
 
-    /// The frame that has the reply was sent.
-    mutating func answered() { isAnswer = false }
+    /// The frame that announces the reply in the file was sent.
+    mutating func noteReplySent() { holdsUnsentReply = false }
 
-    /// How many files a frame says have been read: the one with a reply in it only in the frame that has that reply.
-    mutating func told(inAnswer: Bool) -> UInt16 {
-        if isAnswer { return inAnswer ? count : count &- 1 }
-        isInHand = false
-        return count
+    /// How many readings the next frame has to report. A file that holds an unsent reply is reported only by the frame of that reply
+    /// (`inReply`),
+    /// since the peer writes to a file that is reported as read.
+    mutating func countToReport(inReply: Bool) -> UInt16 {
+        if holdsUnsentReply { return inReply ? timesRead : timesRead &- 1 }
+        canHoldReply = false
+        return timesRead
     }
 
-    /// Copies the first bytes of a lent file out. False if they are not there, or if the file is none of ours.
+    /// Copies the first bytes of a file that the peer has passed. False if they are not there, or if the file is not a sealed memory
+    /// file.
     static func read(_ mapping: inout MappedFile, _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         if let bytes = mapping.reach(fd, count, limit: Frame.sharedLimit) {
             memcpy(buffer, bytes, count)
@@ -184,6 +195,6 @@ struct PeerBuffer: ~Copyable {
         return MemoryFile.isSane(fd, count) && MemoryFile.read(fd, buffer, count)
     }
 
-    /// The mapping is not needed any more.
-    mutating func end() { mapping.end() }
+    /// Unmaps the file.
+    mutating func close() { mapping.end() }
 }

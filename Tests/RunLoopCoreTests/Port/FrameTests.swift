@@ -22,9 +22,9 @@ import Testing
         var random = Random(seed: seed)
         var count = 0
         for _ in 0..<scaled(20_000) {
-            let (frame, side) = sane(&random)
+            let (frame, receiver) = sane(&random)
             let size = Frame.headSize + (frame.payloadLocation == .inline ? frame.length : 0)
-            let kind = side == .client ? Frame.Kind.reply : .request
+            let kind = receiver == .client ? Frame.Kind.reply : .request
             let isCommonCase = Frame.isCommonCase(frame.head, size: size, kind)
             #expect(isCommonCase == (frame.kind == kind && frame.payloadLocation == .inline && frame.id != 0))
             if isCommonCase { count += 1 }
@@ -34,7 +34,7 @@ import Testing
             withUnsafeMutableBytes(of: &head) { $0[payloadLocation] ^= UInt8(1 + random.below(255)) }
             let sizes = [size, size + 1, size - 1, Frame.headSize - 1, Frame.headSize + Frame.inlineLimit + 1, -1]
             for size in sizes where Frame.isCommonCase(head, size: size, kind) {
-                #expect(Frame.parse(head, size: size, hasFile: false, side: side == .newServer ? .server : side) != nil)
+                #expect(Frame.parse(head, size: size, hasFile: false, receiver: receiver == .newServer ? .server : receiver) != nil)
             }
         }
         #expect(count > 0)
@@ -44,10 +44,10 @@ import Testing
     func whatIsSaneIsReadAsItWasWritten(seed: UInt64) {
         var random = Random(seed: seed)
         for _ in 0..<scaled(20_000) {
-            let (frame, side) = sane(&random)
+            let (frame, receiver) = sane(&random)
             let isFile = frame.payloadLocation == .file || frame.payloadLocation == .sharedBuffer
             let size = Frame.headSize + (frame.payloadLocation == .inline ? frame.length : 0)
-            guard let read = Frame.parse(frame.head, size: size, hasFile: isFile, side: side) else {
+            guard let read = Frame.parse(frame.head, size: size, hasFile: isFile, receiver: receiver) else {
                 Issue.record("refused: \(frame)")
                 return
             }
@@ -56,16 +56,16 @@ import Testing
                     && read.message == frame.message)
             #expect(read.length == frame.length && read.deadline == frame.deadline && read.buffersRead == frame.buffersRead)
             // Nobody else may be told that, and nothing may be missing or too much.
-            for other in [Frame.Side.newServer, .server, .client] where other != side {
-                #expect(Frame.parse(frame.head, size: size, hasFile: isFile, side: other) == nil)
+            for other in [Frame.Receiver.newServer, .server, .client] where other != receiver {
+                #expect(Frame.parse(frame.head, size: size, hasFile: isFile, receiver: other) == nil)
             }
-            #expect(Frame.parse(frame.head, size: size + 1, hasFile: isFile, side: side) == nil)
-            #expect(Frame.parse(frame.head, size: size - 1, hasFile: isFile, side: side) == nil)
-            #expect(Frame.parse(frame.head, size: size, hasFile: !isFile, side: side) == nil)
+            #expect(Frame.parse(frame.head, size: size + 1, hasFile: isFile, receiver: receiver) == nil)
+            #expect(Frame.parse(frame.head, size: size - 1, hasFile: isFile, receiver: receiver) == nil)
+            #expect(Frame.parse(frame.head, size: size, hasFile: !isFile, receiver: receiver) == nil)
         }
     }
 
-    private func sane(_ random: inout Random) -> (Frame, Frame.Side) {
+    private func sane(_ random: inout Random) -> (Frame, Frame.Receiver) {
         let deadline = Instant(nanoseconds: UInt64(random.below(1 << 40)))
         var frame = Frame(
             kind: .request, payloadLocation: .inline, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,
@@ -100,7 +100,7 @@ import Testing
             frame.payloadLocation = .absent
             return (frame, .server)
         case 5:
-            frame.kind = .read
+            frame.kind = .bufferRead
             frame.id = 0
             frame.payloadLocation = .absent
             return (frame, .client)

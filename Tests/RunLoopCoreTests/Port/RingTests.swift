@@ -17,7 +17,7 @@ import Testing
             server = client
         }
 
-        deinit { client.end() }
+        deinit { client.close() }
     }
 
     private struct Message: Equatable {
@@ -40,7 +40,7 @@ import Testing
 
     @Test func anEmptyRing() {
         let bench = Bench()
-        #expect(bench.client.isThere)
+        #expect(bench.client.isOpen)
         #expect(bench.client.wantsDoorbell == true, "a server that has not come yet is to be told")
         #expect(bench.client.needsDoorbell == false)
         guard case .nothing = take(bench).taken else {
@@ -49,10 +49,10 @@ import Testing
         }
         bench.client.prepareDoorbell()
         #expect(bench.client.wantsDoorbell == false)
-        bench.client.noteDoorbell(false)
+        bench.client.noteDoorbell(wasSent: false)
         #expect(bench.client.wantsDoorbell == true, "it was not sent")
         bench.client.prepareDoorbell()
-        bench.client.noteDoorbell(true)
+        bench.client.noteDoorbell(wasSent: true)
         bench.server.requestDoorbell()
         #expect(bench.client.wantsDoorbell == true)
     }
@@ -66,12 +66,12 @@ import Testing
         #expect(server.open(fd) == false)
         close(fd)
         let message = Message(5, length: 100)
-        client.put(message.id, message.bytes, 100)
+        client.putEntry(message.id, message.bytes, 100)
         let (_, received) = take(&server)
         #expect(received == message)
-        client.end()
-        server.end()
-        #expect(!client.isThere && !server.isThere)
+        client.close()
+        server.close()
+        #expect(!client.isOpen && !server.isOpen)
     }
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
@@ -97,7 +97,7 @@ import Testing
                         return
                     }
                     received += 1
-                    bench.server.noteRequest()
+                    bench.server.noteSocketRequest()
                 } else if message != model.removeFirst().message {
                     Issue.record("took something else at \(number)")
                     return
@@ -105,12 +105,12 @@ import Testing
                 if model.isEmpty { wasFull = false }
             case 5 where sent < 1000:
                 sent += 1
-                bench.client.noteRequest()
+                bench.client.noteSocketRequest()
             default:
                 let message = Message(Int32(number), length: length(&random))
                 wasFull = !bench.client.hasRoom(for: message.bytes.count)
                 if wasFull { continue }
-                bench.client.put(message.id, message.bytes, message.bytes.count)
+                bench.client.putEntry(message.id, message.bytes, message.bytes.count)
                 model.append((message, sent))
                 if model.reduce(0, { $0 + ($1.message.bytes.count + 31) & ~15 }) > Ring.size - 4096 {
                     Issue.record("more than there is room for")
@@ -132,7 +132,7 @@ import Testing
                 if number == 0 {
                     let message = Message(id, length: length)
                     while !bench.client.hasRoom(for: length) { sched_yield() }
-                    bench.client.put(id, message.bytes, length)
+                    bench.client.putEntry(id, message.bytes, length)
                 } else {
                     var (taken, message) = self.take(&bench.server)
                     while case .nothing = taken {
@@ -150,7 +150,7 @@ import Testing
 
     private func take(_ ring: inout Ring) -> (taken: Ring.Taken, message: Message?) {
         withUnsafeTemporaryAllocation(byteCount: Ring.dataLimit, alignment: 8) { buffer in
-            let taken = ring.take(buffer.baseAddress.unsafelyUnwrapped)
+            let taken = ring.takeEntry(buffer.baseAddress.unsafelyUnwrapped)
             guard case .entry(let id, let length) = taken else { return (taken, nil) }
             var message = Message(id, length: 0)
             message.bytes = Array(buffer[0..<length])
