@@ -7,14 +7,14 @@
  * look: reports                  reports.isEmpty                                        (loop)    -
  * look: waits & LOOKED_FOR       maySurelyServeNext: one load or more for each bit      relaxed   whoever did it and then wakes the loop: what this does
  *                                                                                       (locked)  not see makes goToSleep fail, or ends the sleep
- * look: inMode                   seatOfCallee, before the sleep: the mode is not empty  (locked)  remove
+ * look: inMode                   registrationOfCallee, before the sleep: the mode is not empty  (locked)  remove
  * sleep: sleepLimit = 1          sleep: sleepLimit.store, under the lock (adjust.pml)   relaxed   add timer
  * sleep: waits & TIMER           sleep: the limit has passed: looks without sleeping    (locked)  add timer
  * sleep: sleep_as_chosen         goToSleep, epoll_wait                                  acq_rel   wake-word.inc.pml
  * fetch                          epoll_wait: all that is ready, level-triggered;        kernel    write to the descriptor, to the eventfd
  *                                the kick (edge-triggered)
  * sleep: again                   waitForEvents: while sleep(…) == .again               -         whoever adjusts, having changed what is slept for
- * look again: inMode             seatOfCallee, behind the sleep                         (locked)  remove, which wakes nobody
+ * look again: inMode             registrationOfCallee, behind the sleep                         (locked)  remove, which wakes nobody
  * look again: reports == CONNECTION    reports.takeOnly                                       (loop)    -
  * serve                          receiveRequest, which calls the port's function        (loop)    -
  * another                        dispatchEvents: what else was fetched, then a pass       (loop)    -

@@ -1,5 +1,5 @@
 /* Signalling version-0 sources through a bitmap: no signal is lost, none is performed twice, and "Signal; WakeUp" is enough.
- * Code: Sources/RunLoopCore/Item/Source.swift (flag), Item/SignalBoard.swift (word, summary), Loop/RunLoop+SignalledSources.swift (taken: the queues of the
+ * Code: Sources/RunLoopCore/Item/Source+Signal.swift (flag), Item/PendingSignals.swift (word, summary), Loop/RunLoop+SignalledSources.swift (taken: the queues of the
  * modes), Loop/Run.swift (the pass), with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with

@@ -80,8 +80,8 @@ CONFIGURATIONS = [
     Configuration("room.pml", ("GIVES_UP",), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
     # Whoever watches a descriptor sleeps in epoll, and this one has no time limit.
     Configuration("again.pml", (), ("parked = 0", "timedOut = 1")),
-    Configuration("seat.pml", (), LOOP_NEVER_ENDS),
-    Configuration("stay.pml", (), LOOP_NEVER_ENDS),
+    Configuration("registration.pml", (), LOOP_NEVER_ENDS),
+    Configuration("generation.pml", (), LOOP_NEVER_ENDS),
 ]
 
 # (mutant, model, further macros, what must be found)
@@ -193,15 +193,15 @@ MUTANTS = [
     ("MODE_ASKED_FOR_BEFORE_THE_SLEEP", "again.pml", (), SERVED_TOO_SOON),
     ("TAKES_ONE_OF_MANY", "again.pml", (), SERVED_TOO_SOON),
     # signalling a source that moves between loops
-    ("MARKS_BEFORE_THE_FLAG", "seat.pml", (), ASSERTION),
-    ("PUBLISHES_WITHOUT_A_LOOK", "seat.pml", (), ASSERTION),
-    ("PUBLISHES_BY_PLAIN_STORE", "seat.pml", (), ASSERTION),
-    ("BOARD_BEHIND_THE_PLACE", "seat.pml", (), ASSERTION),
+    ("BITS_BEFORE_THE_FLAG", "registration.pml", (), ASSERTION),
+    ("PUBLISHES_WITHOUT_A_LOOK", "registration.pml", (), ASSERTION),
+    ("PUBLISHES_BY_PLAIN_STORE", "registration.pml", (), ASSERTION),
+    ("BITMAP_BEHIND_THE_SLOT", "registration.pml", (), ASSERTION),
     # what epoll reports of a source
-    ("LEAVES_WITHOUT_END", "stay.pml", (), ASSERTION),
-    ("ENDS_BEHIND_THE_LOCK", "stay.pml", (), ASSERTION),
-    ("BEGINS_ANEW", "stay.pml", (), ASSERTION),
-    ("TWO_NUMBERS", "stay.pml", (), ASSERTION),
+    ("LEAVES_WITHOUT_END", "generation.pml", (), ASSERTION),
+    ("ENDS_BEHIND_THE_LOCK", "generation.pml", (), ASSERTION),
+    ("BEGINS_ANEW", "generation.pml", (), ASSERTION),
+    ("TWO_NUMBERS", "generation.pml", (), ASSERTION),
 ]
 
 

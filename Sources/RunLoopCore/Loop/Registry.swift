@@ -151,7 +151,7 @@ enum Registry {
         TimerStorage.slab.resetAfterFork()
         TimerDetail.slab.resetAfterFork()
         SourceStorage.slab.resetAfterFork()
-        Seat.slab.resetAfterFork()
+        Registration.slab.resetAfterFork()
         ObserverStorage.slab.resetAfterFork()
         Home.endpointSlab.resetAfterFork()
         Home.messageSlab.resetAfterFork()

@@ -7,31 +7,31 @@ import Synchronization
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     // MARK: watching
 
-    /// A seat that has just come into the loop. One epoll_ctl if the source waits for something. Under the lock; false if out of memory.
-    func watch(_ fd: Int32, for seat: SeatPointer) -> Bool {
+    /// A registration that has just come into the loop. One epoll_ctl if the source waits for something. Under the lock; false if out of memory.
+    func watch(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
         // As if it had just had its turn: who leaves and comes again goes behind the others, and takes part from the next pass on.
-        seat.pointee.lastDispatch = pointee.dispatchStamp
-        guard beginWatching(fd, for: seat) else { return false }
-        if seat.pointee.source.rank != 0 { pointee.orderedSeats += 1 }
+        registration.pointee.lastDispatch = pointee.dispatchStamp
+        guard beginWatching(fd, for: registration) else { return false }
+        if registration.pointee.source.rank != 0 { pointee.orderedRegistrations += 1 }
         return true
     }
 
-    private func beginWatching(_ fd: Int32, for seat: SeatPointer) -> Bool {
+    private func beginWatching(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
         if let index = pointee.poller.index(of: fd), !hasLostFile(index) {
-            if pointee.poller[index].hasTagOfSource { pointee.poller.seats(index)?.pointee.source.endStay() }
-            insert(seat, onWatch: index)
+            if pointee.poller[index].hasTagOfSource { pointee.poller.registrations(index)?.pointee.source.advanceGeneration() }
+            insert(registration, onWatch: index)
             pointee.poller.setInterest(interest(onWatch: index), at: index)
             if !pointee.poller.listenAnew(index) { tryAgainLater() }
             return true
         }
-        let source = seat.pointee.source
-        let tag = seat == source.firstSeat ? source.eventTag : nil
-        guard let index = pointee.poller.add(fd, interest: source.epollInterest, client: tag ?? seat.asClient) else {
+        let source = registration.pointee.source
+        let tag = registration == source.inlineRegistration ? source.eventTag : nil
+        guard let index = pointee.poller.add(fd, interest: source.epollInterest, client: tag ?? registration.asClient) else {
             // It may have been registered for a moment, and reported.
-            if tag != nil { source.endStay() }
+            if tag != nil { source.advanceGeneration() }
             return false
         }
-        seat.pointee.watch = Int32(index)
+        registration.pointee.watch = Int32(index)
         if pointee.poller[index].isUnderRegistered { tryAgainLater() }
         return true
     }
@@ -40,7 +40,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func hasLostFile(_ index: Int) -> Bool {
         if !pointee.poller.hasLostFile(index) { return false }
         noteWatchTrouble(WatchTrouble.lost)
-        endStayIfSilent(index)
+        advanceGenerationIfSilent(index)
         return true
     }
 
@@ -48,58 +48,58 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func isBroken(_ source: SourcePointer) -> Bool {
         let itemHome = source.item.lock(and: home)
         defer { ItemPointer.unlockBoth(itemHome, home) }
-        guard let seat = source.seat(in: home), seat.pointee.watch >= 0 else { return false }
-        return pointee.poller[Int(seat.pointee.watch)].state == .broken
+        guard let registration = source.registration(in: home), registration.pointee.watch >= 0 else { return false }
+        return pointee.poller[Int(registration.pointee.watch)].state == .broken
     }
 
     /// Behind the others on the same descriptor of the same or a lower order.
-    private func insert(_ seat: SeatPointer, onWatch index: Int) {
-        seat.pointee.watch = Int32(index)
-        let first = pointee.poller.seats(index)
-        guard let first, !SourceKey.precedes(seat.arrivalKey, first.arrivalKey) else {
-            seat.pointee.nextOfWatch = first
-            return pointee.poller.setClient(seat.asClient, at: index)
+    private func insert(_ registration: RegistrationPointer, onWatch index: Int) {
+        registration.pointee.watch = Int32(index)
+        let first = pointee.poller.registrations(index)
+        guard let first, !SourceKey.precedes(registration.arrivalKey, first.arrivalKey) else {
+            registration.pointee.nextOfWatch = first
+            return pointee.poller.setClient(registration.asClient, at: index)
         }
         var previous = first
-        while let next = previous.pointee.nextOfWatch, !SourceKey.precedes(seat.arrivalKey, next.arrivalKey) { previous = next }
-        seat.pointee.nextOfWatch = previous.pointee.nextOfWatch
-        previous.pointee.nextOfWatch = seat
+        while let next = previous.pointee.nextOfWatch, !SourceKey.precedes(registration.arrivalKey, next.arrivalKey) { previous = next }
+        registration.pointee.nextOfWatch = previous.pointee.nextOfWatch
+        previous.pointee.nextOfWatch = registration
         pointee.poller.setClient(first.asClient, at: index)
     }
 
-    /// The seat's descriptor is not watched for it any more; the last one ends the watch. Under the lock.
-    func unwatch(_ seat: SeatPointer) {
-        let index = Int(seat.pointee.watch)
-        seat.pointee.watch = -1
-        if seat == seat.pointee.source.firstSeat { seat.pointee.source.endStay() }
-        if seat.pointee.source.rank != 0 { pointee.orderedSeats -= 1 }
-        var first = pointee.poller.seats(index)
-        if first == seat {
-            first = seat.pointee.nextOfWatch
+    /// The registration's descriptor is not watched for it any more; the last one ends the watch. Under the lock.
+    func unwatch(_ registration: RegistrationPointer) {
+        let index = Int(registration.pointee.watch)
+        registration.pointee.watch = -1
+        if registration == registration.pointee.source.inlineRegistration { registration.pointee.source.advanceGeneration() }
+        if registration.pointee.source.rank != 0 { pointee.orderedRegistrations -= 1 }
+        var first = pointee.poller.registrations(index)
+        if first == registration {
+            first = registration.pointee.nextOfWatch
         } else {
             var previous = first
-            while let some = previous, some.pointee.nextOfWatch != seat { previous = some.pointee.nextOfWatch }
-            previous?.pointee.nextOfWatch = seat.pointee.nextOfWatch
+            while let some = previous, some.pointee.nextOfWatch != registration { previous = some.pointee.nextOfWatch }
+            previous?.pointee.nextOfWatch = registration.pointee.nextOfWatch
         }
-        seat.pointee.nextOfWatch = nil
+        registration.pointee.nextOfWatch = nil
         guard let first else { return pointee.poller.remove(index) }
         pointee.poller.setClient(first.asClient, at: index)
         pointee.poller.setInterest(interest(onWatch: index), at: index)
     }
 
     /// A source on a watch may wait for more than before: epoll hears of it when the loop waits next. Under the lock.
-    func updateInterest(of seat: SeatPointer) {
-        let index = Int(seat.pointee.watch)
+    func updateInterest(of registration: RegistrationPointer) {
+        let index = Int(registration.pointee.watch)
         if index >= 0 { pointee.poller.setInterest(interest(onWatch: index), at: index) }
     }
 
     /// What all sources on a watch wait for, those of other modes too.
     func interest(onWatch index: Int) -> Events {
         var events: Events = []
-        var next = pointee.poller.seats(index)
-        while let seat = next {
-            events.formUnion(seat.pointee.source.epollInterest)
-            next = seat.pointee.nextOfWatch
+        var next = pointee.poller.registrations(index)
+        while let registration = next {
+            events.formUnion(registration.pointee.source.epollInterest)
+            next = registration.pointee.nextOfWatch
         }
         return events
     }
@@ -120,16 +120,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func listen(_ index: Int) {
         if !pointee.poller.listen(index) { tryAgainLater() }
         if pointee.poller[index].state == .broken { noteWatchTrouble(WatchTrouble.lost) }
-        endStayIfSilent(index)
+        advanceGenerationIfSilent(index)
     }
 
     /// epoll may have been told to report no more of a watch, and nevertheless go on, of a file that was closed before it heard of that
     /// and is open elsewhere: then its reports are nobody's. Under the lock.
-    func endStayIfSilent(_ index: Int) {
+    func advanceGenerationIfSilent(_ index: Int) {
         let watch = pointee.poller[index]
-        guard watch.hasTagOfSource, watch.state != .listening, let seat = watch.seats else { return }
-        seat.pointee.source.endStay()
-        pointee.poller.setClient(seat.pointee.source.eventTag ?? seat.asClient, at: index)
+        guard watch.hasTagOfSource, watch.state != .listening, let registration = watch.registrations else { return }
+        registration.pointee.source.advanceGeneration()
+        pointee.poller.setClient(registration.pointee.source.eventTag ?? registration.asClient, at: index)
     }
 
     /// Whether some source of the mode on this watch waits for something. Under the lock.
@@ -138,10 +138,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// What they wait for. Under the lock.
     func interest(onWatch index: Int, _ mode: ModePointer) -> Events {
         var events: Events = []
-        var next = pointee.poller.seats(index)
-        while let seat = next {
-            if containsInlined(seat.pointee.set, .mode(mode)) { events.formUnion(seat.pointee.source.epollInterest) }
-            next = seat.pointee.nextOfWatch
+        var next = pointee.poller.registrations(index)
+        while let registration = next {
+            if containsInlined(registration.pointee.set, .mode(mode)) { events.formUnion(registration.pointee.source.epollInterest) }
+            next = registration.pointee.nextOfWatch
         }
         return events
     }
@@ -190,7 +190,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         case .gone: return true
         case .unconnected, .unconnectedUnix:
             if !pointee.poller.awaitConnection(index, isUnix: hangUp == .unconnectedUnix) { tryAgainLater() }
-            endStayIfSilent(index)
+            advanceGenerationIfSilent(index)
             return true
         }
     }
@@ -266,24 +266,24 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 }
 
 extension Poller {
-    /// The first seat on a watch.
+    /// The first registration on a watch.
     @inline(__always)
-    func seats(_ index: Int) -> SeatPointer? { self[index].seats }
+    func registrations(_ index: Int) -> RegistrationPointer? { self[index].registrations }
 }
 
 extension Poller.Watch {
-    /// Its only client is the first seat of a source, whose tag epoll reports.
+    /// Its only client is the first registration of a source, whose tag epoll reports.
     @inline(__always)
     var hasTagOfSource: Bool { client & 1 != 0 }
 
-    /// The first seat on it.
+    /// The first registration on it.
     @inline(__always)
-    var seats: SeatPointer? {
-        client & 1 == 0 ? SeatPointer(bitPattern: UInt(client)) : SourcePointer.address(ofTag: client).firstSeat
+    var registrations: RegistrationPointer? {
+        client & 1 == 0 ? RegistrationPointer(bitPattern: UInt(client)) : SourcePointer.address(ofTag: client).inlineRegistration
     }
 }
 
-extension UnsafeMutablePointer where Pointee == Seat {
+extension UnsafeMutablePointer where Pointee == Registration {
     /// For the poller: even.
     fileprivate var asClient: UInt64 { UInt64(UInt(bitPattern: self)) }
 }

@@ -8,11 +8,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func equals(of source: SourcePointer, _ hash: UInt) -> PlainList<SourcePointer> {
         var found = PlainList<SourcePointer>()
         locked {
-            var next = pointee.seats.chain(hash)
-            while let seat = next {
-                next = seat.pointee.nextOfHash
-                let other = seat.pointee.source
-                guard seat.pointee.hash == hash, other != source, other.mayEqual(source), found.append(other) else { continue }
+            var next = pointee.registrations.bucket(hash)
+            while let registration = next {
+                next = registration.pointee.nextInBucket
+                let other = registration.pointee.source
+                guard registration.pointee.hash == hash, other != source, other.mayEqual(source), found.append(other) else { continue }
                 other.pointee.item.object.retain()
             }
         }
@@ -38,10 +38,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// The set that one of the sources is in; nil if none of them is in the loop any more. Under the lock.
     private func set(of source: SourcePointer, _ hash: UInt) -> ModeSetPointer? {
-        var next = pointee.seats.chain(hash)
-        while let seat = next {
-            if seat.pointee.source == source { return seat.pointee.set }
-            next = seat.pointee.nextOfHash
+        var next = pointee.registrations.bucket(hash)
+        while let registration = next {
+            if registration.pointee.source == source { return registration.pointee.set }
+            next = registration.pointee.nextInBucket
         }
         return nil
     }
@@ -73,13 +73,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func commonSourcesEqualToOne(of mode: StringPointer) -> PlainList<SourcePointer> {
         var common = PlainList<SourcePointer>()
         locked {
-            guard let mode = self.mode(named: mode), hasSources(mode), common.reserve(pointee.seats.count) else { return }
-            pointee.seats.forEach { seat in
-                guard let set = seat.pointee.set, set.pointee.modes.contains(ModeSet.common),
+            guard let mode = self.mode(named: mode), hasSources(mode), common.reserve(pointee.registrations.count) else { return }
+            pointee.registrations.forEach { registration in
+                guard let set = registration.pointee.set, set.pointee.modes.contains(ModeSet.common),
                     !set.pointee.modes.contains(mode.pointee.number)
                 else { return }
-                seat.pointee.source.pointee.item.object.retain()
-                _ = common.append(seat.pointee.source)
+                registration.pointee.source.pointee.item.object.retain()
+                _ = common.append(registration.pointee.source)
             }
         }
         var count = 0
@@ -109,11 +109,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Without memory one stays. Under the lock.
     func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
         if sources.count == 0 { return }
-        pointee.seats.forEach { seat in
-            guard Self.isOne(of: sources, seat.pointee.source), let old = seat.pointee.set,
-                case .set(let new) = set(removing: .mode(mode), from: old), makeRoom(in: new, for: seat.pointee.source)
+        pointee.registrations.forEach { registration in
+            guard Self.isOne(of: sources, registration.pointee.source), let old = registration.pointee.set,
+                case .set(let new) = set(removing: .mode(mode), from: old), makeRoom(in: new, for: registration.pointee.source)
             else { return }
-            move(seat, from: old, to: new)
+            move(registration, from: old, to: new)
         }
     }
 

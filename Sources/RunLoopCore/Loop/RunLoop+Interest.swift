@@ -16,10 +16,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private static func setInterest(of source: SourcePointer, _ now: Events, _ itemHome: HomePointer) {
         let before = source.interest
         if now != before { source.setInterest(now) }
-        guard !now.isSubset(of: before), let seat = source.pointee.seats else { return itemHome.unlockInlined() }
-        if seat.pointee.nextOfSource == nil && seat.pointee.loop == itemHome {
+        guard !now.isSubset(of: before), let registration = source.pointee.registrations else { return itemHome.unlockInlined() }
+        if registration.pointee.nextOfSource == nil && registration.pointee.loop == itemHome {
             let loop = RunLoopPointer(itemHome)
-            loop.updateInterest(of: seat)
+            loop.updateInterest(of: registration)
             itemHome.unlockInlined()
             if !loop.isCurrent { loop.pointee.wake.adjust() }
             return
@@ -30,8 +30,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Those that come meanwhile find out by themselves.
     private static func tellAllLoops(of source: SourcePointer) {
-        forEachLoop(of: source) { loop, seat in
-            loop.updateInterest(of: seat)
+        forEachLoop(of: source) { loop, registration in
+            loop.updateInterest(of: registration)
             if !loop.isCurrent { loop.pointee.wake.adjust() }
         }
     }
@@ -47,20 +47,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let itemHome = source.item.lock()
         source.setInterest([])
         itemHome.unlock()
-        forEachLoop(of: source) { loop, seat in
-            if seat.pointee.watch < 0 { return }
-            seat.pointee.set.unsafelyUnwrapped.pointee.portCount -= 1
-            loop.unwatch(seat)
+        forEachLoop(of: source) { loop, registration in
+            if registration.pointee.watch < 0 { return }
+            registration.pointee.set.unsafelyUnwrapped.pointee.portCount -= 1
+            loop.unwatch(registration)
         }
     }
 
     /// Calls `body` under the locks of source and loop, once for each loop that has the source from beginning to end. O(square of
     /// the number of loops).
-    private static func forEachLoop(of source: SourcePointer, _ body: (RunLoopPointer, SeatPointer) -> Void) {
+    private static func forEachLoop(of source: SourcePointer, _ body: (RunLoopPointer, RegistrationPointer) -> Void) {
         var last: HomePointer?
         while let next = loop(of: source, after: last) {
             let itemHome = source.item.lock(and: next)
-            if let seat = source.seat(in: next) { body(RunLoopPointer(next), seat) }
+            if let registration = source.registration(in: next) { body(RunLoopPointer(next), registration) }
             ItemPointer.unlockBoth(itemHome, next)
             last = next
         }
@@ -71,11 +71,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let itemHome = source.item.lock()
         defer { itemHome.unlock() }
         var next: HomePointer?
-        var seat = source.pointee.seats
-        while let some = seat {
+        var registration = source.pointee.registrations
+        while let some = registration {
             let loop = some.pointee.loop.unsafelyUnwrapped
             if last.map({ loop > $0 }) ?? true, next.map({ loop < $0 }) ?? true { next = loop }
-            seat = some.pointee.nextOfSource
+            registration = some.pointee.nextOfSource
         }
         return next
     }

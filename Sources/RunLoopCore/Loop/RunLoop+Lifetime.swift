@@ -56,9 +56,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Some source, with a reference for the caller.
     private var anySource: SourcePointer? {
-        guard let seat = pointee.seats.any() else { return nil }
-        seat.pointee.source.pointee.item.object.retain()
-        return seat.pointee.source
+        guard let registration = pointee.registrations.any() else { return nil }
+        registration.pointee.source.pointee.item.object.retain()
+        return registration.pointee.source
     }
 
     /// Some timer, with a reference for the caller.
@@ -110,7 +110,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.heldStart = 0
         pointee.commonSet = nil
         pointee.commonModes = BitSet()
-        pointee.seats = SeatTable()
+        pointee.registrations = RegistrationTable()
     }
 
     /// In a child of fork(): the thread of this loop does not exist there. What it was doing will never be finished, and
@@ -141,7 +141,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         TimerStorage.slab.trim(&pointee.home.timers)
         TimerDetail.slab.trim(&pointee.home.timerDetails)
         SourceStorage.slab.trim(&pointee.home.sources)
-        Seat.slab.trim(&pointee.home.seats)
+        Registration.slab.trim(&pointee.home.registrations)
         ObserverStorage.slab.trim(&pointee.home.observers)
         Home.endpointSlab.trim(&pointee.home.endpoints)
         Home.messageSlab.trim(&pointee.home.messages)

@@ -253,14 +253,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var joining = PlainList<SourcePointer>()
         var staying = commonSourcesEqualToOne(of: name)
         let mode = locked { () -> ModePointer? in
-            guard pointee.isOpen, joining.reserve(pointee.seats.count), let mode = makeMode(named: name) else { return nil }
+            guard pointee.isOpen, joining.reserve(pointee.registrations.count), let mode = makeMode(named: name) else { return nil }
             // Before the mode joins: afterwards nobody could tell who was in it already.
-            pointee.seats.forEach { seat in
-                guard let set = seat.pointee.set, set.pointee.modes.contains(ModeSet.common),
-                    !set.pointee.modes.contains(mode.pointee.number), seat.pointee.source.pointee.detail?.pointee.schedule != nil,
-                    !Self.isOne(of: staying, seat.pointee.source)
+            pointee.registrations.forEach { registration in
+                guard let set = registration.pointee.set, set.pointee.modes.contains(ModeSet.common),
+                    !set.pointee.modes.contains(mode.pointee.number), registration.pointee.source.pointee.detail?.pointee.schedule != nil,
+                    !Self.isOne(of: staying, registration.pointee.source)
                 else { return }
-                _ = joining.append(seat.pointee.source)
+                _ = joining.append(registration.pointee.source)
             }
             guard makeCommon(mode) else { return nil }
             leave(mode, staying)

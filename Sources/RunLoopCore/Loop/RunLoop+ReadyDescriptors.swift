@@ -17,7 +17,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func dispatchFetched(_ mode: ModePointer, goesOn: Bool) -> Bool {
         lockInlined()
         if pointee.eventBatch.isFresh {
-            if pointee.orderedSeats > 0 { sortEvents(mode) }
+            if pointee.orderedRegistrations > 0 { sortEvents(mode) }
             if let left = pointee.eventBatch.begin({ isNext($0, mode) }), left <= 1 { beginLast(mode, left) }
         }
         let isNested = !pointee.dispatchFrame.isNone
@@ -42,15 +42,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func mayServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
         let changes = pointee.stop.load(ordering: .relaxed) | inbox.nonEmptyBits
         let held = UInt64(truncatingIfNeeded: pointee.held.count)
-        let isQuiet = pointee.board.marks | UInt64(changes) | held | pointee.modeChanged == 0
-        return isQuiet && SharedSignals.seen == pointee.sharedSignalsSeen || maySurelyServeNext(mode, goesOn)
+        let isQuiet = pointee.pendingSignals.nearBits | UInt64(changes) | held | pointee.modeChanged == 0
+        return isQuiet && SharedSignals.count == pointee.sharedSignalsSeen || maySurelyServeNext(mode, goesOn)
     }
 
     /// The same for sure.
     @inline(never)
     func maySurelyServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
-        if !goesOn || pointee.board.isMarked || !inbox.isEmpty || pointee.held.count != 0 || pointee.autoreleasedCount != 0 { return false }
-        if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.seen != pointee.sharedSignalsSeen { return false }
+        if !goesOn || !pointee.pendingSignals.isEmpty || !inbox.isEmpty || pointee.held.count != 0 || pointee.autoreleasedCount != 0 {
+            return false
+        }
+        if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.count != pointee.sharedSignalsSeen { return false }
         if observes(mode, .beforeTimers, .beforeSources) || hasTimersOrQueued(mode) || hasWatchTrouble { return false }
         pointee.modeChanged = 0
         return true
@@ -62,8 +64,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.eventBatch.sort { tag in
             if tag == Poller.alwaysReadyTag { return .max }
             if tag & 1 != 0 { return SourcePointer(eventTag: tag)?.rank ?? .min }
-            let seat = pointee.poller.index(ofTag: tag).flatMap { self.seat(onWatch: $0, in: mode) }
-            return seat?.pointee.source.rank ?? .min
+            let registration = pointee.poller.index(ofTag: tag).flatMap { self.registration(onWatch: $0, in: mode) }
+            return registration?.pointee.source.rank ?? .min
         }
     }
 
@@ -106,8 +108,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     private func dispatchAlwaysReady(_ mode: ModePointer) -> Bool {
         let next = pointee.poller.nextAlwaysReady { index in
-            guard hasInterest(onWatch: index, mode), let seat = seat(onWatch: index, in: mode) else { return nil }
-            return pointee.dispatchStamp &- seat.pointee.lastDispatch
+            guard hasInterest(onWatch: index, mode), let registration = registration(onWatch: index, in: mode) else { return nil }
+            return pointee.dispatchStamp &- registration.pointee.lastDispatch
         }
         guard let index = next else { return false }
         return dispatch(watch: index, [.readable, .writable], mode)
@@ -117,8 +119,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// meanwhile.
     @inline(__always)
     private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
-        if events.isBareHangUp && isUnconnected(Int(source.pointee.firstSeat.watch)) { return false }
-        let its = source.pointee.firstSeat.set.unsafelyUnwrapped
+        if events.isBareHangUp && isUnconnected(Int(source.pointee.inlineRegistration.watch)) { return false }
+        let its = source.pointee.inlineRegistration.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags.load(ordering: .acquiring)
         var outcome = DispatchResult.unwanted
         if its != set && !containsInlined(its, .mode(mode)) {
@@ -129,7 +131,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if !ready.isEmpty { outcome = call(source, ready, events) }
             if outcome == .handled { return true }
         }
-        if let source = SourcePointer(eventTag: tag) { disarm(Int(source.pointee.firstSeat.watch), events, mode, outcome) }
+        if let source = SourcePointer(eventTag: tag) { disarm(Int(source.pointee.inlineRegistration.watch), events, mode, outcome) }
         return false
     }
 
@@ -153,14 +155,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var outcome = DispatchResult.unwanted
         // A nested run that has served something knows better: what is still ready will be reported again.
         while pointee.dispatchStamp == stamp, pointee.poller[index].generation == generation,
-            let seat = nextSeat(onWatch: index, mode, notYet: stamp)
+            let registration = nextRegistration(onWatch: index, mode, notYet: stamp)
         {
-            seat.pointee.lastDispatch = stamp
+            registration.pointee.lastDispatch = stamp
             // The first of them may have read what there was.
             if outcome == .handled { events = Events(rawValue: Descriptor.look(pointee.poller[index].fd, for: events.rawValue)) }
-            let ready = events.matching(seat.pointee.source.interest)
+            let ready = events.matching(registration.pointee.source.interest)
             if ready.isEmpty { continue }
-            let one = callEither(seat.pointee.source, ready, events)
+            let one = callEither(registration.pointee.source, ready, events)
             if one != .unwanted && outcome != .handled { outcome = one }
         }
         return outcome
@@ -173,16 +175,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// The one whose turn is the longest ago: a nested run may have cut the last turn short. As a rule, the first.
-    private func nextSeat(onWatch index: Int, _ mode: ModePointer, notYet stamp: UInt32) -> SeatPointer? {
-        var oldest: (seat: SeatPointer, age: UInt32)?
-        var next = pointee.poller.seats(index)
-        while let seat = next {
-            next = seat.pointee.nextOfWatch
-            if seat.pointee.lastDispatch == stamp || !containsInlined(seat.pointee.set, .mode(mode)) { continue }
-            let age = stamp &- seat.pointee.lastDispatch
-            if oldest == nil || age > oldest.unsafelyUnwrapped.age { oldest = (seat, age) }
+    private func nextRegistration(onWatch index: Int, _ mode: ModePointer, notYet stamp: UInt32) -> RegistrationPointer? {
+        var oldest: (registration: RegistrationPointer, age: UInt32)?
+        var next = pointee.poller.registrations(index)
+        while let registration = next {
+            next = registration.pointee.nextOfWatch
+            if registration.pointee.lastDispatch == stamp || !containsInlined(registration.pointee.set, .mode(mode)) { continue }
+            let age = stamp &- registration.pointee.lastDispatch
+            if oldest == nil || age > oldest.unsafelyUnwrapped.age { oldest = (registration, age) }
         }
-        return oldest?.seat
+        return oldest?.registration
     }
 
     /// A client's source is called. Under the lock, which it gives back meanwhile. The loop has the source, and that keeps it alive: see
@@ -247,7 +249,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
         let interest = outcome == .tryLater ? [] : interest(onWatch: index, mode)
         if events.matching(interest).isEmpty { pointee.poller.reduce(index, to: interest) }
-        endStayIfSilent(index)
+        advanceGenerationIfSilent(index)
         if outcome == .tryLater { tryAgainLater() }
     }
 }

@@ -29,7 +29,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// O(1) if nothing is signalled; otherwise O(log n) for each that is, however many there are that are not.
     @inline(__always)
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
-        if !pointee.board.isMarked && !pointee.mayHaveQueued && SharedSignals.seen == pointee.sharedSignalsSeen { return false }
+        if pointee.pendingSignals.isEmpty && !pointee.mayHaveQueued && SharedSignals.count == pointee.sharedSignalsSeen { return false }
         return performQueuedSources(mode, onlyOne: onlyOne)
     }
 
@@ -75,33 +75,33 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// there is room in the list of turns then. Under the lock.
     @inline(__always)
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
-        var first: SeatPointer?
+        var first: RegistrationPointer?
         var isAlone = true
-        if pointee.board.isMarked {
-            pointee.board.take { place in
-                guard let seat = pointee.seats[place: place] else { return }
+        if !pointee.pendingSignals.isEmpty {
+            pointee.pendingSignals.take { slot in
+                guard let registration = pointee.registrations[slot: slot] else { return }
                 if let other = first {
                     enqueue(other)
                     isAlone = false
                 }
-                first = seat
+                first = registration
             }
         }
-        if SharedSignals.seen != pointee.sharedSignalsSeen { lookThroughSources() }
-        guard let seat = first else { return nil }
-        if isAlone, !pointee.mayHaveQueued || isNobodyQueued(mode), let set = seat.pointee.set, !seat.isQueued,
+        if SharedSignals.count != pointee.sharedSignalsSeen { lookThroughSources() }
+        guard let registration = first else { return nil }
+        if isAlone, !pointee.mayHaveQueued || isNobodyQueued(mode), let set = registration.pointee.set, !registration.isQueued,
             containsInlined(set, .mode(mode)),
             pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {
-            return seat.pointee.source
+            return registration.pointee.source
         }
-        enqueueLast(seat)
+        enqueueLast(registration)
         return nil
     }
 
     @inline(never)
-    private func enqueueLast(_ seat: SeatPointer) {
-        enqueue(seat)
+    private func enqueueLast(_ registration: RegistrationPointer) {
+        enqueue(registration)
         pointee.signalsTaken = Clock.now.nanoseconds
     }
 
@@ -114,37 +114,37 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(never)
     private func lookThroughSources() {
-        pointee.sharedSignalsSeen = SharedSignals.seen
-        pointee.seats.forEach { enqueue($0) }
+        pointee.sharedSignalsSeen = SharedSignals.count
+        pointee.registrations.forEach { enqueue($0) }
         pointee.signalsTaken = Clock.now.nanoseconds
     }
 
     /// The queue has room: that was made when the source came.
     @inline(never)
-    private func enqueue(_ seat: SeatPointer) {
-        let source = seat.pointee.source
-        guard !source.hasDescriptor, source.isSignalled, let set = seat.pointee.set else { return }
+    private func enqueue(_ registration: RegistrationPointer) {
+        let source = registration.pointee.source
+        guard !source.hasDescriptor, source.isSignalled, let set = registration.pointee.set else { return }
         if source.signalTime == 0 { source.pointee.signalTime.store(pointee.signalsTaken, ordering: .relaxed) }
-        if seat.isQueued {
+        if registration.isQueued {
             // For a signal that a nested run has taken, perhaps.
-            set.pointee.signalled.updateSeldom(seat.position, to: seat.key)
+            set.pointee.signalled.updateSeldom(registration.position, to: registration.key)
         } else {
-            _ = set.pointee.signalled.insert(seat.key, seat.position)
+            _ = set.pointee.signalled.insert(registration.key, registration.position)
         }
         pointee.mayHaveQueued = true
     }
 
-    /// Takes the mode's first queued seat; what it was queued for may be over by now. O(log n). Under the lock.
+    /// Takes the mode's first queued registration; what it was queued for may be over by now. O(log n). Under the lock.
     @inline(never)
-    private func takeFirst(_ mode: ModePointer) -> SeatPointer? {
-        var best: SeatPointer?
+    private func takeFirst(_ mode: ModePointer) -> RegistrationPointer? {
+        var best: RegistrationPointer?
         var bestSet: ModeSetPointer?
         for index in 0..<mode.pointee.sets.count {
             let set = mode.pointee.sets[index]
             guard let first = set.pointee.signalled.first else { continue }
-            let seat = SeatPointer(queued: first.position)
-            if best == nil || SourceKey.precedes(seat.key, best.unsafelyUnwrapped.key) {
-                best = seat
+            let registration = RegistrationPointer(queued: first.position)
+            if best == nil || SourceKey.precedes(registration.key, best.unsafelyUnwrapped.key) {
+                best = registration
                 bestSet = set
             }
         }
@@ -163,16 +163,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     @inline(never)
     private func collectBatchSlow(_ mode: ModePointer, _ count: Int) -> Bool {
-        var seats = PlainList<SeatPointer>()
-        guard seats.reserve(count), pointee.signalledBatch.reserve(pointee.signalledBatch.count + count) else { return false }
-        while let seat = takeFirst(mode) {
+        var registrations = PlainList<RegistrationPointer>()
+        guard registrations.reserve(count), pointee.signalledBatch.reserve(pointee.signalledBatch.count + count) else { return false }
+        while let registration = takeFirst(mode) {
             // A nested run may have performed it and left it queued.
-            if !seat.pointee.source.isSignalled { continue }
-            _ = seats.append(seat)
-            _ = pointee.signalledBatch.append(BatchEntry(seat.pointee.source, retain(seat.pointee.source)))
+            if !registration.pointee.source.isSignalled { continue }
+            _ = registrations.append(registration)
+            _ = pointee.signalledBatch.append(BatchEntry(registration.pointee.source, retain(registration.pointee.source)))
         }
-        for index in 0..<seats.count {
-            _ = seats[index].pointee.set.unsafelyUnwrapped.pointee.signalled.insertSeldom(seats[index].key, seats[index].position)
+        for index in 0..<registrations.count {
+            _ = registrations[index].pointee.set.unsafelyUnwrapped.pointee.signalled.insertSeldom(
+                registrations[index].key, registrations[index].position)
         }
         return true
     }
@@ -200,10 +201,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         defer { unlockInlined() }
         guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
             pointee.signalledBatch.count > 0, pointee.signalledBatch[pointee.signalledBatch.count - 1].source == source,
-            let seat = soleSeat(of: source, in: mode), !pointee.board.isMarked(besides: seat.place), !pointee.wake.isPending,
+            let registration = onlyRegistration(of: source, in: mode), !pointee.pendingSignals.isAnySet(besides: registration.slot),
+            !pointee.wake.isPending,
             inbox.isEmpty, pointee.held.count == 0, pointee.autoreleasedCount == 0, pointee.stop.load(ordering: .relaxed) == 0,
             isNobodyQueued(mode),
-            SharedSignals.seen == pointee.sharedSignalsSeen, portCount(mode) == 0
+            SharedSignals.count == pointee.sharedSignalsSeen, portCount(mode) == 0
         else { return false }
         let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.deadline ?? .max)
         return limit == .max || Clock.now.nanoseconds < limit
@@ -218,16 +220,18 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
     }
 
-    /// The seat of the source that is being called, as `soleSeat`. Under the lock.
-    func dispatchedRegistration(in mode: ModePointer) -> SeatPointer? {
-        pointee.dispatchFrame.source.flatMap { soleSeat(of: $0, in: mode) }
+    /// The registration of the source that is being called, as `onlyRegistration`. Under the lock.
+    func dispatchedRegistration(in mode: ModePointer) -> RegistrationPointer? {
+        pointee.dispatchFrame.source.flatMap { onlyRegistration(of: $0, in: mode) }
     }
 
-    /// The source's seat, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
+    /// The source's registration, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
     @inline(never)
-    private func soleSeat(of source: SourcePointer, in mode: ModePointer) -> SeatPointer? {
-        guard let seat = source.soleSeat, seat.pointee.loop == home, containsInlined(seat.pointee.set, .mode(mode)) else { return nil }
-        return seat
+    private func onlyRegistration(of source: SourcePointer, in mode: ModePointer) -> RegistrationPointer? {
+        guard let registration = source.onlyRegistration, registration.pointee.loop == home,
+            containsInlined(registration.pointee.set, .mode(mode))
+        else { return nil }
+        return registration
     }
 
     /// Under the lock, which it gives back meanwhile.

@@ -134,9 +134,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         waitForEvents(mode, until: .never)
         return locked {
             // Another thread, or one of those, may have taken it out of the mode meanwhile.
-            if let seat = dispatchedRegistration(in: mode), pointee.eventBatch.takeOnly(seat.pointee.source.eventTag) { return true }
+            if let registration = dispatchedRegistration(in: mode), pointee.eventBatch.takeOnly(registration.pointee.source.eventTag) {
+                return true
+            }
             // The next pass has them in order.
-            if pointee.orderedSeats > 0 { dropEvents() }
+            if pointee.orderedRegistrations > 0 { dropEvents() }
             return false
         }
     }
@@ -160,8 +162,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             let set = mode.pointee.sets[index]
             if set.pointee.sourceCount > 0 || set.pointee.timerCount > 0 || set.pointee.signalled.count > 0 { return false }
         }
-        return mode.pointee.observedActivities.load(ordering: .relaxed) == 0 && !pointee.board.isMarked
+        return mode.pointee.observedActivities.load(ordering: .relaxed) == 0 && pointee.pendingSignals.isEmpty
             && !pointee.wake.isPending && inbox.isEmpty && pointee.held.count == 0
-            && SharedSignals.seen == pointee.sharedSignalsSeen && !hasWatchTrouble && pointee.poller.underRegisteredCount == 0
+            && SharedSignals.count == pointee.sharedSignalsSeen && !hasWatchTrouble && pointee.poller.underRegisteredCount == 0
     }
 }

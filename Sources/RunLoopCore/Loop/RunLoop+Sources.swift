@@ -13,7 +13,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var equals = equals(of: source, hash)
         var joined = ScheduleCalls()
         let itemHome = source.item.lock(and: home)
-        if itemHome != home && source.pointee.seats == nil && pointee.isOpen {
+        if itemHome != home && source.pointee.registrations == nil && pointee.isOpen {
             source.pointee.item.moveHome(to: home)
         }
         let added = addLocked(source, hash, fd, in: name, beside: equals, &joined)
@@ -38,8 +38,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             return false
         }
         let choice = choose(name, make: true)
-        let seat = source.seat(in: home)
-        let old = seat?.pointee.set
+        let registration = source.registration(in: home)
+        let old = registration?.pointee.set
         var wanted: ModeSetPointer?
         if equals.count == 0 {
             if isComplete(old, choice) { return true }
@@ -53,36 +53,38 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard let new = wanted, makeRoom(in: new, for: source),
             joined.collect(self, source, from: old, to: new)
         else { return false }
-        if let seat {
-            move(seat, from: old.unsafelyUnwrapped, to: new)
+        if let registration {
+            move(registration, from: old.unsafelyUnwrapped, to: new)
             return true
         }
-        guard let seat = pointee.seats.seat(source, hash, new, home, board) else { return false }
-        if let fd, !watch(fd, for: seat) {
-            pointee.seats.unlink(seat)
-            seat.leave()
+        guard let registration = pointee.registrations.add(source, hash, new, home, pendingSignals) else { return false }
+        if let fd, !watch(fd, for: registration) {
+            pointee.registrations.remove(registration)
+            registration.destroy()
             return false
         }
         source.item.hold()
-        count(seat, in: new, 1)
-        link(seat, to: source)
+        count(registration, in: new, 1)
+        link(registration, to: source)
         return true
     }
 
     /// A source that this thread makes is likely to come into its loop: a signal that it gets before keeps its place among the loop's.
     @inline(__always)
-    func expect(_ source: SourcePointer) { source.firstSeat.pointee.board.store(UInt(bitPattern: board), ordering: .relaxed) }
+    func expect(_ source: SourcePointer) {
+        source.inlineRegistration.pointee.pendingSignals.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
+    }
 
-    private var board: UnsafePointer<SignalBoard> { withUnsafePointer(to: pointee.board) { $0 } }
+    private var pendingSignals: UnsafePointer<PendingSignals> { withUnsafePointer(to: pointee.pendingSignals) { $0 } }
 
     /// In the queue of signalled sources, so that signalling needs no memory.
     func makeRoom(in set: ModeSetPointer, for source: SourcePointer) -> Bool {
         source.hasDescriptor || set.pointee.signalled.reserve(set.pointee.signalled.count + set.pointee.sourceCount + 1)
     }
 
-    private func count(_ seat: SeatPointer, in set: ModeSetPointer, _ change: Int) {
-        if !seat.pointee.source.pointee.item.has(ItemHeader.unreferenced) { set.pointee.sourceCount += change }
-        if seat.pointee.watch >= 0 {
+    private func count(_ registration: RegistrationPointer, in set: ModeSetPointer, _ change: Int) {
+        if !registration.pointee.source.pointee.item.has(ItemHeader.unreferenced) { set.pointee.sourceCount += change }
+        if registration.pointee.watch >= 0 {
             set.pointee.portCount += change
             noteUse(of: EverUsed.descriptors)
         }
@@ -92,7 +94,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
         let itemHome = source.item.lock(and: home)
         if source.pointee.item.has(ItemHeader.unreferenced) != isUnreferenced {
-            if let seat = source.seat(in: home), let set = seat.pointee.set { set.pointee.sourceCount += isUnreferenced ? -1 : 1 }
+            if let registration = source.registration(in: home), let set = registration.pointee.set {
+                set.pointee.sourceCount += isUnreferenced ? -1 : 1
+            }
             if isUnreferenced {
                 source.pointee.item.set(ItemHeader.unreferenced)
             } else {
@@ -103,22 +107,22 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Under the lock.
-    func move(_ seat: SeatPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
-        count(seat, in: old, -1)
-        count(seat, in: new, 1)
-        if seat.isQueued {
-            old.pointee.signalled.removeSeldom(seat.position)
-            _ = new.pointee.signalled.insertSeldom(seat.key, seat.position)
+    func move(_ registration: RegistrationPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
+        count(registration, in: old, -1)
+        count(registration, in: new, 1)
+        if registration.isQueued {
+            old.pointee.signalled.removeSeldom(registration.position)
+            _ = new.pointee.signalled.insertSeldom(registration.key, registration.position)
         }
-        seat.pointee.set = new
-        if seat.pointee.watch >= 0 { pointee.mustRevisitWatches = true }
+        registration.pointee.set = new
+        if registration.pointee.watch >= 0 { pointee.mustRevisitWatches = true }
     }
 
-    /// Makes the seat known to signallers.
-    private func link(_ seat: SeatPointer, to source: SourcePointer) {
-        seat.pointee.nextOfSource = source.pointee.seats
-        source.pointee.seats = seat
-        source.publishSeat()
+    /// Makes the registration known to signallers.
+    private func link(_ registration: RegistrationPointer, to source: SourcePointer) {
+        registration.pointee.nextOfSource = source.pointee.registrations
+        source.pointee.registrations = registration
+        source.publishOnlyRegistration()
     }
 
     // MARK: removing
@@ -161,14 +165,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let itemHome = source.item.lock(and: home)
         var isDead = false
         let choice = choose(name, make: false)
-        let seat = source.seat(in: home)
-        let isThere = contains(seat?.pointee.set, choice)
-        if isThere, let seat, let old = seat.pointee.set {
+        let registration = source.registration(in: home)
+        let isThere = contains(registration?.pointee.set, choice)
+        if isThere, let registration, let old = registration.pointee.set {
             switch set(removing: choice, from: old) {
-            case .nothing: if left.collect(self, source, from: old, to: nil) { isDead = leave(seat) }
+            case .nothing: if left.collect(self, source, from: old, to: nil) { isDead = leave(registration) }
             case .set(let new):
                 if makeRoom(in: new, for: source), left.collect(self, source, from: old, to: new) {
-                    move(seat, from: old, to: new)
+                    move(registration, from: old, to: new)
                 }
             case .outOfMemory: break
             }
@@ -180,27 +184,27 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// The source leaves this loop. Under both locks; true if it is to be destroyed after unlocking.
-    private func leave(_ seat: SeatPointer) -> Bool {
-        let source = seat.pointee.source
-        let set = seat.pointee.set.unsafelyUnwrapped
-        count(seat, in: set, -1)
-        if seat.pointee.watch >= 0 { unwatch(seat) }
-        unlink(seat, from: source)
-        pointee.seats.unlink(seat)
-        if seat.isQueued { set.pointee.signalled.removeSeldom(seat.position) }
-        seat.leave()
+    private func leave(_ registration: RegistrationPointer) -> Bool {
+        let source = registration.pointee.source
+        let set = registration.pointee.set.unsafelyUnwrapped
+        count(registration, in: set, -1)
+        if registration.pointee.watch >= 0 { unwatch(registration) }
+        unlink(registration, from: source)
+        pointee.registrations.remove(registration)
+        if registration.isQueued { set.pointee.signalled.removeSeldom(registration.position) }
+        registration.destroy()
         return transfersReference(of: source) ? false : source.item.unhold()
     }
 
-    private func unlink(_ seat: SeatPointer, from source: SourcePointer) {
-        if source.pointee.seats == seat {
-            source.pointee.seats = seat.pointee.nextOfSource
+    private func unlink(_ registration: RegistrationPointer, from source: SourcePointer) {
+        if source.pointee.registrations == registration {
+            source.pointee.registrations = registration.pointee.nextOfSource
         } else {
-            var previous = source.pointee.seats.unsafelyUnwrapped
-            while previous.pointee.nextOfSource != seat { previous = previous.pointee.nextOfSource.unsafelyUnwrapped }
-            previous.pointee.nextOfSource = seat.pointee.nextOfSource
+            var previous = source.pointee.registrations.unsafelyUnwrapped
+            while previous.pointee.nextOfSource != registration { previous = previous.pointee.nextOfSource.unsafelyUnwrapped }
+            previous.pointee.nextOfSource = registration.pointee.nextOfSource
         }
-        source.publishSeat()
+        source.publishOnlyRegistration()
     }
 
     private func sayCancel(_ source: SourcePointer, _ modes: inout ScheduleCalls) {
@@ -212,7 +216,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(never)
     func contains(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let itemHome = source.item.lock(and: home)
-        let isThere = contains(source.seat(in: home)?.pointee.set, choose(name, make: false))
+        let isThere = contains(source.registration(in: home)?.pointee.set, choose(name, make: false))
         ItemPointer.unlockBoth(itemHome, home)
         if isThere { return true }
         let hash = source.hash
@@ -245,10 +249,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let itemHome = source.item.lock(and: home)
         var isDead = false
         var hasEmptied = false
-        if let seat = source.seat(in: home) {
-            let set = seat.pointee.set
+        if let registration = source.registration(in: home) {
+            let set = registration.pointee.set
             _ = left.collect(self, source, from: set, to: nil)
-            isDead = leave(seat)
+            isDead = leave(registration)
             hasEmptied = set?.pointee.isEmpty ?? false
         }
         ItemPointer.unlockBoth(itemHome, home)
@@ -263,6 +267,6 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     fileprivate var anyLoop: RunLoopPointer? {
         let home = item.lock()
         defer { home.unlock() }
-        return pointee.seats.map { RunLoopPointer($0.pointee.loop.unsafelyUnwrapped) }
+        return pointee.registrations.map { RunLoopPointer($0.pointee.loop.unsafelyUnwrapped) }
     }
 }

@@ -52,26 +52,28 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Where the number of the last turn is kept of what a tag was reported for; nil if there is nothing of it in the mode. Under the lock.
     private func turn(_ tag: UInt64, _ mode: ModePointer) -> UnsafeMutablePointer<UInt32>? {
         if tag == Poller.alwaysReadyTag { return withUnsafeMutablePointer(to: &mode.pointee.alwaysReadyLastDispatch) { $0 } }
-        let seat: SeatPointer?
+        let registration: RegistrationPointer?
         if tag & 1 != 0 {
-            seat = SourcePointer(eventTag: tag).flatMap { contains($0.pointee.firstSeat.set, .mode(mode)) ? $0.firstSeat : nil }
+            registration = SourcePointer(eventTag: tag).flatMap {
+                contains($0.pointee.inlineRegistration.set, .mode(mode)) ? $0.inlineRegistration : nil
+            }
         } else {
-            seat = pointee.poller.index(ofTag: tag).flatMap { self.seat(onWatch: $0, in: mode) }
+            registration = pointee.poller.index(ofTag: tag).flatMap { self.registration(onWatch: $0, in: mode) }
         }
-        return seat.map { seat in withUnsafeMutablePointer(to: &seat.pointee.lastDispatch) { $0 } }
+        return registration.map { registration in withUnsafeMutablePointer(to: &registration.pointee.lastDispatch) { $0 } }
     }
 
     /// The mode's first source on a watch. Under the lock.
-    func seat(onWatch index: Int, in mode: ModePointer) -> SeatPointer? {
-        var next = pointee.poller.seats(index)
-        while let seat = next, !containsInlined(seat.pointee.set, .mode(mode)) { next = seat.pointee.nextOfWatch }
+    func registration(onWatch index: Int, in mode: ModePointer) -> RegistrationPointer? {
+        var next = pointee.poller.registrations(index)
+        while let registration = next, !containsInlined(registration.pointee.set, .mode(mode)) { next = registration.pointee.nextOfWatch }
         return next
     }
 
     /// The descriptor that a tag was reported for; nil if it is not watched any more. Under the lock.
     func descriptor(ofTag tag: UInt64) -> Int32? {
         if tag & 1 == 0 { return pointee.poller.index(ofTag: tag).map { pointee.poller[$0].fd } }
-        return SourcePointer(eventTag: tag).map { pointee.poller[Int($0.pointee.firstSeat.watch)].fd }
+        return SourcePointer(eventTag: tag).map { pointee.poller[Int($0.pointee.inlineRegistration.watch)].fd }
     }
 
     /// The only report that was asked for was nobody's: looks at all of them.
@@ -91,7 +93,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard pointee.returnsAfterSource || pointee.deadline == .distantPast || observes(mode, .beforeTimers, .beforeSources) else {
             return .all
         }
-        if pointee.modeInOrder == mode && pointee.orderedSeats == 0 { return .one }
+        if pointee.modeInOrder == mode && pointee.orderedRegistrations == 0 { return .one }
         pointee.modeInOrder = nil
         return .oneOfAll
     }

@@ -17,8 +17,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     let wake = WakeWord()
     /// 1: the innermost activation is to end. `Run.swift`.
     let stop = Atomic<UInt32>(0)
-    let board = SignalBoard()
-    private let apartFromBoard = CacheLine()
+    let pendingSignals = PendingSignals()
+    private let apartFromPendingSignals = CacheLine()
     var inbox = PerformInbox()
     private let apartFromInbox = CacheLine()
     /// Until when the loop sleeps, in nanoseconds: a timer that is due earlier has to make it look again. 0 while it
@@ -52,10 +52,10 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var commonSet: ModeSetPointer?
     /// All observers in any mode, or in the common modes, as they came into the loop.
     var observers = PlainList<ObserverPointer>()
-    var seats = SeatTable()
+    var registrations = RegistrationTable()
     var poller = Poller()
     /// How many sources on descriptors have another order than 0.
-    var orderedSeats = 0
+    var orderedRegistrations = 0
     /// A mode may now want more of its watches than epoll reports.
     var mustRevisitWatches = false
     /// When to try again to watch what could not be watched; `never`: there is nothing of that kind.
@@ -199,7 +199,7 @@ struct Mode: ~Copyable {
     var firedTimersLast = false
     /// `RunLoopStorage.dispatchStamp` when this round of turns began: see `isNext`. Under the lock.
     var roundBegan: UInt32 = 0
-    /// The last turn of the watches that are always ready, together; like `Seat.lastDispatch`.
+    /// The last turn of the watches that are always ready, together; like `Registration.lastDispatch`.
     var alwaysReadyLastDispatch: UInt32 = 0
     /// All activities that some observer of the mode wants. Written under the lock, read by the loop.
     let observedActivities = Atomic<UInt>(0)

@@ -16,7 +16,7 @@ struct Home: ~Copyable {
     var timers = Slab.Cache()
     var timerDetails = Slab.Cache()
     var sources = Slab.Cache()
-    var seats = Slab.Cache()
+    var registrations = Slab.Cache()
     var observers = Slab.Cache()
     var endpoints = Slab.Cache()
     var messages = Slab.Cache()

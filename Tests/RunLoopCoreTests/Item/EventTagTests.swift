@@ -13,10 +13,10 @@ import Testing
         #expect(seen == [true, true, true])
     }
 
-    @Test func tagOfAnEarlierStayIsNobodys() {
+    @Test func tagOfAnEarlierGenerationMatchesNoSource() {
         let seen = withSource { source, _ in
             let old = source.eventTag!
-            source.endStay()
+            source.advanceGeneration()
             return [SourcePointer(eventTag: old) == nil, SourcePointer(eventTag: source.eventTag!) == source, old != source.eventTag!]
         }
         #expect(seen == [true, true, true])
@@ -29,7 +29,7 @@ import Testing
             var seen: [Bool] = []
             let first = create(home)
             let old = first.eventTag!
-            first.endStay()
+            first.advanceGeneration()
             first.destroy()
             let second = create(home)
             seen += [first == second, second.eventTag! & 1 == 1, SourcePointer(eventTag: old) == nil]
@@ -40,16 +40,16 @@ import Testing
     }
 
     /// After 2 million stays they begin again; the address is not touched.
-    @Test func numbersOfStaysGoRound() {
+    @Test func generationsWrapAround() {
         let seen = withSource { source, _ in
             let first = source.eventTag!
             var isSame = true
             for _ in 1..<(1 << 21) {
-                source.endStay()
+                source.advanceGeneration()
                 let tag = source.eventTag!
                 if tag & 1 == 0 || tag == first || SourcePointer.address(ofTag: tag) != source { isSame = false }
             }
-            source.endStay()
+            source.advanceGeneration()
             return [isSame, source.eventTag! == first]
         }
         #expect(seen == [true, true])

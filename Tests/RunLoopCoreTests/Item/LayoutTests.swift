@@ -14,7 +14,7 @@ import Testing
     @Test func othersStaySmall() {
         #expect(MemoryLayout<IndexedHeap<DeadlineKey>.Entry>.stride == 16)
         #expect(MemoryLayout<SourceStorage>.stride <= 192)
-        #expect(MemoryLayout<Seat>.stride <= 104)
+        #expect(MemoryLayout<Registration>.stride <= 104)
         #expect(MemoryLayout<ObserverStorage>.stride <= 96)
         #expect(MemoryLayout<TimerDetail>.stride <= 88)
         #expect(MemoryLayout<Poller.Watch>.stride == 24)
@@ -24,7 +24,7 @@ import Testing
     @Test func slabObjectsAreAligned() {
         for stride in [
             MemoryLayout<TimerStorage>.stride, MemoryLayout<TimerDetail>.stride, MemoryLayout<SourceStorage>.stride,
-            MemoryLayout<Seat>.stride, MemoryLayout<ObserverStorage>.stride,
+            MemoryLayout<Registration>.stride, MemoryLayout<ObserverStorage>.stride,
         ] { #expect(stride % 8 == 0) }
     }
 
@@ -35,10 +35,10 @@ import Testing
             let source = SourcePointer.create(
                 home, order: 0, info: UnsafeMutableRawPointer(bitPattern: 77), perform: nil, getPort: { _ in 0 }, SourceDetail())!
             defer { source.destroy() }
-            let set = withUnsafePointer(to: &source.pointee.firstSeat.set) { UnsafeRawPointer($0) }
+            let set = withUnsafePointer(to: &source.pointee.inlineRegistration.set) { UnsafeRawPointer($0) }
             let info = UnsafeRawPointer(source).load(fromByteOffset: SourcePointer.infoOffset, as: UInt.self)
-            let stay = withUnsafePointer(to: &source.pointee.firstSeat.stay) { UnsafeRawPointer($0) }
-            return [Int(bitPattern: source) % 64, set - UnsafeRawPointer(source), stay - UnsafeRawPointer(source), Int(info)]
+            let generation = withUnsafePointer(to: &source.pointee.inlineRegistration.generation) { UnsafeRawPointer($0) }
+            return [Int(bitPattern: source) % 64, set - UnsafeRawPointer(source), generation - UnsafeRawPointer(source), Int(info)]
         }
         #expect(lines[0] == 0)
         #expect(lines[1] + 8 <= 64)
@@ -98,19 +98,22 @@ import Testing
         #expect(seen == [true, true, true, true, true])
     }
 
-    @Test func seatPositionIsItsFirstField() {
+    @Test func registrationPositionIsItsFirstField() {
         let seen = onThread { () -> [Bool] in
             let home = Registry.current!.home
-            let table = Pinned(SeatTable())
-            let board = Pinned(SignalBoard())
+            let table = Pinned(RegistrationTable())
+            let pendingSignals = Pinned(PendingSignals())
             let set = Pinned(ModeSet(modes: BitSet()))
             let source = SourcePointer.create(home, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
-            let seat = table.pointer.pointee.seat(source, 0, set.pointer, home, board.pointer)!
-            var seen = [!seat.isQueued]
-            seat.position.pointee = 77
-            seen += [seat.pointee.queuePosition == 77, seat.isQueued, SeatPointer(queued: seat.position) == seat]
-            table.pointer.pointee.unlink(seat)
-            seat.leave()
+            let registration = table.pointer.pointee.add(source, 0, set.pointer, home, pendingSignals.pointer)!
+            var seen = [!registration.isQueued]
+            registration.position.pointee = 77
+            seen += [
+                registration.pointee.heapIndex == 77, registration.isQueued,
+                RegistrationPointer(queued: registration.position) == registration,
+            ]
+            table.pointer.pointee.remove(registration)
+            registration.destroy()
             source.destroy()
             return seen
         }

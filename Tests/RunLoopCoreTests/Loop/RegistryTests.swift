@@ -61,7 +61,7 @@ import Testing
             let seen = onThread { () -> [Int] in
                 let loop = Registry.current!
                 let before = [
-                    loop.pointee.modes.count, loop.pointee.sets.count, loop.pointee.observers.count, loop.pointee.seats.count,
+                    loop.pointee.modes.count, loop.pointee.sets.count, loop.pointee.observers.count, loop.pointee.registrations.count,
                     loop.pointee.held.count, loop.pointee.depth,
                 ]
                 // Leaves as much as it can behind.

@@ -1,0 +1,165 @@
+import CLinux
+import Synchronization
+
+/// The version-0 sources of a loop that may have been signalled: a bitmap with one bit, a slot, per source. Any thread sets bits,
+/// by atomic instructions only, so signal handlers may too; the loop takes them.
+///
+/// A bit is a hint to look at the source's own signal flag. A stale bit is harmless: a signaller may be late, and the slot may have
+/// gone to another source meanwhile. A missing bit is not. So a signaller sets the flag, then the bit, then the bit of the summary;
+/// and the loop takes them in the opposite order. A bit that is already set need not be set again: it has not been taken yet, and
+/// taking it will find the flag. All operations are sequentially consistent; that argument needs it (`Tests/model/signal.pml`).
+///
+/// Slots 0 to 62, the near ones, are bits of one word. The rest lie in groups of 64 words under a summary word each, allocated
+/// when needed. The memory is never freed, like the loop's.
+struct PendingSignals: ~Copyable {
+    private let near = Atomic<UInt64>(0)
+    /// The address of the `Group`s of the far slots. Set once, by a holder of the loop's lock.
+    private let groupsAddress = Atomic<UInt>(0)
+
+    private struct Group: ~Copyable {
+        let summary = Atomic<UInt64>(0)
+        /// The address of 64 words. Set once, before any of its slots is in use.
+        let wordsAddress = Atomic<UInt>(0)
+
+        var words: UnsafeMutablePointer<Atomic<UInt64>>? {
+            UnsafeMutablePointer(bitPattern: wordsAddress.load(ordering: .acquiring))
+        }
+    }
+
+    private var groups: UnsafeMutablePointer<Group>? { UnsafeMutablePointer(bitPattern: groupsAddress.load(ordering: .acquiring)) }
+
+    /// How many of the groups have words. Written by holders of the loop's lock.
+    private let groupsInUse = Atomic<UInt32>(0)
+
+    /// Slots that have a bit in the first word.
+    static var nearSlots: Int { 63 }
+    private static var farBit: UInt64 { 1 << 63 }
+    private static var groupCount: Int { 64 }
+    private static var slotsPerGroup: Int { 64 * 64 }
+
+    /// How many slots there can be. A source without one is signalled by `SharedSignals`.
+    static var slotLimit: Int { nearSlots + groupCount * slotsPerGroup }
+
+    init() {}
+
+    /// Allocates the bit of `slot`. Under the loop's lock. False if out of memory.
+    func allocate(_ slot: Int) -> Bool {
+        if slot < Self.nearSlots { return true }
+        if groups == nil {
+            guard let memory = malloc(Self.groupCount * MemoryLayout<Group>.stride) else { return false }
+            let new = memory.bindMemory(to: Group.self, capacity: Self.groupCount)
+            for index in 0..<Self.groupCount { (new + index).initialize(to: Group()) }
+            groupsAddress.store(UInt(bitPattern: new), ordering: .releasing)
+        }
+        let number = (slot - Self.nearSlots) / Self.slotsPerGroup
+        let group = groups.unsafelyUnwrapped + number
+        if group.pointee.words == nil {
+            guard let memory = malloc(64 * MemoryLayout<Atomic<UInt64>>.stride) else { return false }
+            let words = memory.bindMemory(to: Atomic<UInt64>.self, capacity: 64)
+            for index in 0..<64 { (words + index).initialize(to: Atomic(0)) }
+            group.pointee.wordsAddress.store(UInt(bitPattern: words), ordering: .releasing)
+            groupsInUse.store(max(groupsInUse.load(ordering: .relaxed), UInt32(number + 1)), ordering: .relaxed)
+        }
+        return true
+    }
+
+    /// The bits of the near slots, for a signaller to pass to `setNear`. Any thread, async-signal-safe.
+    @inline(__always)
+    var nearBitsForSetting: UInt64 { near.load(ordering: .sequentiallyConsistent) }
+
+    /// Sets the bit of a near slot, unless it is among `bits`, which `nearBitsForSetting` returned. At most one atomic
+    /// read-modify-write. Any thread, async-signal-safe.
+    @inline(__always)
+    func setNear(_ slot: UInt32, besides bits: UInt64) {
+        let bit: UInt64 = 1 << UInt64(slot)
+        if bits & bit == 0 { _ = near.bitwiseOr(bit, ordering: .sequentiallyConsistent) }
+    }
+
+    /// Sets the bit of a slot that `allocate` returned true for. At most three atomic read-modify-writes. Any thread,
+    /// async-signal-safe.
+    @inline(__always)
+    func set(_ slot: Int) {
+        if slot < Self.nearSlots { set(1 << UInt64(slot), in: near) } else { setFar(slot - Self.nearSlots) }
+    }
+
+    /// Makes the bitmap non-empty on behalf of a source that has no slot in it: a source that is signalled from here on, until the
+    /// loop takes the bits, was not the first. Any thread, async-signal-safe.
+    func setWithoutSlot() { set(Self.farBit, in: near) }
+
+    private func setFar(_ far: Int) {
+        guard let groups else { return }
+        let group = groups + far / Self.slotsPerGroup
+        guard let words = group.pointee.words else { return }
+        let word = (far / 64) % 64
+        set(1 << UInt64(far % 64), in: words[word])
+        set(1 << UInt64(word), in: group.pointee.summary)
+        set(Self.farBit, in: near)
+    }
+
+    @inline(__always)
+    private func set(_ bit: UInt64, in word: borrowing Atomic<UInt64>) {
+        if word.load(ordering: .sequentiallyConsistent) & bit == 0 {
+            _ = word.bitwiseOr(bit, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    /// One load. Any thread.
+    @inline(__always)
+    var isEmpty: Bool { nearBits == 0 }
+
+    /// The near slots, and one bit that stands for all far ones: 0 if no bit is set. One load. Any thread.
+    @inline(__always)
+    var nearBits: UInt64 { near.load(ordering: .relaxed) }
+
+    /// Whether a bit other than that of this near slot is set; true if `slot` is a far one. One load. Any thread.
+    @inline(__always)
+    func isAnySet(besides slot: UInt32) -> Bool {
+        slot >= UInt32(Self.nearSlots) || near.load(ordering: .relaxed) & ~(1 << UInt64(slot)) != 0
+    }
+
+    /// Clears all bits and calls `body` with the slot of each that was set. The loop's thread, under its lock. O(1) + O(bits that are
+    /// set), + one step per 4 000 slots if any far slot is set.
+    @inline(__always)
+    func take(_ body: (Int) -> Void) {
+        var bits = near.exchange(0, ordering: .sequentiallyConsistent)
+        let far = bits & Self.farBit != 0
+        bits &= ~Self.farBit
+        while bits != 0 {
+            body(bits.trailingZeroBitCount)
+            bits &= bits &- 1
+        }
+        if far { takeFar(body) }
+    }
+
+    private func takeFar(_ body: (Int) -> Void) {
+        guard let groups else { return }
+        for index in 0..<Int(groupsInUse.load(ordering: .relaxed)) {
+            let group = groups + index
+            if group.pointee.summary.load(ordering: .relaxed) == 0 { continue }
+            var summary = group.pointee.summary.exchange(0, ordering: .sequentiallyConsistent)
+            while summary != 0 {
+                let word = summary.trailingZeroBitCount
+                summary &= summary &- 1
+                var bits = group.pointee.words.unsafelyUnwrapped[word].exchange(0, ordering: .sequentiallyConsistent)
+                while bits != 0 {
+                    body(Self.nearSlots + index * Self.slotsPerGroup + word * 64 + bits.trailingZeroBitCount)
+                    bits &= bits &- 1
+                }
+            }
+        }
+    }
+}
+
+/// Signals of sources that are in several loops, or in none, or have no slot: no bit can stand for them, since a signaller cannot
+/// walk the list of a source's loops. They are counted for the whole process, and each loop that sees the count change looks through
+/// all its sources once.
+enum SharedSignals {
+    private static let counter = Atomic<UInt32>(0)
+
+    /// Any thread, async-signal-safe.
+    static func increment() { counter.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+
+    /// One load. Any thread.
+    @inline(__always)
+    static var count: UInt32 { counter.load(ordering: .sequentiallyConsistent) }
+}

@@ -1,0 +1,145 @@
+import CLinux
+import Synchronization
+
+/// All registrations of one loop, found by slot and by the hash of their source. Guarded by the loop's lock. Calls no user code.
+struct RegistrationTable: ~Copyable {
+    private var bySlot = PlainList<RegistrationPointer?>()
+    private var freeSlots = PlainList<UInt32>()
+    /// The first registration of each bucket. Always a power of two, and at least as many buckets as registrations.
+    private var buckets: UnsafeMutablePointer<RegistrationPointer?>?
+    private var bucketCount = 0
+    private(set) var count = 0
+    private var arrivals: UInt64 = 0
+    /// The bucket at which `any` continues.
+    private var anyBucket = 0
+
+    init() {}
+
+    deinit { free(buckets) }
+
+    /// The registration that has this slot, nil if none has. O(1).
+    @inline(__always)
+    subscript(slot slot: Int) -> RegistrationPointer? { slot < bySlot.count ? bySlot[slot] : nil }
+
+    /// The first registration in the bucket of a hash: follow `nextInBucket` and compare. O(1).
+    func bucket(_ hash: UInt) -> RegistrationPointer? {
+        bucketCount == 0 ? nil : buckets.unsafelyUnwrapped[Int(bitPattern: hash & UInt(bucketCount - 1))]
+    }
+
+    /// Makes a registration of `source`, in the modes of `set`. The caller links it to the source. nil if out of memory.
+    /// Amortized O(1).
+    mutating func add(
+        _ source: SourcePointer, _ hash: UInt, _ set: ModeSetPointer, _ loop: HomePointer,
+        _ pendingSignals: UnsafePointer<PendingSignals>
+    ) -> RegistrationPointer? {
+        let needsSlot = !source.hasDescriptor
+        guard count < bucketCount || growBuckets(), !needsSlot || reserveSlot(), let registration = unusedRegistration(of: source) else {
+            return nil
+        }
+        registration.fill(in: loop, pendingSignals, arrival: arrivals, hash: hash, set: set)
+        if needsSlot { registration.pointee.slot.store(takeSlot(registration, pendingSignals), ordering: .relaxed) }
+        arrivals += 1
+        count += 1
+        let index = Int(bitPattern: hash & UInt(bucketCount - 1))
+        registration.pointee.nextInBucket = buckets.unsafelyUnwrapped[index]
+        buckets.unsafelyUnwrapped[index] = registration
+        return registration
+    }
+
+    private mutating func reserveSlot() -> Bool { bySlot.reserve(bySlot.count + 1) && freeSlots.reserve(bySlot.count + 1) }
+
+    private func unusedRegistration(of source: SourcePointer) -> RegistrationPointer? {
+        if source.inlineRegistration.pointee.set == nil { return source.inlineRegistration }
+        guard let home = HomePointer.current, let memory = Registration.slab.allocate(&home.pointee.registrations) else { return nil }
+        return RegistrationPointer.make(in: memory, for: source)
+    }
+
+    /// Removes a registration from the table, and frees its slot. Its other fields can still be read. O(1) on average.
+    mutating func remove(_ registration: RegistrationPointer) {
+        let index = Int(bitPattern: registration.pointee.hash & UInt(bucketCount - 1))
+        var link = buckets.unsafelyUnwrapped + index
+        while let other = link.pointee, other != registration { link = other.nextInBucketLink }
+        link.pointee = registration.pointee.nextInBucket
+        if registration.slot != Registration.noSlot {
+            bySlot[Int(registration.slot)] = nil
+            _ = freeSlots.append(registration.slot)
+        }
+        count -= 1
+    }
+
+    private mutating func takeSlot(_ registration: RegistrationPointer, _ pendingSignals: UnsafePointer<PendingSignals>) -> UInt32 {
+        if freeSlots.count > 0 {
+            let slot = freeSlots[freeSlots.count - 1]
+            freeSlots.truncate(to: freeSlots.count - 1)
+            bySlot[Int(slot)] = registration
+            return slot
+        }
+        let slot = bySlot.count
+        if slot >= PendingSignals.slotLimit || !pendingSignals.pointee.allocate(slot) { return Registration.noSlot }
+        _ = bySlot.append(registration)
+        return UInt32(slot)
+    }
+
+    private mutating func growBuckets() -> Bool {
+        let new = max(16, bucketCount * 2)
+        guard let memory = calloc(new, MemoryLayout<RegistrationPointer?>.stride) else { return false }
+        let grown = memory.bindMemory(to: RegistrationPointer?.self, capacity: new)
+        for old in 0..<bucketCount {
+            var next = buckets.unsafelyUnwrapped[old]
+            while let registration = next {
+                next = registration.pointee.nextInBucket
+                let index = Int(bitPattern: registration.pointee.hash & UInt(new - 1))
+                registration.pointee.nextInBucket = grown[index]
+                grown[index] = registration
+            }
+        }
+        free(buckets)
+        buckets = grown
+        bucketCount = new
+        return true
+    }
+
+    /// Any registration, nil if the table is empty. For removing them all one after the other: O(1) on average then.
+    mutating func any() -> RegistrationPointer? {
+        while anyBucket < bucketCount {
+            if let registration = buckets.unsafelyUnwrapped[anyBucket] { return registration }
+            anyBucket += 1
+        }
+        anyBucket = 0
+        return nil
+    }
+
+    /// Calls `body` for every registration, in no particular order. O(number of buckets). `body` must not change the table.
+    func forEach(_ body: (RegistrationPointer) -> Void) {
+        for index in 0..<bucketCount {
+            var next = buckets.unsafelyUnwrapped[index]
+            while let registration = next {
+                next = registration.pointee.nextInBucket
+                body(registration)
+            }
+        }
+    }
+}
+
+extension RegistrationPointer {
+    fileprivate var nextInBucketLink: UnsafeMutablePointer<RegistrationPointer?> {
+        withUnsafeMutablePointer(to: &pointee.nextInBucket) { $0 }
+    }
+
+    /// Gives the memory of a registration back, once nothing refers to it any more; an inline one becomes unused. Any thread; in a
+    /// child of fork() also one that never used the library.
+    func destroy() {
+        if self == pointee.source.inlineRegistration { return clear() }
+        if let home = HomePointer.current {
+            Registration.slab.deallocate(self, &home.pointee.registrations)
+        } else {
+            Registration.slab.deallocateWithoutCache(self)
+        }
+    }
+}
+
+extension SourcePointer {
+    /// The registration that is stored in the source: that in the first loop it was added to. Unused while the source is in no loop.
+    @inline(__always)
+    var inlineRegistration: RegistrationPointer { withUnsafeMutablePointer(to: &pointee.inlineRegistration) { $0 } }
+}

@@ -1,0 +1,110 @@
+import CLinux
+import Synchronization
+
+// Signalling a version-0 source, from any thread and from signal handlers, and taking the signal in the thread of a loop.
+extension SourcePointer {
+    /// RLRunLoopSourceSignal: sets the flag first, then the bit that makes the loop look at the flag. A thread that adds the source to
+    /// a loop publishes the registration first, then looks at the flag. All four are sequentially consistent, so one of the two
+    /// sees what the other did. Any thread, async-signal-safe.
+    @inline(__always)
+    func signal() {
+        if RaceDetector.isWatching { signalWatched() } else { signalUnwatched() }
+    }
+
+    @inline(never)
+    private func signalWatched() {
+        RaceDetector.happensBefore(self)
+        signalUnwatched()
+    }
+
+    /// `signal` without telling a race detector. On the usual path only its last statement may be a call: then it need not save
+    /// registers.
+    @inline(__always)
+    private func signalUnwatched() {
+        let isFirst = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent) == 0
+        let slot = pointee.inlineRegistration.onlySlot.load(ordering: .sequentiallyConsistent)
+        guard slot < UInt32(PendingSignals.nearSlots), let pendingSignals = inlineRegistration.pendingSignals else {
+            return setPendingSlow(slot, isFirst: isFirst)
+        }
+        let bits = pendingSignals.pointee.nearBitsForSetting
+        if isFirst {
+            if bits != 0 { return setPendingWithTime(slot) }
+            pointee.signalTime.store(0, ordering: .relaxed)
+        }
+        pendingSignals.pointee.setNear(slot, besides: bits)
+    }
+
+    /// Sources of equal order are performed by the time of their first signal. Most signals are alone when the loop takes them, and
+    /// need no clock: see `RunLoopStorage.signalsTaken`.
+    @inline(never)
+    private func setPendingWithTime(_ slot: UInt32) {
+        noteSignalTimeByClock()
+        inlineRegistration.setPending(slot)
+    }
+
+    private func noteSignalTimeByClock() { pointee.signalTime.store(Clock.now.nanoseconds, ordering: .relaxed) }
+
+    /// When the source was first signalled, in nanoseconds: see `SourceStorage.signalTime`. Any thread; stable while the source is
+    /// signalled.
+    @inline(__always)
+    var signalTime: UInt64 { pointee.signalTime.load(ordering: .relaxed) }
+
+    /// `signal`, not inlined.
+    @inline(never)
+    func signalSeldom() { signal() }
+
+    /// 1 from `signal` until a loop takes it, just before it performs the source. Stored in the header, in the field that timers use
+    /// for their heap index: that cache line is read anyway. Any thread.
+    @inline(__always)
+    private var signalFlag: UnsafeMutablePointer<Atomic<UInt32>> {
+        (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset).assumingMemoryBound(to: Atomic<UInt32>.self)
+    }
+
+    @inline(never)
+    private func setPendingSlow(_ slot: UInt32, isFirst: Bool) {
+        if isFirst {
+            let isAlone = slot != Registration.noSlot && !inlineRegistration.loopHasPendingSignals
+            if isAlone { pointee.signalTime.store(0, ordering: .relaxed) } else { noteSignalTimeByClock() }
+        }
+        if slot != Registration.noSlot {
+            inlineRegistration.setPending(slot)
+        } else if let registration = onlyRegistration {
+            registration.setPending()
+        } else {
+            // The source is in no loop, or in several. A source of the loop it comes into, or of one it is in, may be signalled after
+            // it and find an empty bitmap: that signal would count as alone, and so as the earlier one.
+            inlineRegistration.setPendingWithoutSlot()
+            SharedSignals.increment()
+        }
+    }
+
+    /// Prefetches what `signal` reads first. Call it shortly before; any address will do.
+    @inline(__always)
+    static func prefetchSignal(_ handle: OpaquePointer?) {
+        if let handle { linux_prefetch(UnsafeRawPointer(handle) + 64) }
+    }
+
+    /// Clears the signal; true if there was one. Of two loops that take it at the same time only one gets true. A loop's thread.
+    @inline(__always)
+    func takeSignal() -> Bool { RaceDetector.taken(signalFlag.pointee.exchange(0, ordering: .sequentiallyConsistent) != 0, at: self) }
+
+    /// Any thread, async-signal-safe.
+    var isSignalled: Bool { signalFlag.pointee.load(ordering: .sequentiallyConsistent) != 0 }
+
+    /// The source's registration if it is in exactly one loop. Any thread; stable under that loop's lock.
+    var onlyRegistration: RegistrationPointer? {
+        RegistrationPointer(bitPattern: pointee.onlyRegistration.load(ordering: .sequentiallyConsistent))
+    }
+
+    /// Tells signallers which bit to set, and sets it if the source is signalled already. Under the source's lock, after every
+    /// change of `registrations`.
+    func publishOnlyRegistration() {
+        let only = pointee.registrations.flatMap { $0.pointee.nextOfSource == nil ? $0 : nil }
+        pointee.onlyRegistration.store(UInt(bitPattern: only), ordering: .sequentiallyConsistent)
+        let slot = only == inlineRegistration ? inlineRegistration.slot : Registration.noSlot
+        pointee.inlineRegistration.onlySlot.store(slot, ordering: .sequentiallyConsistent)
+        if isSignalled {
+            if let only { only.setPending() } else { SharedSignals.increment() }
+        }
+    }
+}
