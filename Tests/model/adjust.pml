@@ -4,7 +4,7 @@
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
- * lock … unlock                  home.lock (owner-lock.pml)                             acquire,  each other
+ * lock … unlock                  threadContext.lock (owner-lock.pml)                    acquire,  each other
  *                                                                                       release
  * add timer: d < sleepLimit      sleepLimit.load(), under the lock                      relaxed   the loop's store under the lock, or a later 0: then this
  *                                                                                                 sleep is over, and the loop locks before the next one

@@ -116,7 +116,8 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// The endpoint's run loop source with a reference for the caller, made at the first call; nil if it was invalidated or if out of
     /// memory. A thread that has a loop.
     func source(
-        order: Int, callsClient: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer, _ home: HomePointer
+        order: Int, callsClient: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer,
+        _ threadContext: ThreadContextPointer
     ) -> SourcePointer? {
         var old: SourcePointer?
         Endpoints.mutex.lock()
@@ -126,7 +127,8 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         }
         if pointee.source == nil && state.isValid {
             pointee.source = SourcePointer.create(
-                home, order: order, info: self, eventHandler: eventHandler, getPort: { EndpointPointer(info: $0).pointee.fd }, detail)
+                threadContext, order: order, info: self, eventHandler: eventHandler, getPort: { EndpointPointer(info: $0).pointee.fd },
+                detail)
             if pointee.source != nil {
                 pointee.item.object.retain()
                 pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isOfEndpoint)
@@ -152,7 +154,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// other threads are using the descriptor it stays open; the last of them closes it and calls release. False if it was invalid already.
     /// A thread that has a loop; calls release, and the source's cancel.
     func invalidate(closes: Bool) -> Bool {
-        let ownCalls = HomePointer.current.map { RunLoopPointer($0).dispatchDepth(of: self) } ?? 0
+        let ownCalls = ThreadContextPointer.current.map { RunLoopPointer($0).dispatchDepth(of: self) } ?? 0
         guard
             let now = update({ state in
                 if !state.isValid { return false }
@@ -190,10 +192,10 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
 
     // MARK: memory
 
-    /// For a descriptor object or a socket; nil with ENOMEM. The thread whose Home it is.
+    /// For a descriptor object or a socket; nil with ENOMEM. The calling thread's context.
     @inline(never)
-    static func allocate(_ home: HomePointer) -> UnsafeMutableRawPointer? {
-        let memory = Home.endpointSlab.allocate(&home.pointee.endpoints)
+    static func allocate(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
+        let memory = ThreadContext.endpointSlab.allocate(&threadContext.pointee.endpoints)
         if memory == nil { systemError = ENOMEM }
         return memory
     }
@@ -201,10 +203,10 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// The last reference is gone, and nobody has the memory any more. Any thread.
     func destroy() {
         pointee.item.object.tag = 0
-        if let home = HomePointer.current {
-            Home.endpointSlab.deallocate(self, &home.pointee.endpoints)
+        if let threadContext = ThreadContextPointer.current {
+            ThreadContext.endpointSlab.deallocate(self, &threadContext.pointee.endpoints)
         } else {
-            Home.endpointSlab.deallocateWithoutCache(self)
+            ThreadContext.endpointSlab.deallocateWithoutCache(self)
         }
     }
 

@@ -24,17 +24,18 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
     @inline(__always)
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
-    /// With one reference; nil with ENOMEM. `context.info` is retained already. `home`: the calling thread's.
+    /// With one reference; nil with ENOMEM. `context.info` is retained already. `threadContext`: the calling thread's.
     static func create(
-        _ fd: Int32, closesOnInvalidate: Bool, _ callout: EndpointCallout.OfDescriptor?, _ context: ClientContext, _ home: HomePointer
+        _ fd: Int32, closesOnInvalidate: Bool, _ callout: EndpointCallout.OfDescriptor?, _ context: ClientContext,
+        _ threadContext: ThreadContextPointer
     ) -> FileDescriptorPointer? {
         Endpoints.prepare()
-        guard let memory = EndpointPointer.allocate(home) else { return nil }
+        guard let memory = EndpointPointer.allocate(threadContext) else { return nil }
         let descriptor = memory.bindMemory(to: FileDescriptorStorage.self, capacity: 1)
         descriptor.initialize(
             to: FileDescriptorStorage(
                 endpoint: Endpoint(
-                    .fileDescriptor, fd: fd, EndpointCallout(callout), context: context, EndpointState(EndpointState.valid), home),
+                    .fileDescriptor, fd: fd, EndpointCallout(callout), context: context, EndpointState(EndpointState.valid), threadContext),
                 closesOnInvalidate: closesOnInvalidate))
         return descriptor
     }
@@ -49,8 +50,8 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
     /// RLFileDescriptorInvalidate. A thread that has a loop; calls the context's release.
     func invalidate() { _ = endpoint.invalidate(closes: pointee.closesOnInvalidate) }
 
-    /// RLFileDescriptorCreateRunLoopSource. `home`: the calling thread's.
-    func source(order: Int, _ home: HomePointer) -> SourcePointer? {
+    /// RLFileDescriptorCreateRunLoopSource. `threadContext`: the calling thread's.
+    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         let common = SourceDetail(release: { FileDescriptorPointer(info: $0).release() })
         guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
@@ -58,7 +59,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
             eventHandler: { info, _, reported in
                 let endpoint = EndpointPointer(info: info)
                 return (reported == 0 ? endpoint.cancelCall() : endpoint.reconcile()).rawValue
-            }, detail, home)
+            }, detail, threadContext)
     }
 
     /// RLFileDescriptorEnableCallBacks. A few plain stores on the loop's thread, if epoll knows already. Any thread.
@@ -70,7 +71,7 @@ extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
     @inline(never)
     private func enableSlow(_ events: Events) {
         guard let loop = Registry.current else { return }
-        loop.home.pointee.lock.stepOut()
+        loop.threadContext.pointee.lock.stepOut()
         let now = endpoint.update { state in
             if state.isValid { state.arm(events) }
             return state.isValid

@@ -25,7 +25,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         if !begin(ready, reported, &plan) { return .unwanted }
         let context = endpoint.pointee.context
         let info = context.retain == nil ? context.info : context.retained()
-        let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
+        let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
         let level = loop.pushCleanup(CleanupHandler(function: { socket, _, info in releaseInfo(socket, info) }, object: self, info: info))
         let outcome = call(&plan, info)
         loop.popCleanup(level)
@@ -147,7 +147,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         guard let data else { return .tryLater }
         defer { data.release() }
         if result < 0 && Sockets.isTemporary(-result) { return .unwanted }
-        let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
+        let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
         let level = loop.pushCleanup(
             CleanupHandler(function: { data, address, _ in releaseData(data, address) }, object: data, part: address))
         call(.data, address, UnsafeRawPointer(data), info)
@@ -174,7 +174,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             EventDescriptor.close(fd)
             return .handled
         }
-        let loop = RunLoopPointer(HomePointer.current.unsafelyUnwrapped)
+        let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
         let level = loop.pushCleanup(CleanupHandler(function: { address, _, _ in releaseData(address, nil) }, object: address))
         defer { loop.popCleanup(level) }
         withUnsafePointer(to: &fd) {

@@ -68,7 +68,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: EndpointCallout.OfSocket?, _ context: ClientContext
     ) -> SocketPointer? {
         Endpoints.prepare()
-        guard let home = HomePointer.current, let memory = EndpointPointer.allocate(home) else { return nil }
+        guard let threadContext = ThreadContextPointer.current, let memory = EndpointPointer.allocate(threadContext) else { return nil }
         var context = context
         context.info = context.retained()
         var transport = Transport.unknown
@@ -84,7 +84,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         socket.initialize(
             to: SocketStorage(
                 endpoint: Endpoint(
-                    .socket, fd: fd, EndpointCallout(callout), context: context, state, home),
+                    .socket, fd: fd, EndpointCallout(callout), context: context, state, threadContext),
                 callBacks: callBacks, transport: Atomic(transport.rawValue), identity: Descriptor.identity(fd), flags: Atomic(flags)))
         if fd < 0 { return socket }
         switch Endpoints.add(socket) {
@@ -167,8 +167,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         }
     }
 
-    /// RLSocketCreateRunLoopSource. `home`: the calling thread's.
-    func source(order: Int, _ home: HomePointer) -> SourcePointer? {
+    /// RLSocketCreateRunLoopSource. `threadContext`: the calling thread's.
+    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         let common = SourceDetail(
             release: { SocketPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() },
             schedule: { info, _, _ in SocketPointer(info: info).schedule() },
@@ -177,7 +177,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         return endpoint.source(
             order: order, callsClient: pointee.callBacks.reading == .read && pointee.endpoint.context.retain == nil,
             eventHandler: { SocketPointer(info: $0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue }, detail,
-            home)
+            threadContext)
     }
 
     // MARK: enabling

@@ -85,12 +85,12 @@ private func describe(_ source: SourcePointer, _ text: inout TextBuffer) {
 }
 
 private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
-    let home = timer.item.lock()
+    let owner = timer.item.lock()
     let date = timer.pointee.date
     let info = timer.pointee.info
     let interval = timer.pointee.detail?.pointee.clientInterval ?? 0
     var context = timer.pointee.detail?.pointee.context ?? .empty
-    home.unlock()
+    owner.unlock()
     if !timer.pointee.item.has(ItemHeader.valid) { context = .empty }
     begin(.timer, timer, &text)
     describe(valid: timer.item, &text)
@@ -107,9 +107,9 @@ private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
 }
 
 private func describe(_ observer: ObserverPointer, _ text: inout TextBuffer) {
-    let home = observer.item.lock()
+    let owner = observer.item.lock()
     var context = observer.pointee.context
-    home.unlock()
+    owner.unlock()
     if !observer.pointee.item.has(ItemHeader.valid) { context = .empty }
     begin(.observer, observer, &text)
     describe(valid: observer.item, &text)

@@ -96,8 +96,8 @@ public func RLGetRetainCount(_ object: UnsafeRawPointer?) -> Int {
     switch kind {
     case .timer, .source, .observer:
         let item = Handle.item(object)
-        let home = item.lock()
-        defer { home.unlock() }
+        let owner = item.lock()
+        defer { owner.unlock() }
         return Int(references) + Int(item.pointee.holds)
     default: return Int(references)
     }

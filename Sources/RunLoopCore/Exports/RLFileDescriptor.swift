@@ -24,7 +24,8 @@ public func RLFileDescriptorCreate(
     }
     guard let loop = Registry.current else { return nil }
     client.info = client.retained()
-    guard let descriptor = FileDescriptorPointer.create(fd, closesOnInvalidate: closeOnInvalidate != 0, callout, client, loop.home) else {
+    guard let descriptor = FileDescriptorPointer.create(fd, closesOnInvalidate: closeOnInvalidate != 0, callout, client, loop.threadContext)
+    else {
         preservingSystemError { client.released(client.info) }
         return nil
     }
@@ -68,7 +69,7 @@ public func RLFileDescriptorIsValid(_ f: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLFileDescriptorCreateRunLoopSource(_ allocator: OpaquePointer?, _ f: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let descriptor = borrow(f, "RLFileDescriptorCreateRunLoopSource"), let loop = Registry.current else { return nil }
-    return createdSource(descriptor.source(order: order, loop.home), descriptor.endpoint)
+    return createdSource(descriptor.source(order: order, loop.threadContext), descriptor.endpoint)
 }
 
 /// A source that was asked for, with errno if only memory was missing.

@@ -165,7 +165,7 @@ public func RLMessagePortSetInvalidationCallBack(_ port: OpaquePointer?, _ callo
 @implementation @c
 public func RLMessagePortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let port = borrow(port, "RLMessagePortCreateRunLoopSource"), let loop = Registry.current else { return nil }
-    return port.source(order: order, loop.home)?.handle
+    return port.source(order: order, loop.threadContext)?.handle
 }
 
 @implementation @c

@@ -31,7 +31,7 @@ public func RLPortCreate(
 @implementation @c
 public func RLPortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let port = borrow(port, "RLPortCreateRunLoopSource"), let loop = Registry.current else { return nil }
-    return port.source(order: order, loop.home)?.handle
+    return port.source(order: order, loop.threadContext)?.handle
 }
 
 @implementation @c

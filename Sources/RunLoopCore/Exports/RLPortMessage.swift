@@ -35,7 +35,7 @@ public func RLPortMessageCreate(
     }
     defer { copy?.release() }
     return PortMessagePointer.create(
-        loop.home, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
+        loop.threadContext, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
 }
 
 /// Whether an array has nothing in it but data and ports; a diagnostic if not.

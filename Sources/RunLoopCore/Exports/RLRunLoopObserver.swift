@@ -25,7 +25,7 @@ public func RLRunLoopObserverCreate(
     client.info = client.retained()
     guard
         let observer = ObserverPointer.create(
-            loop.home, activities: activities, repeats: repeats != 0, order: order, callout, client)
+            loop.threadContext, activities: activities, repeats: repeats != 0, order: order, callout, client)
     else {
         client.released(client.info)
         systemError = ENOMEM
@@ -63,8 +63,8 @@ public func RLRunLoopObserverIsValid(_ observer: OpaquePointer?) -> UInt8 {
 public func RLRunLoopObserverGetContext(_ observer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopObserverContext>?) {
     guard let observer = borrow(observer, "RLRunLoopObserverGetContext") else { return }
     storeContext(context, "RLRunLoopObserverGetContext") {
-        let home = observer.item.lock()
-        defer { home.unlock() }
+        let owner = observer.item.lock()
+        defer { owner.unlock() }
         return observer.pointee.context
     }
 }

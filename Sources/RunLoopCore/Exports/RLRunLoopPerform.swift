@@ -139,7 +139,7 @@ public func RLRunLoopPerformFunctionAfterDelay(
         return 0
     }
     defer { call.end() }
-    return call.loop.perform(after: delay, PerformRequest(call.modes, call.function, info), current.home) ? 1 : 0
+    return call.loop.perform(after: delay, PerformRequest(call.modes, call.function, info), current.threadContext) ? 1 : 0
 }
 
 private func isNumber(_ seconds: Double, _ name: Name, _ parameter: Name) -> Bool {

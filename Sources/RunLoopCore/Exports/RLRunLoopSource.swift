@@ -44,7 +44,7 @@ public func RLRunLoopSourceCreate(
     let detail = SourceDetail(
         retain: copy.retain, release: copy.release, copyDescription: copy.copyDescription, equal: copy.equal, hash: copy.hash,
         schedule: copy.schedule, cancel: copy.cancel)
-    guard let source = SourcePointer.create(loop.home, order: order, info: info, perform: copy.perform, getPort: getPort, detail)
+    guard let source = SourcePointer.create(loop.threadContext, order: order, info: info, perform: copy.perform, getPort: getPort, detail)
     else {
         client.released(info)
         systemError = ENOMEM

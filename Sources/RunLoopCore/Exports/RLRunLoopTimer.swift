@@ -15,8 +15,9 @@ public func RLRunLoopTimerCreate(
     _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
 ) -> OpaquePointer? {
-    if let callout, !fireDate.isNaN, interval <= 0, order == 0, context?.pointee.isPlain ?? true, let home = HomePointer.current,
-        let timer = TimerPointer.createPlain(home, date: Clock.clamped(fireDate), callout, context?.pointee.info)
+    if let callout, !fireDate.isNaN, interval <= 0, order == 0, context?.pointee.isPlain ?? true,
+        let threadContext = ThreadContextPointer.current,
+        let timer = TimerPointer.createPlain(threadContext, date: Clock.clamped(fireDate), callout, context?.pointee.info)
     {
         return timer.handle
     }
@@ -73,7 +74,7 @@ private func create(
     guard var client = loadContext(context, name), let loop = Registry.current else { return nil }
     client.info = client.retained()
     let date = Clock.clamped(fireDate)
-    guard let timer = TimerPointer.create(loop.home, date: date, interval: max(interval, 0), order: order, callout, client) else {
+    guard let timer = TimerPointer.create(loop.threadContext, date: date, interval: max(interval, 0), order: order, callout, client) else {
         client.released(client.info)
         systemError = ENOMEM
         return nil
@@ -84,8 +85,8 @@ private func create(
 @implementation @c
 public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
     guard let timer = borrow(timer, "RLRunLoopTimerGetNextFireDate") else { return 0 }
-    let home = timer.item.lock()
-    defer { home.unlock() }
+    let owner = timer.item.lock()
+    defer { owner.unlock() }
     return timer.pointee.item.has(ItemHeader.valid) ? timer.pointee.date : 0
 }
 
@@ -119,7 +120,7 @@ public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(time
 @implementation @c
 public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
     guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
-    if let home = timer.invalidate() { RunLoopPointer(home).noteEmptied() }
+    if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
 }
 
 @implementation @c
@@ -132,8 +133,8 @@ public func RLRunLoopTimerIsValid(_ timer: OpaquePointer?) -> UInt8 {
 public func RLRunLoopTimerGetContext(_ timer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?) {
     guard let timer = borrow(timer, "RLRunLoopTimerGetContext") else { return }
     storeContext(context, "RLRunLoopTimerGetContext") {
-        let home = timer.item.lock()
-        defer { home.unlock() }
+        let owner = timer.item.lock()
+        defer { owner.unlock() }
         var own = timer.pointee.detail?.pointee.context ?? .empty
         own.info = timer.pointee.info
         return own
@@ -156,14 +157,14 @@ public func RLRunLoopTimerSetTolerance(_ timer: OpaquePointer?, _ tolerance: Dou
 extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// Something of the timer's detail, nil if it has none.
     fileprivate func detail(_ part: (borrowing TimerDetail) -> Double) -> Double? {
-        let home = item.lock()
-        defer { home.unlock() }
+        let owner = item.lock()
+        defer { owner.unlock() }
         return pointee.detail.map { part($0.pointee) }
     }
 
     fileprivate func detail(_ part: (borrowing TimerDetail) -> Int) -> Int? {
-        let home = item.lock()
-        defer { home.unlock() }
+        let owner = item.lock()
+        defer { owner.unlock() }
         return pointee.detail.map { part($0.pointee) }
     }
 }

@@ -201,7 +201,7 @@ public func RLSocketGetNative(_ s: OpaquePointer?) -> Int32 {
 @implementation @c
 public func RLSocketCreateRunLoopSource(_ allocator: OpaquePointer?, _ s: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let socket = borrow(s, "RLSocketCreateRunLoopSource"), let loop = Registry.current else { return nil }
-    return createdSource(socket.source(order: order, loop.home), socket.endpoint)
+    return createdSource(socket.source(order: order, loop.threadContext), socket.endpoint)
 }
 
 @implementation @c

@@ -10,9 +10,9 @@ import Synchronization
 ///
 /// Life: clients have references, and the source has one as long as it lives; the endpoint keeps its source until it is invalidated.
 struct Endpoint: ~Copyable {
-    /// Of which it uses the header and the Home: that of the thread that made it, or of the loop that has called its client last.
+    /// Of which it uses the header and the thread context: that of the thread that made it, or of the loop that has called its client last.
     var item: ItemHeader
-    /// An `EndpointState`. Changed under the lock of the Home; read by any thread.
+    /// An `EndpointState`. Changed under the owner's lock; read by any thread.
     let stateBits: Atomic<UInt32>
     let fd: Int32
     let callout: EndpointCallout
@@ -26,8 +26,11 @@ struct Endpoint: ~Copyable {
     static var invalidated: UInt32 { 1 }
     static var useUnit: UInt32 { 2 }
 
-    init(_ kind: Kind, fd: Int32, _ callout: EndpointCallout, context: ClientContext, _ state: EndpointState, _ home: HomePointer) {
-        item = ItemHeader(kind, home: home, flags: 0)
+    init(
+        _ kind: Kind, fd: Int32, _ callout: EndpointCallout, context: ClientContext, _ state: EndpointState,
+        _ threadContext: ThreadContextPointer
+    ) {
+        item = ItemHeader(kind, owner: threadContext, flags: 0)
         stateBits = Atomic(state.bits)
         self.fd = fd
         self.callout = callout
@@ -73,35 +76,35 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     private func set(_ state: EndpointState) { pointee.stateBits.store(state.bits, ordering: .releasing) }
 
     /// Changes the state as a whole; nil, and nothing is changed, if `change` says so. Returns the new one. Any thread that has no
-    /// loop's lock: `change` is called under that of the Home.
+    /// loop's lock: `change` is called under that of the owner.
     @inline(__always)
     func update(_ change: (inout EndpointState) -> Bool) -> EndpointState? {
-        let home = item.lock()
+        let owner = item.lock()
         var new = state
         let isChanged = change(&new)
         if isChanged { set(new) }
-        home.unlock()
+        owner.unlock()
         return isChanged ? new : nil
     }
 
-    /// Arms it if its Home is the calling thread's and nobody else is about. False: go on with `OwnerLock.stepOut`, arm, and tell the source.
+    /// Arms it if the calling thread owns it and nobody else is about. False: go on with `OwnerLock.stepOut`, arm, and tell the source.
     /// Calls nothing, so that its caller needs no frame.
     @inline(__always)
     func tryArm(_ events: Events) -> Bool {
-        let home = pointee.item.home
-        if !home.isOwn || !home.pointee.lock.tryLock() || pointee.item.home != home { return false }
+        let owner = pointee.item.owner
+        if !owner.isCurrent || !owner.pointee.lock.tryLock() || pointee.item.owner != owner { return false }
         var now = state
         if now.isValid { now.arm(events) }
         set(now)
-        return home.pointee.lock.tryUnlockUncontended() && !now.needsUpdate
+        return owner.pointee.lock.tryUnlockUncontended() && !now.needsUpdate
     }
 
     /// A loop is about to call the client for what is `ready`. That is disarmed as far as the endpoint waits for it, and the descriptor
     /// stays open until `endCall`. Empty, and nothing has changed: it waits for none of it. Under the loop's lock, which it may give back
     /// meanwhile.
     @inline(__always)
-    func beginCall(_ ready: Events, _ home: HomePointer) -> Events {
-        if pointee.item.home != home { moveHome(to: home) }
+    func beginCall(_ ready: Events, _ threadContext: ThreadContextPointer) -> Events {
+        if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
         var state = state
         // Who is armed is valid.
         let fired = ready.intersection(state.armed)
@@ -115,8 +118,8 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     /// The other end of `beginCall`, after which reading goes on by itself if the state says so. False: there is more to do, see
     /// `SourceFunction.EventHandler`. Under the loop's lock, which it may give back meanwhile.
     @inline(__always)
-    func endCall(_ home: HomePointer) -> Bool {
-        if pointee.item.home != home { moveHome(to: home) }
+    func endCall(_ threadContext: ThreadContextPointer) -> Bool {
+        if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
         var now = state
         now.bits &-= EndpointState.callUnit
         if now.bits & (EndpointState.rearmsReading | EndpointState.readDisabled | EndpointState.valid)
@@ -136,10 +139,10 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
 
     /// Under the lock of the new one, which it gives back meanwhile.
     @inline(never)
-    private func moveHome(to home: HomePointer) {
-        home.unlock()
-        let old = item.lock(and: home)
-        pointee.item.moveHome(to: home)
-        if old != home { old.unlock() }
+    private func changeOwner(to threadContext: ThreadContextPointer) {
+        threadContext.unlock()
+        let old = item.lock(and: threadContext)
+        pointee.item.setOwner(threadContext)
+        if old != threadContext { old.unlock() }
     }
 }

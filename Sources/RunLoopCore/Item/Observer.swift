@@ -1,6 +1,6 @@
 import CRunLoop
 
-/// RLRunLoopObserver. Guarded by the lock of `item.home`.
+/// RLRunLoopObserver. Guarded by the lock of `item.owner`.
 struct ObserverStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .observer }
     typealias Callout = @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void
@@ -25,17 +25,17 @@ extension UnsafeMutablePointer where Pointee == ObserverStorage {
     @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// An observer in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
+    /// An observer in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
     /// `context.info` is retained already. Calls no user code.
     static func create(
-        _ home: HomePointer, activities: UInt, repeats: Bool, order: Int, _ callout: @escaping ObserverStorage.Callout,
+        _ threadContext: ThreadContextPointer, activities: UInt, repeats: Bool, order: Int, _ callout: @escaping ObserverStorage.Callout,
         _ context: ClientContext
     ) -> ObserverPointer? {
-        guard let memory = ObserverStorage.slab.allocate(&home.pointee.observers) else { return nil }
+        guard let memory = ObserverStorage.slab.allocate(&threadContext.pointee.observers) else { return nil }
         let observer = memory.assumingMemoryBound(to: ObserverStorage.self)
         observer.initialize(
             to: ObserverStorage(
-                item: ItemHeader(.observer, home: home, flags: repeats ? ItemHeader.repeats : 0), activities: activities,
+                item: ItemHeader(.observer, owner: threadContext, flags: repeats ? ItemHeader.repeats : 0), activities: activities,
                 order: order, callout: callout, context: context, set: nil))
         return observer
     }
@@ -43,8 +43,8 @@ extension UnsafeMutablePointer where Pointee == ObserverStorage {
     /// No reference and no hold is left. Any thread; calls the context's release if it was never invalidated.
     func destroy() {
         if pointee.item.has(ItemHeader.valid) { pointee.context.released(pointee.context.info) }
-        if let home = HomePointer.current {
-            ObserverStorage.slab.deallocate(self, &home.pointee.observers)
+        if let threadContext = ThreadContextPointer.current {
+            ObserverStorage.slab.deallocate(self, &threadContext.pointee.observers)
         } else {
             ObserverStorage.slab.deallocateWithoutCache(self)
         }

@@ -41,7 +41,7 @@ struct Registration: ~Copyable {
     /// The address of the loop's `PendingSignals`. The inline registration of a source in no loop keeps that of the last loop; of a
     /// client's new source, that of the loop of the thread that made it.
     let pendingSignals: Atomic<UInt>
-    var loop: HomePointer?
+    var loop: ThreadContextPointer?
     /// How many registrations the loop had seen before this one.
     var arrival: UInt64
     /// `SourcePointer.hash` of the source, computed when it was added.
@@ -108,7 +108,7 @@ extension RegistrationPointer {
     /// Fills in an unused registration, but for the slot. The atomics are stored to one by one: a late signaller may still be reading
     /// them. Under the loop's lock.
     func fill(
-        in loop: HomePointer, _ pendingSignals: UnsafePointer<PendingSignals>, arrival: UInt64, hash: UInt, set: ModeSetPointer
+        in loop: ThreadContextPointer, _ pendingSignals: UnsafePointer<PendingSignals>, arrival: UInt64, hash: UInt, set: ModeSetPointer
     ) {
         pointee.slot.store(Registration.noSlot, ordering: .relaxed)
         pointee.pendingSignals.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)

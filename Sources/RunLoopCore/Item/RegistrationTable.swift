@@ -29,7 +29,7 @@ struct RegistrationTable: ~Copyable {
     /// Makes a registration of `source`, in the modes of `set`. The caller links it to the source. nil if out of memory.
     /// Amortized O(1).
     mutating func add(
-        _ source: SourcePointer, _ hash: UInt, _ set: ModeSetPointer, _ loop: HomePointer,
+        _ source: SourcePointer, _ hash: UInt, _ set: ModeSetPointer, _ loop: ThreadContextPointer,
         _ pendingSignals: UnsafePointer<PendingSignals>
     ) -> RegistrationPointer? {
         let needsSlot = !source.hasDescriptor
@@ -50,7 +50,9 @@ struct RegistrationTable: ~Copyable {
 
     private func unusedRegistration(of source: SourcePointer) -> RegistrationPointer? {
         if source.inlineRegistration.pointee.set == nil { return source.inlineRegistration }
-        guard let home = HomePointer.current, let memory = Registration.slab.allocate(&home.pointee.registrations) else { return nil }
+        guard let threadContext = ThreadContextPointer.current,
+            let memory = Registration.slab.allocate(&threadContext.pointee.registrations)
+        else { return nil }
         return RegistrationPointer.make(in: memory, for: source)
     }
 
@@ -130,8 +132,8 @@ extension RegistrationPointer {
     /// child of fork() also one that never used the library.
     func destroy() {
         if self == pointee.source.inlineRegistration { return clear() }
-        if let home = HomePointer.current {
-            Registration.slab.deallocate(self, &home.pointee.registrations)
+        if let threadContext = ThreadContextPointer.current {
+            Registration.slab.deallocate(self, &threadContext.pointee.registrations)
         } else {
             Registration.slab.deallocateWithoutCache(self)
         }

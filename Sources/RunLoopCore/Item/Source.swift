@@ -4,7 +4,7 @@ import Synchronization
 
 /// RLRunLoopSource, of either version, and the sources of descriptor objects and sockets.
 ///
-/// What is read to deliver it lies in its first cache line. Guarded by the lock of `item.home`; a registration of another
+/// What is read to deliver it lies in its first cache line. Guarded by the lock of `item.owner`; a registration of another
 /// loop also by that loop's lock.
 struct SourceStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .source }
@@ -39,10 +39,10 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// A client's source in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
+    /// A client's source in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
     /// `info` is retained already. Calls no user code.
     static func create(
-        _ home: HomePointer, order: Int, info: UnsafeMutableRawPointer?, perform: SourceFunction.Perform?,
+        _ threadContext: ThreadContextPointer, order: Int, info: UnsafeMutableRawPointer?, perform: SourceFunction.Perform?,
         getPort: SourceStorage.GetPort?, _ detail: SourceDetail
     ) -> SourcePointer? {
         var place: SourceDetailPointer?
@@ -52,29 +52,29 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
             place.initialize(to: detail)
         }
         let flags = getPort == nil ? 0 : ItemHeader.waitsToRead
-        let source = create(home, flags, order, info, SourceFunction(perform), getPort, place)
+        let source = create(threadContext, flags, order, info, SourceFunction(perform), getPort, place)
         if source == nil { free(place) }
         return source
     }
 
     /// A source of ours, which so far waits for nothing. `detail` outlives it. Calls no user code.
     static func create(
-        _ home: HomePointer, order: Int, info: UnsafeMutableRawPointer?, eventHandler: SourceFunction.EventHandler,
+        _ threadContext: ThreadContextPointer, order: Int, info: UnsafeMutableRawPointer?, eventHandler: SourceFunction.EventHandler,
         getPort: @escaping SourceStorage.GetPort, _ detail: SourceDetailPointer
     ) -> SourcePointer? {
-        create(home, ItemHeader.isInternal, order, info, SourceFunction(eventHandler: eventHandler), getPort, detail)
+        create(threadContext, ItemHeader.isInternal, order, info, SourceFunction(eventHandler: eventHandler), getPort, detail)
     }
 
     @inline(never)
     private static func create(
-        _ home: HomePointer, _ flags: UInt16, _ order: Int, _ info: UnsafeMutableRawPointer?, _ function: SourceFunction,
+        _ threadContext: ThreadContextPointer, _ flags: UInt16, _ order: Int, _ info: UnsafeMutableRawPointer?, _ function: SourceFunction,
         _ getPort: SourceStorage.GetPort?, _ detail: SourceDetailPointer?
     ) -> SourcePointer? {
-        guard let memory = SourceStorage.slab.allocate(&home.pointee.sources) else { return nil }
+        guard let memory = SourceStorage.slab.allocate(&threadContext.pointee.sources) else { return nil }
         let source = memory.assumingMemoryBound(to: SourceStorage.self)
         source.initialize(
             to: SourceStorage(
-                item: ItemHeader(.source, home: home, flags: flags, position: 0), info: info, function: function,
+                item: ItemHeader(.source, owner: threadContext, flags: flags, position: 0), info: info, function: function,
                 inlineRegistration: Registration(source, generation: source.inheritedGeneration),
                 order: order, onlyRegistration: Atomic(0), registrations: nil, getPort: getPort, detail: detail))
         return source
@@ -84,8 +84,8 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     func destroy() {
         clientContext.released(pointee.info)
         if !pointee.item.has(ItemHeader.isInternal) { free(pointee.detail) }
-        if let home = HomePointer.current {
-            SourceStorage.slab.deallocate(self, &home.pointee.sources)
+        if let threadContext = ThreadContextPointer.current {
+            SourceStorage.slab.deallocate(self, &threadContext.pointee.sources)
         } else {
             SourceStorage.slab.deallocateWithoutCache(self)
         }
@@ -130,8 +130,8 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// One more reference, unless nobody has the source any more and it is about to be destroyed. Any thread that knows that
     /// the memory is still this source's.
     func retainIfAlive() -> Bool {
-        let home = item.lock()
-        defer { home.unlock() }
+        let owner = item.lock()
+        defer { owner.unlock() }
         if pointee.item.holds == 0 && pointee.item.object.references.load(ordering: .acquiring) == 0 { return false }
         pointee.item.object.retain()
         return true
@@ -139,7 +139,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 
     /// The source's registration in a loop. O(number of loops it is in). Under its lock.
     @inline(__always)
-    func registration(in loop: HomePointer) -> RegistrationPointer? {
+    func registration(in loop: ThreadContextPointer) -> RegistrationPointer? {
         var registration = pointee.registrations
         while let some = registration, some.pointee.loop != loop { registration = some.pointee.nextOfSource }
         return registration

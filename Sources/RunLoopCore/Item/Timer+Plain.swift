@@ -43,11 +43,11 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// RLRunLoopTimerInvalidate. O(log n). Any thread; calls the context's release. Returns what `invalidateAny` does.
     @inline(__always)
     @discardableResult
-    func invalidate() -> HomePointer? {
-        guard let home = item.tryLock() else { return invalidateAny(alreadyLocked: nil) }
-        guard isPlainlyQueued else { return invalidateAny(alreadyLocked: home) }
+    func invalidate() -> ThreadContextPointer? {
+        guard let owner = item.tryLock() else { return invalidateAny(alreadyLocked: nil) }
+        guard isPlainlyQueued else { return invalidateAny(alreadyLocked: owner) }
         let isDead = leavePlainly()
-        home.unlockAfterTryLock()
+        owner.unlockAfterTryLock()
         if isDead { destroy() }
         return nil
     }
@@ -56,10 +56,10 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// of `ItemPointer`. O(1). Any thread.
     @inline(__always)
     func releasePlainly() -> Bool {
-        guard let home = item.tryLock() else { return false }
+        guard let owner = item.tryLock() else { return false }
         let isLast = !pointee.hasDetail && item.takeLastReference()
-        home.unlockAfterTryLock()
-        if isLast { TimerStorage.slab.deallocate(self, &home.pointee.timers) }
+        owner.unlockAfterTryLock()
+        if isLast { TimerStorage.slab.deallocate(self, &owner.pointee.timers) }
         return isLast
     }
 }

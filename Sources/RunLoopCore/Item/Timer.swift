@@ -4,7 +4,7 @@ import CRunLoop
 /// RLRunLoopTimer: 64 bytes, one cache line. What most timers do not have (an interval, a tolerance, functions in
 /// the context) is in a `TimerDetail`.
 ///
-/// Guarded by the lock of `item.home`.
+/// Guarded by the lock of `item.owner`.
 struct TimerStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .timer }
     typealias Callout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
@@ -102,25 +102,25 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     @inline(__always)
     func setPlainArrival(_ arrival: UInt) { pointee.rest = arrival }
 
-    /// A timer in no loop with one reference, guarded by `home`, the calling thread's. nil if out of memory.
+    /// A timer in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
     /// `context.info` is retained already. O(1), no system call; calls no user code.
     static func create(
-        _ home: HomePointer, date: Double, interval: Double, order: Int, _ callout: @escaping TimerStorage.Callout,
+        _ threadContext: ThreadContextPointer, date: Double, interval: Double, order: Int, _ callout: @escaping TimerStorage.Callout,
         _ context: ClientContext
     ) -> TimerPointer? {
-        guard let memory = TimerStorage.slab.allocate(&home.pointee.timers) else { return nil }
+        guard let memory = TimerStorage.slab.allocate(&threadContext.pointee.timers) else { return nil }
         var detail: TimerDetailPointer?
         if interval > 0 || order != 0 || context.hasFunctions {
-            detail = createDetail(home, date, interval, order, context)
+            detail = createDetail(threadContext, date, interval, order, context)
             if detail == nil {
-                TimerStorage.slab.deallocate(memory, &home.pointee.timers)
+                TimerStorage.slab.deallocate(memory, &threadContext.pointee.timers)
                 return nil
             }
         }
         let timer = memory.assumingMemoryBound(to: TimerStorage.self)
         timer.initialize(
             to: TimerStorage(
-                item: ItemHeader(.timer, home: home, flags: interval > 0 ? ItemHeader.repeats : 0), set: nil, date: date,
+                item: ItemHeader(.timer, owner: threadContext, flags: interval > 0 ? ItemHeader.repeats : 0), set: nil, date: date,
                 callout: callout, info: context.info, rest: detail.map { UInt(bitPattern: $0) } ?? 1))
         return timer
     }
@@ -129,21 +129,21 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// calls nothing.
     @inline(__always)
     static func createPlain(
-        _ home: HomePointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
+        _ threadContext: ThreadContextPointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
     ) -> TimerPointer? {
-        guard let memory = TimerStorage.slab.allocateCached(&home.pointee.timers) else { return nil }
+        guard let memory = TimerStorage.slab.allocateCached(&threadContext.pointee.timers) else { return nil }
         let timer = memory.assumingMemoryBound(to: TimerStorage.self)
         timer.initialize(
             to: TimerStorage(
-                item: ItemHeader(.timer, home: home, flags: 0), set: nil, date: date, callout: callout, info: info, rest: 1))
+                item: ItemHeader(.timer, owner: threadContext, flags: 0), set: nil, date: date, callout: callout, info: info, rest: 1))
         return timer
     }
 
     @inline(never)
     private static func createDetail(
-        _ home: HomePointer, _ date: Double, _ interval: Double, _ order: Int, _ context: ClientContext
+        _ threadContext: ThreadContextPointer, _ date: Double, _ interval: Double, _ order: Int, _ context: ClientContext
     ) -> TimerDetailPointer? {
-        guard let memory = TimerDetail.slab.allocate(&home.pointee.timerDetails) else { return nil }
+        guard let memory = TimerDetail.slab.allocate(&threadContext.pointee.timerDetails) else { return nil }
         let detail = memory.assumingMemoryBound(to: TimerDetail.self)
         detail.initialize(
             to: TimerDetail(
@@ -155,7 +155,8 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
 
     /// For a timer that had no need of one so far. Under the lock; false if out of memory.
     func makeDetail() -> Bool {
-        guard let home = HomePointer.current, let detail = Self.createDetail(home, pointee.date, 0, 0, .empty) else { return false }
+        guard let threadContext = ThreadContextPointer.current, let detail = Self.createDetail(threadContext, pointee.date, 0, 0, .empty)
+        else { return false }
         detail.pointee.arrival = arrival
         pointee.rest = UInt(bitPattern: detail)
         return true
@@ -181,8 +182,8 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     @inline(never)
     func destroy() {
         if let detail = pointee.detail { destroyDetail(detail) }
-        if let home = HomePointer.current {
-            TimerStorage.slab.deallocate(self, &home.pointee.timers)
+        if let threadContext = ThreadContextPointer.current {
+            TimerStorage.slab.deallocate(self, &threadContext.pointee.timers)
         } else {
             TimerStorage.slab.deallocateWithoutCache(self)
         }
@@ -196,8 +197,8 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     private func destroyDetail(_ detail: TimerDetailPointer) {
         let context = detail.pointee.context
         if pointee.item.has(ItemHeader.valid) { context.released(pointee.info) }
-        if let home = HomePointer.current {
-            TimerDetail.slab.deallocate(detail, &home.pointee.timerDetails)
+        if let threadContext = ThreadContextPointer.current {
+            TimerDetail.slab.deallocate(detail, &threadContext.pointee.timerDetails)
         } else {
             TimerDetail.slab.deallocateWithoutCache(detail)
         }
@@ -245,7 +246,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         pointee.item.clear(ItemHeader.valid)
         var cleanup = DeferredCleanup()
         let detail = pointee.detail.unsafelyUnwrapped
-        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !pointee.item.home.isOwn) {
+        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !pointee.item.owner.isCurrent) {
             detail.pointee.context.info = pointee.info
             detail.pointee.owesRelease = true
         } else {
@@ -294,27 +295,27 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         }
     }
 
-    /// Makes any timer invalid. `alreadyLocked`: the timer's home, if its lock was taken by `tryLock`. Returns the home of another
+    /// Makes any timer invalid. `alreadyLocked`: the timer's owner, if its lock was taken by `tryLock`. Returns the owner of another
     /// thread's loop if the timer was the last item of its set there: the caller lets that loop know. Any thread; calls the context's
     /// release.
     @inline(never)
     @discardableResult
-    func invalidateAny(alreadyLocked: HomePointer? = nil) -> HomePointer? {
-        let home = alreadyLocked ?? item.lockInlined()
+    func invalidateAny(alreadyLocked: ThreadContextPointer? = nil) -> ThreadContextPointer? {
+        let owner = alreadyLocked ?? item.lockInlined()
         let set = pointee.set
         let hasEmptied: Bool
         if !pointee.hasDetail {
             let isDead = invalidatePlain()
             hasEmptied = set?.pointee.isEmpty ?? false
-            home.unlockInlined()
+            owner.unlockInlined()
             if isDead { destroy() }
         } else {
             let cleanup = invalidateLocked()
             hasEmptied = set?.pointee.isEmpty ?? false
-            home.unlockInlined()
+            owner.unlockInlined()
             cleanup.run(for: self)
         }
-        return hasEmptied && !Thread.has(UnsafeMutableRawPointer(home)) ? home : nil
+        return hasEmptied && !Thread.has(UnsafeMutableRawPointer(owner)) ? owner : nil
     }
 
     /// Without a detail there is nobody to be told. Under the lock; true if the timer is to be destroyed after unlocking.

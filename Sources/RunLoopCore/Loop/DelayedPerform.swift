@@ -17,7 +17,7 @@ typealias DelayedPerformPointer = UnsafeMutablePointer<DelayedPerform>
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopPerformFunctionAfterDelay. O(log n), one allocation. Any thread. False with errno.
-    func perform(after seconds: Double, _ request: PerformRequest, _ current: HomePointer) -> Bool {
+    func perform(after seconds: Double, _ request: PerformRequest, _ current: ThreadContextPointer) -> Bool {
         guard let memory = malloc(MemoryLayout<DelayedPerform>.size) else { return false }
         let delayed = memory.bindMemory(to: DelayedPerform.self, capacity: 1)
         delayed.initialize(to: DelayedPerform(loop: self, function: request.function, info: request.info))
@@ -73,7 +73,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
-            if let home = timer.invalidateAny() { RunLoopPointer(home).noteEmptied() }
+            if let owner = timer.invalidateAny() { RunLoopPointer(owner).noteEmptied() }
             timer.giveBack()
             count += 1
         }

@@ -44,13 +44,13 @@ enum MainQueue {
 
     /// False with errno. Any thread that has a loop.
     static func serve(by loop: RunLoopPointer) -> Bool {
-        guard Dispatch.isThere, let home = HomePointer.current else {
+        guard Dispatch.isThere, let threadContext = ThreadContextPointer.current else {
             systemError = ENOSYS
             return false
         }
         guard source.compareExchange(expected: 0, desired: inTheMaking, ordering: .acquiringAndReleasing).exchanged else { return true }
         let new = SourcePointer.create(
-            home, order: 0, info: nil, perform: { _ in MainQueue.drain() }, getPort: { _ in Dispatch.mainQueueHandle },
+            threadContext, order: 0, info: nil, perform: { _ in MainQueue.drain() }, getPort: { _ in Dispatch.mainQueueHandle },
             SourceDetail())
         guard let new, loop.add(new, in: ModeName.common) else {
             if let new, new.item.release() == .dead { new.destroy() }

@@ -8,7 +8,7 @@ enum Registry {
     /// All that were ever made, whether they have a thread or not: items of ended threads go on using their locks. Sorted
     /// by address, which is the order in which locks are taken. Guarded by `mutex`, as the next three.
     private nonisolated(unsafe) static var loops = PlainList<RunLoopPointer>()
-    /// The memory of loops that nobody has any more. Never unmapped: see `Home`.
+    /// The memory of loops that nobody has any more. Never unmapped: see `ThreadContext`.
     private nonisolated(unsafe) static var unused = PlainList<RunLoopPointer>()
     private nonisolated(unsafe) static var main: RunLoopPointer?
     /// In a child of fork() the thread that forked is the main thread, whatever the kernel's ids say.
@@ -31,7 +31,7 @@ enum Registry {
     /// The calling thread's loop, made at the first call; nil with errno if out of memory. Not async-signal-safe.
     @inline(__always)
     static var current: RunLoopPointer? {
-        if let home = HomePointer.current { return RunLoopPointer(home) }
+        if let threadContext = ThreadContextPointer.current { return RunLoopPointer(threadContext) }
         return makeCurrent()
     }
 
@@ -71,8 +71,8 @@ enum Registry {
         let loop: RunLoopPointer
         if unused.count > 0 {
             loop = unused[unused.count - 1]
-            loop.pointee.home.header.references.store(1, ordering: .relaxed)
-            loop.pointee.home.header.tag = Kind.runLoop.rawValue
+            loop.pointee.threadContext.header.references.store(1, ordering: .relaxed)
+            loop.pointee.threadContext.header.tag = Kind.runLoop.rawValue
             unused.truncate(to: unused.count - 1)
         } else {
             guard let memory = aligned_alloc(64, (MemoryLayout<RunLoopStorage>.size + 63) & ~63) else { return nil }
@@ -91,8 +91,8 @@ enum Registry {
 
     /// The thread's loop is taken apart; whoever calls the library in this thread after this makes another one.
     private static func threadEnds(_ slot: UnsafeMutableRawPointer?) {
-        guard let home = HomePointer.current, UnsafeMutableRawPointer(home) == slot else { return }
-        let loop = RunLoopPointer(home)
+        guard let threadContext = ThreadContextPointer.current, UnsafeMutableRawPointer(threadContext) == slot else { return }
+        let loop = RunLoopPointer(threadContext)
         Thread.forbidCancellation()
         loop.close()
         loop.trimCaches()
@@ -106,7 +106,7 @@ enum Registry {
 
     /// A loop without a thread and without references can be the next thread's.
     fileprivate static func recycle(_ loop: RunLoopPointer) {
-        loop.pointee.home.header.tag = 0
+        loop.pointee.threadContext.header.tag = 0
         mutex.lock()
         _ = unused.append(loop)
         mutex.unlock()
@@ -117,7 +117,7 @@ enum Registry {
     /// The forking thread takes every lock there is, so that the child finds nothing half done.
     private static func beforeFork() {
         mutex.lock()
-        for index in 0..<loops.count { loops[index].home.lockForFork() }
+        for index in 0..<loops.count { loops[index].threadContext.lockForFork() }
         for index in 0..<loops.count { loops[index].inbox.lockForFork() }
         Observances.lockForFork()
         InternedStrings.lockForFork()
@@ -129,14 +129,14 @@ enum Registry {
         InternedStrings.unlockAfterFork()
         Observances.unlockAfterFork()
         for index in 0..<loops.count { loops[index].inbox.unlockAfterFork() }
-        for index in 0..<loops.count { loops[index].home.unlockAfterFork() }
+        for index in 0..<loops.count { loops[index].threadContext.unlockAfterFork() }
         mutex.unlock()
     }
 
     /// Only the forking thread lives on. Its loop goes on; the others are abandoned.
     private static func afterForkInChild() {
         Membarrier.registerAfterFork()
-        let survivor = HomePointer.current.map { RunLoopPointer($0) }
+        let survivor = ThreadContextPointer.current.map { RunLoopPointer($0) }
         for index in 0..<loops.count {
             let loop = loops[index]
             if loop == survivor {
@@ -153,11 +153,11 @@ enum Registry {
         SourceStorage.slab.resetAfterFork()
         Registration.slab.resetAfterFork()
         ObserverStorage.slab.resetAfterFork()
-        Home.endpointSlab.resetAfterFork()
-        Home.messageSlab.resetAfterFork()
-        Home.requestSlab.resetAfterFork()
-        Home.pendingSlab.resetAfterFork()
-        Home.smallDataSlab.resetAfterFork()
+        ThreadContext.endpointSlab.resetAfterFork()
+        ThreadContext.messageSlab.resetAfterFork()
+        ThreadContext.requestSlab.resetAfterFork()
+        ThreadContext.pendingSlab.resetAfterFork()
+        ThreadContext.smallDataSlab.resetAfterFork()
         afterFork()
     }
 }
@@ -166,9 +166,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRelease. Any thread. False if that was a reference nobody had: the thread keeps its loop.
     @discardableResult
     func release() -> Bool {
-        if pointee.home.header.releaseUnlessLast() { return true }
+        if pointee.threadContext.header.releaseUnlessLast() { return true }
         if locked({ pointee.isOpen }) { return false }
-        if pointee.home.header.release() { Registry.recycle(self) }
+        if pointee.threadContext.header.release() { Registry.recycle(self) }
         return true
     }
 }

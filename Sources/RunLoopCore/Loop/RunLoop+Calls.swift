@@ -59,15 +59,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let timer = firing.timer
         if let retained = firing.retained { timer.pointee.detail?.pointee.context.released(retained) }
         if !timer.pointee.item.has(ItemHeader.repeats) { timer.invalidateAny() }
-        let itemHome = timer.item.lock()
+        let owner = timer.item.lock()
         timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.set != nil {
             // The hold of the call keeps it alive.
-            if itemHome == home { _ = timer.leaveSet() } else { RunLoopPointer(itemHome).resume(timer) }
+            if owner == threadContext { _ = timer.leaveSet() } else { RunLoopPointer(owner).resume(timer) }
         }
         let owed = timer.takeOwedRelease()
         let isDead = timer.item.unhold()
-        itemHome.unlock()
+        owner.unlock()
         owed.released(owed.info)
         if isDead { timer.destroySeldom() }
     }
@@ -76,9 +76,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if call.state == .done { return }
         let observer = call.observer
         if call.state == .called, !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
-        let itemHome = observer.item.lock()
+        let owner = observer.item.lock()
         if call.state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
-        observer.letGo(itemHome)
+        observer.letGo(owner)
     }
 
     private func take<Element>(_ list: inout PlainList<Element>) -> PlainList<Element> {
@@ -93,7 +93,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         for index in 0..<pointee.firing.count {
             let timer = pointee.firing[index].timer
             timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
-            let its = RunLoopPointer(timer.pointee.item.home)
+            let its = RunLoopPointer(timer.pointee.item.owner)
             // In a loop that is gone it must not be without a place in the queue. Elsewhere a one-shot timer has fired and stays parked.
             if timer.pointee.set != nil, !its.isCurrent {
                 _ = timer.leaveSet()
@@ -116,8 +116,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// A timer moves to this loop. Under both locks.
-    func moveHome(_ timer: TimerPointer) {
-        timer.pointee.item.moveHome(to: home)
+    func takeOwnership(of timer: TimerPointer) {
+        timer.pointee.item.setOwner(threadContext)
         if !timer.pointee.item.has(ItemHeader.firing) { return }
         timer.pointee.item.clear(ItemHeader.away)
         if !isCalling(timer) { timer.pointee.item.set(ItemHeader.away) }
@@ -153,11 +153,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The lists of this loop are not guarded by the lock of the timer's new one. Returns with the timer's lock, whose it is, and the
     /// timer out of its queue.
     @inline(never)
-    func finishElsewhere(_ timer: TimerPointer, _ itemHome: HomePointer) -> HomePointer {
-        itemHome.unlock()
+    func finishElsewhere(_ timer: TimerPointer, _ owner: ThreadContextPointer) -> ThreadContextPointer {
+        owner.unlock()
         locked { pointee.firing.truncate(to: pointee.firing.count - 1) }
-        let itemHome = timer.item.lock()
+        let owner = timer.item.lock()
         timer.pointee.set?.pointee.timers.removeSeldom(timer)
-        return itemHome
+        return owner
     }
 }

@@ -46,9 +46,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Whether the source's descriptor turned out to be none. Any thread.
     func isBroken(_ source: SourcePointer) -> Bool {
-        let itemHome = source.item.lock(and: home)
-        defer { ItemPointer.unlockBoth(itemHome, home) }
-        guard let registration = source.registration(in: home), registration.pointee.watch >= 0 else { return false }
+        let owner = source.item.lock(and: threadContext)
+        defer { ItemPointer.unlockBoth(owner, threadContext) }
+        guard let registration = source.registration(in: threadContext), registration.pointee.watch >= 0 else { return false }
         return pointee.poller[Int(registration.pointee.watch)].state == .broken
     }
 

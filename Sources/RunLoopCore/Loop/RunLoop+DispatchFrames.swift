@@ -109,9 +109,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// Gives up a loop's hold. Any thread, without a lock; may call the context's release.
     fileprivate func unhold() {
-        let itemHome = item.lock()
+        let owner = item.lock()
         let isDead = item.unhold()
-        itemHome.unlock()
+        owner.unlock()
         if isDead { destroy() }
     }
 }

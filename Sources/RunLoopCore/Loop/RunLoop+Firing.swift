@@ -115,20 +115,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// have moved to another loop meanwhile. Takes the lock of this loop again.
     @inline(__always)
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64) {
-        var itemHome = timer.item.lockInlined()
-        if itemHome == home { pointee.firing.truncate(to: pointee.firing.count - 1) } else { itemHome = finishElsewhere(timer, itemHome) }
+        var owner = timer.item.lockInlined()
+        if owner == threadContext { pointee.firing.truncate(to: pointee.firing.count - 1) } else { owner = finishElsewhere(timer, owner) }
         timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.item.has(ItemHeader.valid) {
             if timer.pointee.date == date, timer.pointee.detail?.pointee.gridDeadline == grid {
                 timer.advanceGrid(past: Clock.now)
-                timer.setArrival(RunLoopPointer(itemHome).nextTimerArrival())
+                timer.setArrival(RunLoopPointer(owner).nextTimerArrival())
             }
-            RunLoopPointer(itemHome).enqueue(timer)
+            RunLoopPointer(owner).enqueue(timer)
         }
         let isDead = timer.item.unhold()
-        if itemHome == home && !isDead && timer.pointee.detail?.pointee.owesRelease != true { return }
+        if owner == threadContext && !isDead && timer.pointee.detail?.pointee.owesRelease != true { return }
         let owed = timer.takeOwedRelease()
-        itemHome.unlockInlined()
+        owner.unlockInlined()
         owed.released(owed.info)
         if isDead { timer.destroy() }
         lockInlined()

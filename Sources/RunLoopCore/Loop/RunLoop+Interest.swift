@@ -7,24 +7,24 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// threads is right. Costs a system call, when its loop waits next, only if it is more than epoll knows already. O(number of
     /// loops it is in). Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
-        let itemHome = source.item.lockInlined()
-        setInterest(of: source, events(), itemHome)
+        let owner = source.item.lockInlined()
+        setInterest(of: source, events(), owner)
     }
 
     /// Under the source's lock, which it gives back.
     @inline(never)
-    private static func setInterest(of source: SourcePointer, _ now: Events, _ itemHome: HomePointer) {
+    private static func setInterest(of source: SourcePointer, _ now: Events, _ owner: ThreadContextPointer) {
         let before = source.interest
         if now != before { source.setInterest(now) }
-        guard !now.isSubset(of: before), let registration = source.pointee.registrations else { return itemHome.unlockInlined() }
-        if registration.pointee.nextOfSource == nil && registration.pointee.loop == itemHome {
-            let loop = RunLoopPointer(itemHome)
+        guard !now.isSubset(of: before), let registration = source.pointee.registrations else { return owner.unlockInlined() }
+        if registration.pointee.nextOfSource == nil && registration.pointee.loop == owner {
+            let loop = RunLoopPointer(owner)
             loop.updateInterest(of: registration)
-            itemHome.unlockInlined()
+            owner.unlockInlined()
             if !loop.isCurrent { loop.pointee.wake.adjust() }
             return
         }
-        itemHome.unlockInlined()
+        owner.unlockInlined()
         tellAllLoops(of: source)
     }
 
@@ -44,9 +44,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Before the descriptor of a source of ours is closed: nobody watches it any more, and who gets the source from now on does not begin
     /// to. The source stays where it is. At most one epoll_ctl for each loop. Any thread that has a loop; calls no user code.
     static func unwatch(_ source: SourcePointer) {
-        let itemHome = source.item.lock()
+        let owner = source.item.lock()
         source.setInterest([])
-        itemHome.unlock()
+        owner.unlock()
         forEachLoop(of: source) { loop, registration in
             if registration.pointee.watch < 0 { return }
             registration.pointee.set.unsafelyUnwrapped.pointee.portCount -= 1
@@ -57,20 +57,20 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Calls `body` under the locks of source and loop, once for each loop that has the source from beginning to end. O(square of
     /// the number of loops).
     private static func forEachLoop(of source: SourcePointer, _ body: (RunLoopPointer, RegistrationPointer) -> Void) {
-        var last: HomePointer?
+        var last: ThreadContextPointer?
         while let next = loop(of: source, after: last) {
-            let itemHome = source.item.lock(and: next)
+            let owner = source.item.lock(and: next)
             if let registration = source.registration(in: next) { body(RunLoopPointer(next), registration) }
-            ItemPointer.unlockBoth(itemHome, next)
+            ItemPointer.unlockBoth(owner, next)
             last = next
         }
     }
 
     /// By address, so that none is missed when others come or go. nil: that was all.
-    private static func loop(of source: SourcePointer, after last: HomePointer?) -> HomePointer? {
-        let itemHome = source.item.lock()
-        defer { itemHome.unlock() }
-        var next: HomePointer?
+    private static func loop(of source: SourcePointer, after last: ThreadContextPointer?) -> ThreadContextPointer? {
+        let owner = source.item.lock()
+        defer { owner.unlock() }
+        var next: ThreadContextPointer?
         var registration = source.pointee.registrations
         while let some = registration {
             let loop = some.pointee.loop.unsafelyUnwrapped

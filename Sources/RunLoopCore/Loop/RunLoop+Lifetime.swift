@@ -72,9 +72,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func dismiss(_ timer: TimerPointer) {
-        let itemHome = timer.item.lock()
-        let isDead = itemHome == home && timer.pointee.set != nil && timer.leaveSet()
-        itemHome.unlock()
+        let owner = timer.item.lock()
+        let isDead = owner == threadContext && timer.pointee.set != nil && timer.leaveSet()
+        owner.unlock()
         if isDead { timer.destroySeldom() }
     }
 
@@ -86,9 +86,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     private func dismiss(_ observer: ObserverPointer) {
-        let itemHome = observer.item.lock()
-        let isDead = itemHome == home && observer.pointee.set != nil && leave(observer)
-        itemHome.unlock()
+        let owner = observer.item.lock()
+        let isDead = owner == threadContext && observer.pointee.set != nil && leave(observer)
+        owner.unlock()
         if isDead || observer.item.release() == .dead { observer.destroy() }
     }
 
@@ -138,16 +138,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Gives the thread's spare memory to the others.
     func trimCaches() {
-        TimerStorage.slab.trim(&pointee.home.timers)
-        TimerDetail.slab.trim(&pointee.home.timerDetails)
-        SourceStorage.slab.trim(&pointee.home.sources)
-        Registration.slab.trim(&pointee.home.registrations)
-        ObserverStorage.slab.trim(&pointee.home.observers)
-        Home.endpointSlab.trim(&pointee.home.endpoints)
-        Home.messageSlab.trim(&pointee.home.messages)
-        Home.requestSlab.trim(&pointee.home.requests)
-        Home.pendingSlab.trim(&pointee.home.pendings)
-        Home.smallDataSlab.trim(&pointee.home.smallData)
-        pointee.home.freeScratch()
+        TimerStorage.slab.trim(&pointee.threadContext.timers)
+        TimerDetail.slab.trim(&pointee.threadContext.timerDetails)
+        SourceStorage.slab.trim(&pointee.threadContext.sources)
+        Registration.slab.trim(&pointee.threadContext.registrations)
+        ObserverStorage.slab.trim(&pointee.threadContext.observers)
+        ThreadContext.endpointSlab.trim(&pointee.threadContext.endpoints)
+        ThreadContext.messageSlab.trim(&pointee.threadContext.messages)
+        ThreadContext.requestSlab.trim(&pointee.threadContext.requests)
+        ThreadContext.pendingSlab.trim(&pointee.threadContext.pendings)
+        ThreadContext.smallDataSlab.trim(&pointee.threadContext.smallData)
+        pointee.threadContext.freeScratch()
     }
 }

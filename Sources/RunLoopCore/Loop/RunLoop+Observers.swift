@@ -51,35 +51,35 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Calls one observer that is held for it, if it is still valid, and lets go of it.
     private func call(_ index: Int, _ activity: Activity) {
         let observer = pointee.notifyingObservers[index].observer
-        var home = observer.item.lockInlined()
+        var owner = observer.item.lockInlined()
         if observer.pointee.item.has(ItemHeader.valid), !observer.pointee.item.has(ItemHeader.firing) {
             observer.pointee.item.set(ItemHeader.firing)
             pointee.notifyingObservers[index].state = .called
             let info = observer.pointee.context.info
-            home.unlockInlined()
+            owner.unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
                 observer.pointee.callout, observer.handle, activity.rawValue, info)
             if !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
-            home = observer.item.lockInlined()
+            owner = observer.item.lockInlined()
             observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         }
         // What follows may end the thread, too.
         pointee.notifyingObservers[index].state = .done
-        observer.letGo(home)
+        observer.letGo(owner)
     }
 
     /// RLRunLoopAddObserver. O(number of modes + number of their observers). Any thread.
     func add(_ observer: ObserverPointer, in name: StringPointer) {
-        let itemHome = observer.item.lock(and: home)
-        defer { ItemPointer.unlockBoth(itemHome, home) }
+        let owner = observer.item.lock(and: threadContext)
+        defer { ItemPointer.unlockBoth(owner, threadContext) }
         guard observer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
-        if itemHome != home {
+        if owner != threadContext {
             if observer.pointee.set != nil {
-                if !RunLoopPointer(itemHome).pointee.isAbandoned { return }
+                if !RunLoopPointer(owner).pointee.isAbandoned { return }
                 // The caller's reference keeps it alive.
-                _ = RunLoopPointer(itemHome).leave(observer)
+                _ = RunLoopPointer(owner).leave(observer)
             }
-            observer.pointee.item.moveHome(to: home)
+            observer.pointee.item.setOwner(threadContext)
             if observer.pointee.item.has(ItemHeader.firing) {
                 observer.pointee.item.clear(ItemHeader.away)
                 if !isCalling(observer) { observer.pointee.item.set(ItemHeader.away) }
@@ -143,9 +143,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// RLRunLoopRemoveObserver. O(number of observers). Any thread.
     func remove(_ observer: ObserverPointer, from name: StringPointer) {
-        let itemHome = observer.item.lock()
+        let owner = observer.item.lock()
         var isDead = false
-        if itemHome == home, let old = observer.pointee.set {
+        if owner == threadContext, let old = observer.pointee.set {
             let choice = choose(name, make: false)
             if contains(old, choice) {
                 switch set(removing: choice, from: old) {
@@ -158,7 +158,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 }
             }
         }
-        itemHome.unlock()
+        owner.unlock()
         if isDead { observer.destroy() }
     }
 
@@ -174,9 +174,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// RLRunLoopContainsObserver. Any thread.
     func contains(_ observer: ObserverPointer, in name: StringPointer) -> Bool {
-        let itemHome = observer.item.lock()
-        defer { itemHome.unlock() }
-        return itemHome == home && contains(observer.pointee.set, choose(name, make: false))
+        let owner = observer.item.lock()
+        defer { owner.unlock() }
+        return owner == threadContext && contains(observer.pointee.set, choose(name, make: false))
     }
 
     /// O(number of modes + number of their observers). Under the lock.
@@ -194,29 +194,29 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 extension UnsafeMutablePointer where Pointee == ObserverStorage {
     /// RLRunLoopObserverInvalidate. O(number of observers). Any thread; calls the context's release.
     func invalidate() {
-        let home = item.lock()
-        guard pointee.item.has(ItemHeader.valid) else { return home.unlock() }
+        let owner = item.lock()
+        guard pointee.item.has(ItemHeader.valid) else { return owner.unlock() }
         pointee.item.clear(ItemHeader.valid)
         var context = pointee.context
         pointee.context.info = nil
-        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !home.isOwn) {
+        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !owner.isCurrent) {
             pointee.owedRelease = context.info
             context = .empty
         }
-        let isDead = pointee.set != nil && RunLoopPointer(home).leave(self)
-        home.unlock()
+        let isDead = pointee.set != nil && RunLoopPointer(owner).leave(self)
+        owner.unlock()
         context.released(context.info)
         if isDead { destroy() }
     }
 
     /// The other end of a hold for a call. Under the lock, which it gives back; calls the context's release if that is owed.
-    func letGo(_ home: HomePointer) {
+    func letGo(_ owner: ThreadContextPointer) {
         let isDead = item.unhold()
         let owed = pointee.owedRelease
         let context = pointee.context
         pointee.owedRelease = nil
         // From here on the observer may be gone.
-        home.unlockInlined()
+        owner.unlockInlined()
         if let owed { context.released(owed) }
         if isDead { destroy() }
     }

@@ -193,9 +193,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     private func call(_ source: SourcePointer) -> Bool {
         guard let perform = source.pointee.function.perform else { return true }
         pointee.dispatchFrame.source = source
-        home.unlockAsOwner()
+        threadContext.unlockAsOwner()
         RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(source.pointee.info, perform)
-        home.lockAsOwner()
+        threadContext.lockAsOwner()
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
         return true
     }
@@ -216,9 +216,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// each return, so the less of them the better.
     @inline(__always)
     private func call(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
-        let fired = endpoint.beginCall(ready, home)
+        let fired = endpoint.beginCall(ready, threadContext)
         if fired.isEmpty { return dispatch(source, [], .readable) }
-        home.unlockAsOwner()
+        threadContext.unlockAsOwner()
         let info = endpoint.pointee.context.info
         if isSocket {
             if let callout = endpoint.pointee.callout.ofSocket {
@@ -227,8 +227,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         } else if let callout = endpoint.pointee.callout.ofDescriptor {
             RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(OpaquePointer(endpoint), fired.callBackTypes, info, callout)
         }
-        home.lockAsOwner()
-        if !endpoint.endCall(home) { _ = dispatch(source, [], .readable) }
+        threadContext.lockAsOwner()
+        if !endpoint.endCall(threadContext) { _ = dispatch(source, [], .readable) }
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
         return .handled
     }
@@ -236,9 +236,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock, which it gives back meanwhile.
     @inline(never)
     private func dispatch(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
-        home.unlockAsOwner()
+        threadContext.unlockAsOwner()
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
-        home.lockAsOwner()
+        threadContext.lockAsOwner()
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
         return DispatchResult(rawValue: outcome) ?? .unwanted
     }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A source that is to be performed, kept alive until it has been.
 struct BatchEntry: BitwiseCopyable {
-    /// A hold costs nothing, but is counted under the lock of the source's Home; a source that is in several loops may
+    /// A hold costs nothing, but is counted under the lock of the source's owner; a source that is in several loops may
     /// have another one than this loop's.
     /// `nothing`: it has had its turn.
     enum Retention { case hold, reference, released }
@@ -228,7 +228,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The source's registration, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
     @inline(never)
     private func onlyRegistration(of source: SourcePointer, in mode: ModePointer) -> RegistrationPointer? {
-        guard let registration = source.onlyRegistration, registration.pointee.loop == home,
+        guard let registration = source.onlyRegistration, registration.pointee.loop == threadContext,
             containsInlined(registration.pointee.set, .mode(mode))
         else { return nil }
         return registration
@@ -254,7 +254,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Under the lock.
     @inline(__always)
     func retain(_ source: SourcePointer) -> BatchEntry.Retention {
-        if source.pointee.item.home == home {
+        if source.pointee.item.owner == threadContext {
             source.item.hold()
             return .hold
         }
@@ -266,7 +266,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     func release(_ entry: BatchEntry) {
         let source = entry.source
-        if entry.retention == .hold, source.pointee.item.home == home, source.pointee.item.holds > 1 {
+        if entry.retention == .hold, source.pointee.item.owner == threadContext, source.pointee.item.holds > 1 {
             source.pointee.item.holds -= 1
         } else {
             releaseSlow(entry)
@@ -287,9 +287,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         case .released: break
         case .reference: entry.source.giveBack()
         case .hold:
-            let itemHome = entry.source.item.lock()
+            let owner = entry.source.item.lock()
             let isDead = entry.source.item.unhold()
-            itemHome.unlock()
+            owner.unlock()
             if isDead { entry.source.destroy() }
         }
         lock()

@@ -12,12 +12,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let fd = source.pointee.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
         var equals = equals(of: source, hash)
         var joined = ScheduleCalls()
-        let itemHome = source.item.lock(and: home)
-        if itemHome != home && source.pointee.registrations == nil && pointee.isOpen {
-            source.pointee.item.moveHome(to: home)
+        let owner = source.item.lock(and: threadContext)
+        if owner != threadContext && source.pointee.registrations == nil && pointee.isOpen {
+            source.pointee.item.setOwner(threadContext)
         }
         let added = addLocked(source, hash, fd, in: name, beside: equals, &joined)
-        ItemPointer.unlockBoth(itemHome, home)
+        ItemPointer.unlockBoth(owner, threadContext)
         Self.giveBack(&equals)
         if added, let schedule = source.pointee.detail?.pointee.schedule { joined.call(schedule, source.pointee.info, handle) }
         joined.release()
@@ -38,7 +38,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             return false
         }
         let choice = choose(name, make: true)
-        let registration = source.registration(in: home)
+        let registration = source.registration(in: threadContext)
         let old = registration?.pointee.set
         var wanted: ModeSetPointer?
         if equals.count == 0 {
@@ -57,7 +57,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             move(registration, from: old.unsafelyUnwrapped, to: new)
             return true
         }
-        guard let registration = pointee.registrations.add(source, hash, new, home, pendingSignals) else { return false }
+        guard let registration = pointee.registrations.add(source, hash, new, threadContext, pendingSignals) else { return false }
         if let fd, !watch(fd, for: registration) {
             pointee.registrations.remove(registration)
             registration.destroy()
@@ -92,9 +92,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Whether one of our own sources keeps its modes in this loop, the only one it may be in, from being empty. Any thread.
     func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
-        let itemHome = source.item.lock(and: home)
+        let owner = source.item.lock(and: threadContext)
         if source.pointee.item.has(ItemHeader.unreferenced) != isUnreferenced {
-            if let registration = source.registration(in: home), let set = registration.pointee.set {
+            if let registration = source.registration(in: threadContext), let set = registration.pointee.set {
                 set.pointee.sourceCount += isUnreferenced ? -1 : 1
             }
             if isUnreferenced {
@@ -103,7 +103,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 source.pointee.item.clear(ItemHeader.unreferenced)
             }
         }
-        ItemPointer.unlockBoth(itemHome, home)
+        ItemPointer.unlockBoth(owner, threadContext)
     }
 
     /// Under the lock.
@@ -162,10 +162,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Whether it was there. Any thread; calls cancel.
     private func removeItself(_ source: SourcePointer, from name: StringPointer) -> Bool {
         var left = ScheduleCalls()
-        let itemHome = source.item.lock(and: home)
+        let owner = source.item.lock(and: threadContext)
         var isDead = false
         let choice = choose(name, make: false)
-        let registration = source.registration(in: home)
+        let registration = source.registration(in: threadContext)
         let isThere = contains(registration?.pointee.set, choice)
         if isThere, let registration, let old = registration.pointee.set {
             switch set(removing: choice, from: old) {
@@ -177,7 +177,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             case .outOfMemory: break
             }
         }
-        ItemPointer.unlockBoth(itemHome, home)
+        ItemPointer.unlockBoth(owner, threadContext)
         sayCancel(source, &left)
         if isDead { source.destroy() }
         return isThere
@@ -215,9 +215,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopContainsSource. Any thread; calls equal and hash.
     @inline(never)
     func contains(_ source: SourcePointer, in name: StringPointer) -> Bool {
-        let itemHome = source.item.lock(and: home)
-        let isThere = contains(source.registration(in: home)?.pointee.set, choose(name, make: false))
-        ItemPointer.unlockBoth(itemHome, home)
+        let owner = source.item.lock(and: threadContext)
+        let isThere = contains(source.registration(in: threadContext)?.pointee.set, choose(name, make: false))
+        ItemPointer.unlockBoth(owner, threadContext)
         if isThere { return true }
         let hash = source.hash
         var equals = equals(of: source, hash)
@@ -228,14 +228,14 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// RLRunLoopSourceInvalidate: out of every loop, with cancel for every mode. Any thread; calls cancel.
     static func invalidate(_ source: SourcePointer) {
-        let home = source.item.lock()
+        let owner = source.item.lock()
         let wasValid = source.pointee.item.has(ItemHeader.valid)
         source.pointee.item.clear(ItemHeader.valid)
-        home.unlock()
+        owner.unlock()
         if !wasValid {
             // Another thread may be taking it out of its loops at this moment. Of these the caller's own must have lost it on return:
             // it would perform the source once more.
-            if let home = HomePointer.current { RunLoopPointer(home).drop(source) }
+            if let owner = ThreadContextPointer.current { RunLoopPointer(owner).drop(source) }
             return
         }
         source.pointee.item.object.retain()
@@ -246,16 +246,16 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Takes the source out of this loop whatever its modes, with cancel. Any thread.
     func drop(_ source: SourcePointer) {
         var left = ScheduleCalls()
-        let itemHome = source.item.lock(and: home)
+        let owner = source.item.lock(and: threadContext)
         var isDead = false
         var hasEmptied = false
-        if let registration = source.registration(in: home) {
+        if let registration = source.registration(in: threadContext) {
             let set = registration.pointee.set
             _ = left.collect(self, source, from: set, to: nil)
             isDead = leave(registration)
             hasEmptied = set?.pointee.isEmpty ?? false
         }
-        ItemPointer.unlockBoth(itemHome, home)
+        ItemPointer.unlockBoth(owner, threadContext)
         sayCancel(source, &left)
         if isDead { source.destroy() }
         if hasEmptied && !isCurrent { noteEmptied() }
@@ -265,8 +265,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 extension UnsafeMutablePointer where Pointee == SourceStorage {
     /// A loop that has the source, nil if none has. Any thread.
     fileprivate var anyLoop: RunLoopPointer? {
-        let home = item.lock()
-        defer { home.unlock() }
+        let owner = item.lock()
+        defer { owner.unlock() }
         return pointee.registrations.map { RunLoopPointer($0.pointee.loop.unsafelyUnwrapped) }
     }
 }

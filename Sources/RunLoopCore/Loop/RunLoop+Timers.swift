@@ -6,17 +6,17 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// RLRunLoopAddTimer. O(log n); reads no clock. Any thread. errno on failure.
     @inline(__always)
     func add(_ timer: TimerPointer, in name: StringPointer) {
-        guard let itemHome = timer.item.tryLock() else { return addSeldom(timer, in: name) }
+        guard let owner = timer.item.tryLock() else { return addSeldom(timer, in: name) }
         let deadline = Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds
-        guard itemHome == home, timer.isPlainlyNew, let set = setOfDefaultMode(name), set.pointee.hasRoomForTimer,
+        guard owner == threadContext, timer.isPlainlyNew, let set = setOfDefaultMode(name), set.pointee.hasRoomForTimer,
             deadline >= pointee.minimumDeadline
         else {
-            itemHome.unlockAfterTryLock()
+            owner.unlockAfterTryLock()
             return addSeldom(timer, in: name)
         }
         timer.enterPlainly(set, at: deadline, arrival: nextTimerArrival())
         pointee.modeChanged = 1
-        itemHome.unlockAfterTryLock()
+        owner.unlockAfterTryLock()
     }
 
     /// Later than that of all timers that the loop has. Under the lock.
@@ -40,27 +40,27 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// Any timer to any mode.
     @inline(never)
     func addSeldom(_ timer: TimerPointer, in name: StringPointer) {
-        if timer.pointee.item.home != home { return addForeign(timer, in: name) }
-        let itemHome = timer.item.lockInlined()
-        if itemHome == home {
+        if timer.pointee.item.owner != threadContext { return addForeign(timer, in: name) }
+        let owner = timer.item.lockInlined()
+        if owner == threadContext {
             addLocked(timer, in: name)
-            home.unlockInlined()
+            threadContext.unlockInlined()
         } else {
-            itemHome.unlockInlined()
+            owner.unlockInlined()
             addForeign(timer, in: name)
         }
     }
 
     /// A timer that another thread made or had: it moves here, if it is in no other loop.
     private func addForeign(_ timer: TimerPointer, in name: StringPointer) {
-        let itemHome = timer.item.lock(and: home)
-        if itemHome != home && pointee.isOpen {
+        let owner = timer.item.lock(and: threadContext)
+        if owner != threadContext && pointee.isOpen {
             // The caller's reference keeps it alive.
-            if timer.pointee.set != nil && RunLoopPointer(itemHome).pointee.isAbandoned { _ = timer.leaveSet() }
-            if timer.pointee.set == nil { moveHome(timer) }
+            if timer.pointee.set != nil && RunLoopPointer(owner).pointee.isAbandoned { _ = timer.leaveSet() }
+            if timer.pointee.set == nil { takeOwnership(of: timer) }
         }
-        if timer.pointee.item.home == home { addLocked(timer, in: name) }
-        ItemPointer.unlockBoth(itemHome, home)
+        if timer.pointee.item.owner == threadContext { addLocked(timer, in: name) }
+        ItemPointer.unlockBoth(owner, threadContext)
     }
 
     @inline(never)
@@ -157,8 +157,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// RLRunLoopRemoveTimer. O(log n). Any thread.
     func remove(_ timer: TimerPointer, from name: StringPointer) {
-        let itemHome = timer.item.lock()
-        guard itemHome == home, let old = timer.pointee.set else { return itemHome.unlock() }
+        let owner = timer.item.lock()
+        guard owner == threadContext, let old = timer.pointee.set else { return owner.unlock() }
         let choice = choose(name, make: false)
         var isDead = false
         if contains(old, choice) {
@@ -170,15 +170,15 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             case .outOfMemory: break
             }
         }
-        home.unlock()
+        threadContext.unlock()
         if isDead { timer.destroySeldom() }
     }
 
     /// RLRunLoopContainsTimer. Any thread.
     func contains(_ timer: TimerPointer, in name: StringPointer) -> Bool {
-        let itemHome = timer.item.lock()
-        defer { itemHome.unlock() }
-        return itemHome == home && contains(timer.pointee.set, choose(name, make: false))
+        let owner = timer.item.lock()
+        defer { owner.unlock() }
+        return owner == threadContext && contains(timer.pointee.set, choose(name, make: false))
     }
 
     /// RLRunLoopGetNextTimerFireDate: 0 if the mode has no timer. A timer that fires is not queued, but counts.
@@ -189,7 +189,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             var earliest = firstTimer(mode)
             for index in 0..<pointee.firing.count {
                 let timer = pointee.firing[index].timer
-                guard timer.pointee.item.home == home, let set = timer.pointee.set, set.pointee.modes.contains(mode.pointee.number)
+                guard timer.pointee.item.owner == threadContext, let set = timer.pointee.set,
+                    set.pointee.modes.contains(mode.pointee.number)
                 else { continue }
                 let deadline = timer.deadline
                 if earliest == nil || deadline < earliest.unsafelyUnwrapped.deadline { earliest = (timer, deadline) }
@@ -234,36 +235,36 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// CFRunLoop. A one-shot timer that fires ends all the same.
     @inline(__always)
     func setNextFireDate(_ date: Double) {
-        guard let home = item.tryLock() else { return setNextFireDate(date, alreadyLocked: nil) }
+        guard let owner = item.tryLock() else { return setNextFireDate(date, alreadyLocked: nil) }
         let deadline = Clock.instant(ofTimerDate: date).nanoseconds
-        guard isPlainlyQueued, deadline >= RunLoopPointer(home).pointee.minimumDeadline else {
-            return setNextFireDate(date, alreadyLocked: home)
+        guard isPlainlyQueued, deadline >= RunLoopPointer(owner).pointee.minimumDeadline else {
+            return setNextFireDate(date, alreadyLocked: owner)
         }
         pointee.date = date
-        RunLoopPointer(home).renewPlainArrival(of: self)
+        RunLoopPointer(owner).renewPlainArrival(of: self)
         pointee.set.unsafelyUnwrapped.pointee.timers.movePlain(self, to: deadline)
-        home.unlockAfterTryLock()
+        owner.unlockAfterTryLock()
     }
 
-    /// The same for all timers. `alreadyLocked`: the timer's home, if its lock was taken by `tryLock`.
+    /// The same for all timers. `alreadyLocked`: the timer's owner, if its lock was taken by `tryLock`.
     @inline(never)
-    private func setNextFireDate(_ date: Double, alreadyLocked: HomePointer?) {
-        let home = alreadyLocked ?? item.lock()
+    private func setNextFireDate(_ date: Double, alreadyLocked: ThreadContextPointer?) {
+        let owner = alreadyLocked ?? item.lock()
         if pointee.item.has(ItemHeader.valid) {
             setDate(date)
             if pointee.set != nil {
-                let loop = RunLoopPointer(home)
+                let loop = RunLoopPointer(owner)
                 loop.move(self)
                 if !loop.isCurrent && !pointee.item.has(ItemHeader.firing) { loop.wakeUp() }
             }
         }
-        home.unlock()
+        owner.unlock()
     }
 
     /// RLRunLoopTimerSetTolerance. O(log n). Any thread. False if out of memory.
     func setTolerance(_ seconds: Double) -> Bool {
-        let home = item.lock()
-        defer { home.unlock() }
+        let owner = item.lock()
+        defer { owner.unlock() }
         guard pointee.item.has(ItemHeader.valid) else { return true }
         if !pointee.hasDetail {
             if seconds <= 0 { return true }
@@ -277,7 +278,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         detail.pointee.tolerance = detail.pointee.interval > 0 ? Swift.min(seconds, detail.pointee.interval / 2) : seconds
         let hasRoom = pointee.set.map { $0.pointee.timers.reserve($0.pointee.timerCount, for: self) } ?? true
         if !hasRoom { detail.pointee.tolerance = before }
-        if let place { RunLoopPointer(home).queueSeldom(self, at: place) }
+        if let place { RunLoopPointer(owner).queueSeldom(self, at: place) }
         return hasRoom
     }
 }

@@ -3,17 +3,17 @@ import Synchronization
 
 /// RLRunLoop: one per thread that uses the library. The files `RunLoop+….swift` are its facets, `Run.swift` its heart.
 ///
-/// Each variable says who may touch it. "Under the lock" is `home.lock`, which costs the loop's own thread two
+/// Each variable says who may touch it. "Under the lock" is `threadContext.lock`, which costs the loop's own thread two
 /// plain stores. The memory is never given back (see `Registry`): a signaller that is late, or a client with
 /// an old handle, reads a loop without a thread, on which nothing has any effect.
 struct RunLoopStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .runLoop }
 
-    /// First: a loop and its Home have one address.
-    var home = Home()
+    /// First: a loop and its thread context have one address.
+    var threadContext = ThreadContext()
 
     // Any thread; each on lines of its own.
-    private let apartFromHome = CacheLine()
+    private let apartFromThreadContext = CacheLine()
     let wake = WakeWord()
     /// 1: the innermost activation is to end. `Run.swift`.
     let stop = Atomic<UInt32>(0)
@@ -209,11 +209,13 @@ typealias ModePointer = UnsafeMutablePointer<Mode>
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
-    var home: HomePointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Home.self) }
+    var threadContext: ThreadContextPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ThreadContext.self) }
 
-    /// The loop whose Home this is: every Home is the beginning of a loop.
+    /// The loop that begins with this context: every context is the beginning of a loop.
     @inline(__always)
-    init(_ home: HomePointer) { self = UnsafeMutableRawPointer(home).assumingMemoryBound(to: RunLoopStorage.self) }
+    init(_ threadContext: ThreadContextPointer) {
+        self = UnsafeMutableRawPointer(threadContext).assumingMemoryBound(to: RunLoopStorage.self)
+    }
 
     /// Where it lies, without the claim that nobody else uses it that an inout argument would make.
     @inline(__always)
@@ -222,19 +224,19 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         return UnsafeMutablePointer<PerformInbox>(mutating: place)
     }
 
-    /// See `HomePointer.lockInlined`.
+    /// See `ThreadContextPointer.lockInlined`.
     @inline(__always)
-    func lockInlined() { home.lockInlined() }
+    func lockInlined() { threadContext.lockInlined() }
     /// The thread that called `lockInlined`.
     @inline(__always)
-    func unlockInlined() { home.unlockInlined() }
+    func unlockInlined() { threadContext.unlockInlined() }
 
     /// The same, not on hot paths.
     @inline(__always)
-    func lock() { home.lock() }
+    func lock() { threadContext.lock() }
     /// The thread that called `lock`.
     @inline(__always)
-    func unlock() { home.unlock() }
+    func unlock() { threadContext.unlock() }
 
     @inline(__always)
     var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }

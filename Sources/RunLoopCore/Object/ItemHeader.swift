@@ -2,7 +2,7 @@ import Synchronization
 
 /// How every item (source, timer, observer) begins.
 ///
-/// An item is guarded by the lock of its Home: at first the Home of the thread that made it, and the loop's
+/// An item is guarded by the lock of its thread context: at first the thread context of the thread that made it, and the loop's
 /// while it is in a loop. So a thread that makes items for its own loop never executes a locked
 /// instruction for them.
 ///
@@ -13,7 +13,7 @@ struct ItemHeader: ~Copyable {
     var object: ObjectHeader
     /// Whose lock guards the item. Changed only by a holder of both locks; read by anybody.
     /// An address: ThreadSanitizer's compiler pass does not survive atomic pointers (Swift 6.3).
-    private let homeAddress: Atomic<UInt>
+    private let ownerAddress: Atomic<UInt>
     /// `Flags`. Changed under the lock, read by anybody.
     let flags: Atomic<UInt16>
     /// Reasons of a loop to keep the item: it is in there, or its function is running. Under the lock.
@@ -39,16 +39,16 @@ struct ItemHeader: ~Copyable {
     /// For sources of our own: its info is an endpoint, and the loop itself calls the client of that.
     static var callsClient: UInt16 { 256 }
 
-    /// Timers and observers: it has moved while its function ran, which another thread than the Home's has called.
+    /// Timers and observers: it has moved while its function ran, which another thread than the owner's has called.
     static var away: UInt16 { 512 }
     /// A source of a descriptor object or a socket, which is its info.
     static var isOfEndpoint: UInt16 { 1024 }
     /// Timers: when it is due is in its detail, not in its date. Those that repeat are that kind anyway.
     static var keepsDeadline: UInt16 { 2048 }
 
-    init(_ kind: Kind, home: HomePointer, flags: UInt16, position: UInt32 = .max) {
+    init(_ kind: Kind, owner: ThreadContextPointer, flags: UInt16, position: UInt32 = .max) {
         object = ObjectHeader(kind)
-        homeAddress = Atomic(UInt(bitPattern: home))
+        ownerAddress = Atomic(UInt(bitPattern: owner))
         self.flags = Atomic(flags | Self.valid)
         holds = 0
         self.position = position
@@ -56,11 +56,11 @@ struct ItemHeader: ~Copyable {
 
     /// Any thread; stable only under the lock.
     @inline(__always)
-    var home: HomePointer { HomePointer(bitPattern: homeAddress.load(ordering: .acquiring)).unsafelyUnwrapped }
+    var owner: ThreadContextPointer { ThreadContextPointer(bitPattern: ownerAddress.load(ordering: .acquiring)).unsafelyUnwrapped }
 
     /// Under both locks.
     @inline(__always)
-    func moveHome(to new: HomePointer) { homeAddress.store(UInt(bitPattern: new), ordering: .releasing) }
+    func setOwner(_ new: ThreadContextPointer) { ownerAddress.store(UInt(bitPattern: new), ordering: .releasing) }
 
     /// Any thread.
     @inline(__always)
@@ -89,46 +89,46 @@ typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 extension UnsafeMutablePointer where Pointee == ItemHeader {
     /// Takes the lock that guards this item and returns whose it is. The caller has a reference or a hold.
     @inline(__always)
-    func lockInlined() -> HomePointer {
+    func lockInlined() -> ThreadContextPointer {
         while true {
-            let home = pointee.home
-            home.lockInlined()
-            if pointee.home == home { return home }
-            home.unlock()
+            let owner = pointee.owner
+            owner.lockInlined()
+            if pointee.owner == owner { return owner }
+            owner.unlock()
         }
     }
 
     /// The same, not on hot paths.
     @inline(never)
-    func lock() -> HomePointer { lockInlined() }
+    func lock() -> ThreadContextPointer { lockInlined() }
 
     /// Takes the lock that guards this item and returns whose it is, if it is the calling thread's and nobody else is
     /// about; nil: nothing is locked. Give back with `unlockAfterTryLock`.
     @inline(__always)
-    func tryLock() -> HomePointer? {
-        let home = pointee.home
-        guard home.tryLock() else { return nil }
-        if pointee.home == home { return home }
-        home.unlockAfterTryLock()
+    func tryLock() -> ThreadContextPointer? {
+        let owner = pointee.owner
+        guard owner.tryLock() else { return nil }
+        if pointee.owner == owner { return owner }
+        owner.unlockAfterTryLock()
         return nil
     }
 
     /// Takes the lock of this item and that of `loop`, which may be the same. Give back with `unlockBoth`.
     /// The lower address goes first, everywhere: two threads cannot wait for each other.
-    func lock(and loop: HomePointer) -> HomePointer {
+    func lock(and loop: ThreadContextPointer) -> ThreadContextPointer {
         while true {
-            let home = pointee.home
-            Swift.min(home, loop).lock()
-            if home != loop { Swift.max(home, loop).lock() }
-            if pointee.home == home { return home }
-            Self.unlockBoth(home, loop)
+            let owner = pointee.owner
+            Swift.min(owner, loop).lock()
+            if owner != loop { Swift.max(owner, loop).lock() }
+            if pointee.owner == owner { return owner }
+            Self.unlockBoth(owner, loop)
         }
     }
 
     /// What `lock(and:)` took.
-    static func unlockBoth(_ home: HomePointer, _ loop: HomePointer) {
-        home.unlock()
-        if home != loop { loop.unlock() }
+    static func unlockBoth(_ owner: ThreadContextPointer, _ loop: ThreadContextPointer) {
+        owner.unlock()
+        if owner != loop { loop.unlock() }
     }
 
     /// One more reason of a loop to keep the item. Under the lock.
@@ -150,9 +150,9 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
     @inline(__always)
     func release() -> ReleaseOutcome {
         if pointee.object.releaseUnlessLast() { return .alive }
-        let home = lockInlined()
+        let owner = lockInlined()
         let outcome = releaseLocked()
-        home.unlockInlined()
+        owner.unlockInlined()
         return outcome
     }
 

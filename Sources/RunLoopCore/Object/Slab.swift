@@ -86,7 +86,7 @@ struct Slab: ~Copyable {
     }
 
     /// A thread ends: its cache goes to the others, all but what was never used, which the next owner of the
-    /// cache's Home finds there.
+    /// cache's thread context finds there.
     func trim(_ cache: inout Cache) {
         while cache.count > 0 {
             let some = min(cache.count, Self.magazineSize)

@@ -7,7 +7,7 @@ import CLinux
 /// is about to wait (`takeChange`), of less only when it reports something that nobody wants (`reduce`). It reports
 /// hang-ups whether asked or not, so wanting nothing means leaving the epoll set.
 ///
-/// Its fields are changed here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift` only. Guarded by the Home's lock; waiting, which
+/// Its fields are changed here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift` only. Guarded by the loop's lock; waiting, which
 /// needs none, is `EventBatch`. Calls no user code.
 struct Poller: ~Copyable {
     /// What epoll reports of it, its tag, is its index and generation, so that a report fetched before a watch was removed never

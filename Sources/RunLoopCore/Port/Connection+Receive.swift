@@ -8,8 +8,8 @@ extension UnsafeMutablePointer where Pointee == Connection {
     /// The socket is ready as `ready` says: sends what waits, then accepts or receives. The loop's thread, without a lock; calls user
     /// code.
     func handleEvents(_ ready: UInt16) -> DispatchResult {
-        guard let home = HomePointer.current else { return .unwanted }
-        let loop = RunLoopPointer(home)
+        guard let threadContext = ThreadContextPointer.current else { return .unwanted }
+        let loop = RunLoopPointer(threadContext)
         if Events(rawValue: ready).contains(.writable) && !flush() { return .tryLater }
         if !Events(rawValue: ready).contains(.readable) { return .unwanted }
         return switch pointee.role {
@@ -52,7 +52,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     @inline(__always)
     private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool) -> Bool {
         var packet = Packet()
-        if !receive(loop.home, &packet) { return false }
+        if !receive(loop.threadContext, &packet) { return false }
         wantsReply = packet.frame.id != 0
         if packet.frame.kind == .hello {
             let isMine = pointee.port.isNamed(packet.data)
@@ -78,7 +78,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     @inline(never)
     func receiveReply(on loop: RunLoopPointer, waits: Bool = false) -> Bool {
         var packet = Packet()
-        if !receive(loop.home, &packet, waits: waits) { return false }
+        if !receive(loop.threadContext, &packet, waits: waits) { return false }
         let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
@@ -93,8 +93,8 @@ extension UnsafeMutablePointer where Pointee == Connection {
     /// Receives the next packet or ring entry. False if there is none, or if it could not be received: then the peer has been told or the
     /// connection closed as required.
     @inline(never)
-    private func receive(_ home: HomePointer, _ packet: inout Packet, waits: Bool = false) -> Bool {
-        guard let buffer = DataPointer.receivingMemory(home) else { return false }
+    private func receive(_ threadContext: ThreadContextPointer, _ packet: inout Packet, waits: Bool = false) -> Bool {
+        guard let buffer = DataPointer.receivingMemory(threadContext) else { return false }
         pointee.mutex.lockInlined()
         if !pointee.isOpen {
             unlock()
@@ -103,7 +103,9 @@ extension UnsafeMutablePointer where Pointee == Connection {
         let isServer = pointee.role == .server
         if isServer && pointee.ring.isOpen {
             var frame: Frame?
-            if let entry = takeFromRing(buffer, &frame) { return finishReceiving(entry, frame, buffer, home, &packet, isEntry: true) }
+            if let entry = takeFromRing(buffer, &frame) {
+                return finishReceiving(entry, frame, buffer, threadContext, &packet, isEntry: true)
+            }
         }
         if waits && !pointee.receiveMayBlock { pointee.receiveMayBlock = PacketSocket.letWait(pointee.fd) }
         let received = PacketSocket.receive(
@@ -119,18 +121,18 @@ extension UnsafeMutablePointer where Pointee == Connection {
             packet.frame.id = head.4
             packet.frame.message = head.5
             packet.frame.deadline = Instant(nanoseconds: head.7)
-            packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: Int(head.6), home)
+            packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: Int(head.6), threadContext)
             return packet.data != nil || failReceiving(&packet)
         }
         let receiver: Frame.Receiver = !isServer ? .client : pointee.handshakeDone ? .server : .newServer
         let frame = Frame.parse(head, size: received.size, hasFile: received.passed != -1, receiver: receiver)
-        return finishReceiving(received, frame, buffer, home, &packet, isEntry: false)
+        return finishReceiving(received, frame, buffer, threadContext, &packet, isEntry: false)
     }
 
     /// The rest of `receive`, for ring entries and for all packets but the most frequent. Called under the mutex, returns without it.
     @inline(never)
     private func finishReceiving(
-        _ packetReceived: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ home: HomePointer,
+        _ packetReceived: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
         _ packet: inout Packet, isEntry: Bool
     ) -> Bool {
         var received = packetReceived
@@ -154,7 +156,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         if received.passed == PacketSocket.Received.noNumber { return failReceiving(&packet) }
         switch frame.payloadLocation {
         case .absent: return true
-        case .inline: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, home)
+        case .inline: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, threadContext)
         case .file where frame.kind == .ring:
             PacketSocket.close(received.passed)
             return true

@@ -14,7 +14,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         guard let loop = Registry.current,
             let detail = SourceDetailPointer.shared(Connection.sourceDetail, SourceDetail(release: { connection($0).release() })),
             let source = SourcePointer.create(
-                loop.home, order: 0, info: UnsafeMutableRawPointer(self),
+                loop.threadContext, order: 0, info: UnsafeMutableRawPointer(self),
                 eventHandler: { info, ready, _ in connection(info).handleEvents(ready).rawValue },
                 getPort: { connection($0).pointee.fd }, detail)
         else { return nil }

@@ -183,7 +183,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return
         }
         let info = context.retain == nil ? context.info : context.retained()
-        let loop = RunLoopPointer(request.pointee.home.unsafelyUnwrapped)
+        let loop = RunLoopPointer(request.pointee.threadContext.unsafelyUnwrapped)
         let level = loop.pushCleanup(
             CleanupHandler(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
@@ -203,7 +203,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     var currentRequest: RequestPointer? {
         locked {
             var next = pointee.current
-            while let request = next, request.pointee.home != HomePointer.current { next = request.pointee.outer }
+            while let request = next, request.pointee.threadContext != ThreadContextPointer.current { next = request.pointee.outer }
             return next
         }
     }

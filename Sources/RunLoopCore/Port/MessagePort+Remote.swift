@@ -62,12 +62,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Deadline, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
-        guard let memory = Home.pendingSlab.allocate(&loop.home.pointee.pendings) else { return .transportError }
+        guard let memory = ThreadContext.pendingSlab.allocate(&loop.threadContext.pointee.pendings) else { return .transportError }
         hold()
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
         guard let destination = beginWaiting(pending, loop, mode) else {
             let result = isValid ? RequestResult.transportError : .isInvalid
-            Home.pendingSlab.deallocate(pending, &loop.home.pointee.pendings)
+            ThreadContext.pendingSlab.deallocate(pending, &loop.threadContext.pointee.pendings)
             unhold()
             return result
         }
@@ -89,7 +89,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let result = pending.pointee.result
         reply = pending.pointee.reply
         pending.deinitialize(count: 1)
-        Home.pendingSlab.deallocate(pending, &loop.home.pointee.pendings)
+        ThreadContext.pendingSlab.deallocate(pending, &loop.threadContext.pointee.pendings)
         return result
     }
 
@@ -194,7 +194,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let context = ClientContext(info: memory, retain: nil, release: nil, copyDescription: nil)
         if deadline != .never {
             pending.pointee.timer = TimerPointer.create(
-                loop.home, date: Clock.currentDate + Swift.max(seconds, 0), interval: 0, order: 0,
+                loop.threadContext, date: Clock.currentDate + Swift.max(seconds, 0), interval: 0, order: 0,
                 { _, info in pendingRequest(info).timeOut() }, context)
         }
         hold()

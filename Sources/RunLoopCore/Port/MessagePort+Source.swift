@@ -7,11 +7,11 @@ import Synchronization
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// RLMessagePortCreateRunLoopSource: the source with a reference for the caller, made if there is none. nil if the port is
-    /// remote or invalid, or with ENOMEM. Any thread that has a Home.
-    func source(order: Int, _ home: HomePointer) -> SourcePointer? {
+    /// remote or invalid, or with ENOMEM. Any thread that has a context.
+    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         if pointee.isRemote || !isValid { return nil }
         if let known = knownSource { return known }
-        guard let sourceInfo = makeSource(order, home) else { return nil }
+        guard let sourceInfo = makeSource(order, threadContext) else { return nil }
         let source = sourceInfo.pointee.source.unsafelyUnwrapped
         queue.lockSenders()
         let isFirst = !hasLivingSourceLocked && queue.isOpenLocked
@@ -42,7 +42,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return nil
     }
 
-    private func makeSource(_ order: Int, _ home: HomePointer) -> MessagePortSourceInfoPointer? {
+    private func makeSource(_ order: Int, _ threadContext: ThreadContextPointer) -> MessagePortSourceInfoPointer? {
         guard let memory = malloc(MemoryLayout<MessagePortSourceInfo>.size) else {
             systemError = ENOMEM
             return nil
@@ -51,7 +51,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         sourceInfo.initialize(to: MessagePortSourceInfo(port: self))
         let detail = SourceDetail(
             release: { releaseSource($0) }, schedule: { updateSource($0, $1, $2) }, cancel: { updateSource($0, $1, $2) })
-        guard let source = SourcePointer.create(home, order: order, info: memory, perform: { performSource($0) }, getPort: nil, detail)
+        guard
+            let source = SourcePointer.create(
+                threadContext, order: order, info: memory, perform: { performSource($0) }, getPort: nil, detail)
         else {
             sourceInfo.deinitialize(count: 1)
             free(memory)
@@ -148,9 +150,9 @@ private func sourceInfo(from info: UnsafeRawPointer?) -> MessagePortSourceInfoPo
 }
 
 private func performSource(_ info: UnsafeMutableRawPointer?) {
-    guard let home = HomePointer.current else { return }
+    guard let threadContext = ThreadContextPointer.current else { return }
     let sourceInfo = sourceInfo(from: info)
-    sourceInfo.pointee.port.deliverRequests(sourceInfo, on: RunLoopPointer(home))
+    sourceInfo.pointee.port.deliverRequests(sourceInfo, on: RunLoopPointer(threadContext))
 }
 
 private func attachment(_ loop: OpaquePointer?, _ mode: OpaquePointer?) -> MessagePortSourceInfo.Attachment {

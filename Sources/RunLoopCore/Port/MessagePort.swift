@@ -189,16 +189,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// The same for a client, whose reference its own function may give up. A thread that has a loop.
     func invalidateForClient() {
-        guard let home = HomePointer.current else { return }
+        guard let threadContext = ThreadContextPointer.current else { return }
         pointee.header.retain()
-        let level = RunLoopPointer(home).pushCleanup(CleanupHandler(function: { port, _, _ in abandonReference(port) }, object: self))
+        let level = RunLoopPointer(threadContext).pushCleanup(
+            CleanupHandler(function: { port, _, _ in abandonReference(port) }, object: self))
         invalidate()
-        RunLoopPointer(home).popCleanup(level)
+        RunLoopPointer(threadContext).popCleanup(level)
         _ = release()
     }
 
     private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout) {
-        let loop = HomePointer.current.map { RunLoopPointer($0) }
+        let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
         RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, locked { pointee.context.info })
         if let loop, let level { loop.popCleanup(level) }
@@ -215,7 +216,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         var context: ClientContext?
         if pointee.isValid {
             pointee.runningCalls += 1
-            request.pointee.home = HomePointer.current
+            request.pointee.threadContext = ThreadContextPointer.current
             request.pointee.outer = pointee.current
             pointee.current = request
             context = pointee.context

@@ -7,14 +7,14 @@ import Synchronization
 extension UnsafeMutablePointer where Pointee == PortStorage {
     /// RLPortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if the
     /// port is
-    /// invalid, or with ENOMEM. The source retains the port. Any thread that has a home; calls no user code.
-    func source(order: Int, _ home: HomePointer) -> SourcePointer? {
+    /// invalid, or with ENOMEM. The source retains the port. Any thread that has a context; calls no user code.
+    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         queue.lockSenders()
         let known = knownSourceLocked
         let isOpen = pointee.isValid
         queue.unlockSenders()
         if known != nil || !isOpen { return known }
-        guard let new = makeSource(order: order, home) else { return nil }
+        guard let new = makeSource(order: order, threadContext) else { return nil }
         return adopt(new)
     }
 
@@ -32,7 +32,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
     }
 
     /// Creates a source, which is not yet the port's, and its info. nil with ENOMEM.
-    private func makeSource(order: Int, _ home: HomePointer) -> PortSourceInfoPointer? {
+    private func makeSource(order: Int, _ threadContext: ThreadContextPointer) -> PortSourceInfoPointer? {
         guard let memory = malloc(MemoryLayout<PortSourceInfo>.size) else {
             systemError = ENOMEM
             return nil
@@ -42,7 +42,9 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         let detail = SourceDetail(
             release: { releaseSource($0) }, schedule: { info, loop, _ in scheduleSource(info, loop) },
             cancel: { info, loop, _ in cancelSource(info, loop) })
-        guard let source = SourcePointer.create(home, order: order, info: memory, perform: { performSource($0) }, getPort: nil, detail)
+        guard
+            let source = SourcePointer.create(
+                threadContext, order: order, info: memory, perform: { performSource($0) }, getPort: nil, detail)
         else {
             sourceInfo.deinitialize(count: 1)
             free(memory)
@@ -83,9 +85,9 @@ private func sourceInfo(from info: UnsafeMutableRawPointer?) -> PortSourceInfoPo
 
 /// The perform function.
 private func performSource(_ info: UnsafeMutableRawPointer?) {
-    guard let home = HomePointer.current else { return }
+    guard let threadContext = ThreadContextPointer.current else { return }
     let sourceInfo = sourceInfo(from: info)
-    sourceInfo.pointee.port.deliverMessages(sourceInfo, on: RunLoopPointer(home))
+    sourceInfo.pointee.port.deliverMessages(sourceInfo, on: RunLoopPointer(threadContext))
 }
 
 /// The schedule function: the source was added to a mode of `loop`.

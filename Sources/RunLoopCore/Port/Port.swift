@@ -186,7 +186,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         if sourceInfo.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(sourceInfo, on: loop) }
         var count = 0
         var level = 0
-        var empty = emptyMessage(sourceInfo, loop.home)
+        var empty = emptyMessage(sourceInfo, loop.threadContext)
         while let message = empty, takeNext(sourceInfo, after: count, into: message) {
             count += 1
             if count == 1 {
@@ -194,7 +194,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
             }
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
             if !message.finishDelivery() {
-                empty = emptyMessage(sourceInfo, loop.home)
+                empty = emptyMessage(sourceInfo, loop.threadContext)
                 loop.updateCleanup(level, part: empty)
             }
             guard let source = sourceInfo.pointee.source, loop.mayGoOn(source) else { break }
@@ -206,9 +206,9 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
 
     /// A message to receive into. nil if out of memory; then the source is signalled, so that the next pass tries again.
     @inline(never)
-    private func emptyMessage(_ sourceInfo: PortSourceInfoPointer, _ home: HomePointer) -> PortMessagePointer? {
-        let message = PortMessagePointer.create(home, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
-        if message == nil { sourceInfo.performAgain(on: RunLoopPointer(home)) }
+    private func emptyMessage(_ sourceInfo: PortSourceInfoPointer, _ threadContext: ThreadContextPointer) -> PortMessagePointer? {
+        let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
+        if message == nil { sourceInfo.performAgain(on: RunLoopPointer(threadContext)) }
         return message
     }
 
@@ -286,7 +286,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
             source.giveBack()
         }
         // In a child of fork() the calling thread may have no loop.
-        let loop = HomePointer.current.map { RunLoopPointer($0) }
+        let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
         if let invalidation {
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, pointee.context.info)

@@ -24,13 +24,13 @@ struct PortMessageStorage: ObjectStorage, ~Copyable {
 typealias PortMessagePointer = UnsafeMutablePointer<PortMessageStorage>
 
 extension UnsafeMutablePointer where Pointee == PortMessageStorage {
-    /// Creates a message with one reference; nil with ENOMEM. Retains its arguments. O(1), no system call. Any thread that has a home.
+    /// Creates a message with one reference; nil with ENOMEM. Retains its arguments. O(1), no system call. Any thread that has a context.
     @inline(__always)
     static func create(
-        _ home: HomePointer, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
+        _ threadContext: ThreadContextPointer, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
         _ components: ArrayPointer?
     ) -> PortMessagePointer? {
-        guard let memory = Home.messageSlab.allocate(&home.pointee.messages) else {
+        guard let memory = ThreadContext.messageSlab.allocate(&threadContext.pointee.messages) else {
             systemError = ENOMEM
             return nil
         }
@@ -99,10 +99,10 @@ extension UnsafeMutablePointer where Pointee == PortMessageStorage {
         let receivePort = pointee.ownsReceivePort ? pointee.receivePort : nil
         // If the client has released the message too often: `finishDelivery` sees that none is left.
         pointee.header.references.store(0, ordering: .relaxed)
-        if let home = HomePointer.current {
-            Home.messageSlab.deallocate(self, &home.pointee.messages)
+        if let threadContext = ThreadContextPointer.current {
+            ThreadContext.messageSlab.deallocate(self, &threadContext.pointee.messages)
         } else {
-            Home.messageSlab.deallocateWithoutCache(self)
+            ThreadContext.messageSlab.deallocateWithoutCache(self)
         }
         parts.release()
         if let receivePort { _ = receivePort.release() }
@@ -123,7 +123,7 @@ extension QueuedMessage {
         components?.pointee.header.retain()
     }
 
-    /// Releases the parts. Any thread that has a home; may call user code.
+    /// Releases the parts. Any thread that has a context; may call user code.
     @inline(never)
     func release() {
         components?.release()

@@ -43,7 +43,7 @@ enum PortRegistry {
 
     /// Ports are memory, of which the child has a copy; only the calls that other threads were in are forgotten.
     private static func afterForkInChild() {
-        let survivor = HomePointer.current.map { RunLoopPointer($0) }
+        let survivor = ThreadContextPointer.current.map { RunLoopPointer($0) }
         var next = first
         while let port = next {
             port.abandonCalls(of: survivor)

@@ -67,7 +67,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         mode.retain()
         guard
             let source = SourcePointer.create(
-                loop.home, order: -100, info: memory, perform: { replySourceOf($0).perform() }, getPort: nil, detail)
+                loop.threadContext, order: -100, info: memory, perform: { replySourceOf($0).perform() }, getPort: nil, detail)
         else {
             replySource.destroy()
             return nil

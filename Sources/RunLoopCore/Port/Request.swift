@@ -28,7 +28,7 @@ struct RequestStorage: ObjectStorage, ~Copyable {
     /// The client has it: what the port's function returns does not count. The thread of that function.
     var isTaken = false
     /// The thread whose function handles it, and what that thread, or another, handles besides. Under the port's mutex.
-    var home: HomePointer?
+    var threadContext: ThreadContextPointer?
     var outer: RequestPointer?
 }
 
@@ -38,7 +38,9 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
     /// A request with one reference, which takes over the caller's reference to the data; nil with ENOMEM, and then it does not.
     @inline(never)
     static func make(_ frame: Frame, _ data: DataPointer, connection: ConnectionPointer?, remote: MessagePortPointer?) -> RequestPointer? {
-        guard let home = HomePointer.current, let memory = Home.requestSlab.allocate(&home.pointee.requests) else {
+        guard let threadContext = ThreadContextPointer.current,
+            let memory = ThreadContext.requestSlab.allocate(&threadContext.pointee.requests)
+        else {
             systemError = ENOMEM
             return nil
         }
@@ -132,10 +134,10 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
         pointee.data.release()
         if pointee.isTaken { pointee.connection?.release() }
         pointee.remote?.unhold()
-        if let home = HomePointer.current {
-            Home.requestSlab.deallocate(self, &home.pointee.requests)
+        if let threadContext = ThreadContextPointer.current {
+            ThreadContext.requestSlab.deallocate(self, &threadContext.pointee.requests)
         } else {
-            Home.requestSlab.deallocateWithoutCache(self)
+            ThreadContext.requestSlab.deallocateWithoutCache(self)
         }
     }
 

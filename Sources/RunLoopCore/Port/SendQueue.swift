@@ -179,14 +179,14 @@ extension UnsafeMutablePointer where Pointee == Connection {
     /// come back
     /// within two milliseconds, later requests do not wait for it. A connection of a client; any thread, without the mutex.
     func waitForSharedBuffer(until deadline: Instant) {
-        guard let home = HomePointer.current else { return }
+        guard let threadContext = ThreadContextPointer.current else { return }
         for _ in 0..<4 {
             if !locked({ pointee.isOpen && pointee.sharedBuffer.isExpectedSoon }) { return }
             let now = Clock.now
             let time = now < deadline ? Swift.min(deadline.nanoseconds - now.nanoseconds, 500_000) : 0
             // Another thread may read the packet first.
             if Descriptor.look(pointee.fd, for: Events.readable.rawValue, within: Int(time)) != 0 {
-                _ = receiveReply(on: RunLoopPointer(home))
+                _ = receiveReply(on: RunLoopPointer(threadContext))
             }
         }
         locked { pointee.sharedBuffer.stopExpecting() }

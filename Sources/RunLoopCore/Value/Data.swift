@@ -8,7 +8,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
     /// Where the bytes are, and who frees them.
     enum PayloadLocation: UInt8 {
         case behind, given, lent, growing
-        /// Behind it, in a piece of `Home.smallDataSlab`.
+        /// Behind it, in a piece of `ThreadContext.smallDataSlab`.
         case pooled
         /// Behind it, in what was a thread's scratch memory.
         case received
@@ -38,10 +38,12 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
         return create(in: memory, .behind, bytes, count: count, capacity: count)
     }
 
-    /// The same for data that comes by the million: what is small costs no allocation. The thread whose Home it is.
+    /// The same for data that comes by the million: what is small costs no allocation. The context's thread.
     @inline(never)
-    static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ home: HomePointer) -> DataPointer? {
-        guard count <= 128 - MemoryLayout<DataStorage>.stride, let memory = Home.smallDataSlab.allocate(&home.pointee.smallData) else {
+    static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
+        guard count <= 128 - MemoryLayout<DataStorage>.stride,
+            let memory = ThreadContext.smallDataSlab.allocate(&threadContext.pointee.smallData)
+        else {
             return create(source, count: count)
         }
         let bytes = (memory + MemoryLayout<DataStorage>.stride).assumingMemoryBound(to: UInt8.self)
@@ -49,10 +51,12 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
         return create(in: memory, .pooled, bytes, count: count, capacity: count)
     }
 
-    /// Where the thread whose Home it is may receive up to `receivedLimit` bytes, for `createReceived`; nil if out of memory. The
+    /// Where the context's thread may receive up to `receivedLimit` bytes, for `createReceived`; nil if out of memory. The
     /// place is a multiple of 16.
     @inline(__always)
-    static func receivingMemory(_ home: HomePointer) -> UnsafeMutableRawPointer? { home.pointee.scratch().map { $0 + room } }
+    static func receivingMemory(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
+        threadContext.pointee.scratch().map { $0 + room }
+    }
 
     /// In front of the bytes that lie behind large data, for whoever sends them: the kernel takes one piece sooner than two.
     static var headRoom: Int { 32 }
@@ -69,19 +73,22 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     }
 
     private static var room: Int { (MemoryLayout<DataStorage>.stride + 15) & ~15 }
-    static var receivedLimit: Int { Home.scratchSize - room }
+    static var receivedLimit: Int { ThreadContext.scratchSize - room }
 
     /// Data of what was received there last, or a part of it. What is long is not copied. The same thread.
     @inline(__always)
-    static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ home: HomePointer) -> DataPointer? {
+    static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         let bytes = source.assumingMemoryBound(to: UInt8.self)
-        return count < Home.scratchSize / 2 ? createPooled(bytes, count: count, home) : keepReceived(bytes, count: count, home)
+        return count < ThreadContext.scratchSize / 2
+            ? createPooled(bytes, count: count, threadContext) : keepReceived(bytes, count: count, threadContext)
     }
 
     @inline(never)
-    private static func keepReceived(_ bytes: UnsafeMutablePointer<UInt8>, count: Int, _ home: HomePointer) -> DataPointer? {
-        guard let memory = home.pointee.scratch() else { return nil }
-        home.pointee.keepScratch()
+    private static func keepReceived(_ bytes: UnsafeMutablePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer)
+        -> DataPointer?
+    {
+        guard let memory = threadContext.pointee.scratch() else { return nil }
+        threadContext.pointee.keepScratch()
         return create(in: memory, .received, bytes, count: count, capacity: count)
     }
 
@@ -129,13 +136,13 @@ extension UnsafeMutablePointer where Pointee == DataStorage {
     func release() {
         guard pointee.header.releaseInlined() else { return }
         pointee.header.tag = 0
-        if pointee.payloadLocation == .pooled, let home = HomePointer.current {
-            return Home.smallDataSlab.deallocate(self, &home.pointee.smallData)
+        if pointee.payloadLocation == .pooled, let threadContext = ThreadContextPointer.current {
+            return ThreadContext.smallDataSlab.deallocate(self, &threadContext.pointee.smallData)
         }
         switch pointee.payloadLocation {
-        case .pooled: return Home.smallDataSlab.deallocateWithoutCache(self)
+        case .pooled: return ThreadContext.smallDataSlab.deallocateWithoutCache(self)
         case .received:
-            if let home = HomePointer.current { return home.pointee.giveScratchBack(self) }
+            if let threadContext = ThreadContextPointer.current { return threadContext.pointee.giveScratchBack(self) }
         case .given, .growing: free(pointee.bytes)
         case .behind, .lent: break
         }

@@ -25,13 +25,13 @@ import Testing
     /// The number goes on where the last owner of the memory stopped.
     @Test func tagIsNotThatOfTheNextSourceInTheSameMemory() {
         let seen = onThread { () -> [Bool] in
-            let home = Registry.current!.home
+            let threadContext = Registry.current!.threadContext
             var seen: [Bool] = []
-            let first = create(home)
+            let first = create(threadContext)
             let old = first.eventTag!
             first.advanceGeneration()
             first.destroy()
-            let second = create(home)
+            let second = create(threadContext)
             seen += [first == second, second.eventTag! & 1 == 1, SourcePointer(eventTag: old) == nil]
             second.destroy()
             return seen
@@ -60,7 +60,7 @@ import Testing
         let seen = onThread { () -> [Bool] in
             let loop = Registry.current!
             let pipe = Pipe()
-            let sources = (0..<2).map { create(loop.home, order: $0, UnsafeMutableRawPointer(bitPattern: UInt(pipe.readEnd))) }
+            let sources = (0..<2).map { create(loop.threadContext, order: $0, UnsafeMutableRawPointer(bitPattern: UInt(pipe.readEnd))) }
             let mode = ModeName.default
             var seen: [Bool] = []
             func isTagged() -> Bool { loop.pointee.poller[loop.pointee.poller.index(of: pipe.readEnd)!].hasTagOfSource }
@@ -79,17 +79,18 @@ import Testing
         #expect(seen == [true, true, true, true, true])
     }
 
-    private func create(_ home: HomePointer, order: Int = 0, _ info: UnsafeMutableRawPointer? = nil) -> SourcePointer {
+    private func create(_ threadContext: ThreadContextPointer, order: Int = 0, _ info: UnsafeMutableRawPointer? = nil) -> SourcePointer {
         SourcePointer.create(
-            home, order: order, info: info, perform: nil, getPort: { Int32(truncatingIfNeeded: UInt(bitPattern: $0)) }, SourceDetail())!
+            threadContext, order: order, info: info, perform: nil, getPort: { Int32(truncatingIfNeeded: UInt(bitPattern: $0)) },
+            SourceDetail())!
     }
 
-    private func withSource(_ body: @escaping @Sendable (SourcePointer, HomePointer) -> [Bool]) -> [Bool] {
+    private func withSource(_ body: @escaping @Sendable (SourcePointer, ThreadContextPointer) -> [Bool]) -> [Bool] {
         onThread { () -> [Bool] in
-            let home = Registry.current!.home
-            let source = create(home)
+            let threadContext = Registry.current!.threadContext
+            let source = create(threadContext)
             defer { source.destroy() }
-            return body(source, home)
+            return body(source, threadContext)
         }
     }
 }

@@ -31,9 +31,9 @@ import Testing
     /// What is read when a ready descriptor is delivered lies in one cache line; a source begins with one.
     @Test func deliveringReadsOneLineOfASource() {
         let lines = onThread { () -> [Int] in
-            let home = Registry.current!.home
+            let threadContext = Registry.current!.threadContext
             let source = SourcePointer.create(
-                home, order: 0, info: UnsafeMutableRawPointer(bitPattern: 77), perform: nil, getPort: { _ in 0 }, SourceDetail())!
+                threadContext, order: 0, info: UnsafeMutableRawPointer(bitPattern: 77), perform: nil, getPort: { _ in 0 }, SourceDetail())!
             defer { source.destroy() }
             let set = withUnsafePointer(to: &source.pointee.inlineRegistration.set) { UnsafeRawPointer($0) }
             let info = UnsafeRawPointer(source).load(fromByteOffset: SourcePointer.infoOffset, as: UInt.self)
@@ -53,8 +53,8 @@ import Testing
         let callout: EndpointCallout.OfDescriptor = { _, _, _ in }
         let context = ClientContext(info: UnsafeMutableRawPointer(bitPattern: 77))
         let (line, address) = onThread { () -> ([UInt], Int) in
-            let home = Registry.current!.home
-            let descriptor = FileDescriptorPointer.create(0, closesOnInvalidate: false, callout, context, home)!
+            let threadContext = Registry.current!.threadContext
+            let descriptor = FileDescriptorPointer.create(0, closesOnInvalidate: false, callout, context, threadContext)!
             defer { descriptor.release() }
             let words = UnsafeRawPointer(descriptor).assumingMemoryBound(to: UInt.self)
             return ((0..<8).map { words[$0] }, Int(bitPattern: descriptor))
@@ -68,8 +68,8 @@ import Testing
     /// The field of the header that is a timer's place in the queue is a source's flag.
     @Test func signalFlagIsInTheHeader() {
         let seen = onThread { () -> [Bool] in
-            let home = Registry.current!.home
-            let source = SourcePointer.create(home, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
+            let threadContext = Registry.current!.threadContext
+            let source = SourcePointer.create(threadContext, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
             defer { source.destroy() }
             var seen = [!source.isSignalled, source.pointee.item.position == 0]
             source.signal()
@@ -81,8 +81,8 @@ import Testing
 
     @Test func timerPositionIsTheHeadersField() {
         let seen = onThread { () -> [Bool] in
-            let home = Registry.current!.home
-            let timer = TimerPointer.create(home, date: 0, interval: 1, order: 0, { _, _ in }, .empty)!
+            let threadContext = Registry.current!.threadContext
+            let timer = TimerPointer.create(threadContext, date: 0, interval: 1, order: 0, { _, _ in }, .empty)!
             timer.position.pointee = 0xABCD_1234
             var seen = [timer.pointee.item.position == 0xABCD_1234]
             timer.pointee.item.position = 0x1111_2222
@@ -100,12 +100,12 @@ import Testing
 
     @Test func registrationPositionIsItsFirstField() {
         let seen = onThread { () -> [Bool] in
-            let home = Registry.current!.home
+            let threadContext = Registry.current!.threadContext
             let table = Pinned(RegistrationTable())
             let pendingSignals = Pinned(PendingSignals())
             let set = Pinned(ModeSet(modes: BitSet()))
-            let source = SourcePointer.create(home, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
-            let registration = table.pointer.pointee.add(source, 0, set.pointer, home, pendingSignals.pointer)!
+            let source = SourcePointer.create(threadContext, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
+            let registration = table.pointer.pointee.add(source, 0, set.pointer, threadContext, pendingSignals.pointer)!
             var seen = [!registration.isQueued]
             registration.position.pointee = 77
             seen += [
@@ -120,13 +120,13 @@ import Testing
         #expect(seen == [true, true, true, true])
     }
 
-    @Test func aLoopAndItsHomeHaveOneAddress() {
+    @Test func aLoopAndItsThreadContextHaveOneAddress() {
         let seen = onThread { () -> [Bool] in
             let loop = Registry.current!
-            loop.pointee.home.header.tag = 0
-            let isZero = loop.home.pointee.header.tag == 0 && UnsafeRawPointer(loop).load(as: UInt32.self) == 0
-            loop.pointee.home.header.tag = Kind.runLoop.rawValue
-            return [isZero, RunLoopPointer(loop.home) == loop, Handle.kind(of: UnsafeRawPointer(loop)) == .runLoop]
+            loop.pointee.threadContext.header.tag = 0
+            let isZero = loop.threadContext.pointee.header.tag == 0 && UnsafeRawPointer(loop).load(as: UInt32.self) == 0
+            loop.pointee.threadContext.header.tag = Kind.runLoop.rawValue
+            return [isZero, RunLoopPointer(loop.threadContext) == loop, Handle.kind(of: UnsafeRawPointer(loop)) == .runLoop]
         }
         #expect(seen == [true, true, true])
     }

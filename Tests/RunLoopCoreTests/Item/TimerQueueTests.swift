@@ -24,9 +24,9 @@ import Testing
 
     private static func run(seed: UInt64, timers count: Int, deadlines: Int, steps: Int) -> String? {
         var random = Random(seed: seed)
-        let home = Registry.current!.home
+        let threadContext = Registry.current!.threadContext
         // Every second one has a detail, and so can have a tolerance.
-        let timers = (0..<count).map { TimerPointer.create(home, date: 0, interval: 0, order: $0 % 2, { _, _ in }, .empty)! }
+        let timers = (0..<count).map { TimerPointer.create(threadContext, date: 0, interval: 0, order: $0 % 2, { _, _ in }, .empty)! }
         defer { for timer in timers { timer.destroy() } }
         var queue = TimerQueue()
         var model = [Queued?](repeating: nil, count: count)
@@ -120,10 +120,10 @@ import Testing
     /// One wake-up for several timers: the loop sleeps until the first window closes, and then all that are open fire.
     @Test func windowsOverlap() {
         let seen = onThread { () -> [UInt64] in
-            let home = Registry.current!.home
+            let threadContext = Registry.current!.threadContext
             var queue = TimerQueue()
             let timers = [0.003, 0, 0.001].map { tolerance -> TimerPointer in
-                let timer = TimerPointer.create(home, date: 0, interval: 0, order: 1, { _, _ in }, .empty)!
+                let timer = TimerPointer.create(threadContext, date: 0, interval: 0, order: 1, { _, _ in }, .empty)!
                 timer.pointee.detail!.pointee.tolerance = tolerance
                 return timer
             }

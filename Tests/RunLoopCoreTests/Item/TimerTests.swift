@@ -9,7 +9,7 @@ import Testing
         date: Double, interval: Double, _ body: @escaping (TimerPointer) -> Result
     ) -> Result {
         onThread {
-            let timer = TimerPointer.create(Registry.current!.home, date: date, interval: interval, order: 0, { _, _ in }, .empty)!
+            let timer = TimerPointer.create(Registry.current!.threadContext, date: date, interval: interval, order: 0, { _, _ in }, .empty)!
             defer { timer.destroy() }
             return body(timer)
         }
@@ -42,7 +42,8 @@ import Testing
             for _ in 0..<300 {
                 let interval = UInt64(1 + random.below(5_000))
                 let timer = TimerPointer.create(
-                    Registry.current!.home, date: Clock.currentDate + 1000, interval: Double(interval) * 1e-6, order: 0, { _, _ in }, .empty
+                    Registry.current!.threadContext, date: Clock.currentDate + 1000, interval: Double(interval) * 1e-6, order: 0,
+                    { _, _ in }, .empty
                 )!
                 let step = timer.pointee.detail!.pointee.intervalNanoseconds
                 let start = timer.deadline
@@ -97,12 +98,12 @@ import Testing
             let context = ClientContext(
                 info: raw, retain: nil,
                 release: { UnsafeMutableRawPointer(mutating: $0!).assumingMemoryBound(to: Int.self).pointee += 1 }, copyDescription: nil)
-            let home = Registry.current!.home
-            let invalidated = TimerPointer.create(home, date: 0, interval: 0, order: 0, { _, _ in }, context)!
+            let threadContext = Registry.current!.threadContext
+            let invalidated = TimerPointer.create(threadContext, date: 0, interval: 0, order: 0, { _, _ in }, context)!
             invalidated.invalidate()
             invalidated.invalidate()
             if invalidated.item.release() == .dead { invalidated.destroy() }
-            let forgotten = TimerPointer.create(home, date: 0, interval: 0, order: 0, { _, _ in }, context)!
+            let forgotten = TimerPointer.create(threadContext, date: 0, interval: 0, order: 0, { _, _ in }, context)!
             if forgotten.item.release() == .dead { forgotten.destroy() }
         }
         #expect(releases.pointer.pointee == 2, "one for each")

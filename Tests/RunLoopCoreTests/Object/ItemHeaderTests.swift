@@ -8,7 +8,7 @@ import Testing
     /// An item without more to it, guarded by the loop of the calling thread.
     private static func makeItem(_ references: UInt32 = 1) -> ItemPointer {
         let item = ItemPointer.allocate(capacity: 1)
-        item.initialize(to: ItemHeader(.observer, home: Registry.current!.home, flags: 0))
+        item.initialize(to: ItemHeader(.observer, owner: Registry.current!.threadContext, flags: 0))
         item.pointee.object.references.store(references, ordering: .relaxed)
         return item
     }
@@ -68,7 +68,7 @@ import Testing
     @Test func oneSideFindsItDead() {
         let rounds = scaled(4_000)
         let deaths = onThread { () -> [Int] in
-            let home = Registry.current!.home
+            let threadContext = Registry.current!.threadContext
             let items = (0..<rounds).map { _ in Self.makeItem(2) }
             for item in items { item.hold() }
             let counts = (0..<3).map { _ in Pinned([Int](repeating: 0, count: rounds)) }
@@ -78,9 +78,9 @@ import Testing
                 }
             }
             for (index, item) in items.enumerated() {
-                home.lock()
+                threadContext.lock()
                 let isDead = item.unhold()
-                home.unlock()
+                threadContext.unlock()
                 if isDead { counts[2].pointer.pointee[index] += 1 }
             }
             for client in clients { client.join() }
@@ -94,14 +94,14 @@ import Testing
     @Test func lockFollowsTheItem() {
         let turns = scaled(3_000)
         let problems = onThread { () -> Int in
-            let own = Registry.current!.home
+            let own = Registry.current!.threadContext
             let item = Self.makeItem()
             let counter = Pinned(0)
             let wrong = Pinned(Atomic<Int>(0))
-            let ready = Guarded<HomePointer?>(nil)
+            let ready = Guarded<ThreadContextPointer?>(nil)
             let isDone = Guarded(false)
             let owner = spawn {
-                ready.with { $0 = Registry.current!.home }
+                ready.with { $0 = Registry.current!.threadContext }
                 while !isDone.with({ $0 }) { sched_yield() }
             }
             while ready.with({ $0 }) == nil { sched_yield() }
@@ -110,17 +110,17 @@ import Testing
                 if number == 0 {
                     for turn in 0..<turns {
                         let target = turn % 2 == 0 ? other : own
-                        let home = item.lock(and: target)
-                        item.pointee.moveHome(to: target)
+                        let owner = item.lock(and: target)
+                        item.pointee.setOwner(target)
                         counter.pointer.pointee += 1
-                        ItemPointer.unlockBoth(home, target)
+                        ItemPointer.unlockBoth(owner, target)
                     }
                 } else {
                     for _ in 0..<turns {
-                        let home = item.lock()
-                        if item.pointee.home != home { wrong.pointer.pointee.add(1, ordering: .relaxed) }
+                        let owner = item.lock()
+                        if item.pointee.owner != owner { wrong.pointer.pointee.add(1, ordering: .relaxed) }
                         counter.pointer.pointee += 1
-                        home.unlock()
+                        owner.unlock()
                     }
                 }
             }

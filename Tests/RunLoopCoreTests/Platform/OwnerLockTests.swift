@@ -91,30 +91,30 @@ import Testing
         #expect(order.with { $0 } == ["first", "second"])
     }
 
-    @Test func homeTakesTheWayOfItsThread() {
+    @Test func contextLocksAsItsThread() {
         let turns = scaled(20_000)
         let result = onThread { () -> Int? in
-            guard let home = Registry.current?.home else { return nil }
+            guard let threadContext = Registry.current?.threadContext else { return nil }
             let counter = Pinned(0)
             inParallel(3) { _ in
                 _ = Registry.current
                 for _ in 0..<turns / 10 {
-                    home.lock()
+                    threadContext.lock()
                     counter.pointer.pointee += 1
-                    home.unlock()
+                    threadContext.unlock()
                 }
             }
             let stranger = spawn {
                 for _ in 0..<turns / 10 {
-                    home.lock()
+                    threadContext.lock()
                     counter.pointer.pointee += 1
-                    home.unlock()
+                    threadContext.unlock()
                 }
             }
             for _ in 0..<turns {
-                home.lock()
+                threadContext.lock()
                 counter.pointer.pointee += 1
-                home.unlock()
+                threadContext.unlock()
             }
             stranger.join()
             return counter.pointer.pointee

@@ -9,7 +9,7 @@ import Testing
         #expect(MemoryLayout<Frame.Head>.stride == Frame.headSize)
     }
 
-    /// `Home` makes their slabs, and does not know them.
+    /// `ThreadContext` makes their slabs, and does not know them.
     @Test func whatIsPooledFitsIntoItsPlace() {
         #expect(MemoryLayout<RequestStorage>.size <= 128)
         #expect(MemoryLayout<PortMessageStorage>.size <= 64)

@@ -3,14 +3,14 @@ import Synchronization
 
 /// What a thread that uses the library owns: the lock biased to it, and its caches of memory.
 ///
-/// A Home is the beginning of the thread's run loop (`RunLoopStorage`), has its address, and is all that the
+/// A thread context is the beginning of the thread's run loop (`RunLoopStorage`), has its address, and is all that the
 /// rooms below the loop need to know of it. Its memory is never given back, only to another thread: a
-/// pointer to a Home can be used at any time, at worst to take the lock of a stranger.
-struct Home: ~Copyable {
+/// pointer to a thread context can be used at any time, at worst to take the lock of a stranger.
+struct ThreadContext: ~Copyable {
     var header: ObjectHeader
     /// The header is read by every thread that uses the loop, the lock written by the owner all the time.
     private let apart = CacheLine()
-    /// Guards the loop and every item that names this Home as its own.
+    /// Guards the loop and every item that names this thread context as its own.
     var lock: OwnerLock
     /// Owner's thread only.
     var timers = Slab.Cache()
@@ -43,7 +43,7 @@ struct Home: ~Copyable {
     }
 }
 
-extension Home {
+extension ThreadContext {
     /// Of what `scratch` gives.
     static var scratchSize: Int { 33 * 1024 }
 
@@ -58,7 +58,7 @@ extension Home {
         return scratchMemory
     }
 
-    /// What `scratch` gave is the caller's from now on, who gives it back, here or at another thread's Home, or frees it.
+    /// What `scratch` gave is the caller's from now on, who gives it back, here or at another thread's thread context, or frees it.
     mutating func keepScratch() { scratchMemory = nil }
 
     /// Nobody needs it any more. The owner's thread.
@@ -74,17 +74,17 @@ extension Home {
     }
 }
 
-typealias HomePointer = UnsafeMutablePointer<Home>
+typealias ThreadContextPointer = UnsafeMutablePointer<ThreadContext>
 
-extension UnsafeMutablePointer where Pointee == Home {
+extension UnsafeMutablePointer where Pointee == ThreadContext {
     /// The calling thread's; nil if it has not used the library yet.
     @inline(__always)
-    static var current: HomePointer? { Thread.slot?.assumingMemoryBound(to: Home.self) }
+    static var current: ThreadContextPointer? { Thread.slot?.assumingMemoryBound(to: ThreadContext.self) }
 
     /// Two plain stores and a load on the owner's thread, a membarrier elsewhere.
     @inline(__always)
     func lockInlined() {
-        if !isOwn || !pointee.lock.tryLock() { lockSlow() }
+        if !isCurrent || !pointee.lock.tryLock() { lockSlow() }
     }
 
     /// The same where a call matters less than twenty bytes of code: everywhere but on hot paths.
@@ -94,7 +94,7 @@ extension UnsafeMutablePointer where Pointee == Home {
     /// Takes the lock if this is the calling thread's and nobody else is about. False: nothing is locked.
     @inline(__always)
     func tryLock() -> Bool {
-        if !isOwn { return false }
+        if !isCurrent { return false }
         return pointee.lock.tryLock() || retract()
     }
 
@@ -112,14 +112,14 @@ extension UnsafeMutablePointer where Pointee == Home {
     func unlockAsOwner() { if !pointee.lock.tryUnlock() { unlockSlow() } }
 
     /// Around fork(): see `OwnerLock`.
-    func lockForFork() { pointee.lock.lockForFork(asOwner: isOwn) }
+    func lockForFork() { pointee.lock.lockForFork(asOwner: isCurrent) }
     /// After it, in parent and child.
-    func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isOwn) }
+    func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isCurrent) }
 
     /// The thread that called `lock` or `lockInlined`.
     @inline(__always)
     func unlockInlined() {
-        if !isOwn || !pointee.lock.tryUnlock() { unlockSlow() }
+        if !isCurrent || !pointee.lock.tryUnlock() { unlockSlow() }
     }
 
     /// The same, not on hot paths.
@@ -128,10 +128,10 @@ extension UnsafeMutablePointer where Pointee == Home {
 
     /// Whether this is the calling thread's.
     @inline(__always)
-    var isOwn: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
+    var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
     @inline(never)
-    private func lockSlow() { pointee.lock.lockSlow(asOwner: isOwn) }
+    private func lockSlow() { pointee.lock.lockSlow(asOwner: isCurrent) }
 
     @inline(never)
     private func retract() -> Bool {
@@ -140,5 +140,5 @@ extension UnsafeMutablePointer where Pointee == Home {
     }
 
     @inline(never)
-    private func unlockSlow() { pointee.lock.unlockSlow(asOwner: isOwn) }
+    private func unlockSlow() { pointee.lock.unlockSlow(asOwner: isCurrent) }
 }
