@@ -27,7 +27,7 @@ struct ArrivalQueue: ~Copyable {
 
     /// Whether the element with this position waits here; it may be in a heap. O(1).
     @inline(__always)
-    func holds(_ position: Position) -> Bool {
+    func contains(_ position: Position) -> Bool {
         count > 0 && position.pointee < entries.count && entries[Int(position.pointee)].position == position
     }
 

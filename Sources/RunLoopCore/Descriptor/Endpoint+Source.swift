@@ -143,7 +143,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         let source = pointee.source
         source?.pointee.item.object.retain()
         Endpoints.mutex.unlock()
-        old?.giveBack()
+        old?.release()
         if source != nil { updateInterest(state) }
         return source
     }
@@ -185,7 +185,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
         }
         if let source {
             RunLoopPointer.invalidate(source)
-            source.giveBack()
+            source.release()
         }
         return true
     }

@@ -98,7 +98,7 @@ public func RLGetRetainCount(_ object: UnsafeRawPointer?) -> Int {
         let item = Handle.item(object)
         let owner = item.lock()
         defer { owner.unlock() }
-        return Int(references) + Int(item.pointee.holds)
+        return Int(references) + Int(item.pointee.internalReferences)
     default: return Int(references)
     }
 }

@@ -40,7 +40,7 @@ extension UnsafeMutablePointer where Pointee == ObserverStorage {
         return observer
     }
 
-    /// No reference and no hold is left. Any thread; calls the context's release if it was never invalidated.
+    /// No reference is left, neither a client's nor an internal one. Any thread; calls the context's release if it was never invalidated.
     func destroy() {
         if pointee.item.has(ItemHeader.valid) { pointee.context.released(pointee.context.info) }
         if let threadContext = ThreadContextPointer.current {

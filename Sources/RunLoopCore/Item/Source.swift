@@ -80,7 +80,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
         return source
     }
 
-    /// No reference and no hold is left. Any thread; calls the context's release.
+    /// No reference is left, neither a client's nor an internal one. Any thread; calls the context's release.
     func destroy() {
         clientContext.released(pointee.info)
         if !pointee.item.has(ItemHeader.isInternal) { free(pointee.detail) }
@@ -132,7 +132,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
     func retainIfAlive() -> Bool {
         let owner = item.lock()
         defer { owner.unlock() }
-        if pointee.item.holds == 0 && pointee.item.object.references.load(ordering: .acquiring) == 0 { return false }
+        if pointee.item.internalReferences == 0 && pointee.item.object.references.load(ordering: .acquiring) == 0 { return false }
         pointee.item.object.retain()
         return true
     }
@@ -147,7 +147,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 
     /// Gives back a reference of our own. Any thread; may call the context's release.
     @inline(never)
-    func giveBack() {
+    func release() {
         if item.release() == .dead { destroy() }
     }
 }

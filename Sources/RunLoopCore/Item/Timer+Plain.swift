@@ -20,7 +20,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
     /// Of a new one: into a set, whose queue has room. Under the lock.
     @inline(__always)
     func enterPlainly(_ set: ModeSetPointer, at deadline: UInt64, arrival: UInt) {
-        item.hold()
+        item.retainInternal()
         pointee.item.set(ItemHeader.bound)
         pointee.set = set
         setPlainArrival(arrival)
@@ -37,7 +37,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         pointee.set = nil
         pointee.info = nil
         pointee.item.clear(Self.queued)
-        return item.unhold()
+        return item.releaseInternal()
     }
 
     /// RLRunLoopTimerInvalidate. O(log n). Any thread; calls the context's release. Returns what `invalidateAny` does.

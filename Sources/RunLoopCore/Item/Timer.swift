@@ -173,11 +173,11 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
 
     /// Gives back a reference of our own. Any thread; may call the context's release.
     @inline(never)
-    func giveBack() {
+    func release() {
         if item.release() == .dead { destroySeldom() }
     }
 
-    /// No reference and no hold is left: gives the memory back. Any thread; calls the context's release if
+    /// No reference is left, neither a client's nor an internal one: gives the memory back. Any thread; calls the context's release if
     /// the timer was never invalidated.
     @inline(never)
     func destroy() {
@@ -278,7 +278,7 @@ extension UnsafeMutablePointer where Pointee == TimerStorage {
         pointee.set.unsafelyUnwrapped.pointee.timerCount -= 1
         pointee.set = nil
         pointee.item.clear(ItemHeader.bound)
-        return item.unhold()
+        return item.releaseInternal()
     }
 
     /// What is left to do when a lock has been given back: user code and memory.

@@ -89,7 +89,7 @@ struct TimerQueue: ~Copyable {
     @inline(__always)
     mutating func remove(_ timer: TimerPointer) {
         if timer.position.pointee == IndexedHeap<DeadlineKey>.absent { return }
-        if tied.holds(timer.position) {
+        if tied.contains(timer.position) {
             tied.remove(timer.position)
         } else if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
             removeTolerant(timer, detail)
@@ -111,7 +111,7 @@ struct TimerQueue: ~Copyable {
     /// A new deadline for a queued timer.
     @inline(__always)
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
-        if tied.holds(timer.position) {
+        if tied.contains(timer.position) {
             moveTied(timer, to: deadline)
         } else if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
             moveTolerant(timer, detail, deadline)
@@ -201,7 +201,7 @@ struct TimerQueue: ~Copyable {
     /// The deadline a timer stands under; nil if it is not queued. O(1).
     func deadline(of timer: TimerPointer) -> UInt64? {
         if timer.position.pointee == IndexedHeap<DeadlineKey>.absent { return nil }
-        if tied.holds(timer.position) { return tiedDeadline }
+        if tied.contains(timer.position) { return tiedDeadline }
         if let detail = timer.pointee.detail, detail.position.pointee != IndexedHeap<DeadlineKey>.absent {
             return tolerant.key(at: timer.position).deadline
         }

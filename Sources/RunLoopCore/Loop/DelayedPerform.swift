@@ -41,7 +41,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         if isOpen { request.forEachMode { addSeldom(timer, in: $0) } }
         let isQueued = isOpen && (timer.isBound || !unlinkUnqueued(timer))
-        timer.giveBack()
+        timer.release()
         if !isQueued { systemError = isOpen ? ENOMEM : ESRCH }
         return isQueued
     }
@@ -54,7 +54,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             while let delayed = next, delayed.pointee.timer != timer { next = delayed.pointee.following }
             return next.flatMap { unlink($0) } != nil
         }
-        if isThere { timer.giveBack() }
+        if isThere { timer.release() }
         return isThere
     }
 
@@ -74,7 +74,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
             if let owner = timer.invalidateAny() { RunLoopPointer(owner).noteEmptied() }
-            timer.giveBack()
+            timer.release()
             count += 1
         }
         return count
@@ -98,6 +98,6 @@ private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
     let clientInfo = delayed.pointee.info
     // Cancelled, if it is not linked any more.
     guard let timer = loop.locked({ loop.unlink(delayed) }) else { return }
-    timer.giveBack()
+    timer.release()
     RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(function, clientInfo)
 }

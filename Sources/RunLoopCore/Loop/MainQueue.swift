@@ -34,7 +34,7 @@ enum MainQueue {
         Dispatch.drainMainQueue()
         if let served, let loop = Registry.current {
             loop.setUnreferenced(served, false)
-            served.giveBack()
+            served.release()
         }
         isDraining = false
     }

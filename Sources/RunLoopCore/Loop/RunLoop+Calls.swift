@@ -62,11 +62,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let owner = timer.item.lock()
         timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.set != nil {
-            // The hold of the call keeps it alive.
+            // The internal reference of the call keeps it alive.
             if owner == threadContext { _ = timer.leaveSet() } else { RunLoopPointer(owner).resume(timer) }
         }
         let owed = timer.takeOwedRelease()
-        let isDead = timer.item.unhold()
+        let isDead = timer.item.releaseInternal()
         owner.unlock()
         owed.released(owed.info)
         if isDead { timer.destroySeldom() }
@@ -100,12 +100,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             } else if timer.pointee.set != nil, timer.pointee.item.has(ItemHeader.repeats) {
                 its.resume(timer)
             }
-            _ = timer.item.unhold()
+            _ = timer.item.releaseInternal()
         }
         for index in 0..<pointee.notifyingObservers.count where pointee.notifyingObservers[index].state != .done {
             let observer = pointee.notifyingObservers[index].observer
             if pointee.notifyingObservers[index].state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
-            _ = observer.item.unhold()
+            _ = observer.item.releaseInternal()
         }
         pointee.firing.truncate(to: 0)
         pointee.notifyingObservers.truncate(to: 0)

@@ -2,7 +2,7 @@ import CRunLoop
 import Synchronization
 
 /// A source on a descriptor that is being called. The loop has it when the call begins, and that keeps it alive, so nothing
-/// is counted for the call; if it leaves the loop meanwhile, the loop's hold becomes the call's.
+/// is counted for the call; if it leaves the loop meanwhile, the loop's internal reference becomes the call's.
 struct DispatchFrame: BitwiseCopyable {
     /// nil: nobody is being called, or it has left.
     var source: SourcePointer?
@@ -25,7 +25,7 @@ struct DispatchFrame: BitwiseCopyable {
         EndpointPointer(info: source.pointee.info).resetCallsAfterFork()
     }
 
-    /// The source leaves the loop: whether its hold is the call's from now on.
+    /// The source leaves the loop: whether its internal reference is the call's from now on.
     fileprivate mutating func transferReference(of leaving: SourcePointer) -> Bool {
         if source != leaving { return false }
         source = nil
@@ -37,7 +37,7 @@ struct DispatchFrame: BitwiseCopyable {
 // Who is being called.
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
-    /// A source leaves this loop: true if it is being called, and the hold that the loop had on it is the call's. The outermost
+    /// A source leaves this loop: true if it is being called, and the internal reference that the loop had to it is the call's. The outermost
     /// call takes it, which ends last. Under the locks of both.
     func transfersReference(of source: SourcePointer) -> Bool {
         for index in 0..<pointee.outerDispatchFrames.count where pointee.outerDispatchFrames[index].transferReference(of: source) {
@@ -52,7 +52,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard let departed = pointee.dispatchFrame.departed else { return }
         pointee.dispatchFrame = DispatchFrame()
         unlockInlined()
-        departed.unhold()
+        departed.releaseInternal()
         lockInlined()
     }
 
@@ -84,8 +84,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if source.pointee.item.has(ItemHeader.isInternal) {
                 _ = source.pointee.function.handleEvents(source.pointee.info, 0, 0)
             }
-            frame.departed?.unhold()
-            source.giveBack()
+            frame.departed?.releaseInternal()
+            source.release()
         }
     }
 
@@ -107,10 +107,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 }
 
 extension UnsafeMutablePointer where Pointee == SourceStorage {
-    /// Gives up a loop's hold. Any thread, without a lock; may call the context's release.
-    fileprivate func unhold() {
+    /// Releases a loop's internal reference. Any thread, without a lock; may call the context's release.
+    fileprivate func releaseInternal() {
         let owner = item.lock()
-        let isDead = item.unhold()
+        let isDead = item.releaseInternal()
         owner.unlock()
         if isDead { destroy() }
     }

@@ -4,7 +4,7 @@
 
 extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     /// The other sources of this loop, in whatever mode, that count as the same as this one, each with a reference for the
-    /// caller: see `giveBack`. O(1) on average. Any thread; calls equal.
+    /// caller: see `release`. O(1) on average. Any thread; calls equal.
     func equals(of source: SourcePointer, _ hash: UInt) -> PlainList<SourcePointer> {
         var found = PlainList<SourcePointer>()
         locked {
@@ -23,7 +23,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 found[count] = other
                 count += 1
             } else {
-                other.giveBack()
+                other.release()
             }
         }
         found.truncate(to: count)
@@ -31,8 +31,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 
     /// Releases what `equals` or `commonSourcesEqualToOne` returned. Any thread.
-    static func giveBack(_ sources: inout PlainList<SourcePointer>) {
-        for index in 0..<sources.count { sources[index].giveBack() }
+    static func release(_ sources: inout PlainList<SourcePointer>) {
+        for index in 0..<sources.count { sources[index].release() }
         sources.truncate(to: 0)
     }
 
@@ -87,12 +87,12 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             let source = common[index], hash = source.hash
             var equals = equals(of: source, hash)
             let staysOut = equals.count > 0 && locked { has(equals, hash, in: choose(mode, make: false)) }
-            Self.giveBack(&equals)
+            Self.release(&equals)
             if staysOut {
                 common[count] = source
                 count += 1
             } else {
-                source.giveBack()
+                source.release()
             }
         }
         common.truncate(to: count)

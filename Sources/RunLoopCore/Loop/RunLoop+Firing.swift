@@ -81,7 +81,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         // Out of memory: it will be due again in the next pass.
         guard pointee.firing.appendInlined(Firing(timer: timer)) else { return enqueueSeldom(timer) }
         timer.pointee.item.set(ItemHeader.firing)
-        timer.item.hold()
+        timer.item.retainInternal()
         let date = timer.pointee.date
         let detail = timer.pointee.detail
         let grid = detail?.pointee.gridDeadline ?? 0
@@ -125,7 +125,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             }
             RunLoopPointer(owner).enqueue(timer)
         }
-        let isDead = timer.item.unhold()
+        let isDead = timer.item.releaseInternal()
         if owner == threadContext && !isDead && timer.pointee.detail?.pointee.owesRelease != true { return }
         let owed = timer.takeOwedRelease()
         owner.unlockInlined()

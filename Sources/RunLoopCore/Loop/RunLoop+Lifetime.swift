@@ -21,11 +21,11 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         abandonCalls()
         while let source = locked({ anySource }) {
             drop(source)
-            source.giveBack()
+            source.release()
         }
         while let timer = locked({ anyTimer }) {
             dismiss(timer)
-            timer.giveBack()
+            timer.release()
         }
         _ = cancelDelayed(.all)
         while let observer = locked({ anyObserver }) { dismiss(observer) }

@@ -267,7 +267,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             for index in 0..<joining.count { joining[index].pointee.item.object.retain() }
             return mode
         }
-        Self.giveBack(&staying)
+        Self.release(&staying)
         guard mode != nil else { return }
         if !isCurrent { pointee.wake.adjust() }
         for index in 0..<joining.count {
@@ -275,7 +275,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             if let schedule = source.pointee.detail?.pointee.schedule {
                 RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(schedule, source.pointee.info, handle, name.handle)
             }
-            source.giveBack()
+            source.release()
         }
     }
 }

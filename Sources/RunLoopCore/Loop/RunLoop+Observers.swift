@@ -35,7 +35,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(ItemHeader.firing),
                 pointee.notifyingObservers.appendInlined(ObserverCall(observer: observer))
             else { continue }
-            observer.item.hold()
+            observer.item.retainInternal()
         }
         let last = pointee.notifyingObservers.count
         // By index: a nested run puts its own behind these and takes them away again.
@@ -91,7 +91,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         guard let new = set(adding: choice, to: old), reserveObservers(new) else { return }
         if old == nil {
             guard pointee.observers.append(observer) else { return }
-            observer.item.hold()
+            observer.item.retainInternal()
             observer.pointee.item.set(ItemHeader.bound)
         }
         observer.pointee.set = new
@@ -169,7 +169,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         observer.pointee.set = nil
         observer.pointee.item.clear(ItemHeader.bound)
         updateObservedActivities()
-        return observer.item.unhold()
+        return observer.item.releaseInternal()
     }
 
     /// RLRunLoopContainsObserver. Any thread.
@@ -209,9 +209,9 @@ extension UnsafeMutablePointer where Pointee == ObserverStorage {
         if isDead { destroy() }
     }
 
-    /// The other end of a hold for a call. Under the lock, which it gives back; calls the context's release if that is owed.
+    /// Releases the internal reference of a call. Under the lock, which it gives back; calls the context's release if that is owed.
     func letGo(_ owner: ThreadContextPointer) {
-        let isDead = item.unhold()
+        let isDead = item.releaseInternal()
         let owed = pointee.owedRelease
         let context = pointee.context
         pointee.owedRelease = nil

@@ -3,10 +3,10 @@ import Synchronization
 
 /// A source that is to be performed, kept alive until it has been.
 struct BatchEntry: BitwiseCopyable {
-    /// A hold costs nothing, but is counted under the lock of the source's owner; a source that is in several loops may
+    /// An internal reference costs nothing, but is counted under the lock of the source's owner; a source that is in several loops may
     /// have another one than this loop's.
     /// `nothing`: it has had its turn.
-    enum Retention { case hold, reference, released }
+    enum Retention { case internalReference, reference, released }
 
     let source: SourcePointer
     var retention: Retention
@@ -255,8 +255,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     func retain(_ source: SourcePointer) -> BatchEntry.Retention {
         if source.pointee.item.owner == threadContext {
-            source.item.hold()
-            return .hold
+            source.item.retainInternal()
+            return .internalReference
         }
         source.pointee.item.object.retain()
         return .reference
@@ -266,8 +266,8 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     @inline(__always)
     func release(_ entry: BatchEntry) {
         let source = entry.source
-        if entry.retention == .hold, source.pointee.item.owner == threadContext, source.pointee.item.holds > 1 {
-            source.pointee.item.holds -= 1
+        if entry.retention == .internalReference, source.pointee.item.owner == threadContext, source.pointee.item.internalReferences > 1 {
+            source.pointee.item.internalReferences -= 1
         } else {
             releaseSlow(entry)
         }
@@ -285,10 +285,10 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         unlock()
         switch entry.retention {
         case .released: break
-        case .reference: entry.source.giveBack()
-        case .hold:
+        case .reference: entry.source.release()
+        case .internalReference:
             let owner = entry.source.item.lock()
-            let isDead = entry.source.item.unhold()
+            let isDead = entry.source.item.releaseInternal()
             owner.unlock()
             if isDead { entry.source.destroy() }
         }

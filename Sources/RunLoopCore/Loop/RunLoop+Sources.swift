@@ -18,7 +18,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         let added = addLocked(source, hash, fd, in: name, beside: equals, &joined)
         ItemPointer.unlockBoth(owner, threadContext)
-        Self.giveBack(&equals)
+        Self.release(&equals)
         if added, let schedule = source.pointee.detail?.pointee.schedule { joined.call(schedule, source.pointee.info, handle) }
         joined.release()
         if added && !isCurrent {
@@ -63,7 +63,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
             registration.destroy()
             return false
         }
-        source.item.hold()
+        source.item.retainInternal()
         count(registration, in: new, 1)
         link(registration, to: source)
         return true
@@ -143,7 +143,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
                 mode.release()
             }
         }
-        Self.giveBack(&equals)
+        Self.release(&equals)
     }
 
     /// The name of the next common mode, retained. Under the lock.
@@ -193,7 +193,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         pointee.registrations.remove(registration)
         if registration.isQueued { set.pointee.signalled.removeSeldom(registration.position) }
         registration.destroy()
-        return transfersReference(of: source) ? false : source.item.unhold()
+        return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
 
     private func unlink(_ registration: RegistrationPointer, from source: SourcePointer) {
@@ -222,7 +222,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         let hash = source.hash
         var equals = equals(of: source, hash)
         let hasEqual = equals.count > 0 && locked { has(equals, hash, in: choose(name, make: false)) }
-        Self.giveBack(&equals)
+        Self.release(&equals)
         return hasEqual
     }
 
@@ -240,7 +240,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         }
         source.pointee.item.object.retain()
         while let loop = source.anyLoop { loop.drop(source) }
-        source.giveBack()
+        source.release()
     }
 
     /// Takes the source out of this loop whatever its modes, with cancel. Any thread.

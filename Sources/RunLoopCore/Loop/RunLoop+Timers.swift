@@ -72,7 +72,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         if isComplete(old, choice) { return }
         guard let new = set(adding: choice, to: old), new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { return }
         if let old { return move(timer, from: old, to: new) }
-        timer.item.hold()
+        timer.item.retainInternal()
         timer.pointee.item.set(ItemHeader.bound)
         timer.pointee.set = new
         new.pointee.timerCount += 1

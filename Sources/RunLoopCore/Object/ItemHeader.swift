@@ -17,7 +17,7 @@ struct ItemHeader: ~Copyable {
     /// `Flags`. Changed under the lock, read by anybody.
     let flags: Atomic<UInt16>
     /// Reasons of a loop to keep the item: it is in there, or its function is running. Under the lock.
-    var holds: UInt16
+    var internalReferences: UInt16
     /// For timers: the place in the queue. Under the lock. For sources: see `SourcePointer.signalFlag`.
     var position: UInt32
 
@@ -50,7 +50,7 @@ struct ItemHeader: ~Copyable {
         object = ObjectHeader(kind)
         ownerAddress = Atomic(UInt(bitPattern: owner))
         self.flags = Atomic(flags | Self.valid)
-        holds = 0
+        internalReferences = 0
         self.position = position
     }
 
@@ -133,13 +133,13 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
 
     /// One more reason of a loop to keep the item. Under the lock.
     @inline(__always)
-    func hold() { pointee.holds &+= 1 }
+    func retainInternal() { pointee.internalReferences &+= 1 }
 
     /// One reason less. Under the lock; true if nobody has the item any more: destroy it after unlocking.
     @inline(__always)
-    func unhold() -> Bool {
-        pointee.holds -= 1
-        return pointee.holds == 0 && pointee.object.references.load(ordering: .acquiring) == 0
+    func releaseInternal() -> Bool {
+        pointee.internalReferences -= 1
+        return pointee.internalReferences == 0 && pointee.object.references.load(ordering: .acquiring) == 0
     }
 
     /// What became of an item from which a reference was taken.
@@ -163,7 +163,7 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
     /// moment.
     @inline(__always)
     func takeLastReference() -> Bool {
-        if pointee.holds != 0 || pointee.object.references.load(ordering: .acquiring) != 1 { return false }
+        if pointee.internalReferences != 0 || pointee.object.references.load(ordering: .acquiring) != 1 { return false }
         pointee.object.references.store(0, ordering: .releasing)
         return true
     }
@@ -177,6 +177,6 @@ extension UnsafeMutablePointer where Pointee == ItemHeader {
             return .dead
         }
         let left = pointee.object.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
-        return left == 0 && pointee.holds == 0 ? .dead : .alive
+        return left == 0 && pointee.internalReferences == 0 ? .dead : .alive
     }
 }

@@ -49,7 +49,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         }
         guard let source else { return }
         RunLoopPointer.invalidate(source)
-        source.giveBack()
+        source.release()
     }
 
     /// The source with a reference for the caller; nil once the connection is closed. Any thread, without the mutex.

@@ -63,7 +63,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         }
         let connection = memory.bindMemory(to: Connection.self, capacity: 1)
         connection.initialize(to: Connection(role: role, port: port, credentials: peer, fd: fd))
-        port.hold()
+        port.retainInternal()
         guard let source = connection.makeSource() else {
             connection.release()
             return nil
@@ -98,7 +98,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         pointee.ring.close()
         deinitialize(count: 1)
         free(self)
-        port.unhold()
+        port.releaseInternal()
     }
 
     /// Runs `body` under the mutex. Any thread.

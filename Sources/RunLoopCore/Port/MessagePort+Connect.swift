@@ -23,7 +23,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return port
         }
         port.locked { port.pointee.isValid = false }
-        port.unhold()
+        port.releaseInternal()
         return nil
     }
 
@@ -31,9 +31,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     private func join(_ local: MessagePortPointer) -> Bool {
         local.locked {
             if !local.pointee.isValid { return false }
-            local.hold()
+            local.retainInternal()
             pointee.local = local
-            hold()
+            retainInternal()
             pointee.nextJoined = local.pointee.joined
             local.pointee.joined = self
             return true

@@ -34,7 +34,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if let name, !port.claimName(name) {
             port.pointee.context = .empty
             port.pointee.isValid = false
-            port.unhold()
+            port.releaseInternal()
             return nil
         }
         MessagePortRegistry.insert(port)
@@ -234,12 +234,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         // First they hear that the port has ended, then that nobody answers.
         while let remote = locked({ takeJoined() }) {
             remote.invalidate()
-            remote.unhold()
+            remote.releaseInternal()
         }
         drained.forEach { _ = RequestPointer($0).release() }
         if let source {
             RunLoopPointer.invalidate(source)
-            source.giveBack()
+            source.release()
         }
     }
 

@@ -63,12 +63,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
         guard let memory = ThreadContext.pendingSlab.allocate(&loop.threadContext.pointee.pendings) else { return .transportError }
-        hold()
+        retainInternal()
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
         guard let destination = beginWaiting(pending, loop, mode) else {
             let result = isValid ? RequestResult.transportError : .isInvalid
             ThreadContext.pendingSlab.deallocate(pending, &loop.threadContext.pointee.pendings)
-            unhold()
+            releaseInternal()
             return result
         }
         let level = loop.pushCleanup(
@@ -78,7 +78,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let result = finishWaiting(pending, loop, &reply)
         if result == .isInvalid { invalidate() }
         if wasStopped && loop.pointee.depth > 0 { loop.requestStop() }
-        unhold()
+        releaseInternal()
         return result
     }
 
@@ -95,7 +95,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// What the port sends to now, kept for the caller, since another thread may invalidate the port. Under the mutex.
     private var currentDestination: Destination {
-        pointee.local?.hold()
+        pointee.local?.retainInternal()
         pointee.connection?.retain()
         return Destination(local: pointee.local, connection: pointee.connection)
     }
@@ -197,7 +197,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
                 loop.threadContext, date: Clock.currentDate + Swift.max(seconds, 0), interval: 0, order: 0,
                 { _, info in pendingRequest(info).timeOut() }, context)
         }
-        hold()
+        retainInternal()
         let isReady = deadline == .never || pending.pointee.timer != nil
         guard isReady, locked({ enqueueLocked(pending) }) else {
             finish(pending)
@@ -312,5 +312,5 @@ private func abandonWait(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutab
     var reply: DataPointer?
     _ = port.finishWaiting(pending, pending.pointee.replySource.pointee.loop, &reply)
     reply?.release()
-    port.unhold()
+    port.releaseInternal()
 }

@@ -63,10 +63,10 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     @inline(never)
     func finish(_ pending: PendingRequestPointer) {
         let replySource = pending.pointee.replySource
-        hold()
+        retainInternal()
         destroy(pending)
         replySource.endWaiting()
-        unhold()
+        releaseInternal()
     }
 
     /// Cancels the timer of a request that has a function. The loop's thread, without the mutex.
@@ -74,17 +74,17 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         guard let timer = pending.pointee.timer else { return }
         pending.pointee.timer = nil
         timer.invalidate()
-        timer.giveBack()
+        timer.release()
     }
 
-    /// Frees a request that has a function, which is not called, and releases its hold of the port. Without the mutex.
+    /// Frees a request that has a function, which is not called, and releases its internal reference to the port. Without the mutex.
     @inline(never)
     func destroy(_ pending: PendingRequestPointer) {
         cancelTimer(pending)
         pending.pointee.reply?.release()
         pending.deinitialize(count: 1)
         free(pending)
-        unhold()
+        releaseInternal()
     }
 
     /// Takes all requests of a reply source that is being closed out of the lists. Returns the first of those that have a function,
@@ -119,7 +119,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         if let local {
             removeFromJoined(of: local)
-            local.unhold()
+            local.releaseInternal()
         }
         closeConnection()
         removeIdleReplySources()
@@ -139,7 +139,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             before.pointee.nextJoined = pointee.nextJoined
             return true
         }
-        if wasThere { unhold() }
+        if wasThere { releaseInternal() }
     }
 }
 

@@ -21,7 +21,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         queue.unlockSenders()
         if isFirst { return source }
-        source.giveBack()
+        source.release()
         return knownSource
     }
 
@@ -38,7 +38,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         }
         queue.unlockSenders()
         if source.pointee.item.has(ItemHeader.valid) { return source }
-        source.giveBack()
+        source.release()
         return nil
     }
 
@@ -109,7 +109,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         while let next = nextConnection(&connection) {
             guard let source = next.sharedSource else { continue }
             attachment.loop.remove(source, from: attachment.mode)
-            source.giveBack()
+            source.release()
         }
         gone?.release()
     }
@@ -130,7 +130,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             if !attachment.loop.add(source, in: attachment.mode), systemError == ENOMEM { requestResync() }
             attachment.mode.release()
         }
-        source.giveBack()
+        source.release()
     }
 
     /// The one in front of `index`. The mode is retained for the caller.

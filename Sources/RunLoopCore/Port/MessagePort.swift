@@ -7,7 +7,7 @@ import Synchronization
 /// there is a connection between them.
 ///
 /// Two counts. Clients' references are in the header: when the last goes, the port is invalidated. What the library itself
-/// has of a port (its connections, requests, reply sources) are holds; all references together are one of them. Sources in loops are
+/// has of a port (its connections, requests, reply sources) are internal references; all clients' references together count as one of them. Sources in loops are
 /// among the clients for the source that the client asked for, and among the library for the rest.
 ///
 /// Guarded by `mutex` unless it says otherwise. No user code is called, and no lock of a loop taken, under it.
@@ -16,7 +16,7 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 
     var header: ObjectHeader
-    let holds = Atomic<UInt32>(1)
+    let internalReferences = Atomic<UInt32>(1)
     let isRemote: Bool
     /// Of a local port: other users may connect.
     var allowsOthers = false
@@ -107,7 +107,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         return result
     }
 
-    /// A port in no list with one reference, which is the one hold; nil with ENOMEM. Retains the name.
+    /// A port in no list with one reference, which counts as the one internal reference; nil with ENOMEM. Retains the name.
     static func make(
         isRemote: Bool, _ name: StringPointer?, of user: UInt32, _ callout: MessagePortStorage.Callout?, _ context: ClientContext
     ) -> MessagePortPointer? {
@@ -144,18 +144,18 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
         invalidate()
-        if pointee.header.release() { unhold() }
+        if pointee.header.release() { releaseInternal() }
         return true
     }
 
     /// One more reason of the library to keep the port. Whoever has one already may take another.
     @inline(never)
-    func hold() { pointee.holds.countUp() }
+    func retainInternal() { pointee.internalReferences.countUp() }
 
     /// One reason less. Any thread.
     @inline(never)
-    func unhold() {
-        if pointee.holds.countDown() { destroy() }
+    func releaseInternal() {
+        if pointee.internalReferences.countDown() { destroy() }
     }
 
     private func destroy() {
@@ -178,13 +178,13 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         let invalidation = pointee.invalidation
         unlock()
         if !wasValid { return }
-        hold()
+        retainInternal()
         MessagePortRegistry.forget(self)
         if pointee.isRemote { closeRemote() } else { closeLocal() }
         while let connection = anyConnection { connection.close() }
         if let invalidation { callInvalidation(invalidation) }
         finish()
-        unhold()
+        releaseInternal()
     }
 
     /// The same for a client, whose reference its own function may give up. A thread that has a loop.
@@ -316,7 +316,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
     port.finish()
-    port.unhold()
+    port.releaseInternal()
 }
 
 private func abandonReference(_ port: UnsafeMutableRawPointer) {

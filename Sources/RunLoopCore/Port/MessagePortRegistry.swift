@@ -115,9 +115,9 @@ enum MessagePortRegistry {
         afterFork()
         // From the beginning each time: one that ends may take others with it.
         while let port = firstValid {
-            port.hold()
+            port.retainInternal()
             port.endInChild()
-            port.unhold()
+            port.releaseInternal()
         }
     }
 

@@ -61,7 +61,7 @@ struct Destination: BitwiseCopyable {
 
     /// Releases what is kept. Any thread, without a lock.
     func release() {
-        local?.unhold()
+        local?.releaseInternal()
         connection?.release()
     }
 }

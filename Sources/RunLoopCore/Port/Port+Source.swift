@@ -26,7 +26,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         if source.pointee.item.has(ItemHeader.valid) { return source }
         // If this is the last reference to an invalidated source, its release function takes the lock.
         queue.unlockSenders()
-        source.giveBack()
+        source.release()
         queue.lockSenders()
         return nil
     }
@@ -64,7 +64,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         queue.lockSenders()
         if let known = knownSourceLocked {
             queue.unlockSenders()
-            source.giveBack()
+            source.release()
             return known
         }
         let isOpen = pointee.isValid
@@ -74,7 +74,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         }
         queue.unlockSenders()
         if isOpen { return source }
-        source.giveBack()
+        source.release()
         return nil
     }
 }

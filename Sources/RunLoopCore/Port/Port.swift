@@ -283,7 +283,7 @@ extension UnsafeMutablePointer where Pointee == PortStorage {
         drained.forEach { $0.release() }
         if let source {
             RunLoopPointer.invalidate(source)
-            source.giveBack()
+            source.release()
         }
         // In a child of fork() the calling thread may have no loop.
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }

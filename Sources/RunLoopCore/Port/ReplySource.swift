@@ -63,7 +63,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         replySource.initialize(to: ReplySource(port: self, loop: loop, modeName: mode))
         replySource.pointee.waitingRequests = 1
         let detail = SourceDetail(release: { replySourceOf($0).destroy() }, cancel: { info, _, _ in replySourceOf(info).close() })
-        hold()
+        retainInternal()
         mode.retain()
         guard
             let source = SourcePointer.create(
@@ -80,12 +80,12 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return true
         }
         if !isLinked {
-            source.giveBack()
+            source.release()
             return nil
         }
         let connectionSource = locked { pointee.connection?.sharedSource }
         let isWatched = loop.add(source, in: mode) && (connectionSource == nil || loop.add(connectionSource.unsafelyUnwrapped, in: mode))
-        connectionSource?.giveBack()
+        connectionSource?.release()
         if isWatched {
             replySource.pointee.mode = loop.locked { loop.mode(named: mode) }
             return replySource
@@ -100,7 +100,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         // If the source is in a loop, this calls its cancel function, which closes the reply source.
         RunLoopPointer.invalidate(source)
         replySource.close()
-        source.giveBack()
+        source.release()
     }
 
     /// Removes the reply sources of an invalid port at which no request waits. Any thread, without the mutex.
@@ -201,7 +201,7 @@ extension UnsafeMutablePointer where Pointee == ReplySource {
             dropped = pending.pointee.following
             port.destroy(pending)
         }
-        source?.giveBack()
+        source?.release()
     }
 
     /// The release function: frees the reply source with its run loop source.
@@ -210,7 +210,7 @@ extension UnsafeMutablePointer where Pointee == ReplySource {
         pointee.modeName.release()
         deinitialize(count: 1)
         CLinux.free(self)
-        port.unhold()
+        port.releaseInternal()
     }
 }
 

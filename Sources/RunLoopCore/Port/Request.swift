@@ -44,7 +44,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
             systemError = ENOMEM
             return nil
         }
-        remote?.hold()
+        remote?.retainInternal()
         let request = memory.bindMemory(to: RequestStorage.self, capacity: 1)
         request.initialize(
             to: RequestStorage(
@@ -133,7 +133,7 @@ extension UnsafeMutablePointer where Pointee == RequestStorage {
         pointee.header.tag = 0
         pointee.data.release()
         if pointee.isTaken { pointee.connection?.release() }
-        pointee.remote?.unhold()
+        pointee.remote?.releaseInternal()
         if let threadContext = ThreadContextPointer.current {
             ThreadContext.requestSlab.deallocate(self, &threadContext.pointee.requests)
         } else {

@@ -241,6 +241,6 @@ extension UnsafeMutablePointer where Pointee == Connection {
         guard let source = sharedSource else { return }
         // Without the connection's mutex, since this takes the lock of a loop.
         RunLoopPointer.setInterest(of: source) { pointee.hasBacklog.load(ordering: .acquiring) == 0 ? .readable : .writable }
-        source.giveBack()
+        source.release()
     }
 }

@@ -127,10 +127,10 @@ private struct HeapRace {
                 if queue.first != positions + waiting[0] { return "it is not the turn of the first" }
                 let leaves = random.chance(50) ? 0 : random.below(waiting.count)
                 let element = waiting.remove(at: leaves)
-                if !queue.holds(positions + element) { return "element \(element) does not wait" }
+                if !queue.contains(positions + element) { return "element \(element) does not wait" }
                 queue.remove(positions + element)
                 forget(element)
-                if queue.holds(positions + element) { return "element \(element) waits for ever" }
+                if queue.contains(positions + element) { return "element \(element) waits for ever" }
             }
             return queue.first == nil && queue.count == 0 ? nil : "somebody is left over"
         }

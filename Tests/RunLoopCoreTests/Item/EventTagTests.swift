@@ -71,7 +71,7 @@ import Testing
             seen += [!isTagged(), SourcePointer(eventTag: alone) == nil]
             for source in sources {
                 RunLoopPointer.invalidate(source)
-                source.giveBack()
+                source.release()
             }
             seen.append(loop.pointee.poller.index(of: pipe.readEnd) == nil)
             return seen

@@ -129,7 +129,7 @@ import Testing
         let inbox = Pinned(PerformInbox())
         inbox.pointer.setOpen(true)
         let request = PerformRequest(UnsafeRawPointer(kRLRunLoopDefaultMode!), { _ in }, nil)
-        func leave(wakes: Bool) -> PerformInbox.Outcome { inbox.pointer.leave(request, wakes: wakes, isPost: wakes) }
+        func leave(wakes: Bool) -> PerformInbox.Outcome { inbox.pointer.enqueue(request, wakes: wakes, isPost: wakes) }
         #expect(inbox.pointer.isEmpty == true)
         #expect(leave(wakes: false) == .queued)
         #expect(leave(wakes: true) == .queuedAndWakeNeeded)
@@ -172,7 +172,7 @@ import Testing
         let inbox = Pinned(PerformInbox())
         inbox.pointer.setOpen(true)
         let request = PerformRequest(UnsafeRawPointer(kRLRunLoopDefaultMode!), { _ in }, nil)
-        for turn in 0..<5 { _ = inbox.pointer.leave(request, wakes: true, isPost: turn > 2) }
+        for turn in 0..<5 { _ = inbox.pointer.enqueue(request, wakes: true, isPost: turn > 2) }
         var list = PlainList<PerformRequest>()
         let posts = inbox.pointer.empty(into: &list, room: 0)
         let none = inbox.pointer.empty(into: &list, room: 0)

@@ -26,12 +26,12 @@ import Testing
         let seen = onThread { () -> [Bool] in
             let item = Self.makeItem()
             defer { item.deallocate() }
-            item.hold()
-            item.hold()
+            item.retainInternal()
+            item.retainInternal()
             let released = item.release() == .alive
             let again = item.release() == .overReleased
-            let first = item.unhold()
-            let last = item.unhold()
+            let first = item.releaseInternal()
+            let last = item.releaseInternal()
             return [released, again, !first, last]
         }
         #expect(seen == [true, true, true, true])
@@ -41,8 +41,8 @@ import Testing
         let seen = onThread { () -> [Bool] in
             let item = Self.makeItem()
             defer { item.deallocate() }
-            item.hold()
-            let unheld = item.unhold()
+            item.retainInternal()
+            let unheld = item.releaseInternal()
             return [!unheld, item.release() == .dead]
         }
         #expect(seen == [true, true])
@@ -70,7 +70,7 @@ import Testing
         let deaths = onThread { () -> [Int] in
             let threadContext = Registry.current!.threadContext
             let items = (0..<rounds).map { _ in Self.makeItem(2) }
-            for item in items { item.hold() }
+            for item in items { item.retainInternal() }
             let counts = (0..<3).map { _ in Pinned([Int](repeating: 0, count: rounds)) }
             let clients = (0..<2).map { number in
                 spawn {
@@ -79,7 +79,7 @@ import Testing
             }
             for (index, item) in items.enumerated() {
                 threadContext.lock()
-                let isDead = item.unhold()
+                let isDead = item.releaseInternal()
                 threadContext.unlock()
                 if isDead { counts[2].pointer.pointee[index] += 1 }
             }
