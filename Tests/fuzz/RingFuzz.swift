@@ -10,9 +10,9 @@ private struct Stage {
     let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Ring.dataLimit)
 
     init() {
-        let fd = client.make()
+        let fd = client.make().unsafelyUnwrapped
         memory = linux_map(fd, Ring.size, 1)
-        PacketSocket.close(fd)
+        Descriptor.close(fd)
     }
 }
 

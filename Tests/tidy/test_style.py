@@ -19,7 +19,6 @@ SMALL_IS_RIGHT = {"Base", "Platform", "Object", "Value", "Exports"}
 SMALL = {
     "Item/ModeSet.swift": "what sources, timers and observers share",
     "Item/Observer.swift": "one noun, one file",
-    "Poller/Events.swift": "epoll's bits, for the poller and those above it",
     "Item/Source+Equality.swift": "when two sources count as one; beside Source.swift, which is full",
     "Loop/PostBackoff.swift": "when to look into the inbox, apart from the inbox that all threads share",
     "Loop/ModeName.swift": "the constants of the header as objects",

@@ -1,11 +1,11 @@
-/* Sockets of packets between processes, by path, and the descriptors that travel with a packet. Part of CLinux.h. */
+/* Packets between processes: sockets with a path, and the descriptors that travel with a packet. Part of CLinux.h. */
 #ifndef CLINUX_PACKETS_H
 #define CLINUX_PACKETS_H
 #include "LinuxSockets.h"
 #include <string.h>
 #include <sys/un.h>
 
-/* SOCK_SEQPACKET is imported as a member of an enum; addresses are unions by cast. 0, or -1 with errno. */
+/* SOCK_SEQPACKET is imported as a member of an enum; addresses are unions by cast. */
 static inline int linux_socket_of_packets(void) { return linux_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0); }
 static inline int linux_unix_address(struct sockaddr_un *address, const char *path)
 {
@@ -47,52 +47,20 @@ static inline int linux_peer_credentials(int fd, int *pid, unsigned *uid, unsign
 }
 static inline int linux_shutdown(int fd) { return (int)syscall(SYS_shutdown, fd, SHUT_RDWR); }
 
-/* The system calls of each request and reply, without the C library and its errno: the result, or an error number below 0.
-   sendto(2) on a connected socket; sendmsg(2) and recvmsg(2) have their flags where that has the size. */
-static inline long linux_call_on_packet(long number, long fd, const void *what, size_t size, long flags)
-{
-    long result;
-#if defined(__x86_64__) && defined(__LP64__)
-    register long fourth __asm__("r10") = flags, fifth __asm__("r8") = 0, sixth __asm__("r9") = 0;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(fd), "S"(what), "d"(size), "r"(fourth), "r"(fifth), "r"(sixth)
-                     : "rcx", "r11", "memory");
-#elif defined(__aarch64__) && defined(__LP64__)
-    register long which __asm__("x8") = number, first __asm__("x0") = fd, third __asm__("x2") = (long)size;
-    register const void *second __asm__("x1") = what;
-    register long fourth __asm__("x3") = flags, fifth __asm__("x4") = 0, sixth __asm__("x5") = 0;
-    __asm__ volatile("svc 0"
-                     : "+r"(first)
-                     : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
-                     : "memory");
-    result = first;
-#else
-    int saved = errno;
-    result = syscall(number, fd, what, size, flags, NULL, 0);
-    if (result < 0) {
-        result = -errno;
-        errno = saved;
-    }
-#endif
-    return result;
-}
-
-/* The macros of cmsg(3). One packet, and perhaps one descriptor with it (`passed`, -1 for none). Never waits, raises no
-   SIGPIPE. Below 0: an error number. */
+/* The macros of cmsg(3). Sends one packet, with a descriptor unless `passed` is -1. Never blocks, raises no SIGPIPE. */
 static inline long linux_send_packet(int fd, const void *head, size_t headSize, const void *body, size_t bodySize,
                                      int passed)
 {
-    /* What is small is copied together: the kernel needs longer for two parts than this. */
+    /* Small parts are joined: for two parts the kernel takes longer than this copy. */
     if (passed < 0 && headSize + bodySize <= 512) {
         char packet[512];
         memcpy(packet, head, headSize);
         if (bodySize > 0)
             memcpy(packet + headSize, body, bodySize);
-        return linux_call_on_packet(SYS_sendto, fd, packet, headSize + bodySize, MSG_NOSIGNAL | MSG_DONTWAIT);
+        return syscall(SYS_sendto, fd, packet, headSize + bodySize, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
     }
     if (passed < 0 && bodySize == 0)
-        return linux_call_on_packet(SYS_sendto, fd, head, headSize, MSG_NOSIGNAL | MSG_DONTWAIT);
+        return syscall(SYS_sendto, fd, head, headSize, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
     struct iovec parts[2] = {{(void *)(uintptr_t)head, headSize}, {(void *)(uintptr_t)body, bodySize}};
     union {
         char space[CMSG_SPACE(sizeof(int))];
@@ -109,10 +77,10 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
         item->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(item), &passed, sizeof passed);
     }
-    return linux_call_on_packet(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT, 0);
+    return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Lets who receives from a socket wait, for so long. Nothing restarts such a wait after a signal: see signal(7). */
+/* Makes receiving from a socket wait, for so long. Such a wait is not restarted after a signal: see signal(7). */
 static inline int linux_let_wait(int fd, long microseconds)
 {
     struct timeval limit = {0, microseconds};
@@ -122,7 +90,11 @@ static inline int linux_let_wait(int fd, long microseconds)
                : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
-/* What came with a packet: the descriptor; -2 for several, which are closed; -3 for one that this process has no number for. */
+/* What came with a packet instead of one descriptor. */
+static const int linux_passed_several = -2; /* They are closed. */
+static const int linux_passed_refused = -3; /* One that this process has no number for. */
+
+/* Sets `*passed` if a descriptor came with a packet: to that, or to one of the constants above. */
 static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *message, int *passed)
 {
     int count = 0, first = -1;
@@ -141,15 +113,15 @@ static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *m
     }
     int truncated = (message->msg_flags & MSG_CTRUNC) != 0;
     if (count + truncated == 1) {
-        *passed = truncated ? -3 : first;
+        *passed = truncated ? linux_passed_refused : first;
     } else if (count > 0) {
         syscall(SYS_close, first);
-        *passed = -2;
+        *passed = linux_passed_several;
     }
 }
 
-/* One packet. `*passed`: -1 if no descriptor came with it, else as above. The result is the true size, also of a packet that was
-   cut, or an error number below 0. */
+/* Receives one packet, and a descriptor if one came with it; `*passed` is -1 if none did. Returns the true size, also of a packet
+   that was cut off. */
 static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed, int waits)
 {
     struct iovec part = {buffer, bufferSize};
@@ -160,8 +132,8 @@ static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize,
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
     *passed = -1;
-    size_t flags = (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC | MSG_TRUNC;
-    long size = linux_call_on_packet(SYS_recvmsg, fd, &message, flags, 0);
+    int flags = (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC | MSG_TRUNC;
+    long size = syscall(SYS_recvmsg, fd, &message, flags);
     if (size >= 0 && (message.msg_controllen != 0 || message.msg_flags & MSG_CTRUNC))
         linux_take_passed(&message, passed);
     return size;

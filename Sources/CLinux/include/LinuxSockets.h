@@ -1,4 +1,4 @@
-/* Sockets. Addresses come as bytes; errors come back as negative numbers where it is wanted. Part of CLinux.h. */
+/* Sockets; addresses are bytes. Part of CLinux.h. */
 #ifndef CLINUX_SOCKETS_H
 #define CLINUX_SOCKETS_H
 #include "LinuxDescriptors.h"
@@ -26,20 +26,17 @@ static inline int linux_connect(int fd, const void *address, uint32_t size)
 }
 static inline int linux_accept(int fd, struct sockaddr *address, uint32_t *size)
 {
-    long client = syscall(SYS_accept4, fd, address, size, SOCK_CLOEXEC);
-    return client < 0 ? -errno : (int)client;
+    return (int)syscall(SYS_accept4, fd, address, size, SOCK_CLOEXEC);
 }
 static inline long linux_receive(int fd, void *buffer, size_t size, struct sockaddr *address, uint32_t *address_size)
 {
-    long count = syscall(SYS_recvfrom, fd, buffer, size, MSG_DONTWAIT, address, address_size);
-    return count < 0 ? -errno : count;
+    return syscall(SYS_recvfrom, fd, buffer, size, MSG_DONTWAIT, address, address_size);
 }
 static inline long linux_send(int fd, const void *bytes, size_t size, const void *address, uint32_t address_size,
                               int waits)
 {
     int flags = MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT);
-    long count = syscall(SYS_sendto, fd, bytes, size, flags, address, address_size);
-    return count < 0 ? -errno : count;
+    return syscall(SYS_sendto, fd, bytes, size, flags, address, address_size);
 }
 static inline int linux_name_of(int fd, int peer, struct sockaddr *address, uint32_t *size)
 {
@@ -53,7 +50,7 @@ static inline int linux_set_socket_option(int fd, int name, int value)
 {
     return (int)syscall(SYS_setsockopt, fd, SOL_SOCKET, name, &value, sizeof value);
 }
-/* Never 0, and of two open sockets or pipes not the same but by a rare coincidence; 0 if it is no open descriptor. */
+/* 0 if it is no open descriptor. Two open sockets or pipes have the same value by rare coincidence only. */
 static inline uint32_t linux_open_file_identity(int fd)
 {
     struct stat status;

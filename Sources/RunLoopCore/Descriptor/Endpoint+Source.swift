@@ -211,7 +211,7 @@ extension UnsafeMutablePointer where Pointee == Endpoint {
     }
 
     private func finish(closes: Bool) {
-        if closes && pointee.fd >= 0 { EventDescriptor.close(pointee.fd) }
+        if closes && pointee.fd >= 0 { Descriptor.close(pointee.fd) }
         pointee.context.released(pointee.context.info)
     }
 }

@@ -27,8 +27,8 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     func setAddress(_ address: DataPointer) -> Outcome {
         withDescriptor { fd in
             if isStream && flags & SocketStorage.doesNotReuseAddress == 0 { Sockets.reuseAddress(fd) }
-            if !Sockets.bind(fd, address.bytes, address.pointee.count) { return .error }
-            preservingSystemError { Sockets.listen(fd) }
+            do throws(SystemError) { try Sockets.bind(fd, address.bytes, address.pointee.count) } catch { return .error }
+            Sockets.listen(fd)
             return .success
         }
     }
@@ -37,7 +37,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     func connect(to address: DataPointer, seconds: Double) -> Outcome {
         withDescriptor { fd in
             let wasBlocking = seconds != 0 && Sockets.setBlocking(fd, false)
-            defer { if wasBlocking { preservingSystemError { _ = Sockets.setBlocking(fd, true) } } }
+            defer { if wasBlocking { _ = Sockets.setBlocking(fd, true) } }
             let outcome = connect(fd, address, seconds)
             if outcome == .success { rearmAfterConnect() }
             return outcome
@@ -45,16 +45,19 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     }
 
     private func connect(_ fd: Int32, _ address: DataPointer, _ seconds: Double) -> Outcome {
-        if Sockets.connect(fd, address.bytes, address.pointee.count) { return .success }
-        if systemError != EINPROGRESS && systemError != EINTR { return .error }
+        do throws(SystemError) {
+            try Sockets.connect(fd, address.bytes, address.pointee.count)
+            return .success
+        } catch {
+            if error.number != EINPROGRESS && error.number != EINTR { return .error }
+        }
         if seconds < 0 { return .success }
-        guard Sockets.wait(fd, for: .writable, until: seconds == 0 ? .never : Instant.now(after: seconds)) else {
+        guard Descriptor.wait(fd, for: .writable, until: seconds == 0 ? .never : Instant.now(after: seconds)) else {
             systemError = ETIMEDOUT
             return .timedOut
         }
-        let error = Sockets.takeError(fd)
-        if error == 0 { return .success }
-        systemError = error
+        guard let error = Sockets.takeError(fd) else { return .success }
+        systemError = error.number
         return .error
     }
 
@@ -83,20 +86,21 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             var sent = 0
             var isDone = false
             repeat {
-                let result = Sockets.send(
-                    fd, data.bytes + sent, data.pointee.count - sent, to: address?.bytes, address?.pointee.count ?? 0, waits: seconds <= 0)
-                if result >= 0 {
-                    sent += result
+                do throws(SystemError) {
+                    sent += try Sockets.send(
+                        fd, data.bytes + sent, data.pointee.count - sent, to: address?.bytes, address?.pointee.count ?? 0,
+                        waits: seconds <= 0)
                     // A message goes as a whole.
                     isDone = !isStream || sent == data.pointee.count
-                } else if result == -EAGAIN && (seconds > 0 || sent > 0) {
-                    if seconds <= 0 || !Sockets.wait(fd, for: .writable, until: deadline) {
-                        systemError = ETIMEDOUT
+                } catch {
+                    if error.number == EAGAIN && (seconds > 0 || sent > 0) {
+                        if seconds <= 0 || !Descriptor.wait(fd, for: .writable, until: deadline) {
+                            systemError = ETIMEDOUT
+                            return .error
+                        }
+                    } else if error.number != EINTR {
                         return .error
                     }
-                } else if result != -EINTR {
-                    systemError = Int32(-result)
-                    return .error
                 }
             } while !isDone
             return .success
@@ -107,13 +111,12 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     func send(_ bytes: UnsafePointer<UInt8>, count: Int, to address: DataPointer?) -> Int {
         var result = -1
         _ = withDescriptor { fd in
-            repeat {
-                result = Sockets.send(fd, bytes, count, to: address?.bytes, address?.pointee.count ?? 0, waits: false)
-            } while result == -Int(EINTR)
-            if result >= 0 { return .success }
-            systemError = Int32(-result)
-            result = -1
-            return .error
+            while true {
+                do throws(SystemError) {
+                    result = try Sockets.send(fd, bytes, count, to: address?.bytes, address?.pointee.count ?? 0, waits: false)
+                    return .success
+                } catch { if error.number != EINTR { return .error } }
+            }
         }
         return result
     }

@@ -11,7 +11,7 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
         var writes = false
         /// The connection stands, or has failed.
         var connects = false
-        /// From getsockopt(SO_ERROR).
+        /// From getsockopt(SO_ERROR); 0: none.
         var error: Int32 = 0
         /// There is nothing more to read, and never will be: the client hears of it once.
         var isAtEnd = false
@@ -42,9 +42,9 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
             return false
         }
         // A client that is not told of connections reads the error itself.
-        if plan.connects && flags & SocketStorage.leavesErrors == 0 { plan.error = Sockets.takeError(endpoint.pointee.fd) }
+        if plan.connects && flags & SocketStorage.leavesErrors == 0 { plan.error = Sockets.takeError(endpoint.pointee.fd)?.number ?? 0 }
         if plan.reads && !reported.isDisjoint(with: [.peerClosed, .hangUp]) && !reported.contains(.error) {
-            plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) <= 0
+            plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) ?? 0 == 0
         }
         return true
     }
@@ -130,29 +130,32 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     /// One chunk, or one message. The end of a stream, or an error, is a chunk of no bytes, after which the socket is invalid.
     @inline(never)
     private func readData(_ info: UnsafeMutableRawPointer?) -> DispatchResult {
-        var result = 0
+        var count = 0
+        var failure: SystemError?
         var data: DataPointer?
         let capacity = isStream ? Self.chunkSize : Self.largestMessage
         let address = SocketAddress.data { sender in
             data = DataPointer.create(capacity: capacity) { bytes in
-                result = Sockets.receive(endpoint.pointee.fd, bytes, capacity, &sender)
-                return max(result, 0)
+                do throws(SystemError) { count = try Sockets.receive(endpoint.pointee.fd, bytes, capacity, &sender) } catch {
+                    failure = error
+                }
+                return count
             }
-            if result < 0 { sender.count = 0 }
-            if data == nil || result < 0 && Sockets.isTemporary(-result) { return }
+            if failure != nil { sender.count = 0 }
+            if data == nil || failure?.isTemporary == true { return }
             if sender.count == 0 && isStream { Sockets.peer(of: endpoint.pointee.fd, &sender) }
         }
         guard let address else { return .tryLater }
         defer { address.release() }
         guard let data else { return .tryLater }
         defer { data.release() }
-        if result < 0 && Sockets.isTemporary(-result) { return .unwanted }
+        if failure?.isTemporary == true { return .unwanted }
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
         let level = loop.pushCleanup(
             CleanupHandler(function: { data, address, _ in releaseData(data, address) }, object: data, part: address))
         call(.data, address, UnsafeRawPointer(data), info)
         loop.popCleanup(level)
-        if result <= 0 && isStream && endpoint.state.isValid { invalidate() }
+        if count == 0 && isStream && endpoint.state.isValid { invalidate() }
         return .handled
     }
 
@@ -163,15 +166,19 @@ extension UnsafeMutablePointer where Pointee == SocketStorage {
     @inline(never)
     private func acceptClient(_ isAtEnd: inout Bool, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var fd: Int32 = -1
-        guard let address = SocketAddress.data({ fd = Sockets.accept(endpoint.pointee.fd, &$0) }) else { return .tryLater }
+        var failure: SystemError?
+        let address = SocketAddress.data { client in
+            do throws(SystemError) { fd = try Sockets.accept(endpoint.pointee.fd, &client) } catch { failure = error }
+        }
+        guard let address else { return .tryLater }
         defer { address.release() }
-        if fd < 0 {
-            isAtEnd = Sockets.cannotAccept(-fd)
-            return Sockets.isShortage(-fd) ? .tryLater : .unwanted
+        if let failure {
+            isAtEnd = failure.isNoListener
+            return failure.isShortage ? .tryLater : .unwanted
         }
         guard let callout = endpoint.pointee.callout.ofSocket else {
             // Nobody to give it to.
-            EventDescriptor.close(fd)
+            Descriptor.close(fd)
             return .handled
         }
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)

@@ -94,10 +94,9 @@ public func RLMessagePortCreateRemoteOfUser(_ allocator: OpaquePointer?, _ name:
 @implementation @c
 public func RLMessagePortGetNameOwner(_ name: OpaquePointer?) -> Int32 {
     guard let name = borrowName(name, "RLMessagePortGetNameOwner") else { return 0 }
-    let fd = NameServer.connect(name)
-    if fd < 0 { return 0 }
-    let owner = PacketSocket.credentials(fd)?.process ?? 0
-    PacketSocket.close(fd)
+    guard let fd = try? NameServer.connect(name) else { return 0 }
+    let owner = (try? PacketSocket.credentials(fd))?.process ?? 0
+    Descriptor.close(fd)
     return owner
 }
 

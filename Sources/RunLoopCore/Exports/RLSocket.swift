@@ -74,12 +74,11 @@ private func create(
     guard Registry.current != nil else { return nil }
     let family = family <= 0 ? PF_INET : family
     let type = type <= 0 && family == PF_INET ? Sockets.stream : type
-    let fd = Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber)
-    if fd < 0 { return nil }
+    guard let fd = try? Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber) else { return nil }
     // The kernel has just given us the number: who still claims it was not told that it was closed.
     Endpoints.socket(on: fd)?.invalidateClosed("RLSocketCreate")
     guard let socket = create(fd, callBackTypes, callout, client) else {
-        EventDescriptor.close(fd)
+        Descriptor.close(fd)
         return nil
     }
     return socket

@@ -159,7 +159,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
         {
             registration.pointee.lastDispatch = stamp
             // The first of them may have read what there was.
-            if outcome == .handled { events = Events(rawValue: Descriptor.look(pointee.poller[index].fd, for: events.rawValue)) }
+            if outcome == .handled { events = Descriptor.poll(pointee.poller[index].fd, for: events) }
             let ready = events.matching(registration.pointee.source.interest)
             if ready.isEmpty { continue }
             let one = callEither(registration.pointee.source, ready, events)

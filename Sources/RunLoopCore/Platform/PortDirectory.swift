@@ -1,17 +1,17 @@
 import CLinux
 
-/// The directory in which the names of ports are: this user's own and closed to everybody else, unless somebody has made
-/// another one for several users.
+/// The directory with the names of message ports: one of this user's own, closed to other users, unless another one was made for several
+/// users.
 ///
-/// `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`. It is made, with mode 0700, if it is missing.
-/// Refused is what belongs to a user who is not trusted, what others may write to unless it is sticky (as /tmp is), and a
-/// symbolic link. So nobody can take away or replace what this user has put there; in a sticky one anybody can be there first.
-/// Files are reached through the open directory, so that nobody can put another one in its place after the look.
+/// It is `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`, made with mode 0700 if it is missing. Refused are
+/// directories of users who are not trusted, those that others may write to unless they are sticky (as /tmp is), and symbolic links.
+/// So no other user can remove or replace what this user has put there; in a sticky one, another user can be there first.
+/// Files are reached through the open directory, so that it cannot be exchanged after it was checked.
 struct PortDirectory: ~Copyable {
     private let fd: Int32
 
-    /// Trusted are root, the effective user, and `user`. nil with errno: EACCES for a directory that is refused.
-    init?(trusting user: UInt32? = nil) {
+    /// Opens it. Trusted are root, the effective user, and `user`; EACCES if the directory is refused.
+    init(trusting user: UInt32? = nil) throws(SystemError) {
         var path = Path()
         if let chosen = linux_environment("RUNLOOP_PORT_DIR"), chosen.pointee != 0 {
             path.append(chosen)
@@ -22,86 +22,88 @@ struct PortDirectory: ~Copyable {
             path.append("/tmp/runloop-")
             path.append(decimal: linux_user())
         }
-        guard path.fits else {
-            systemError = path.hasMemory ? ENAMETOOLONG : ENOMEM
-            return nil
-        }
+        if !path.fits { throw .make(path.hasMemory ? ENAMETOOLONG : ENOMEM) }
         let fd = path.withCString { path in
-            // It is there already, most of the time.
+            // Usually it is there already.
             preservingSystemError { linux_make_directory(path) }
             return linux_open_directory(path)
         }
-        if fd < 0 {
-            if systemError == ELOOP || systemError == ENOTDIR { systemError = EACCES }
-            return nil
-        }
+        if fd < 0 { throw systemError == ELOOP || systemError == ENOTDIR ? .make(EACCES) : .last }
         if linux_is_guarded(fd, user ?? linux_user()) == 0 {
-            PacketSocket.close(fd)
-            systemError = EACCES
-            return nil
+            Descriptor.close(fd)
+            throw .make(EACCES)
         }
         self.fd = fd
     }
 
-    deinit { PacketSocket.close(fd) }
+    deinit { Descriptor.close(fd) }
 
-    /// A file of this user that this process alone has locked, made if it is missing; -1 with errno: EADDRINUSE if another has
-    /// it, EACCES if it is another user's.
-    func lock(_ name: UnsafePointer<CChar>) -> Int32 {
+    /// A file of this user that this process alone has locked, made if it is missing. EADDRINUSE if another process has locked it, EACCES
+    /// if it is another user's.
+    func lock(_ name: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
         let file = linux_open_locked(fd, name)
         if file < 0 {
-            if systemError == EWOULDBLOCK { systemError = EADDRINUSE }
-            if systemError == ELOOP { systemError = EACCES }
-            return -1
+            if systemError == EWOULDBLOCK { throw .make(EADDRINUSE) }
+            throw systemError == ELOOP ? .make(EACCES) : .last
         }
         if linux_is_mine(file) != 0 { return file }
-        PacketSocket.close(file)
-        systemError = EACCES
-        return -1
+        Descriptor.close(file)
+        throw .make(EACCES)
     }
 
-    /// A connection to who listens at a socket in here; -1 with errno: ECONNREFUSED if there is none, EACCES if it is something else, a
-    /// link to one too, ENOENT if /proc is not there.
-    func connect(_ name: UnsafePointer<CChar>) -> Int32 {
+    /// A connection to the listener at a socket in here. ECONNREFUSED if there is none, EACCES if the name is something else, or a link,
+    /// ENOENT if /proc is missing.
+    func connect(_ name: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
         let socket = linux_open_path(fd, name)
-        if socket < 0 {
-            if systemError == ENOENT { systemError = ECONNREFUSED }
-            return -1
-        }
-        defer { PacketSocket.close(socket) }
-        if linux_is_socket(socket) != 0 { return Self.withPath(socket, nil) { PacketSocket.connect($0) } }
-        systemError = EACCES
-        return -1
+        if socket < 0 { throw systemError == ENOENT ? .make(ECONNREFUSED) : .last }
+        defer { Descriptor.close(socket) }
+        if linux_is_socket(socket) == 0 { throw .make(EACCES) }
+        return try Self.withPath(socket, nil, PacketSocket.connect)
     }
 
-    /// A socket that listens in here, for this user or for all; -1 with errno. What has the name is removed.
-    func listen(_ name: UnsafePointer<CChar>, isForAll: Bool) -> Int32 {
+    /// Listens at a new socket in here, for this user or for all; what had the name is removed. EACCES if another user's file is in the way,
+    /// or something that is no file.
+    func listen(_ name: UnsafePointer<CChar>, isForAll: Bool) throws(SystemError) -> Int32 {
         remove(name)
-        let listener = Self.withPath(fd, name) { PacketSocket.listen($0) }
-        // What is in the way is another user's, or no file.
-        if listener < 0 && systemError == EADDRINUSE { systemError = EACCES }
-        if listener < 0 || open(name, toAll: isForAll) { return listener }
-        PacketSocket.close(listener)
-        return -1
+        let listener: Int32
+        do {
+            listener = try Self.withPath(fd, name, PacketSocket.listen)
+        } catch {
+            throw error.number == EADDRINUSE ? .make(EACCES) : error
+        }
+        do {
+            try open(name, toAll: isForAll)
+        } catch {
+            Descriptor.close(listener)
+            throw error
+        }
+        return listener
     }
 
-    /// Lets everybody connect to a socket of this user, or this user alone. False with errno.
-    func open(_ name: UnsafePointer<CChar>, toAll isForAll: Bool) -> Bool { linux_set_mode(fd, name, isForAll ? 0o666 : 0o600) == 0 }
+    /// Lets all users connect to a socket of this user, or this user alone.
+    func open(_ name: UnsafePointer<CChar>, toAll isForAll: Bool) throws(SystemError) {
+        try checked(linux_set_mode(fd, name, isForAll ? 0o666 : 0o600))
+    }
 
-    /// The file of a name, locked, if it is a plain empty one of this user and nobody has it locked; else -1.
-    func lockForgotten(_ name: UnsafePointer<CChar>) -> Int32 { linux_lock_forgotten(fd, name) }
+    /// The file of a name, locked, if it is a plain empty one of this user that no process has locked; else nil.
+    func lockForgotten(_ name: UnsafePointer<CChar>) -> Int32? {
+        let file = preservingSystemError { linux_lock_forgotten(fd, name) }
+        return file >= 0 ? file : nil
+    }
 
-    /// Whether there is a socket of this user.
-    func hasOwnSocket(_ name: UnsafePointer<CChar>) -> Bool { linux_has_own_socket(fd, name) != 0 }
+    /// Whether the name is a socket of this user.
+    func hasOwnSocket(_ name: UnsafePointer<CChar>) -> Bool { preservingSystemError { linux_has_own_socket(fd, name) != 0 } }
 
-    /// Nothing that is no socket of this user's is removed.
+    /// Removes the name if it is a socket of this user.
     func removeOwnSocket(_ name: UnsafePointer<CChar>) { if hasOwnSocket(name) { remove(name) } }
 
     /// Whether a file was made more than so many seconds ago.
-    func isOlder(_ file: Int32, than seconds: Int) -> Bool { linux_is_older(file, seconds) != 0 }
+    func isOlder(_ file: Int32, than seconds: Int) -> Bool { preservingSystemError { linux_is_older(file, seconds) != 0 } }
 
-    /// Calls `body` with the names in here and their lengths: of 4 000 files or so at most.
+    /// Calls `body` with the names in here and their lengths: of about 4 000 files at most.
     func forEachEntry(_ body: (UnsafePointer<CChar>, Int) -> Void) {
+        let saved = systemError
+        defer { systemError = saved }
         if linux_rewind_directory(fd) != 0 { return }
         withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 8) { buffer in
             for _ in 0..<200 {
@@ -118,32 +120,33 @@ struct PortDirectory: ~Copyable {
         }
     }
 
-    /// Whether the locked file still has its name.
-    func has(_ name: UnsafePointer<CChar>, _ file: Int32) -> Bool { linux_is_same_file(file, fd, name) != 0 }
+    /// Whether the name still stands for the open file.
+    func has(_ name: UnsafePointer<CChar>, _ file: Int32) -> Bool { preservingSystemError { linux_is_same_file(file, fd, name) != 0 } }
 
-    /// Leaves errno as it was.
-    func remove(_ name: UnsafePointer<CChar>) { preservingSystemError { _ = linux_unlink(fd, name) } }
+    /// Removes the name, whatever it is.
+    func remove(_ name: UnsafePointer<CChar>) { preservingSystemError { linux_unlink(fd, name) } }
 
-    /// False with errno.
-    func rename(_ old: UnsafePointer<CChar>, _ new: UnsafePointer<CChar>) -> Bool { linux_rename(fd, old, new) == 0 }
+    /// Renames a file; what had the new name is replaced.
+    func rename(_ old: UnsafePointer<CChar>, _ new: UnsafePointer<CChar>) throws(SystemError) { try checked(linux_rename(fd, old, new)) }
 
-    /// Calls `body` with a path to an open file, or to one in an open directory, that is short whatever its own path is.
-    private static func withPath<Result>(
-        _ file: Int32, _ name: UnsafePointer<CChar>?, _ body: (UnsafePointer<CChar>) -> Result
-    ) -> Result {
-        TextBuffer.build { path in
+    /// Calls `body` with a path of an open file, or of a file in an open directory, that is short however long its own path is.
+    private static func withPath(
+        _ file: Int32, _ name: UnsafePointer<CChar>?, _ body: (UnsafePointer<CChar>) throws(SystemError) -> Int32
+    ) throws(SystemError) -> Int32 {
+        let outcome = TextBuffer.build { path in
             path.append("/proc/self/fd/")
             path.append(decimal: Int(file))
             if let name {
                 path.append("/")
                 path.append(UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self), strlen(name))
             }
-            return path.withCString(body)
+            return path.withCString { path in Outcome { () throws(SystemError) in try body(path) } }
         }
+        return try outcome.get()
     }
 }
 
-/// A path that is being put together.
+/// A path under construction.
 private struct Path: ~Copyable {
     private static var limit: Int { 4096 }
     private let bytes: UnsafeMutablePointer<CChar>?

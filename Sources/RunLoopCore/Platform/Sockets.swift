@@ -1,9 +1,9 @@
 import CLinux
 
-/// The address of a socket, of whatever family.
+/// The address of a socket, of any family.
 struct SocketAddress {
     private var storage = sockaddr_storage()
-    /// 0: none.
+    /// 0: no address.
     var count = 0
 
     /// O(1).
@@ -22,157 +22,127 @@ struct SocketAddress {
     }
 }
 
-/// Sockets, each function one system call unless it says more. Any thread. None raises SIGPIPE.
+/// Sockets. Each function makes one system call unless it says otherwise. Any thread. None raises SIGPIPE.
 enum Sockets {
     /// SOCK_STREAM.
     static var stream: Int32 { linux_SOCK_STREAM }
 
-    /// A new one, close-on-exec; -1 with errno.
-    static func create(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) -> Int32 {
-        linux_socket(family, type, protocolNumber)
+    /// A new one, close-on-exec.
+    static func create(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) throws(SystemError) -> Int32 {
+        try checked(linux_socket(family, type, protocolNumber))
     }
 
-    /// SOCK_STREAM and so on; -1 if it is no socket. Leaves errno as it was.
-    static func type(of fd: Int32) -> Int32 { fd < 0 ? -1 : option(fd, SO_TYPE) ?? -1 }
+    /// SOCK_STREAM and so on; nil if it is no socket.
+    static func type(of fd: Int32) -> Int32? { fd < 0 ? nil : option(fd, SO_TYPE) }
 
-    /// What the kernel means by reporting a hang-up.
+    /// What the kernel means by a hang-up.
     enum HangUp {
         /// The connection has ended; or the descriptor is not one that can be connected, such as a pipe.
         case ended
-        /// There is no connection yet, none is on its way, and the socket does not listen.
+        /// There is no connection yet, none is being made, and the socket does not listen.
         case unconnected
-        /// As `unconnected`, of a UNIX socket.
+        /// `unconnected`, of a UNIX socket.
         case unconnectedUnix
-        /// It was one of these, but the socket has been connected since.
+        /// There is no hang-up any more: the socket has been connected since.
         case gone
     }
 
-    /// For a descriptor that was reported as hung up and not as readable. Up to three system calls. Leaves errno as it was.
+    /// For a descriptor that was reported as hung up and not as readable. Up to three system calls.
     @inline(never)
     static func hangUp(of fd: Int32) -> HangUp {
         let type = type(of: fd)
         if type != stream && type != linux_SOCK_SEQPACKET { return .ended }
-        let now = look(fd)
-        if now & hangUp == 0 { return .gone }
-        if !isUnconnected(now) { return .ended }
+        let events = poll(fd)
+        if !events.contains(.hangUp) { return .gone }
+        if !isUnconnected(events) { return .ended }
         return option(fd, SO_DOMAIN) == AF_UNIX ? .unconnectedUnix : .unconnected
     }
 
-    /// Whether a socket that can be connected is not, none is on its way, and it does not listen. Leaves errno as it was.
-    static func isUnconnected(_ fd: Int32) -> Bool { isUnconnected(look(fd)) }
+    /// Whether a socket that can be connected is not, no connection is being made, and it does not listen.
+    static func isUnconnected(_ fd: Int32) -> Bool { isUnconnected(poll(fd)) }
 
-    private static var hangUp: UInt32 { linux_EPOLLHUP }
+    private static func poll(_ fd: Int32) -> Events { Descriptor.poll(fd, for: [.readable, .writable, .peerClosed]) }
 
-    private static func look(_ fd: Int32) -> UInt32 {
-        UInt32(Descriptor.look(fd, for: UInt16(linux_EPOLLIN | linux_EPOLLOUT | linux_EPOLLRDHUP)))
+    /// A connection that has ended is readable: it has an end or an error to read.
+    private static func isUnconnected(_ events: Events) -> Bool {
+        events.isBareHangUp
     }
 
-    /// A connection that has ended can be read: there is its end, or its error.
-    private static func isUnconnected(_ events: UInt32) -> Bool {
-        events & (linux_EPOLLHUP | linux_EPOLLIN | linux_EPOLLRDHUP | linux_EPOLLERR) == linux_EPOLLHUP
+    /// The pending error of the socket, which the kernel clears.
+    static func takeError(_ fd: Int32) -> SystemError? {
+        guard let number = option(fd, SO_ERROR), number != 0 else { return nil }
+        return SystemError(number)
     }
-
-    /// The error that the kernel keeps for the socket, which forgets it; 0 for none. Leaves errno as it was.
-    static func takeError(_ fd: Int32) -> Int32 { option(fd, SO_ERROR) ?? 0 }
 
     private static func option(_ fd: Int32, _ name: Int32) -> Int32? {
-        var value: Int32 = 0
-        var found = false
         preservingSystemError {
+            var value: Int32 = 0
             var size = UInt32(MemoryLayout<Int32>.size)
-            found = linux_socket_option(fd, name, &value, &size) == 0
+            return linux_socket_option(fd, name, &value, &size) == 0 ? value : nil
         }
-        return found ? value : nil
     }
 
-    /// How many bytes wait to be read; -1 if that is not known. Leaves errno as it was.
+    /// How many bytes can be read; nil if that is not known.
     @inline(never)
-    static func readableBytes(_ fd: Int32) -> Int {
-        let saved = systemError
-        defer { systemError = saved }
-        return Int(linux_readable_bytes(fd))
+    static func readableBytes(_ fd: Int32) -> Int? {
+        let count = preservingSystemError { linux_readable_bytes(fd) }
+        return count >= 0 ? count : nil
     }
 
-    /// What `bind` is given may be in use by connections that have ended; not by a socket that listens. Leaves errno as it was.
-    static func reuseAddress(_ fd: Int32) {
-        preservingSystemError { _ = linux_set_socket_option(fd, SO_REUSEADDR, 1) }
+    /// Lets `bind` take an address that connections which have ended still use; not one at which a socket listens.
+    static func reuseAddress(_ fd: Int32) { preservingSystemError { linux_set_socket_option(fd, SO_REUSEADDR, 1) } }
+
+    static func bind(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) throws(SystemError) {
+        try checked(linux_bind(fd, address, UInt32(count)))
     }
 
-    /// False with errno.
-    static func bind(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) -> Bool { linux_bind(fd, address, UInt32(count)) == 0 }
+    /// Listens with a queue of 256 clients, as CFSocket does; a socket that cannot listen stays as it is.
+    static func listen(_ fd: Int32) { preservingSystemError { linux_listen(fd, 256) } }
 
-    /// With CFSocket's queue of 256 clients.
-    static func listen(_ fd: Int32) { _ = linux_listen(fd, 256) }
-
-    /// False with errno, EINPROGRESS among them.
-    static func connect(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) -> Bool {
-        linux_connect(fd, address, UInt32(count)) == 0
+    /// EINPROGRESS if it goes on in the background.
+    static func connect(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) throws(SystemError) {
+        try checked(linux_connect(fd, address, UInt32(count)))
     }
 
-    /// A client's descriptor, close-on-exec, or the negative error number.
-    static func accept(_ fd: Int32, _ client: inout SocketAddress) -> Int32 {
-        Int32(client.fill { Int(linux_accept(fd, $0, $1)) })
+    /// The next client's descriptor, close-on-exec.
+    static func accept(_ fd: Int32, _ client: inout SocketAddress) throws(SystemError) -> Int32 {
+        try checked(Int32(client.fill { Int(linux_accept(fd, $0, $1)) }))
     }
 
-    /// The other side's address; empty if there is none. Leaves errno as it was.
+    /// The other side's address; empty if there is none.
     static func peer(of fd: Int32, _ address: inout SocketAddress) {
-        let saved = systemError
-        defer { systemError = saved }
-        if address.fill({ Int(linux_name_of(fd, 1, $0, $1)) }) < 0 { address.count = 0 }
+        if preservingSystemError({ address.fill { Int(linux_name_of(fd, 1, $0, $1)) } }) < 0 { address.count = 0 }
     }
 
-    /// Its own address; empty if there is none. Leaves errno as it was.
+    /// The socket's own address; empty if there is none.
     static func local(of fd: Int32, _ address: inout SocketAddress) {
-        let saved = systemError
-        defer { systemError = saved }
-        if address.fill({ Int(linux_name_of(fd, 0, $0, $1)) }) < 0 { address.count = 0 }
+        if preservingSystemError({ address.fill { Int(linux_name_of(fd, 0, $0, $1)) } }) < 0 { address.count = 0 }
     }
 
-    /// The number of bytes, or the negative error number. Never waits.
-    static func receive(_ fd: Int32, _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ sender: inout SocketAddress) -> Int {
-        let result = sender.fill { linux_receive(fd, bytes, count, $0, $1) }
-        if result != -Int(ENOTSOCK) { return result }
-        // Whatever else can be read.
-        let read = linux_read(fd, bytes, count)
-        return read < 0 ? -Int(systemError) : read
+    /// Returns the number of bytes. Never blocks if it is a socket; other descriptors are read. Up to two system calls.
+    static func receive(
+        _ fd: Int32, _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ sender: inout SocketAddress
+    ) throws(SystemError) -> Int {
+        var result = sender.fill { linux_receive(fd, bytes, count, $0, $1) }
+        if result < 0 && systemError == ENOTSOCK { result = linux_read(fd, bytes, count) }
+        if result < 0 { throw .last }
+        return result
     }
 
-    /// The number of bytes, or the negative error number. `waits`: as the descriptor is set.
+    /// Returns the number of bytes. `waits`: blocks if the descriptor is blocking.
     static func send(
         _ fd: Int32, _ bytes: UnsafePointer<UInt8>, _ count: Int, to address: UnsafePointer<UInt8>?, _ addressCount: Int, waits: Bool
-    ) -> Int { linux_send(fd, bytes, count, address, UInt32(addressCount), waits ? 1 : 0) }
-
-    /// Sets whether calls wait; true if that is a change. Two system calls.
-    static func setBlocking(_ fd: Int32, _ blocks: Bool) -> Bool { linux_set_blocking(fd, blocks ? 1 : 0) > 0 }
-
-    /// What can be waited for.
-    enum Readiness: Int16 {
-        case readable = 1
-        case writable = 4
+    ) throws(SystemError) -> Int {
+        let result = linux_send(fd, bytes, count, address, UInt32(addressCount), waits ? 1 : 0)
+        if result < 0 { throw .last }
+        return result
     }
 
-    /// Sleeps until it is ready, or in error; false at the deadline. Signals do not end it. Leaves errno as it was.
-    static func wait(_ fd: Int32, for readiness: Readiness, until deadline: Instant) -> Bool {
-        let saved = systemError
-        defer { systemError = saved }
-        while true {
-            var look = pollfd(fd: fd, events: readiness.rawValue, revents: 0)
-            let now = Clock.now
-            var time = Instant.timespec(deadline > now ? deadline.nanoseconds - now.nanoseconds : 0)
-            let count = deadline == .never ? linux_ppoll(&look, nil) : linux_ppoll(&look, &time)
-            if count > 0 { return true }
-            if deadline <= now { return false }
-        }
-    }
+    /// Makes a descriptor blocking or non-blocking; true if that is a change. Two system calls.
+    static func setBlocking(_ fd: Int32, _ blocks: Bool) -> Bool { preservingSystemError { linux_set_blocking(fd, blocks ? 1 : 0) > 0 } }
+}
 
-    /// Whether an error of `accept` means that there are no clients on this descriptor, and not only not now.
-    static func cannotAccept(_ error: Int32) -> Bool {
-        error == EINVAL || error == ENOTSOCK || error == EOPNOTSUPP || error == EBADF
-    }
-
-    /// Whether an error only means "not now".
-    static func isTemporary(_ error: Int) -> Bool { error == Int(EAGAIN) || error == Int(EINTR) }
-
-    /// Whether the process or the system has no descriptor or memory left.
-    static func isShortage(_ error: Int32) -> Bool { error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS }
+extension SystemError {
+    /// Of `accept`: there will never be clients on this descriptor.
+    var isNoListener: Bool { number == EINVAL || number == ENOTSOCK || number == EOPNOTSUPP || number == EBADF }
 }

@@ -1,23 +1,68 @@
 import CLinux
 
-/// The system's error number of the calling thread. O(1), any thread.
+/// Why the system refused something: an error number of errno(3).
+///
+/// How all of `Platform` reports failures:
+/// - A function that can fail throws a `SystemError`, and leaves the same number in errno. So a C function of ours that fails for
+///   that reason has errno set already.
+/// - A function that throws nothing leaves errno as it was.
+/// - An outcome that is no failure (nothing to receive yet, the queue is full, the time is over) is part of the result: nil, false, or
+///   a case of an enum.
+/// - Memory: nil where there is none.
+struct SystemError: Error, Equatable, BitwiseCopyable {
+    let number: Int32
+
+    /// O(1).
+    init(_ number: Int32) { self.number = number }
+
+    /// An error that the kernel does not report by itself: leaves its number in errno, too.
+    @inline(never)
+    static func make(_ number: Int32) -> SystemError {
+        systemError = number
+        return SystemError(number)
+    }
+
+    /// What the last system call of this thread failed with. For a call that is known to have failed.
+    static var last: SystemError { SystemError(systemError) }
+
+    /// The process or the system has no descriptor or memory left.
+    var isShortage: Bool { number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS }
+
+    /// The same call may succeed a little later.
+    var isTemporary: Bool { number == EAGAIN || number == EINTR }
+}
+
+/// What a closure has returned or thrown, to hand it through a function that only returns.
+typealias Outcome<Value> = Result<Value, SystemError>
+
+/// The result of a system call that returns -1 with errno if it fails.
+@inline(__always)
+@discardableResult
+func checked(_ result: Int32) throws(SystemError) -> Int32 {
+    if result < 0 { throw .last }
+    return result
+}
+
+/// errno of the calling thread. O(1), any thread.
 var systemError: Int32 {
     @inline(__always) get { linux_errno() }
     @inline(__always) set { linux_set_errno(newValue) }
 }
 
-/// Where diagnostics go.
-enum StandardError {
-    /// Writes bytes as they are; what cannot be written is lost. One system call. Leaves errno as it was. Any thread.
-    static func write(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
-        preservingSystemError { _ = linux_write(2, bytes, count) }
-    }
+/// Runs `body` and puts errno back: for what must be invisible to the code that it interrupts or follows.
+@inline(__always)
+@discardableResult
+func preservingSystemError<Result>(_ body: () -> Result) -> Result {
+    let saved = linux_errno()
+    let result = body()
+    linux_set_errno(saved)
+    return result
 }
 
-/// Runs `body` and puts errno back: for what must be invisible to the code it interrupts or follows.
-@inline(__always)
-func preservingSystemError(_ body: () -> Void) {
-    let saved = linux_errno()
-    body()
-    linux_set_errno(saved)
+/// Where diagnostics go.
+enum StandardError {
+    /// Writes bytes as they are; what cannot be written is lost. One system call. Any thread.
+    static func write(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
+        preservingSystemError { linux_write(2, bytes, count) }
+    }
 }

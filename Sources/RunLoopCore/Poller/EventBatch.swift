@@ -124,17 +124,19 @@ struct EventBatch: ~Copyable {
         isTurn = isForOne || turnsOwed > 0
         if turnsOwed > 0 { turnsOwed -= 1 }
         let limit = isSingle ? 1 : isPartial && isTurn ? shorterBatch() : Self.capacity
-        count = Epoll.wait(target.epoll, batch, capacity: Int32(limit), timeout: timeout)
+        count = wait(target.epoll, batch, limit, timeout)
         isPartial = !isSingle && count == limit
         // A kick alone is nothing to deliver, but may have taken the place of what is.
         if count == 1 && linux_epoll_tag(batch) == Poller.wakeTag {
-            count = isSingle && timeout == 0 ? Epoll.wait(target.epoll, batch, capacity: 1, timeout: 0) : 0
-        }
-        if count < 0 {
-            count = 0
-            isBroken = true
+            count = isSingle && timeout == 0 ? wait(target.epoll, batch, 1, 0) : 0
         }
         if target.alwaysReady { appendAlwaysReady(batch) }
+    }
+
+    private mutating func wait(_ epoll: Int32, _ batch: UnsafeMutablePointer<epoll_event>, _ limit: Int, _ timeout: UInt64?) -> Int {
+        if let count = Epoll.wait(epoll, batch, capacity: Int32(limit), timeout: timeout) { return count }
+        isBroken = true
+        return 0
     }
 
     /// epoll begins each batch behind the last one. If they were all of one size, and some of them are dropped, the same descriptors might

@@ -6,18 +6,15 @@ extension Poller {
     /// The epoll and the eventfd, if they are not there yet. False with errno.
     mutating func open() -> Bool {
         if epoll >= 0 { return true }
-        epoll = Epoll.create()
-        if epoll < 0 { return false }
-        wakeDescriptor = EventDescriptor.create()
-        if wakeDescriptor >= 0,
-            Epoll.add(epoll, wakeDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.wakeTag) == 0
-        {
+        do {
+            epoll = try Epoll.create()
+            wakeDescriptor = try EventDescriptor.create()
+            try Epoll.add(epoll, wakeDescriptor, .readable, isEdgeTriggered: true, tag: Self.wakeTag)
             return true
+        } catch {
+            closeDescriptors()
+            return false
         }
-        let reason = systemError
-        closeDescriptors()
-        systemError = reason
-        return false
     }
 
     /// The loop's thread ends. `wakes` were made or are on their way: the last has arrived before the descriptor is closed
@@ -36,8 +33,8 @@ extension Poller {
     }
 
     private mutating func closeDescriptors() {
-        if epoll >= 0 { EventDescriptor.close(epoll) }
-        if wakeDescriptor >= 0 { EventDescriptor.close(wakeDescriptor) }
+        if epoll >= 0 { Descriptor.close(epoll) }
+        if wakeDescriptor >= 0 { Descriptor.close(wakeDescriptor) }
         epoll = -1
         wakeDescriptor = -1
     }
@@ -45,13 +42,14 @@ extension Poller {
     /// A descriptor that was closed while a duplicate of it stays open cannot be taken out of an epoll, which goes on
     /// reporting it: the only way out is another epoll. False if some watch could not move there. Under the lock, before waiting.
     mutating func rebuild() -> Bool {
-        let new = Epoll.create()
-        if new < 0 { return true }
-        if Epoll.add(new, wakeDescriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: Self.wakeTag) != 0 {
-            EventDescriptor.close(new)
+        guard let new = try? Epoll.create() else { return true }
+        do {
+            try Epoll.add(new, wakeDescriptor, .readable, isEdgeTriggered: true, tag: Self.wakeTag)
+        } catch {
+            Descriptor.close(new)
             return true
         }
-        EventDescriptor.close(epoll)
+        Descriptor.close(epoll)
         epoll = new
         var isWhole = true
         for index in 0..<watches.count where watches[index].state == .listening {

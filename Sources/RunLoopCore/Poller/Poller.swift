@@ -172,8 +172,12 @@ struct Poller: ~Copyable {
     /// Tells epoll what to report of a watch that is in its set. False if it is not any more.
     func modify(_ index: Int, _ events: Events) -> Bool {
         let watch = watches[index]
-        let trigger = watch.trigger == .level ? 0 : linux_EPOLLET
-        return Epoll.modify(epoll, watch.fd, events: events.epoll | trigger, tag: tag(of: index)) == 0
+        do {
+            try Epoll.modify(epoll, watch.fd, events, isEdgeTriggered: watch.trigger != .level, tag: tag(of: index))
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Makes sure that epoll reports all that is wanted of a watch, if it can. One epoll_ctl. False with errno if the system is
@@ -247,17 +251,18 @@ struct Poller: ~Copyable {
     /// A silent watch. False with errno if it stays so.
     mutating func register(_ index: Int) -> Bool {
         let watch = watches[index]
-        let error = Epoll.add(epoll, watch.fd, events: watch.interest.epoll, tag: tag(of: index))
-        switch error {
-        case 0: settle(index, .listening, registered: watch.interest)
-        case EPERM: settle(index, .alwaysReady)
-        case EEXIST where modify(index, watch.interest):
-            // The same file was closed and is open again under the same number.
+        do {
+            try Epoll.add(epoll, watch.fd, watch.interest, tag: tag(of: index))
             settle(index, .listening, registered: watch.interest)
-        case ENOMEM, ENOSPC:
-            systemError = error
-            return false
-        default: settle(index, .broken)
+        } catch {
+            switch error.number {
+            case EPERM: settle(index, .alwaysReady)
+            case EEXIST where modify(index, watch.interest):
+                // The same file was closed and is open again under the same number.
+                settle(index, .listening, registered: watch.interest)
+            case ENOMEM, ENOSPC: return false
+            default: settle(index, .broken)
+            }
         }
         return true
     }

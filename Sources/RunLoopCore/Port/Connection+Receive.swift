@@ -21,12 +21,11 @@ extension UnsafeMutablePointer where Pointee == Connection {
 
     /// Accepts one client.
     private func accept() -> DispatchResult {
-        let (fd, isStuck) = locked { () -> (Int32, Bool) in
-            if !pointee.isOpen { return (-1, false) }
-            let fd = PacketSocket.accept(pointee.fd)
-            return (fd, fd < 0 && PacketSocket.isOutOfResources)
+        let (fd, isStuck) = locked { () -> (Int32?, Bool) in
+            if !pointee.isOpen { return (nil, false) }
+            do throws(SystemError) { return (try PacketSocket.accept(pointee.fd), false) } catch { return (nil, error.isShortage) }
         }
-        if fd >= 0, let connection = ConnectionPointer.make(.server, fd, pointee.port) {
+        if let fd, let connection = ConnectionPointer.make(.server, fd, pointee.port) {
             pointee.port.watch(connection)
             connection.release()
         }
@@ -107,12 +106,12 @@ extension UnsafeMutablePointer where Pointee == Connection {
                 return finishReceiving(entry, frame, buffer, threadContext, &packet, isEntry: true)
             }
         }
-        if waits && !pointee.receiveMayBlock { pointee.receiveMayBlock = PacketSocket.letWait(pointee.fd) }
+        if waits && !pointee.receiveMayBlock { pointee.receiveMayBlock = PacketSocket.allowWaiting(pointee.fd) }
         let received = PacketSocket.receive(
             pointee.fd, buffer, Frame.headSize + Frame.inlineLimit, waits: waits && pointee.receiveMayBlock)
         // A short packet leaves older bytes in the buffer; therefore the size is tested first.
         let head = buffer.load(as: Frame.Head.self)
-        if received.passed == -1, Frame.isCommonCase(head, size: received.size, isServer ? .request : .reply),
+        if received.attachment == .none, Frame.isCommonCase(head, size: received.size, isServer ? .request : .reply),
             !isServer || (pointee.handshakeDone && !pointee.ring.isOpen)
         {
             noteCounts(head.3)
@@ -125,7 +124,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
             return packet.data != nil || failReceiving(&packet)
         }
         let receiver: Frame.Receiver = !isServer ? .client : pointee.handshakeDone ? .server : .newServer
-        let frame = Frame.parse(head, size: received.size, hasFile: received.passed != -1, receiver: receiver)
+        let frame = Frame.parse(head, size: received.size, hasFile: received.attachment != .none, receiver: receiver)
         return finishReceiving(received, frame, buffer, threadContext, &packet, isEntry: false)
     }
 
@@ -136,38 +135,39 @@ extension UnsafeMutablePointer where Pointee == Connection {
         _ packet: inout Packet, isEntry: Bool
     ) -> Bool {
         var received = packetReceived
-        if received.size <= 0 {
+        if received.kind != .packet {
             unlock()
-            if received.passed >= 0 { PacketSocket.close(received.passed) }
-            if received.size != -1 { handlePeerClosed() }
+            received.attachment.close()
+            if received.kind == .end { handlePeerClosed() }
             return false
         }
         var frame = parsed
         if !isEntry {
             if let some = frame { noteHeader(some, &frame) }
-            if let some = frame, pointee.role == .server, !noteReceived(some, &received.passed) { frame = nil }
+            if let some = frame, pointee.role == .server, !noteReceived(some, &received.attachment) { frame = nil }
         }
         unlock()
-        guard let frame, received.passed != -2 else {
-            if received.passed >= 0 { PacketSocket.close(received.passed) }
+        guard let frame, received.attachment != .several else {
+            received.attachment.close()
             return disconnect(because: "is disconnected: it sent an invalid packet")
         }
         packet.frame = frame
-        if received.passed == PacketSocket.Received.noNumber { return failReceiving(&packet) }
+        if received.attachment == .refused { return failReceiving(&packet) }
         switch frame.payloadLocation {
         case .absent: return true
         case .inline: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, threadContext)
         case .file where frame.kind == .ring:
-            PacketSocket.close(received.passed)
+            received.attachment.close()
             return true
         case .file, .sharedBuffer, .returnedBuffer:
-            let isSane = frame.payloadLocation != .file || MemoryFile.isSane(received.passed, frame.length)
+            let file = received.attachment.descriptor
+            let isSane = frame.payloadLocation != .file || MemoryFile.isUsable(file, frame.length)
             packet.data = isSane ? DataPointer.create(nil, count: frame.length) : nil
             let hasRead =
                 isSane
-                ? readFile(frame, received.passed, packet.data)
+                ? readFile(frame, file, packet.data)
                 : disconnect(because: "is disconnected: it passed a file that is not a sealed memory file")
-            if received.passed >= 0 { PacketSocket.close(received.passed) }
+            received.attachment.close()
             if !hasRead {
                 if isSane && packet.data == nil { return failReceiving(&packet) }
                 packet.data?.release()

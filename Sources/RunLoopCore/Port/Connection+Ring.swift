@@ -31,7 +31,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         var polls = 0
         while sent == .full && polls < Connection.fullRingPolls && Clock.now < deadline {
             // No doorbell says that there is room: another thread of the client that reads the socket could take it away.
-            _ = Descriptor.look(pointee.fd, for: 0, within: Connection.fullRingPollInterval)
+            _ = Descriptor.poll(pointee.fd, for: [], within: Connection.fullRingPollInterval)
             polls += 1
             sent = locked { putIntoRingLocked(message, data?.bytes, length) }
         }
@@ -67,7 +67,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         pointee.sharedBuffer.noteSmallFrame()
         if pointee.ring.wantsDoorbell { return ringDoorbell() }
         // If a doorbell is wanted, sending that notices whether the server is gone.
-        return isDue && Descriptor.look(pointee.fd, for: 0) != 0 ? .gone : .done
+        return isDue && !Descriptor.poll(pointee.fd, for: []).isEmpty ? .gone : .done
     }
 
     /// Tells a server that may be asleep of the entry that was just published. A full socket has a doorbell in it already, in front of
@@ -78,7 +78,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     private func ringDoorbell() -> PacketSocket.Sent {
         for _ in 0..<2 {
             let sent = sendDoorbell()
-            if sent == .done || (sent == .full && Descriptor.look(pointee.fd, for: Events.writable.rawValue) == 0) { return .done }
+            if sent == .done || (sent == .full && Descriptor.poll(pointee.fd, for: .writable).isEmpty) { return .done }
             if sent != .full { break }
         }
         return .gone
@@ -102,10 +102,9 @@ extension UnsafeMutablePointer where Pointee == Connection {
 
     /// Creates the ring and passes it to the server.
     private func shareRing() -> Bool {
-        let fd = pointee.ring.make()
-        if fd < 0 { return false }
+        guard let fd = pointee.ring.make() else { return false }
         let sent = sendControlLocked(.ring, .file, Ring.size, fd)
-        PacketSocket.close(fd)
+        Descriptor.close(fd)
         if sent != .done { pointee.ring.close() }
         return sent == .done
     }
@@ -137,7 +136,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
         var taken = pointee.ring.takeEntry(buffer + Frame.headSize)
         if case .nothing = taken, pointee.ring.spinForEntry() { taken = pointee.ring.takeEntry(buffer + Frame.headSize) }
         if case .nothing = taken {
-            if Descriptor.look(pointee.fd, for: Events.readable.rawValue) == 0 { return PacketSocket.Received(size: -1, passed: -1) }
+            if Descriptor.poll(pointee.fd, for: .readable).isEmpty { return PacketSocket.Received(kind: .nothing) }
             pointee.ring.requestDoorbell()
             taken = pointee.ring.takeEntry(buffer + Frame.headSize)
             if case .entry = taken { pointee.ring.cancelDoorbellRequest() } else { pointee.ring.endBurst() }
@@ -149,20 +148,20 @@ extension UnsafeMutablePointer where Pointee == Connection {
             pointee.peerBuffer.noteFrame()
             frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: message, length: length, deadline: .never)
         }
-        return PacketSocket.Received(size: Frame.headSize, passed: -1)
+        return PacketSocket.Received(kind: .packet, size: Frame.headSize)
     }
 
-    /// Server: notes in the ring what has come through the socket, and opens a ring that was passed. Closes `file`, and marks it as not
+    /// Server: notes in the ring what has come through the socket, and opens a ring that was passed. Closes the file, and marks it as not
     /// received,
     /// if there is no memory for that. False if the frame violates the protocol. Under the mutex.
-    func noteReceived(_ frame: Frame, _ file: inout Int32) -> Bool {
+    func noteReceived(_ frame: Frame, _ attachment: inout PacketSocket.Attachment) -> Bool {
         switch frame.kind {
         case .request: if pointee.ring.isOpen { pointee.ring.noteSocketRequest() }
         case .doorbell: return pointee.ring.isOpen
-        case .ring where file >= 0:
-            if let isOpen = pointee.ring.open(file) { return isOpen }
-            PacketSocket.close(file)
-            file = PacketSocket.Received.noNumber
+        case .ring where attachment.descriptor >= 0:
+            if let isOpen = pointee.ring.open(attachment.descriptor) { return isOpen }
+            attachment.close()
+            attachment = .refused
         case .ring, .hello, .reply, .dropped, .bufferRead: break
         }
         return true

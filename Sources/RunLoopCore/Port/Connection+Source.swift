@@ -39,7 +39,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     func shutDown() {
         let source = locked { () -> SourcePointer? in
             if pointee.isOpen && pointee.fd >= 0 {
-                PacketSocket.end(pointee.fd)
+                PacketSocket.shutDown(pointee.fd)
                 // A client that puts an entry into the ring from now on sends a doorbell, which fails.
                 if pointee.ring.isOpen { pointee.ring.requestDoorbell() }
             }

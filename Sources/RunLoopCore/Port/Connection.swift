@@ -56,9 +56,9 @@ extension UnsafeMutablePointer where Pointee == Connection {
     /// is not
     /// authorized. Any thread, without a lock.
     static func make(_ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer) -> ConnectionPointer? {
-        let peer = role == .listener ? PacketSocket.own : PacketSocket.credentials(fd)
+        let peer = role == .listener ? PacketSocket.own : try? PacketSocket.credentials(fd)
         guard let peer, let memory = malloc(MemoryLayout<Connection>.size) else {
-            PacketSocket.close(fd)
+            Descriptor.close(fd)
             return nil
         }
         let connection = memory.bindMemory(to: Connection.self, capacity: 1)
@@ -91,7 +91,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     func release() {
         if !pointee.references.countDown() { return }
         let port = pointee.port
-        if pointee.fd >= 0 { PacketSocket.close(pointee.fd) }
+        if pointee.fd >= 0 { Descriptor.close(pointee.fd) }
         pointee.sendQueue.removeAll()
         pointee.sharedBuffer.close()
         pointee.peerBuffer.close()

@@ -8,10 +8,10 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     /// gives back later. Under the registry's names.
     static func createRemote(_ name: StringPointer, of user: UInt32, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
         if user == PacketSocket.own.user { local = MessagePortRegistry.find(name, isRemote: false) }
-        let fd = local == nil ? NameServer.connect(name, of: user) : -1
-        if local == nil && fd < 0 { return nil }
+        let fd = local == nil ? try? NameServer.connect(name, of: user) : -1
+        guard let fd else { return nil }
         guard let port = make(isRemote: true, name, of: user, nil, .empty) else {
-            if fd >= 0 { PacketSocket.close(fd) }
+            if fd >= 0 { Descriptor.close(fd) }
             return nil
         }
         // Who has ended, or hangs up, does not say why; want of memory does.
@@ -63,5 +63,5 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 
     /// Whether the other end is gone, though nobody has noticed yet. A system call if that is another process. Any thread.
-    var isPeerGone: Bool { locked { pointee.connection.map { Descriptor.look($0.pointee.fd, for: 0) != 0 } ?? false } }
+    var isPeerGone: Bool { locked { pointee.connection.map { !Descriptor.poll($0.pointee.fd, for: []).isEmpty } ?? false } }
 }

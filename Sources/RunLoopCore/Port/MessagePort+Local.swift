@@ -43,9 +43,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
     /// Gives the port a name, instead of the one it may have. False with errno. Under the registry's names.
     func claimName(_ name: StringPointer) -> Bool {
-        guard let claim = NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
+        guard let claim = try? NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
         guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
-            NameServer.giveUp(name, NameServer.Claim(listener: -1, lock: claim.lock))
+            NameServer.release(name, NameServer.Claim(listener: -1, lock: claim.lock))
             systemError = ENOMEM
             return false
         }
@@ -54,7 +54,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         oldName?.retain()
         MessagePortRegistry.setName(self, name, claim)
         if let oldName {
-            NameServer.giveUp(oldName, old)
+            NameServer.release(oldName, old)
             locked { pointee.listener(of: old) }?.close()
             oldName.release()
         }
@@ -70,7 +70,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             return (pointee.name, pointee.claim)
         }
         // Who is not allowed is not talked to, whatever the file's rights are.
-        if let name, claim.lock >= 0, !NameServer.open(name, claim, toAll: allows), allows {
+        if let name, claim.lock >= 0, (try? NameServer.open(name, claim, toAll: allows)) == nil, allows {
             locked { pointee.allowsOthers = false }
             return false
         }

@@ -273,9 +273,9 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
             case .failed: return .transportError
             case .gone: return .isInvalid
             case .full:
-                if !PacketSocket.awaitRoom(connection.pointee.fd, until: deadline) { return .sendTimeout }
+                if deadline <= Clock.now || !Descriptor.wait(connection.pointee.fd, for: .writable, until: deadline) { return .sendTimeout }
                 // The socket has room, but too many files are in flight, or the kernel has no memory. No event says when that changes.
-                if wasFull { _ = Descriptor.look(connection.pointee.fd, for: 0, within: 100_000) }
+                if wasFull { _ = Descriptor.poll(connection.pointee.fd, for: [], within: 100_000) }
                 wasFull = true
             }
         }

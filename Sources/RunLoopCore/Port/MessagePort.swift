@@ -298,7 +298,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
         var next = pointee.connections
         while let connection = next {
             connection.pointee.isOpen = false
-            PacketSocket.close(connection.pointee.fd)
+            Descriptor.close(connection.pointee.fd)
             connection.pointee.fd = -1
             RequestInvalidationPointer.destroyAll(&connection.pointee.requestInvalidations)
             next = connection.pointee.following

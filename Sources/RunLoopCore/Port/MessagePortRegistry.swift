@@ -65,7 +65,7 @@ enum MessagePortRegistry {
                 defer { port.pointee.claim = .none }
                 return port.pointee.claim
             }
-            if claim.lock >= 0, let name = port.pointee.name { NameServer.giveUp(name, claim) }
+            if claim.lock >= 0, let name = port.pointee.name { NameServer.release(name, claim) }
         }
     }
 

@@ -46,8 +46,7 @@ extension NameServer {
     }
 
     private static func sweep(_ directory: borrowing PortDirectory, _ name: UnsafePointer<CChar>, _ length: Int) {
-        let lock = directory.lockForgotten(name)
-        if lock < 0 { return }
+        guard let lock = directory.lockForgotten(name) else { return }
         withSuffix(name, length, ".port") { port in
             if directory.hasOwnSocket(port) || directory.isOlder(lock, than: age) {
                 if directory.has(name, lock) {
@@ -57,7 +56,7 @@ extension NameServer {
                 }
             }
         }
-        PacketSocket.close(lock)
+        Descriptor.close(lock)
     }
 
     /// The name of another file of the same name.
@@ -70,18 +69,24 @@ extension NameServer {
     }
 
     /// Locks the file of a name. Where it is locked though nobody listens, somebody else is about to claim the name, to give it up, or to
-    /// sweep: that takes no time, so this tries again for a while. -1 with errno.
-    static func lock(_ name: UnsafePointer<CChar>, port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory) -> Int32 {
+    /// sweep: that takes no time, so this tries again for a while.
+    static func lock(
+        _ name: UnsafePointer<CChar>, port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory
+    ) throws(SystemError) -> Int32 {
         for _ in 0..<100 {
-            let lock = directory.lock(name)
-            if lock >= 0 || systemError != EADDRINUSE { return lock }
-            let owner = directory.connect(port)
-            if owner >= 0 { PacketSocket.close(owner) }
-            if owner >= 0 || systemError != ECONNREFUSED { break }
+            do { return try directory.lock(name) } catch { if error.number != EADDRINUSE { throw error } }
+            if hasListener(port, directory) { break }
             // No descriptor: it only waits.
-            _ = Descriptor.look(-1, for: 0, within: 1_000_000)
+            _ = Descriptor.poll(-1, for: [], within: 1_000_000)
         }
-        systemError = EADDRINUSE
-        return -1
+        throw .make(EADDRINUSE)
+    }
+
+    /// Whether the name seems to be served: only a refused connection means that it is not.
+    private static func hasListener(_ port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory) -> Bool {
+        do {
+            Descriptor.close(try directory.connect(port))
+            return true
+        } catch { return error.number != ECONNREFUSED }
     }
 }

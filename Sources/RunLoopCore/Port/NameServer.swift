@@ -21,73 +21,93 @@ enum NameServer {
         static let none = Claim(listener: -1, lock: -1)
     }
 
-    /// nil with errno: EADDRINUSE if somebody has the name, EACCES if the directory is not to be trusted, or if the name was
-    /// another user's. Some system calls.
-    static func claim(_ name: StringPointer, isForAll: Bool) -> Claim? {
-        guard let directory = PortDirectory() else { return nil }
+    /// Takes a name: EADDRINUSE if another process has it, EACCES if the directory is not to be trusted, or if the name was another
+    /// user's. Some system calls.
+    static func claim(_ name: StringPointer, isForAll: Bool) throws(SystemError) -> Claim {
+        let directory = try PortDirectory()
         sweep(directory)
-        let lock = withFileName(name, ".lock") { lock in withFileName(name, ".port") { Self.lock(lock, port: $0, directory) } }
-        if lock < 0 { return nil }
-        let listener = withFileName(name, ".new") { new -> Int32 in
-            let listener = directory.listen(new, isForAll: isForAll)
-            if listener < 0 || withFileName(name, ".port", { directory.rename(new, $0) }) { return listener }
-            // In a sticky directory another user's file is in the way.
-            if systemError == EPERM { systemError = EACCES }
-            PacketSocket.close(listener)
-            directory.remove(new)
-            return -1
+        let lock = try withFileName(name, ".lock") { (lock) throws(SystemError) in
+            try withFileName(name, ".port") { (port) throws(SystemError) in try Self.lock(lock, port: port, directory) }
         }
-        if listener >= 0 { return Claim(listener: listener, lock: lock) }
-        withFileName(name, ".lock") { directory.remove($0) }
-        PacketSocket.close(lock)
-        return nil
+        do {
+            let listener = try withFileName(name, ".new") { (new) throws(SystemError) in
+                try listen(name, new, directory, isForAll: isForAll)
+            }
+            return Claim(listener: listener, lock: lock)
+        } catch {
+            removeFile(name, ".lock", from: directory)
+            Descriptor.close(lock)
+            throw error
+        }
     }
 
-    /// Lets all users connect to a name of this process, or this one alone. False with errno.
-    static func open(_ name: StringPointer, _ claim: Claim, toAll isForAll: Bool) -> Bool {
-        guard let directory = PortDirectory() else { return false }
-        if withFileName(name, ".lock", { directory.has($0, claim.lock) }) {
-            return withFileName(name, ".port") { directory.open($0, toAll: isForAll) }
+    /// Listens at the file `new`, and gives it the name once it does.
+    private static func listen(
+        _ name: StringPointer, _ new: UnsafePointer<CChar>, _ directory: borrowing PortDirectory, isForAll: Bool
+    ) throws(SystemError) -> Int32 {
+        let listener = try directory.listen(new, isForAll: isForAll)
+        do {
+            try withFileName(name, ".port") { (port) throws(SystemError) in try directory.rename(new, port) }
+            return listener
+        } catch {
+            Descriptor.close(listener)
+            directory.remove(new)
+            // In a sticky directory another user's file is in the way.
+            throw error.number == EPERM ? .make(EACCES) : error
         }
-        systemError = ENOENT
-        return false
+    }
+
+    /// Lets all users connect to a name of this process, or this user alone.
+    static func open(_ name: StringPointer, _ claim: Claim, toAll isForAll: Bool) throws(SystemError) {
+        let directory = try PortDirectory()
+        if !isLocked(name, by: claim, in: directory) { throw .make(ENOENT) }
+        try withFileName(name, ".port") { (port) throws(SystemError) in try directory.open(port, toAll: isForAll) }
     }
 
     /// The name is free again. Leaves errno as it was.
-    static func giveUp(_ name: StringPointer, _ claim: Claim) {
+    static func release(_ name: StringPointer, _ claim: Claim) {
         preservingSystemError {
-            if let directory = PortDirectory() {
-                withFileName(name, ".lock") { lock in
-                    // Not if the directory is another one now.
-                    if directory.has(lock, claim.lock) {
-                        withFileName(name, ".port") { directory.remove($0) }
-                        directory.remove(lock)
-                    }
-                }
+            // Not if the directory is another one now.
+            if let directory = try? PortDirectory(), isLocked(name, by: claim, in: directory) {
+                removeFile(name, ".port", from: directory)
+                removeFile(name, ".lock", from: directory)
             }
-            PacketSocket.close(claim.lock)
+            Descriptor.close(claim.lock)
         }
+    }
+
+    private static func isLocked(_ name: StringPointer, by claim: Claim, in directory: borrowing PortDirectory) -> Bool {
+        withFileName(name, ".lock") { directory.has($0, claim.lock) }
+    }
+
+    private static func removeFile(_ name: StringPointer, _ suffix: Name, from directory: borrowing PortDirectory) {
+        withFileName(name, suffix) { directory.remove($0) }
     }
 
     /// In a child of fork(): the name is the parent's.
     static func forget(_ claim: Claim) {
-        if claim.lock >= 0 { PacketSocket.close(claim.lock) }
+        if claim.lock >= 0 { Descriptor.close(claim.lock) }
     }
 
-    /// A connection to who serves the name; -1 with errno: ECONNREFUSED if nobody does, EACCES if it is not `user` or lets
-    /// only its own user in, EAGAIN if too many are waiting to be heard. Some system calls.
-    static func connect(_ name: StringPointer, of user: UInt32) -> Int32 {
-        let fd = connect(name, trusting: user)
-        if fd < 0 || PacketSocket.credentials(fd)?.user == user { return fd }
-        PacketSocket.close(fd)
-        systemError = EACCES
-        return -1
+    /// Connects to the server of a name, which must be a process of `user`. ECONNREFUSED if there is none, EACCES if it is another user's
+    /// or lets only its own user in, EAGAIN if too many clients are waiting. Some system calls.
+    static func connect(_ name: StringPointer, of user: UInt32) throws(SystemError) -> Int32 {
+        let fd = try connect(name, trusting: user)
+        if (try? PacketSocket.credentials(fd))?.user == user { return fd }
+        Descriptor.close(fd)
+        throw .make(EACCES)
     }
 
-    /// The same, whoever serves it. `user`: see `PortDirectory`.
-    static func connect(_ name: StringPointer, trusting user: UInt32? = nil) -> Int32 {
-        guard let directory = PortDirectory(trusting: user) else { return -1 }
-        return withFileName(name, ".port") { directory.connect($0) }
+    /// Connects to the server of a name, whatever its user. `user`: see `PortDirectory`.
+    static func connect(_ name: StringPointer, trusting user: UInt32? = nil) throws(SystemError) -> Int32 {
+        let directory = try PortDirectory(trusting: user)
+        return try withFileName(name, ".port") { (port) throws(SystemError) in try directory.connect(port) }
+    }
+
+    private static func withFileName<Value>(
+        _ name: StringPointer, _ suffix: Name, _ body: (UnsafePointer<CChar>) throws(SystemError) -> Value
+    ) throws(SystemError) -> Value {
+        try withFileName(name, suffix) { (path) -> Outcome<Value> in Outcome { () throws(SystemError) in try body(path) } }.get()
     }
 
     private static func withFileName<Result>(

@@ -60,7 +60,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     }
 
     /// Whether the client is there. A system call. Any thread.
-    fileprivate var isConnected: Bool { locked { pointee.isOpen && Descriptor.look(pointee.fd, for: 0) == 0 } }
+    fileprivate var isConnected: Bool { locked { pointee.isOpen && Descriptor.poll(pointee.fd, for: []).isEmpty } }
 }
 
 extension UnsafeMutablePointer where Pointee == MessagePortStorage {

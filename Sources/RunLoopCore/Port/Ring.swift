@@ -79,13 +79,12 @@ struct Ring: BitwiseCopyable {
     @inline(__always)
     private var memory: UnsafeMutableRawPointer { mapping.address.unsafelyUnwrapped }
 
-    /// Client: creates the ring. Returns its file, which the caller passes to the server and closes; -1 if the system does not provide
+    /// Client: creates the ring. Returns its file, which the caller passes to the server and closes; nil if the system does not provide
     /// one. Some
     /// system calls.
-    mutating func make() -> Int32 {
-        var fd: Int32 = -1
-        preservingSystemError { if MappedFile.canKeep { fd = mapping.make(Self.size) } }
-        if fd >= 0 { requestDoorbell() }
+    mutating func make() -> Int32? {
+        let fd = preservingSystemError { MappedFile.isSupported ? try? mapping.make(Self.size) : nil }
+        if fd != nil { requestDoorbell() }
         return fd
     }
 
@@ -94,15 +93,15 @@ struct Ring: BitwiseCopyable {
     /// system calls.
     mutating func open(_ fd: Int32) -> Bool? {
         if isOpen { return false }
-        if mapping.reach(fd, Self.size, limit: Self.size) != nil && mapping.hasRoom(Self.size) { return true }
-        let result: Bool? = mapping.lacksMemory ? nil : false
+        if mapping.map(fd, Self.size, limit: Self.size) != nil && mapping.hasRoom(Self.size) { return true }
+        let result: Bool? = mapping.isOutOfMemory ? nil : false
         close()
         return result
     }
 
     /// Unmaps the ring. Can be called again.
     mutating func close() {
-        mapping.end()
+        mapping.unmap()
         self = Ring()
     }
 

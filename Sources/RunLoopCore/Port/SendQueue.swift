@@ -20,7 +20,7 @@ struct SendQueue: ~Copyable {
 
         /// Closes a file of the frame's own; a shared buffer stays open.
         fileprivate func closeFile() {
-            if file >= 0 && frame.payloadLocation == .file { PacketSocket.close(file) }
+            if file >= 0 && frame.payloadLocation == .file { Descriptor.close(file) }
         }
     }
 
@@ -171,7 +171,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
             return outgoing
         }
         outgoing.frame.payloadLocation = .file
-        outgoing.file = MemoryFile.make(data.bytes, data.pointee.count)
+        outgoing.file = (try? MemoryFile.make(data.bytes, data.pointee.count)) ?? -1
         return outgoing.file >= 0 ? outgoing : nil
     }
 
@@ -185,7 +185,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
             let now = Clock.now
             let time = now < deadline ? Swift.min(deadline.nanoseconds - now.nanoseconds, 500_000) : 0
             // Another thread may read the packet first.
-            if Descriptor.look(pointee.fd, for: Events.readable.rawValue, within: Int(time)) != 0 {
+            if !Descriptor.poll(pointee.fd, for: .readable, within: Int(time)).isEmpty {
                 _ = receiveReply(on: RunLoopPointer(threadContext))
             }
         }

@@ -45,10 +45,10 @@ struct SharedBuffer: ~Copyable {
             isWanted = true
             return -1
         }
-        if file < 0 || mapping.size < count || !mapping.keep(file) {
+        if file < 0 || mapping.size < count || !mapping.keepsPages(file) {
             close()
             // With some room, so that it serves what grows.
-            file = mapping.make(min(count + count / 4, Frame.sharedLimit))
+            file = (try? mapping.make(min(count + count / 4, Frame.sharedLimit))) ?? -1
         }
         if file < 0 { return -1 }
         timesSent &+= 1
@@ -76,7 +76,7 @@ struct SharedBuffer: ~Copyable {
 
     /// Copies the reply out of the file; false if it is not long enough. After `beginReading`, by the same thread, without the mutex.
     mutating func read(_ buffer: UnsafeMutableRawPointer, _ count: Int) -> Bool {
-        if mapping.size < count || !mapping.keep(file) { return false }
+        if mapping.size < count || !mapping.keepsPages(file) { return false }
         mapping.read(buffer, count)
         return true
     }
@@ -110,9 +110,9 @@ struct SharedBuffer: ~Copyable {
 
     /// Closes the file. Can be called again.
     mutating func close() {
-        if file >= 0 { PacketSocket.close(file) }
+        if file >= 0 { Descriptor.close(file) }
         file = -1
-        mapping.end()
+        mapping.unmap()
     }
 }
 
@@ -133,7 +133,7 @@ struct PeerBuffer: ~Copyable {
     /// Counts a frame that has come. After many small ones the file is unmapped.
     @inline(__always)
     mutating func noteFrame() {
-        if !mapping.isThere { return }
+        if !mapping.isMapped { return }
         idleFrames += 1
         if idleFrames > SharedBuffer.idleLimit { close() }
     }
@@ -156,7 +156,7 @@ struct PeerBuffer: ~Copyable {
     }
 
     private mutating func keep(_ used: MappedFile) {
-        mapping.end()
+        mapping.unmap()
         mapping = used
     }
 
@@ -188,13 +188,13 @@ struct PeerBuffer: ~Copyable {
     /// Copies the first bytes of a file that the peer has passed. False if they are not there, or if the file is not a sealed memory
     /// file.
     static func read(_ mapping: inout MappedFile, _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Bool {
-        if let bytes = mapping.reach(fd, count, limit: Frame.sharedLimit) {
+        if let bytes = mapping.map(fd, count, limit: Frame.sharedLimit) {
             memcpy(buffer, bytes, count)
             return true
         }
-        return MemoryFile.isSane(fd, count) && MemoryFile.read(fd, buffer, count)
+        return MemoryFile.isUsable(fd, count) && MemoryFile.read(fd, buffer, count)
     }
 
     /// Unmaps the file.
-    mutating func close() { mapping.end() }
+    mutating func close() { mapping.unmap() }
 }

@@ -8,9 +8,9 @@ import Testing
 @Suite struct WakeWordTests {
     private final class Bench {
         let word = Pinned(WakeWord())
-        let descriptor = EventDescriptor.create()
+        let descriptor = try! EventDescriptor.create()
 
-        deinit { EventDescriptor.close(descriptor) }
+        deinit { Descriptor.close(descriptor) }
 
         var wake: UnsafeMutablePointer<WakeWord> { word.pointer }
 
@@ -136,8 +136,8 @@ import Testing
         let wakers = 2
         let work = Pinned(Atomic<Int>(0))
         let overslept = Pinned(0)
-        let epoll = Epoll.create()
-        _ = Epoll.add(epoll, bench.descriptor, events: linux_EPOLLIN | linux_EPOLLET, tag: 0)
+        let epoll = try! Epoll.create()
+        try! Epoll.add(epoll, bench.descriptor, .readable, isEdgeTriggered: true, tag: 0)
         inParallel(wakers + 1) { number in
             if number > 0 {
                 for turn in 0..<each {

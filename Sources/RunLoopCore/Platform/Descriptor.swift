@@ -1,0 +1,46 @@
+import CLinux
+
+/// Descriptors of any kind, which are plain numbers here as in C.
+enum Descriptor {
+    /// One system call.
+    @inline(never)
+    static func close(_ fd: Int32) { preservingSystemError { linux_close(fd) } }
+
+    /// Which of `events` are ready now, or become ready within so many nanoseconds (less than a second). Errors and hang-ups are always
+    /// reported. One system call.
+    @inline(never)
+    static func poll(_ fd: Int32, for events: Events, within nanoseconds: Int = 0) -> Events {
+        preservingSystemError {
+            // poll(2) and epoll(7) use the same bits.
+            var request = pollfd(fd: fd, events: Int16(bitPattern: events.rawValue), revents: 0)
+            var time = timespec(tv_sec: 0, tv_nsec: nanoseconds)
+            return linux_ppoll(&request, &time) > 0 ? Events(rawValue: UInt16(bitPattern: request.revents)) : []
+        }
+    }
+
+    /// Sleeps until one of `events` is ready, or the descriptor has an error or a hang-up; false at the deadline. Signals do not end the
+    /// sleep.
+    static func wait(_ fd: Int32, for events: Events, until deadline: Instant) -> Bool {
+        preservingSystemError {
+            while true {
+                var request = pollfd(fd: fd, events: Int16(bitPattern: events.rawValue), revents: 0)
+                let now = Clock.now
+                var time = Instant.timespec(deadline > now ? deadline.nanoseconds - now.nanoseconds : 0)
+                let count = deadline == .never ? linux_ppoll(&request, nil) : linux_ppoll(&request, &time)
+                if count > 0 { return true }
+                if deadline <= now { return false }
+            }
+        }
+    }
+
+    /// Identifies the file that is open as `fd`: if the value changes, or is 0, the number was closed in between. The kernel gives all
+    /// eventfds, timerfds and the like the same identity. One system call.
+    static func identity(_ fd: Int32) -> UInt32 {
+        fd < 0 ? 0 : preservingSystemError { linux_open_file_identity(fd) }
+    }
+
+    /// Whether a number stands for an open file. One system call.
+    static func isOpen(_ fd: Int32) -> Bool {
+        fd >= 0 && preservingSystemError { linux_fcntl(fd, F_GETFD, 0) } >= 0
+    }
+}
