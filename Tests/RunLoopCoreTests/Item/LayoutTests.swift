@@ -91,7 +91,7 @@ import Testing
             seen.append(UnsafeMutableRawPointer(timer.item) == UnsafeMutableRawPointer(timer))
             let detail = timer.pointee.detail!
             detail.position.pointee = 0x3333_4444
-            seen.append(detail.pointee.payloadLocation == 0x3333_4444)
+            seen.append(detail.pointee.place == 0x3333_4444)
             timer.destroy()
             return seen
         }
