@@ -74,6 +74,7 @@ enum PacketSocket {
 
     /// What `receive` found.
     struct Received: BitwiseCopyable {
+        /// Whether there was a packet.
         enum Kind: UInt8 {
             case packet
             /// Nothing has arrived, for now.

@@ -92,6 +92,7 @@ enum Sockets {
     /// Lets `bind` take an address that connections which have ended still use; not one at which a socket listens.
     static func reuseAddress(_ fd: Int32) { preservingSystemError { linux_set_socket_option(fd, SO_REUSEADDR, 1) } }
 
+    /// Gives the socket an address.
     static func bind(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) throws(SystemError) {
         try checked(linux_bind(fd, address, UInt32(count)))
     }
@@ -99,7 +100,7 @@ enum Sockets {
     /// Listens with a queue of 256 clients, as CFSocket does; a socket that cannot listen stays as it is.
     static func listen(_ fd: Int32) { preservingSystemError { linux_listen(fd, 256) } }
 
-    /// EINPROGRESS if it goes on in the background.
+    /// Connects to an address; EINPROGRESS if that goes on in the background.
     static func connect(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) throws(SystemError) {
         try checked(linux_connect(fd, address, UInt32(count)))
     }
