@@ -3,7 +3,7 @@ import Synchronization
 
 // What descriptor objects and sockets have in common, but for what a loop does with them: `Endpoint.swift`.
 
-extension UnsafeMutablePointer where Pointee == Endpoint {
+extension EndpointPointer {
     /// The descriptor, -1 after invalidation. Any thread.
     var nativeDescriptor: Int32 { state.isValid ? pointee.fd : -1 }
 

@@ -15,7 +15,7 @@ struct FileDescriptorStorage: ObjectStorage, ~Copyable {
 
 typealias FileDescriptorPointer = UnsafeMutablePointer<FileDescriptorStorage>
 
-extension UnsafeMutablePointer where Pointee == FileDescriptorStorage {
+extension FileDescriptorPointer {
     /// The object that is the info of its source. O(1).
     private init(info: UnsafeRawPointer?) {
         self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: FileDescriptorStorage.self)

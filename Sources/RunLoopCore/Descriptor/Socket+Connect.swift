@@ -3,7 +3,7 @@ import Synchronization
 
 // What clients do to a socket's descriptor. Any thread that has a loop; errno on failure.
 
-extension UnsafeMutablePointer where Pointee == SocketStorage {
+extension SocketPointer {
     /// How a call went, with the values of the public header.
     enum Outcome: Int {
         case success = 0

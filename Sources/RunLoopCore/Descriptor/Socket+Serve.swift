@@ -4,7 +4,7 @@ import Synchronization
 
 // What a socket does when its descriptor is ready. The loop's thread, without a lock; calls user code.
 
-extension UnsafeMutablePointer where Pointee == SocketStorage {
+extension SocketPointer {
     /// What is to be done, decided before anybody is called: what a callback disables comes nevertheless this time, as in CFSocket.
     private struct Plan {
         var reads = false

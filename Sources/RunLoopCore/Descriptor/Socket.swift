@@ -53,7 +53,7 @@ private enum Transport: UInt8 {
 
 typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
 
-extension UnsafeMutablePointer where Pointee == SocketStorage {
+extension SocketPointer {
     /// The socket that is the info of its source. O(1).
     @inline(__always)
     init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: SocketStorage.self) }

@@ -104,7 +104,7 @@ public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
     return source.isSignalled ? 1 : 0
 }
 
-extension UnsafeMutablePointer where Pointee == SourceStorage {
+extension SourcePointer {
     /// Sources on descriptors have nothing to signal, invalid ones nobody to hear it.
     @inline(__always)
     fileprivate func signalIfValid() {

@@ -154,7 +154,7 @@ public func RLRunLoopTimerSetTolerance(_ timer: OpaquePointer?, _ tolerance: Dou
     if !timer.setTolerance(tolerance > 0 ? min(tolerance, Clock.latestDate) : 0) { systemError = ENOMEM }
 }
 
-extension UnsafeMutablePointer where Pointee == TimerStorage {
+extension TimerPointer {
     /// Something of the timer's detail, nil if it has none.
     fileprivate func detail(_ part: (borrowing TimerDetail) -> Double) -> Double? {
         let owner = item.lock()

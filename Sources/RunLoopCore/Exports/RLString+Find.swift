@@ -8,7 +8,7 @@ private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "
     Handle.borrow(string, function, name)
 }
 
-extension UnsafeMutablePointer where Pointee == StringStorage {
+extension StringPointer {
     /// Where the bytes of `part` are next, from `start` on, or up to there. O(n · m), as a rule O(n).
     fileprivate func find(_ part: StringPointer, from start: Int, backwards: Bool, ignoresCase: Bool) -> Int? {
         let (bytes, wanted, size) = (pointee.bytes, part.pointee.bytes, part.count)

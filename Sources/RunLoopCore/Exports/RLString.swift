@@ -134,7 +134,7 @@ public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutable
     return 1
 }
 
-extension UnsafeMutablePointer where Pointee == StringStorage {
+extension StringPointer {
     fileprivate func hasEncoding(_ encoding: UInt32) -> Bool {
         encoding == UInt32(kRLStringEncodingUTF8)
             || (Encoding(encoding)?.includesASCII == true && Bytes.isASCII(pointee.bytes, count))
@@ -150,7 +150,7 @@ private struct Copied {
     var isComplete = false
 }
 
-extension UnsafeMutablePointer where Pointee == StringStorage {
+extension StringPointer {
     /// The part of `length` UTF-16 code units from `start` on in an encoding, up to what does not fit or is not in it and has no
     /// `loss`. `buffer` nil: only counts. O(n).
     fileprivate func copy(

@@ -59,7 +59,7 @@ struct EndpointCallout: BitwiseCopyable, @unchecked Sendable {
 
 typealias EndpointPointer = UnsafeMutablePointer<Endpoint>
 
-extension UnsafeMutablePointer where Pointee == Endpoint {
+extension EndpointPointer {
     /// The endpoint that is the info of its source. O(1).
     @inline(__always)
     init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: Endpoint.self) }

@@ -21,7 +21,7 @@ struct ObserverStorage: ObjectStorage, ~Copyable {
 
 typealias ObserverPointer = UnsafeMutablePointer<ObserverStorage>
 
-extension UnsafeMutablePointer where Pointee == ObserverStorage {
+extension ObserverPointer {
     @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 

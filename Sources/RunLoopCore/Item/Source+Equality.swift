@@ -1,7 +1,7 @@
 import CRunLoop
 
 // When two sources count as one: CFRunLoop's rules, by which a loop does not take the second.
-extension UnsafeMutablePointer where Pointee == SourceStorage {
+extension SourcePointer {
     /// Whether a loop has to take this source for the other one. Any thread; calls the context's equal.
     func equals(_ other: SourcePointer) -> Bool {
         if self == other { return true }

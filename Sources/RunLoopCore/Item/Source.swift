@@ -35,7 +35,7 @@ struct SourceStorage: ObjectStorage, ~Copyable {
 
 typealias SourcePointer = UnsafeMutablePointer<SourceStorage>
 
-extension UnsafeMutablePointer where Pointee == SourceStorage {
+extension SourcePointer {
     @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
@@ -155,7 +155,7 @@ extension UnsafeMutablePointer where Pointee == SourceStorage {
 // What epoll reports of a source that is alone on its descriptor, so that nothing has to be looked up to deliver it: where the source
 // is, and which of the generations of its first registration on a descriptor this is. So a report that was fetched before the source left, or of
 // a registration that outlived it, reaches nobody, though the memory may be another source's by now.
-extension UnsafeMutablePointer where Pointee == SourceStorage {
+extension SourcePointer {
     private static var generationBits: UInt64 { 22 }
     private static var generationMask: UInt32 { 1 << 22 - 1 }
 

@@ -54,7 +54,7 @@ struct SourceDetail: BitwiseCopyable {
 
 typealias SourceDetailPointer = UnsafeMutablePointer<SourceDetail>
 
-extension UnsafeMutablePointer where Pointee == SourceDetail {
+extension SourceDetailPointer {
     /// What all sources of one of our kinds have in common: made by the first that gets the memory for it, and kept in `place`, 0
     /// at first; nil if out of memory. O(1). Any thread.
     static func shared(_ place: borrowing Atomic<UInt>, _ detail: SourceDetail) -> SourceDetailPointer? {

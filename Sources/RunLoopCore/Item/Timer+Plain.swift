@@ -1,7 +1,7 @@
 // The plain case, which nearly all calls are: a timer without a detail, on its own thread, while nobody else is about. It is
 // written out for itself, so that it does no more than it must and calls nothing; all else goes the way for any timer.
 
-extension UnsafeMutablePointer where Pointee == TimerStorage {
+extension TimerPointer {
     /// The flags of a timer that waits in a queue.
     private static var queued: UInt16 { ItemHeader.valid | ItemHeader.bound }
     /// The flags that tell where it is.

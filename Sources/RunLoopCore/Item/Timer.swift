@@ -62,7 +62,7 @@ struct TimerDetail: ~Copyable {
 typealias TimerPointer = UnsafeMutablePointer<TimerStorage>
 typealias TimerDetailPointer = UnsafeMutablePointer<TimerDetail>
 
-extension UnsafeMutablePointer where Pointee == TimerDetail {
+extension TimerDetailPointer {
     var position: UnsafeMutablePointer<UInt32> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: UInt32.self) }
 
     /// The latest time for a timer of this deadline and its tolerance. O(1).
@@ -71,7 +71,7 @@ extension UnsafeMutablePointer where Pointee == TimerDetail {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == TimerStorage {
+extension TimerPointer {
     static var positionOffset: Int { ItemHeader.positionOffset }
 
     @inline(__always)

@@ -15,7 +15,7 @@ struct DelayedPerform: Linked, ~Copyable {
 
 typealias DelayedPerformPointer = UnsafeMutablePointer<DelayedPerform>
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLRunLoopPerformFunctionAfterDelay. O(log n), one allocation. Any thread. False with errno.
     func perform(after seconds: Double, _ request: PerformRequest, _ current: ThreadContextPointer) -> Bool {
         guard let memory = malloc(MemoryLayout<DelayedPerform>.size) else { return false }

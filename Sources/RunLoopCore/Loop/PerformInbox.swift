@@ -31,7 +31,9 @@ struct PerformInbox: ~Copyable {
 }
 
 /// Through a pointer: many threads are in here at once, each touching a field only as far as the mutex allows.
-extension UnsafeMutablePointer where Pointee == PerformInbox {
+typealias PerformInboxPointer = UnsafeMutablePointer<PerformInbox>
+
+extension PerformInboxPointer {
     /// Leaves a request; `failed` with errno ENOMEM, or ESRCH when the loop's thread has ended. Any thread.
     @inline(__always)
     func enqueue(_ request: PerformRequest, wakes: Bool, isPost: Bool) -> PerformInbox.Outcome {

@@ -153,7 +153,7 @@ struct PerformTicket: ~Copyable {
 
 typealias PerformTicketPointer = UnsafeMutablePointer<PerformTicket>
 
-extension UnsafeMutablePointer where Pointee == PerformTicket {
+extension PerformTicketPointer {
     /// Held by the waiter and the request. nil if out of memory.
     static func create() -> PerformTicketPointer? {
         guard let memory = malloc(MemoryLayout<PerformTicket>.size) else { return nil }

@@ -162,7 +162,7 @@ enum Registry {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLRelease. Any thread. False if that was a reference nobody had: the thread keeps its loop.
     @discardableResult
     func release() -> Bool {

@@ -10,7 +10,7 @@ enum RunResult: Int32 {
 
 // Running a loop. Everything here is the loop's thread's, and calls user code.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLRunLoopRunInMode: one activation of the loop, perhaps inside others.
     func run(in name: StringPointer, seconds: Double, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
         run(in: name, until: Instant.now(after: seconds), returnAfterSourceHandled: returnAfterSourceHandled, asCF: asCF)

@@ -14,7 +14,7 @@ extension RunLoopStorage {
     fileprivate static var drainsAtExit: Int { 10 }
 }
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLAutorelease: takes over one reference of the caller's. False with ENOMEM, and then it has not. Amortised O(1).
     func autorelease(_ object: UnsafeRawPointer, by release: @escaping RunLoopStorage.ReleaseFunction) -> Bool {
         let hasRoom = locked {

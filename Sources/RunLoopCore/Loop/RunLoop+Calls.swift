@@ -4,7 +4,7 @@ import Synchronization
 // Calls that do not end as they began: the timer or observer has moved to another loop meanwhile, the thread has ended in the client's
 // function (pthread_exit, cancellation), or is not there any more in the child of a fork().
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// The thread has ended in calls that will never return: lets go of what was held for them. Calls user code.
     func abandonCalls() {
         runCleanups()
@@ -114,7 +114,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
 // Moving while the function runs.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// A timer moves to this loop. Under both locks.
     func takeOwnership(of timer: TimerPointer) {
         timer.pointee.item.setOwner(threadContext)

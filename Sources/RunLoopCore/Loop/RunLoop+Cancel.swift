@@ -2,7 +2,7 @@ import CLinux
 
 // Cancelling functions that wait to be called.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)

@@ -4,7 +4,7 @@ import Synchronization
 // Sources on descriptors: watching. Several may be on one descriptor: they share its watch. Telling them what is ready is
 // `RunLoop+ReadyDescriptors.swift`.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     // MARK: watching
 
     /// A registration that has just come into the loop. One epoll_ctl if the source waits for something. Under the lock; false if out of memory.
@@ -149,7 +149,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
 // Descriptors that are watched less than they should be, for a while.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// How long the loop waits before it tries again what failed for want of memory or descriptors, in nanoseconds.
     private static var retryInterval: UInt64 { 50_000_000 }
 
@@ -260,7 +260,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == SourceStorage {
+extension SourcePointer {
     /// Among several ready descriptors the lowest comes first. A client's source of version 1 only stores its order, as in CFRunLoop.
     var rank: Int { pointee.item.has(ItemHeader.isInternal) ? pointee.order : 0 }
 }
@@ -283,7 +283,7 @@ extension Poller.Watch {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == Registration {
+extension RegistrationPointer {
     /// For the poller: even.
     fileprivate var asClient: UInt64 { UInt64(UInt(bitPattern: self)) }
 }

@@ -36,7 +36,7 @@ struct DispatchFrame: BitwiseCopyable {
 
 // Who is being called.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// A source leaves this loop: true if it is being called, and the internal reference that the loop had to it is the call's. The outermost
     /// call takes it, which ends last. Under the locks of both.
     func transfersReference(of source: SourcePointer) -> Bool {
@@ -106,7 +106,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == SourceStorage {
+extension SourcePointer {
     /// Releases a loop's internal reference. Any thread, without a lock; may call the context's release.
     fileprivate func releaseInternal() {
         let owner = item.lock()

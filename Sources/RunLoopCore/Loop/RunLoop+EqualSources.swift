@@ -2,7 +2,7 @@
 // code, so they are called without the lock; what they said is used under it. A loop rarely has any, and then this costs one
 // look into the table.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// The other sources of this loop, in whatever mode, that count as the same as this one, each with a reference for the
     /// caller: see `release`. O(1) on average. Any thread; calls equal.
     func equals(of source: SourcePointer, _ hash: UInt) -> PlainList<SourcePointer> {

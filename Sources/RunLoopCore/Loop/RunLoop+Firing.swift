@@ -1,6 +1,6 @@
 // Firing timers. The loop's thread.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Fires what is due, by date and arrival; true if there was anything. Timers that become due or are added meanwhile wait
     /// for the next time. The loop's thread; calls user code.
     @inline(__always)

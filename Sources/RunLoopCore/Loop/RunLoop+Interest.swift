@@ -2,7 +2,7 @@ import Synchronization
 
 // What the sources of descriptor objects and sockets wait for, which changes with every call of their users.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Brings up to date what one of our own sources waits for. `events` is asked under the lock, so that the last of several
     /// threads is right. Costs a system call, when its loop waits next, only if it is more than epoll knows already. O(number of
     /// loops it is in). Any thread that has a loop; calls no user code.

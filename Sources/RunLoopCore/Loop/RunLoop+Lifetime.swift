@@ -3,7 +3,7 @@ import Synchronization
 
 // How a loop begins and ends with its thread.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Makes an unused loop ready for a thread: the default mode, which is the first of the common ones. False if out of memory.
     func open() -> Bool {
         guard let mode = makeMode(named: ModeName.default), pointee.commonModes.insert(mode.pointee.number) else { return false }

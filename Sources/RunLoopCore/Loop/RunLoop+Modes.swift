@@ -4,7 +4,7 @@ import Synchronization
 
 // Modes, and the sets of modes that items are queued by. All under the loop's lock; no user code.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// The mode of this name, nil if the loop has none. O(number of modes), O(1) for the default mode's constant.
     @inline(__always)
     func mode(named name: StringPointer) -> ModePointer? {
@@ -223,13 +223,13 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == StringStorage {
+extension StringPointer {
     /// Whether this is the name that stands for the common modes. One compare for all names of another length.
     @inline(__always)
     var isCommonModes: Bool { equals(ModeName.common) }
 }
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLRunLoopCopyAllModes: an array the caller owns; nil with errno if out of memory. Any thread.
     func copyModeNames() -> ArrayPointer? {
         makeModesOfRequests()

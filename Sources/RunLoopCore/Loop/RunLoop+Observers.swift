@@ -12,7 +12,7 @@ enum Activity: UInt {
     case exit = 128
 }
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Tells the mode's observers of an activity, by order. One load if none wants it. The loop's thread; calls user code.
     @inline(__always)
     func notify(_ mode: ModePointer, _ activity: Activity) {
@@ -191,7 +191,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == ObserverStorage {
+extension ObserverPointer {
     /// RLRunLoopObserverInvalidate. O(number of observers). Any thread; calls the context's release.
     func invalidate() {
         let owner = item.lock()

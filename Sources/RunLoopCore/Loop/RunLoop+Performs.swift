@@ -50,7 +50,7 @@ struct PerformBudget {
 
 // Calling functions on a loop's thread.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLRunLoopPerformFunction and RLRunLoopPostFunction. O(1), amortised no allocation; at most one system call per
     /// sleep of the loop. Any thread. False with errno.
     @inline(__always)
@@ -286,7 +286,7 @@ extension Instant {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// The thread ends: nothing that waits will ever run. Calls release functions.
     func dropRequests() {
         var requests = PlainList<PerformRequest>()

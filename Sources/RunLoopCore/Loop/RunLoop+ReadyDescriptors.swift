@@ -3,7 +3,7 @@ import Synchronization
 
 // Telling sources that their descriptors are ready.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Tells the mode's sources on the next descriptor that was reported ready; true if somebody was called. Calls user code.
     ///
     /// `goesOn`: the run has no deadline and goes on after a source. Then it goes on with the next reports, too, as long as nobody could

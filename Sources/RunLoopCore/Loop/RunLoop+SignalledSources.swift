@@ -19,7 +19,7 @@ struct BatchEntry: BitwiseCopyable {
 
 // Performing signalled sources, those of version 0. The loop's thread.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Performs the mode's signalled sources by order; true if there was any. `onlyOne`: the first, the others stay
     /// signalled. Calls user code.
     ///

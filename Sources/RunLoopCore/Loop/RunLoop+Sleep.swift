@@ -2,7 +2,7 @@ import Synchronization
 
 // Sleeping, steps 6 to 8 of the iteration. Everything here is the loop's thread's.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Steps 6 to 8: tells observers, sleeps until a descriptor is ready, a timer is due, the deadline has come or somebody wakes the loop,
     /// and tells observers. The loop's thread; calls user code.
     func waitForEvents(_ mode: ModePointer, until deadline: Instant) {
@@ -97,7 +97,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 // Waiting for one descriptor of our own in a mode in which nothing else can happen. All that a run of such a mode does is
 // sleep, and nobody could tell the rest of it from nothing: that is left out here.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Sleeps, as a run of the mode would, until the descriptor is ready; true if it is, and nothing else has happened. False
     /// if something else may happen in the mode, if something has, if somebody woke the loop, or at the deadline: to find out
     /// which, run the mode. One system call, or none. The loop's thread; calls no user code.

@@ -4,7 +4,7 @@ import Synchronization
 
 // Sources in a loop: adding and removing. What happens when they are signalled or ready is in `RunLoop+SignalledSources.swift`.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLRunLoopAddSource. O(1) on average, one epoll_ctl for version 1. Any thread; calls schedule, and equal,
     /// hash and getPort. False with errno if the source is not in the mode afterwards.
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
@@ -262,7 +262,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == SourceStorage {
+extension SourcePointer {
     /// A loop that has the source, nil if none has. Any thread.
     fileprivate var anyLoop: RunLoopPointer? {
         let owner = item.lock()

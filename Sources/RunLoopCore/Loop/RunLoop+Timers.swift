@@ -2,7 +2,7 @@ import Synchronization
 
 // Timers in a loop.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// RLRunLoopAddTimer. O(log n); reads no clock. Any thread. errno on failure.
     @inline(__always)
     func add(_ timer: TimerPointer, in name: StringPointer) {
@@ -230,7 +230,7 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == TimerStorage {
+extension TimerPointer {
     /// RLRunLoopTimerSetNextFireDate. O(log n). Any thread; another than the loop's wakes it for a pass, as in
     /// CFRunLoop. A one-shot timer that fires ends all the same.
     @inline(__always)

@@ -1,6 +1,6 @@
 // Whose turn it is among several ready descriptors: `EventBatch` says when the loop has to choose.
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     /// Forgets the reports that are left. Those that were taken have had their turn. The loop's thread, without the lock.
     @inline(__always)
     func dropEvents() {

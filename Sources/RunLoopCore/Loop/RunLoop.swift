@@ -207,7 +207,7 @@ struct Mode: ~Copyable {
 
 typealias ModePointer = UnsafeMutablePointer<Mode>
 
-extension UnsafeMutablePointer where Pointee == RunLoopStorage {
+extension RunLoopPointer {
     @inline(__always)
     var threadContext: ThreadContextPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ThreadContext.self) }
 
@@ -219,9 +219,9 @@ extension UnsafeMutablePointer where Pointee == RunLoopStorage {
 
     /// Where it lies, without the claim that nobody else uses it that an inout argument would make.
     @inline(__always)
-    var inbox: UnsafeMutablePointer<PerformInbox> {
+    var inbox: PerformInboxPointer {
         let place: UnsafePointer<PerformInbox> = withUnsafePointer(to: pointee.inbox) { $0 }
-        return UnsafeMutablePointer<PerformInbox>(mutating: place)
+        return PerformInboxPointer(mutating: place)
     }
 
     /// See `ThreadContextPointer.lockInlined`.

@@ -86,7 +86,7 @@ extension ItemHeader {
 
 typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 
-extension UnsafeMutablePointer where Pointee == ItemHeader {
+extension ItemPointer {
     /// Takes the lock that guards this item and returns whose it is. The caller has a reference or a hold.
     @inline(__always)
     func lockInlined() -> ThreadContextPointer {

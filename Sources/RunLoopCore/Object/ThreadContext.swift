@@ -76,7 +76,7 @@ extension ThreadContext {
 
 typealias ThreadContextPointer = UnsafeMutablePointer<ThreadContext>
 
-extension UnsafeMutablePointer where Pointee == ThreadContext {
+extension ThreadContextPointer {
     /// The calling thread's; nil if it has not used the library yet.
     @inline(__always)
     static var current: ThreadContextPointer? { Thread.slot?.assumingMemoryBound(to: ThreadContext.self) }

@@ -4,7 +4,7 @@ import Synchronization
 
 // What a connection does when its descriptor is ready: it accepts clients, or receives requests or replies.
 
-extension UnsafeMutablePointer where Pointee == Connection {
+extension ConnectionPointer {
     /// The socket is ready as `ready` says: sends what waits, then accepts or receives. The loop's thread, without a lock; calls user
     /// code.
     func handleEvents(_ ready: UInt16) -> DispatchResult {

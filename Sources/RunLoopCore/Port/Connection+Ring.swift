@@ -15,7 +15,7 @@ extension Connection {
     fileprivate static var fullRingPolls: Int { 64 }
 }
 
-extension UnsafeMutablePointer where Pointee == Connection {
+extension ConnectionPointer {
     // MARK: the client
 
     /// Sends a small one-way request through the ring, and creates that if it is time to. Returns `done`, or `gone` if the server is; any

@@ -8,7 +8,7 @@ extension Connection {
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
-extension UnsafeMutablePointer where Pointee == Connection {
+extension ConnectionPointer {
     /// Creates the source, in no loop, which retains the connection. nil if out of memory.
     func makeSource() -> SourcePointer? {
         guard let loop = Registry.current,

@@ -49,7 +49,7 @@ struct Connection: Linked, ~Copyable {
 
 typealias ConnectionPointer = UnsafeMutablePointer<Connection>
 
-extension UnsafeMutablePointer where Pointee == Connection {
+extension ConnectionPointer {
     /// Creates a connection and puts it into its port's list. It has two references: that of the list, which another thread may release
     /// at once,
     /// and the caller's. Takes over `fd`, and closes it on failure. nil if out of memory, if the port is invalid, or if the peer's user

@@ -2,7 +2,7 @@ import CLinux
 
 // A remote port comes to whom its name stands for, and leaves it.
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// RLMessagePortCreateRemote for a name of a user to which this process has no remote port yet. nil with errno:
     /// ECONNREFUSED if nobody serves it. `local`: the port of this process that has the name, with a reference that the caller
     /// gives back later. Under the registry's names.

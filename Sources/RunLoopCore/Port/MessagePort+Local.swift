@@ -24,7 +24,7 @@ typealias MessagePortSourceInfoPointer = UnsafeMutablePointer<MessagePortSourceI
 
 // A local port: requests come in, from this process through the queue, from others on connections.
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// RLMessagePortCreateLocal with a name that no other port of this process has. `context.info` is retained already.
     /// nil with errno. Under the registry's names.
     static func createLocal(_ name: StringPointer?, _ callout: @escaping MessagePortStorage.Callout, _ context: ClientContext)

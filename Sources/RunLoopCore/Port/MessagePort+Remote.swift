@@ -4,7 +4,7 @@ import Synchronization
 
 // A remote port that is connected sends requests, and waits for their replies.
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// RLMessagePortSendRequest without a reply, where that takes no time: sends through an existing ring. nil if the request has to be
     /// sent in
     /// another way; then nothing was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.

@@ -4,7 +4,7 @@ import Synchronization
 
 // How a request of a remote port ends: by a reply, without one in time (`PendingRequest.timeOut`), or because the port becomes invalid.
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// Completes the request with this number; takes over the caller's reference to the reply. True if the calling thread waits for it.
     /// Any thread,
     /// without the mutex; calls no user code.

@@ -5,7 +5,7 @@ import Synchronization
 // The run loop source of a local message port, as `Port+Source.swift`: signalled by senders of this process, and followed by
 // the sources of the connections wherever it goes.
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// RLMessagePortCreateRunLoopSource: the source with a reference for the caller, made if there is none. nil if the port is
     /// remote or invalid, or with ENOMEM. Any thread that has a context.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
@@ -68,7 +68,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
 // Where the source is, the connections are watched.
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// The port's source has come to a loop and mode, or has left it. Two threads may say so in another order than they did it, so this looks
     /// where the source is now: each change is followed by a look, and the last look is right. Without a lock; any thread.
     @inline(never)

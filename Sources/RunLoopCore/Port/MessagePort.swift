@@ -81,12 +81,12 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
 
 typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// See `PortPointer.queue`.
     @inline(__always)
-    var queue: UnsafeMutablePointer<PortQueue> {
+    var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
-        return UnsafeMutablePointer<PortQueue>(mutating: address)
+        return PortQueuePointer(mutating: address)
     }
 
     // Not inlined, as several small things below: a system call is never far, and code has its price, too.
@@ -273,7 +273,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
 
 // fork(): see `MessagePortRegistry`.
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// Keeps everybody out of the port's connections. Under the port's mutex.
     func lockConnections() {
         var next = pointee.connections

@@ -68,7 +68,7 @@ struct Destination: BitwiseCopyable {
 
 typealias PendingRequestPointer = UnsafeMutablePointer<PendingRequest>
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// Gives a request its number and puts it into the list in which its reply finds it. False if the port is invalid. Under the mutex.
     @inline(never)
     func enqueueLocked(_ pending: PendingRequestPointer) -> Bool {
@@ -90,7 +90,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == PendingRequest {
+extension PendingRequestPointer {
     /// The function of the timer: completes the request without a reply. The loop's thread; calls the request's function.
     func timeOut() {
         let port = pointee.replySource.pointee.port

@@ -4,7 +4,7 @@ import Synchronization
 
 // The run loop source of a port: an ordinary version-0 source, which senders signal.
 
-extension UnsafeMutablePointer where Pointee == PortStorage {
+extension PortPointer {
     /// RLPortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if the
     /// port is
     /// invalid, or with ENOMEM. The source retains the port. Any thread that has a context; calls no user code.

@@ -59,7 +59,7 @@ extension PortSourceInfo {
 
 typealias PortSourceInfoPointer = UnsafeMutablePointer<PortSourceInfo>
 
-extension UnsafeMutablePointer where Pointee == PortSourceInfo {
+extension PortSourceInfoPointer {
     /// Makes a loop perform the source in its next pass, to try again what there was no memory for. Any thread that keeps the source
     /// alive;
     /// takes no lock.
@@ -70,12 +70,12 @@ extension UnsafeMutablePointer where Pointee == PortSourceInfo {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == PortStorage {
+extension PortPointer {
     /// The queue by its address: an inout access would claim that no other thread uses it.
     @inline(__always)
-    var queue: UnsafeMutablePointer<PortQueue> {
+    var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
-        return UnsafeMutablePointer<PortQueue>(mutating: address)
+        return PortQueuePointer(mutating: address)
     }
 
     /// Creates a port with one reference; nil with ENOMEM. Takes over `context.info`, which the caller has retained. One allocation. Any

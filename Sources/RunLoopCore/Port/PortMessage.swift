@@ -23,7 +23,7 @@ struct PortMessageStorage: ObjectStorage, ~Copyable {
 
 typealias PortMessagePointer = UnsafeMutablePointer<PortMessageStorage>
 
-extension UnsafeMutablePointer where Pointee == PortMessageStorage {
+extension PortMessagePointer {
     /// Creates a message with one reference; nil with ENOMEM. Retains its arguments. O(1), no system call. Any thread that has a context.
     @inline(__always)
     static func create(

@@ -105,7 +105,9 @@ struct PortQueue: ~Copyable {
 
 /// The operations take a pointer because many threads are in a queue at once, each touching only the fields whose lock it has; an inout
 /// argument would claim the whole struct.
-extension UnsafeMutablePointer where Pointee == PortQueue {
+typealias PortQueuePointer = UnsafeMutablePointer<PortQueue>
+
+extension PortQueuePointer {
     /// Appends a message. After `queuedUnsignalled` the caller signals the port's source before it calls `unlockSenders`. Under the senders'
     /// lock.
     @inline(__always)

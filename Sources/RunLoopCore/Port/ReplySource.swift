@@ -31,7 +31,7 @@ struct ReplySource: Linked, ~Copyable {
 
 typealias ReplySourcePointer = UnsafeMutablePointer<ReplySource>
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// The reply source of the calling thread's loop for a mode, created if there is none, for a request that waits there until
     /// `endWaiting`. nil if
     /// the port is invalid, if out of memory, or if the loop cannot watch the connection. Without the mutex.
@@ -122,7 +122,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == ReplySource {
+extension ReplySourcePointer {
     /// Makes the mode count as not empty until `endWaiting`, since a request needs the loop to run. The loop's thread, without the mutex.
     func keepModeAlive() {
         if pointee.keepsModeAlive { return }

@@ -34,7 +34,7 @@ struct RequestStorage: ObjectStorage, ~Copyable {
 
 typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
 
-extension UnsafeMutablePointer where Pointee == RequestStorage {
+extension RequestPointer {
     /// A request with one reference, which takes over the caller's reference to the data; nil with ENOMEM, and then it does not.
     @inline(never)
     static func make(_ frame: Frame, _ data: DataPointer, connection: ConnectionPointer?, remote: MessagePortPointer?) -> RequestPointer? {

@@ -18,7 +18,7 @@ struct RequestInvalidation: Linked, ~Copyable {
 
 typealias RequestInvalidationPointer = UnsafeMutablePointer<RequestInvalidation>
 
-extension UnsafeMutablePointer where Pointee == RequestInvalidation {
+extension RequestInvalidationPointer {
     /// Takes the first out of a list, with a reference to its request for the caller; nil if the list is empty. Under the mutex.
     static func take(from first: inout RequestInvalidationPointer?) -> RequestInvalidationPointer? {
         guard let invalidation = first else { return nil }
@@ -53,7 +53,7 @@ extension UnsafeMutablePointer where Pointee == RequestInvalidation {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == Connection {
+extension ConnectionPointer {
     /// The connection has ended. Any thread; calls clients' functions.
     func callRequestInvalidations() {
         while let invalidation = locked({ RequestInvalidationPointer.take(from: &pointee.requestInvalidations) }) { invalidation.tell() }
@@ -63,7 +63,7 @@ extension UnsafeMutablePointer where Pointee == Connection {
     fileprivate var isConnected: Bool { locked { pointee.isOpen && Descriptor.poll(pointee.fd, for: []).isEmpty } }
 }
 
-extension UnsafeMutablePointer where Pointee == MessagePortStorage {
+extension MessagePortPointer {
     /// The remote port has ended. Any thread; calls clients' functions.
     func callRequestInvalidations() {
         while let invalidation = locked({ RequestInvalidationPointer.take(from: &pointee.requestInvalidations) }) { invalidation.tell() }
@@ -79,7 +79,7 @@ extension UnsafeMutablePointer where Pointee == MessagePortStorage {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == RequestStorage {
+extension RequestPointer {
     /// Whom to call when the client is gone, instead of whom was to be called so far; nil for nobody. At once if it is gone already. False
     /// with ENOMEM. Any thread.
     func setInvalidation(_ callout: RequestInvalidation.Callout?, _ info: UnsafeMutableRawPointer?) -> Bool {

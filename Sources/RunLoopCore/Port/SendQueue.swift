@@ -45,7 +45,7 @@ struct SendQueue: ~Copyable {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == Connection {
+extension ConnectionPointer {
     /// Sends a frame, with `data` as its payload, now or as soon as there is room. Does nothing if the connection is closed, and closes
     /// it if there
     /// is no memory. Inlined into the path of replies. Any thread, without the mutex; may call user code if it closes the connection.

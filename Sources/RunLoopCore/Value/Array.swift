@@ -19,7 +19,7 @@ struct ArrayStorage: ObjectStorage, ~Copyable {
 
 typealias ArrayPointer = UnsafeMutablePointer<ArrayStorage>
 
-extension UnsafeMutablePointer where Pointee == ArrayStorage {
+extension ArrayPointer {
     /// A new array that never changes; nil with ENOMEM. One allocation. Any thread. Calls retain.
     static func create(_ source: UnsafePointer<UnsafeRawPointer?>?, count: Int, _ elements: ElementCalls) -> ArrayPointer? {
         let (bytes, tooMany) = count.multipliedReportingOverflow(by: MemoryLayout<UnsafeRawPointer?>.stride)

@@ -23,7 +23,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
 
 typealias DataPointer = UnsafeMutablePointer<DataStorage>
 
-extension UnsafeMutablePointer where Pointee == DataStorage {
+extension DataPointer {
     /// A copy of `count` bytes with one reference; nil with ENOMEM. One allocation. Any thread.
     @inline(never)
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> DataPointer? {

@@ -36,7 +36,7 @@ struct DateStorage: ObjectStorage, ~Copyable {
 
 typealias DatePointer = UnsafeMutablePointer<DateStorage>
 
-extension UnsafeMutablePointer where Pointee == DateStorage {
+extension DatePointer {
     /// nil with ENOMEM. One allocation. Any thread.
     static func create(_ time: Double) -> DatePointer? {
         guard let memory = malloc(MemoryLayout<DateStorage>.size) else { return nil }
@@ -90,7 +90,7 @@ enum NumberType: Int {
     }
 }
 
-extension UnsafeMutablePointer where Pointee == NumberStorage {
+extension NumberPointer {
     /// nil with ENOMEM. One allocation. Any thread.
     static func create(_ type: NumberType, _ value: UnsafeRawPointer) -> NumberPointer? {
         guard let memory = malloc(MemoryLayout<NumberStorage>.size) else { return nil }

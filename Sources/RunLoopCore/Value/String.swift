@@ -66,7 +66,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
 
 typealias StringPointer = UnsafeMutablePointer<StringStorage>
 
-extension UnsafeMutablePointer where Pointee == StringStorage {
+extension StringPointer {
     /// A new string with one reference; nil with ENOMEM, or EOVERFLOW beyond 4 GiB. One allocation. Any thread.
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> StringPointer? {
         guard count < Int(UInt32.max) else {

@@ -47,7 +47,7 @@ extension UnsafeMutablePointer where Pointee: ObjectStorage & ~Copyable {
     var table: TablePointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: TableStorage.self) }
 }
 
-extension UnsafeMutablePointer where Pointee == TableStorage {
+extension TablePointer {
     /// What becomes of an element whose key is there already, or is not.
     enum Policy { case add, set, replace }
 

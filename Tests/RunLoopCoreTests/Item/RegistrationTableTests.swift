@@ -93,6 +93,6 @@ import Testing
     }
 }
 
-extension UnsafeMutablePointer where Pointee == Registration {
+extension RegistrationPointer {
     fileprivate var slotNumber: Int { Int(pointee.slot.load(ordering: .relaxed)) }
 }
