@@ -25,7 +25,7 @@ static inline void make_own_directory(char path[OWN_DIRECTORY_SIZE])
     }
 }
 
-/* The same, and names of message ports are files in there: nobody else's. */
+/* Makes a directory, in which the names of message ports are files of this process alone. */
 static inline void make_directory_for_names(char path[OWN_DIRECTORY_SIZE])
 {
     make_own_directory(path);

@@ -155,7 +155,7 @@ double monotonic_seconds(void);
 void spin_until(RLAbsoluteTime date);
 /* Runs body in a child of this process and returns its exit status, or 128 + the signal that ended it. */
 int run_in_child(void (*body)(void *), void *info);
-/* The same, not waited for; fails if there is none, so that nobody kills process -1. */
+/* Forks and returns the child; fails if there is none, so that no test kills process -1. */
 pid_t fork_child(void);
 /* A name for `require` in what only children run. */
 #define child_assert(condition) require(condition)

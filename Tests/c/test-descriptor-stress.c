@@ -56,7 +56,7 @@ static void *toggle_first_loop(UNUSED void *info)
     return NULL;
 }
 
-/* The same while the source comes into and leaves another loop: the one that keeps it must hear of everything. */
+/* The source also joins and leaves another loop all the time: the loop that keeps it must still see every event. */
 START_TEST(each_enabling_is_heard_while_another_loop_comes_and_goes)
 {
     port_make(&shared, ends[0], false);

@@ -59,7 +59,7 @@ static void *take_out_while_waiting(UNUSED void *info)
     return NULL;
 }
 
-/* As before, but by another thread, while the loop waits where it has answered. */
+/* Another thread moves the source while the server waits in place for its next request. */
 START_TEST(requests_follow_the_port_that_another_thread_moves)
 {
     make_pipe(pair);

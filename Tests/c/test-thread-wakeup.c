@@ -73,7 +73,7 @@ END_TEST
 START_TEST(a_loop_that_hands_the_token_to_itself_gets_it) { send_one_token_round(1, 0); }
 END_TEST
 
-/* The same by posted functions. */
+/* The token as a function that each loop posts to the next. */
 static void receive_post(void *info)
 {
     struct station *station = info;

@@ -174,7 +174,7 @@ static inline void add_to(Sock *sock, CFStringRef mode)
     CFRunLoopAddSource(HERE, sock->source, mode);
 }
 
-/** The same as create_pair(), in the default mode of this thread's loop. */
+/** create_pair(), added to the default mode of this thread's loop. */
 static inline void add_pair(Sock *sock, CFOptionFlags types)
 {
     create_pair(sock, types);

@@ -141,7 +141,7 @@ static inline CFRunLoopSourceRef create_source(Item *item, CFIndex order)
     return item->source = CFRunLoopSourceCreate(NULL, order, &context);
 }
 
-/** The same, which logs schedule and cancel as well. */
+/** A version-0 source in no loop, which logs schedule and cancel as well. */
 static inline CFRunLoopSourceRef create_scheduled_source(Item *item, CFIndex order)
 {
     CFRunLoopSourceContext context = {

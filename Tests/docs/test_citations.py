@@ -1,5 +1,5 @@
-"""What cites docs/SEMANTICS.md finds it there, and what docs/SEMANTICS.md names exists: the sections and differences that
-comments cite by number, the programs that show a rule, the functions and the links."""
+"""What is cited exists: sections and differences that comments cite by number, chapters that they cite by title, the programs
+that show a rule of docs/SEMANTICS.md, and the names of the code that docs/DESIGN.md uses."""
 
 import re
 
@@ -130,3 +130,59 @@ def test_named_functions_are_in_the_headers():
 
 def test_lines_fit_on_the_screen():
     assert [number for number, line in enumerate(TEXT.splitlines(), 1) if len(line) > 130] == []
+
+
+# ---- Citations of other documents ----
+
+EVERYWHERE = ["Tests", "Sources", "include", "examples", "docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+DESIGN = (ROOT / "docs/DESIGN.md").read_text()
+HERE = "Tests/docs/"
+
+
+def chapters(header):
+    return re.findall(r"^ \*  (\S.*)\n \*  -+$", (RUNLOOP / header).read_text(), re.MULTILINE)
+
+
+def test_cited_chapters_of_headers_exist():
+    """RLBase.h, "Threads"; within a header also see "Equality"."""
+    cases = [(place, match[1], match[2]) for place, match in cited(EVERYWHERE, r"\b(RL\w+\.h)\)?, \"([^\"]+)\"")
+             if not place.startswith(HERE)]
+    cases += [(place, place.split("/")[-1].split(":")[0], match[1])
+              for place, match in cited(["include/RunLoop"], r"\b[Ss]ee \"([^\"]+)\"")]
+    assert len(cases) > 10
+    assert [case for case in cases if case[2] not in " ".join(chapters(case[1]))] == []
+
+
+def test_cited_sections_of_documents_exist():
+    """"(section 6)" in docs/DESIGN.md, "DESIGN.md, section 7" elsewhere; nothing is cited by a section sign."""
+    numbers = re.findall(r"^## (\d+)\. ", DESIGN, re.MULTILINE)
+    inside = re.findall(r"\bsection (\d+)\b", DESIGN)
+    outside = [match[1] for place, match in cited(EVERYWHERE, r"\bDESIGN(?:\.md)?\)?,? section (\d+)") if not place.startswith(HERE)]
+    assert inside and set(inside) | set(outside) <= set(numbers)
+    assert [place for place, _ in cited(EVERYWHERE, r"§ ?\d") if not place.startswith(HERE)] == []
+
+
+def test_cited_documents_exist():
+    """A page is named by its path in the project, or stands beside what names it."""
+    cases = [(place, match[0]) for place, match in cited(EVERYWHERE, r"\b[\w./-]*\b[A-Za-z]+\.md\b") if not place.startswith(HERE)]
+    assert len(cases) > 30
+    missing = [case for case in cases for beside in [(ROOT / case[0].split(":")[0]).parent]
+               if not (ROOT / case[1]).exists() and not (beside / case[1]).exists() and case[1] not in ("report.md", "build/bench/report.md")]
+    assert missing == []
+
+
+#: Words in backticks that are no names of the code.
+NO_NAMES = {"man", "names", "limit"}
+
+
+def test_design_uses_the_names_of_the_code():
+    """Whatever is in backticks: a type, a function, a property, a file. A rename changes docs/DESIGN.md, too."""
+    files = [path for folder in ("Sources", "include", "Tests") for path in sorted((ROOT / folder).rglob("*"))
+             if path.suffix in {".swift", ".c", ".h", ".pml", ".inc", ".py"} and path.is_file()]
+    known = set().union(*(re.findall(r"\w+", path.read_text(errors="replace")) for path in files))
+    known |= {part for path in files for part in re.findall(r"\w+", path.relative_to(ROOT).as_posix())}
+    text = re.sub(r"```.*?```", "", DESIGN, flags=re.DOTALL)
+    pieces = [piece for piece in re.findall(r"`([^`\n]+)`", text) if not re.search(r"[<>{}*…]|^\d", piece)]
+    words = {word for piece in pieces for word in re.findall(r"[A-Za-z_]\w+", piece)}
+    assert len(words) > 200
+    assert sorted(words - known - NO_NAMES) == []

@@ -42,7 +42,7 @@ typedef UInt8 UTF8Char;
 #ifndef FALSE
 #define FALSE 0
 #endif
-/* The same text as in <sys/param.h>, so that both may be included. */
+/* The text of <sys/param.h>, so that both may be included. */
 #ifndef MIN
 #define MIN(a, b) (((a) < (b)) ? (a) : (b))
 #endif

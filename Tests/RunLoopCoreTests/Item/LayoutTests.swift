@@ -46,7 +46,7 @@ import Testing
         #expect(lines[3] == 77)
     }
 
-    /// The same of a descriptor object, or a socket.
+    /// A call of a descriptor object or a socket reads one line as well.
     @Test func callingReadsOneLineOfAnEndpoint() {
         #expect(MemoryLayout<FileDescriptorStorage>.size <= 128)
         #expect(MemoryLayout<SocketStorage>.size <= 128)
