@@ -115,7 +115,7 @@ public func RLMessagePortRequestGetTypeID() -> UInt { Kind.messagePortRequest.ty
 @implementation @c
 public func RLMessagePortCopyRequest(_ local: OpaquePointer?) -> OpaquePointer? {
     guard let request = current(local, "RLMessagePortCopyRequest") else { return nil }
-    request.take()
+    request.takeOver()
     return request.handle
 }
 
@@ -128,7 +128,7 @@ public func RLMessagePortRequestReply(_ request: OpaquePointer?, _ data: OpaqueP
         if reply == nil { return 0 }
     }
     guard Registry.current != nil else { return 0 }
-    if request.answer(reply) { return 1 }
+    if request.reply(reply) { return 1 }
     Misuse.report("RLMessagePortRequestReply", "request", "has been answered")
     return 0
 }

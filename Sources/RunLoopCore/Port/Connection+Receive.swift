@@ -33,10 +33,8 @@ extension ConnectionPointer {
     }
 
     /// Receives requests and handles them; true if there was one. A client that wants no reply often sends several requests, so the next
-    /// is
-    /// received at once. One that wants a reply often has another request when it gets that, so the loop waits for it here. Both only as
-    /// long as a
-    /// client cannot observe that the loop made no pass in between. Calls the port's function.
+    /// is received at once. One that wants a reply often has another request when it gets that, so the loop waits for it here. Both only
+    /// as long as a client cannot observe that the loop made no pass in between. Calls the port's function.
     private func receiveRequests(on loop: RunLoopPointer) -> Bool {
         var count = 0
         var wantsReply = false
@@ -72,8 +70,8 @@ extension ConnectionPointer {
     }
 
     /// Receives one packet from the server; true if it completed a request that the calling thread waits for. `waits`: blocks in the
-    /// system call
-    /// for a while; only in a process of one thread. The thread of `loop`, without a lock; may call user code if the connection ends.
+    /// system call for a while; only in a process of one thread. The thread of `loop`, without a lock; may call user code if the
+    /// connection ends.
     @inline(never)
     func receiveReply(on loop: RunLoopPointer, waits: Bool = false) -> Bool {
         var packet = Packet()
@@ -178,8 +176,7 @@ extension ConnectionPointer {
     }
 
     /// There is no memory or no descriptor to receive a payload with. A server rejects the request, and nothing is received; a client
-    /// gets a
-    /// packet that says that there is no reply.
+    /// gets a packet that says that there is no reply.
     @inline(never)
     private func failReceiving(_ packet: inout Packet) -> Bool {
         if packet.frame.payloadLocation == .sharedBuffer { locked { pointee.peerBuffer.skipUnreadable() } }
@@ -192,8 +189,7 @@ extension ConnectionPointer {
     }
 
     /// Copies the payload out of a file into `data`, which is nil if there was no memory for it. False if that failed; if the peer is to
-    /// blame, it
-    /// is disconnected.
+    /// blame, it is disconnected.
     @inline(never)
     private func readFile(_ frame: Frame, _ file: Int32, _ data: DataPointer?) -> Bool {
         guard let data else {
@@ -241,8 +237,7 @@ extension ConnectionPointer {
     private func handlePeerClosed() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
 
     /// Prints one line with the reason, which completes "process 123 …", and ends the connection as if the peer were gone. Other
-    /// connections are
-    /// not affected. Always false, for callers to return. Without a lock; calls user code.
+    /// connections are not affected. Always false, for callers to return. Without a lock; calls user code.
     @inline(never)
     @discardableResult
     func disconnect(because reason: Name) -> Bool {

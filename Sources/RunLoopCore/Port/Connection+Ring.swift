@@ -19,10 +19,8 @@ extension ConnectionPointer {
     // MARK: the client
 
     /// Sends a small one-way request through the ring, and creates that if it is time to. Returns `done`, or `gone` if the server is; any
-    /// other
-    /// result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. No system call
-    /// unless
-    /// the server may be asleep, but for one in 32. Any thread.
+    /// other result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. No
+    /// system call unless the server may be asleep, but for one in 32. Any thread.
     @inline(never)
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
@@ -41,8 +39,7 @@ extension ConnectionPointer {
     }
 
     /// Sends a small one-way request through the ring if there is one, and room in it; otherwise returns `failed` or `full`, and nothing
-    /// was
-    /// sent. Reads no clock. Any thread.
+    /// was sent. Reads no clock. Any thread.
     @inline(never)
     func sendByExistingRing(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
@@ -71,10 +68,9 @@ extension ConnectionPointer {
     }
 
     /// Tells a server that may be asleep of the entry that was just published. A full socket has a doorbell in it already, in front of
-    /// which
-    /// everything else will be read. If the socket was full and is not any more, either the server has just read it, so the second
-    /// attempt
-    /// works, or there was no memory. Without memory the connection has to end: that wakes the server, which delivers the entries first.
+    /// which everything else will be read. If the socket was full and is not any more, either the server has just read it, so the second
+    /// attempt works, or there was no memory. Without memory the connection has to end: that wakes the server, which delivers the entries
+    /// first.
     private func ringDoorbell() -> PacketSocket.Sent {
         for _ in 0..<2 {
             let sent = sendDoorbell()
@@ -129,8 +125,7 @@ extension ConnectionPointer {
     // MARK: the server
 
     /// Takes the next request from the ring as if it had come in a packet, with its data behind the room for a header in `buffer`. nil if
-    /// the next
-    /// thing to take is a packet. The server's end, which has a ring; under the mutex.
+    /// the next thing to take is a packet. The server's end, which has a ring; under the mutex.
     @inline(never)
     func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ frame: inout Frame?) -> PacketSocket.Received? {
         var taken = pointee.ring.takeEntry(buffer + Frame.headSize)
@@ -152,8 +147,7 @@ extension ConnectionPointer {
     }
 
     /// Server: notes in the ring what has come through the socket, and opens a ring that was passed. Closes the file, and marks it as not
-    /// received,
-    /// if there is no memory for that. False if the frame violates the protocol. Under the mutex.
+    /// received, if there is no memory for that. False if the frame violates the protocol. Under the mutex.
     func noteReceived(_ frame: Frame, _ attachment: inout PacketSocket.Attachment) -> Bool {
         switch frame.kind {
         case .request: if pointee.ring.isOpen { pointee.ring.noteSocketRequest() }

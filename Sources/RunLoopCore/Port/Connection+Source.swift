@@ -25,8 +25,7 @@ extension ConnectionPointer {
     }
 
     /// Closes the connection: removes it from its port and from all loops, and tells the peer. Any thread, without a lock; calls the
-    /// invalidation
-    /// functions of its requests. A second call has no effect.
+    /// invalidation functions of its requests. A second call has no effect.
     @inline(never)
     func close() {
         if !pointee.port.locked({ unlink(from: &pointee.port.pointee.connections) }) { return }

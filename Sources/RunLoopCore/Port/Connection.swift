@@ -3,19 +3,17 @@ import CRunLoop
 import Synchronization
 
 /// One socket of a message port: that on which a local port listens, that of one of its clients, or that of a remote port. A source of
-/// our
-/// own watches it in every loop and mode where the port is served, without keeping those modes alive.
+/// our own watches it in every loop and mode where the port is served, without keeping those modes alive.
 ///
 /// The descriptor is closed when the last reference is released, so that its number never belongs to another file while a thread may
-/// still
-/// use it. To end a connection at once, the socket is shut down.
+/// still use it. To end a connection at once, the socket is shut down.
 struct Connection: Linked, ~Copyable {
     /// Which socket it is.
     enum Role { case listener, server, client }
 
     let references = Atomic<UInt32>(1)
     let role: Role
-    /// The port, held.
+    /// The port, with an internal reference.
     let port: MessagePortPointer
     /// The process and user at the other end, as the kernel knows them.
     let credentials: PacketSocket.Credentials
@@ -51,10 +49,8 @@ typealias ConnectionPointer = UnsafeMutablePointer<Connection>
 
 extension ConnectionPointer {
     /// Creates a connection and puts it into its port's list. It has two references: that of the list, which another thread may release
-    /// at once,
-    /// and the caller's. Takes over `fd`, and closes it on failure. nil if out of memory, if the port is invalid, or if the peer's user
-    /// is not
-    /// authorized. Any thread, without a lock.
+    /// at once, and the caller's. Takes over `fd`, and closes it on failure. nil if out of memory, if the port is invalid, or if the
+    /// peer's user is not authorized. Any thread, without a lock.
     static func make(_ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer) -> ConnectionPointer? {
         let peer = role == .listener ? PacketSocket.own : try? PacketSocket.credentials(fd)
         guard let peer, let memory = malloc(MemoryLayout<Connection>.size) else {

@@ -1,8 +1,7 @@
 /// One packet of a connection: a header of 32 bytes, followed by the payload unless that is in a file.
 ///
 /// Both ends are on one machine, yet nothing that arrives is trusted: `parse` is the only way in, and what it accepts is safe to use.
-/// Numbers
-/// are in the machine's byte order. Pure values; any thread.
+/// Numbers are in the machine's byte order. Pure values; any thread.
 struct Frame: BitwiseCopyable {
     /// What the packet is for.
     enum Kind: UInt8 {
@@ -65,8 +64,7 @@ struct Frame: BitwiseCopyable {
     var head: Head { (Self.magic, kind.rawValue, payloadLocation.rawValue, buffersRead, id, message, UInt64(length), deadline.nanoseconds) }
 
     /// Whether a packet of `size` bytes without a file is of the most frequent kind: a request that wants a reply, or a reply, with its
-    /// payload
-    /// inside. Implies that `parse` accepts it for a receiver that may get `kind`; its fields are those of the header. O(1).
+    /// payload inside. Implies that `parse` accepts it for a receiver that may get `kind`; its fields are those of the header. O(1).
     @inline(__always)
     static func isCommonCase(_ head: Head, size: Int, _ kind: Kind) -> Bool {
         size >= headSize && size <= headSize + inlineLimit && head.0 == magic && head.1 == kind.rawValue
@@ -80,8 +78,7 @@ struct Frame: BitwiseCopyable {
     }
 
     /// The frame of a packet of `size` bytes, with or without a passed file; nil if the packet is malformed, or must not be sent to
-    /// `receiver`.
-    /// O(1).
+    /// `receiver`. O(1).
     static func parse(_ head: Head, size: Int, hasFile: Bool, receiver: Receiver) -> Frame? {
         guard size >= headSize, head.0 == magic, let kind = Kind(rawValue: head.1),
             let payloadLocation = PayloadLocation(rawValue: head.2), head.6 <= UInt64(lengthLimit)

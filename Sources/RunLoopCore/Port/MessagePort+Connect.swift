@@ -1,11 +1,11 @@
 import CLinux
 
-// A remote port comes to whom its name stands for, and leaves it.
+// How a remote port is connected to the local port that its name stands for, and disconnected.
 
 extension MessagePortPointer {
-    /// RLMessagePortCreateRemote for a name of a user to which this process has no remote port yet. nil with errno:
-    /// ECONNREFUSED if nobody serves it. `local`: the port of this process that has the name, with a reference that the caller
-    /// gives back later. Under the registry's names.
+    /// RLMessagePortCreateRemote for a name of which this process has no remote port yet. nil with errno: ECONNREFUSED if no process of
+    /// `user` serves it. `local` is set to the port of this process that has the name, with a reference that the caller releases without
+    /// the lock. Under the registry's names.
     static func createRemote(_ name: StringPointer, of user: UInt32, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
         if user == PacketSocket.own.user { local = MessagePortRegistry.find(name, isRemote: false) }
         let fd = local == nil ? try? NameServer.connect(name, of: user) : -1
@@ -14,7 +14,7 @@ extension MessagePortPointer {
             if fd >= 0 { Descriptor.close(fd) }
             return nil
         }
-        // Who has ended, or hangs up, does not say why; want of memory does.
+        // A failure to connect has no errno of its own; lack of memory sets it.
         let saved = systemError
         systemError = ECONNREFUSED
         if local.map({ port.join($0) }) ?? port.connect(fd, name) {
@@ -27,7 +27,7 @@ extension MessagePortPointer {
         return nil
     }
 
-    /// Joins a local port of this process. False if it has ended.
+    /// Joins the port to a local one of this process. False if that is invalid.
     private func join(_ local: MessagePortPointer) -> Bool {
         local.locked {
             if !local.pointee.isValid { return false }
@@ -40,7 +40,7 @@ extension MessagePortPointer {
         }
     }
 
-    /// Says whom it wants, on a new connection.
+    /// Creates the connection, and sends the name that this port wants.
     private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
         guard let connection = ConnectionPointer.make(.client, fd, self) else { return false }
         pointee.connection = connection
@@ -51,7 +51,7 @@ extension MessagePortPointer {
         return false
     }
 
-    /// The connection is cut, if there is one. Any thread.
+    /// Closes the connection, if there is one. Any thread, without a lock; calls user code.
     @inline(never)
     func closeConnection() {
         let connection = locked { () -> ConnectionPointer? in
@@ -62,6 +62,6 @@ extension MessagePortPointer {
         connection?.release()
     }
 
-    /// Whether the other end is gone, though nobody has noticed yet. A system call if that is another process. Any thread.
+    /// Whether the server is gone, though the loop has not noticed it yet. A system call if the server is another process. Any thread.
     var isPeerGone: Bool { locked { pointee.connection.map { !Descriptor.poll($0.pointee.fd, for: []).isEmpty } ?? false } }
 }

@@ -2,31 +2,33 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// What a local port and its run loop source know of each other: the info of the source. Freed with the source.
+/// The info of a local port's run loop source: connects the two. Freed with the source.
 struct MessagePortSourceInfo: ~Copyable {
-    /// A loop and a mode in which the source is.
+    /// A loop and a mode that the source is in.
     struct Attachment: BitwiseCopyable {
         var loop: RunLoopPointer
         /// Retained.
         var mode: StringPointer
     }
 
-    /// Retained, as by a client.
+    /// Retained, like a client's reference.
     let port: MessagePortPointer
-    /// 1: there was no memory to watch all connections at all attachments. The source is signalled, to try again in the next pass. Any thread.
+    /// 1 if there was no memory to watch all connections wherever the source is. The source is then signalled, to try again in the next
+    /// pass. Any thread.
     let needsResync = Atomic<UInt32>(0)
     // Under the senders' lock of the port's queue.
     var source: SourcePointer?
+    /// Where the source is, so that senders know which loops to wake, and the sources of connections where to go.
     var attachments = PlainList<Attachment>()
 }
 
 typealias MessagePortSourceInfoPointer = UnsafeMutablePointer<MessagePortSourceInfo>
 
-// A local port: requests come in, from this process through the queue, from others on connections.
+// A local port receives requests: from this process through its queue, from other processes through connections.
 
 extension MessagePortPointer {
-    /// RLMessagePortCreateLocal with a name that no other port of this process has. `context.info` is retained already.
-    /// nil with errno. Under the registry's names.
+    /// RLMessagePortCreateLocal with a name that no other port of this process has. nil with errno. Takes over `context.info`, which the
+    /// caller has retained, unless it fails. Under the registry's names.
     static func createLocal(_ name: StringPointer?, _ callout: @escaping MessagePortStorage.Callout, _ context: ClientContext)
         -> MessagePortPointer?
     {
@@ -41,7 +43,7 @@ extension MessagePortPointer {
         return port
     }
 
-    /// Gives the port a name, instead of the one it may have. False with errno. Under the registry's names.
+    /// Gives the port a name, in place of the one that it may have. False with errno. Under the registry's names.
     func claimName(_ name: StringPointer) -> Bool {
         guard let claim = try? NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
         guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
@@ -63,13 +65,14 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Other users may connect from now on, or must not: then `closeUnauthorized` follows. False with errno. Under the registry's names.
+    /// Lets other users connect, or forbids it; in the second case the caller goes on with `closeUnauthorized`. False with errno. Under
+    /// the registry's names.
     func setAllowsOthers(_ allows: Bool) -> Bool {
         let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
             pointee.allowsOthers = allows
             return (pointee.name, pointee.claim)
         }
-        // Who is not allowed is not talked to, whatever the file's rights are.
+        // `accepts` keeps unauthorized users out even if the file's mode could not be changed.
         if let name, claim.lock >= 0, (try? NameServer.open(name, claim, toAll: allows)) == nil, allows {
             locked { pointee.allowsOthers = false }
             return false
@@ -77,12 +80,12 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Disconnects other users if they may not connect any more. Without a lock: calls clients' functions.
+    /// Disconnects other users if they may not connect any more. Without a lock; calls user code.
     func closeUnauthorized() {
         while let connection = locked({ pointee.allowsOthers ? nil : pointee.unauthorizedConnection }) { connection.close() }
     }
 
-    /// Whether data is the port's name.
+    /// Whether the bytes of `data` are the port's name. Any thread, without the mutex.
     func isNamed(_ data: DataPointer?) -> Bool {
         guard let data else { return false }
         return locked {
@@ -93,7 +96,8 @@ extension MessagePortPointer {
 
     // MARK: connections
 
-    /// Whoever waits on a connection must not be forgotten.
+    /// There was no memory to watch a connection somewhere: lets the port's loops try again, lest its requests are never received. Any
+    /// thread, without the senders' lock.
     @inline(never)
     func requestResync() {
         queue.lockSenders()
@@ -104,7 +108,7 @@ extension MessagePortPointer {
         queue.unlockSenders()
     }
 
-    /// What there was no memory for, perhaps in another mode than the one that is run.
+    /// Tries again what there was no memory for, in all modes of the loop: the mode in question may not be the one that runs.
     @inline(never)
     private func resync(_ sourceInfo: MessagePortSourceInfoPointer, on loop: RunLoopPointer) {
         sourceInfo.pointee.needsResync.store(0, ordering: .relaxed)
@@ -119,14 +123,15 @@ extension MessagePortPointer {
         }
     }
 
-    /// For a walk over all connections, some perhaps twice: the one behind `connection`, which is nil at first. The walk has a reference to it until
-    /// that is nil again. Allocates nothing. Any thread.
+    /// The connection behind `connection` in the port's list; pass a variable that is nil to get the first. For a walk over all of them,
+    /// which may visit some twice and allocates nothing. The variable has a reference until it is nil again. Any thread, without the
+    /// mutex.
     @inline(never)
     func nextConnection(_ connection: inout ConnectionPointer?) -> ConnectionPointer? {
         let last = connection
         connection = locked {
-            let isThere = last != nil && (last == pointee.connections || last?.pointee.previous != nil)
-            let next = isThere ? last?.pointee.following : pointee.connections
+            let isListed = last != nil && (last == pointee.connections || last?.pointee.previous != nil)
+            let next = isListed ? last?.pointee.following : pointee.connections
             next?.retain()
             return next
         }
@@ -136,8 +141,8 @@ extension MessagePortPointer {
 
     // MARK: requests
 
-    /// Puts a request of this process into the queue. The outcome is as for a port.
-    func put(_ request: RequestPointer) -> PortQueue.Outcome {
+    /// Puts a request of this process into the queue; signals the source and wakes its loops if that is not done yet. Any thread.
+    func enqueue(_ request: RequestPointer) -> PortQueue.Outcome {
         queue.lockSenders()
         let outcome = queue.putLocked(QueuedMessage(UnsafeMutableRawPointer(request)))
         if outcome == .queuedUnsignalled, let sourceInfo = pointee.sourceInfo { signalAndWakeLocked(sourceInfo) }
@@ -145,14 +150,15 @@ extension MessagePortPointer {
         return outcome
     }
 
-    /// Under the senders' lock.
+    /// Makes the loops perform the port's source. Under the senders' lock.
     @inline(never)
     private func signalAndWakeLocked(_ sourceInfo: MessagePortSourceInfoPointer) {
         sourceInfo.pointee.source?.signalSeldom()
         for index in 0..<sourceInfo.pointee.attachments.count { sourceInfo.pointee.attachments[index].loop.wakeUp() }
     }
 
-    /// The perform function of the port's source: handles what is in the queue, as `PortPointer.deliverMessages`.
+    /// The perform function of the port's source: handles one request, and further ones as long as a client cannot observe that they came
+    /// in the same pass. The loop's thread, without a lock; calls the port's function.
     func deliverRequests(_ sourceInfo: MessagePortSourceInfoPointer, on loop: RunLoopPointer) {
         if sourceInfo.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(sourceInfo, on: loop) }
         var count = 0
@@ -164,6 +170,8 @@ extension MessagePortPointer {
         if count == 0 { loop.pointee.performedNothing = true }
     }
 
+    /// Takes the next request out of the queue; nil if there is none. Leaves the source signalled if there was one, for a nested run and
+    /// for requests that arrive meanwhile.
     private func takeNext(_ sourceInfo: MessagePortSourceInfoPointer, after count: Int) -> RequestPointer? {
         queue.lockReceivers()
         let request = queue.takeLocked(inStream: count > 1) { _ = pointee.sourceInfo?.pointee.source?.takeSignal() }
@@ -173,10 +181,11 @@ extension MessagePortPointer {
         return request.map { RequestPointer($0) }
     }
 
-    /// Calls the port's function with a request, answers it with what that returns, and gives the request back.
+    /// Calls the port's function with a request, sends the result as its reply, and releases the request. The loop's thread, without a
+    /// lock.
     func handle(_ request: RequestPointer) {
-        guard let callout = pointee.callout, let context = begin(request) else {
-            // The port has just ended: that is what its sender hears, not that there is no answer.
+        guard let callout = pointee.callout, let context = beginCall(request) else {
+            // The port has just become invalid: the sender is told that, not that there is no reply.
             request.pointee.connection?.close()
             request.pointee.remote?.invalidate()
             _ = request.release()
@@ -192,38 +201,40 @@ extension MessagePortPointer {
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }
-        // No other thread can answer a request that the client has not taken: neither here nor below does it take an atomic step.
-        if !request.pointee.isTaken { request.respond(reply) }
+        // As long as the client has not taken the request over, only this thread has it, so replying and freeing take no atomic step.
+        if !request.pointee.isTaken { request.sendReply(reply) }
         reply?.release()
-        finishInlined(request)
-        if request.pointee.isTaken { _ = request.release() } else { request.dispose() }
+        endCallInlined(request)
+        if request.pointee.isTaken { _ = request.release() } else { request.destroy() }
     }
 
-    /// The request that the calling thread's function is about; nil outside. Any thread.
+    /// The request that the port's function is handling on the calling thread; nil outside of that function. Any thread, without the
+    /// mutex.
     var currentRequest: RequestPointer? {
         locked {
-            var next = pointee.current
+            var next = pointee.requestsInProgress
             while let request = next, request.pointee.threadContext != ThreadContextPointer.current { next = request.pointee.outer }
             return next
         }
     }
 
-    /// Under the mutex.
-    func forget(_ request: RequestPointer) {
-        if pointee.current == request {
-            pointee.current = request.pointee.outer
+    /// Ends the handling of a request. Under the mutex.
+    func removeInProgress(_ request: RequestPointer) {
+        if pointee.requestsInProgress == request {
+            pointee.requestsInProgress = request.pointee.outer
             return
         }
-        var next = pointee.current
+        var next = pointee.requestsInProgress
         while let other = next {
             if other.pointee.outer == request { other.pointee.outer = request.pointee.outer }
             next = other.pointee.outer
         }
     }
 
-    // MARK: the end
+    // MARK: invalidation
 
-    /// Requests that were not handled are dropped, remote ports that are joined to this one end.
+    /// The part of `invalidate` for local ports: drops the requests in the queue, and invalidates the remote ports that are joined to
+    /// this one, and the source. Without a lock; calls user code.
     func closeLocal() {
         var drained = DrainedMessages()
         queue.lockBoth()
@@ -231,8 +242,8 @@ extension MessagePortPointer {
         var source = pointee.sourceInfo?.pointee.source
         if let some = source, !some.retainIfAlive() { source = nil }
         queue.unlockBoth()
-        // First they hear that the port has ended, then that nobody answers.
-        while let remote = locked({ takeJoined() }) {
+        // Senders are told first that the port is invalid, and then that there is no reply.
+        while let remote = locked({ removeFirstJoined() }) {
             remote.invalidate()
             remote.releaseInternal()
         }
@@ -243,7 +254,8 @@ extension MessagePortPointer {
         }
     }
 
-    private func takeJoined() -> MessagePortPointer? {
+    /// Takes one remote port out of the list of those that are joined to this one. Under the mutex.
+    private func removeFirstJoined() -> MessagePortPointer? {
         guard let remote = pointee.joined else { return nil }
         pointee.joined = remote.pointee.nextJoined
         remote.pointee.nextJoined = nil
@@ -252,14 +264,14 @@ extension MessagePortPointer {
 }
 
 extension MessagePortStorage {
-    /// The connection that listens on a claim's socket. Under the mutex.
+    /// The connection on whose socket a claim listens. Under the mutex.
     fileprivate func listener(of claim: NameServer.Claim) -> ConnectionPointer? {
         var next = connections
         while let connection = next, connection.pointee.fd != claim.listener { next = connection.pointee.following }
         return next
     }
 
-    /// A connection to another user. Under the mutex.
+    /// The first connection to another user. Under the mutex.
     fileprivate var unauthorizedConnection: ConnectionPointer? {
         var next = connections
         while let connection = next, connection.pointee.credentials.user == user { next = connection.pointee.following }
@@ -268,7 +280,7 @@ extension MessagePortStorage {
 }
 
 extension MessagePortSourceInfo {
-    /// Under the senders' lock.
+    /// The index of an attachment in the list; nil if it is not there. Under the senders' lock.
     @inline(never)
     func index(of attachment: Attachment) -> Int? {
         for index in 0..<attachments.count
@@ -277,12 +289,13 @@ extension MessagePortSourceInfo {
     }
 }
 
-/// The thread has ended in a port's function: the sender hears that there is no answer, unless the client has taken the request.
+/// Cleanup of a thread that ended inside a port's function: the sender is told that there is no reply, unless the client has taken the
+/// request over.
 private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) {
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
     let request: RequestPointer = Handle.storage(UnsafeRawPointer(request.unsafelyUnwrapped))
     let context = port.context
     if context.retain != nil { context.released(info) }
-    port.finishInlined(request)
+    port.endCallInlined(request)
     _ = request.release()
 }

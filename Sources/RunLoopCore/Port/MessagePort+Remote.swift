@@ -6,8 +6,7 @@ import Synchronization
 
 extension MessagePortPointer {
     /// RLMessagePortSendRequest without a reply, where that takes no time: sends through an existing ring. nil if the request has to be
-    /// sent in
-    /// another way; then nothing was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.
+    /// sent in another way; then nothing was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.
     @inline(never)
     func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
         // The port's connection is kept by the port as long as the mutex is held.
@@ -56,8 +55,7 @@ extension MessagePortPointer {
     }
 
     /// RLMessagePortSendRequest with a reply: sends, and runs the calling thread's loop in a mode until the reply has come, or until the
-    /// deadline.
-    /// `reply` gets a reference for the caller. The thread of `loop`, without a lock; calls user code.
+    /// deadline. `reply` gets a reference for the caller. The thread of `loop`, without a lock; calls user code.
     func sendRequest(
         _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Deadline, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
@@ -101,8 +99,7 @@ extension MessagePortPointer {
     }
 
     /// Initializes a request that the calling thread waits for, until `finishWaiting`. Returns where it is to be sent. nil if the port is
-    /// invalid, if
-    /// out of memory, or if the loop cannot watch the connection; then `pending` is still memory of the caller.
+    /// invalid, if out of memory, or if the loop cannot watch the connection; then `pending` is still memory of the caller.
     private func beginWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> Destination? {
         pointee.mutex.lockInlined()
         var known = existingReplySource(loop, mode)
@@ -176,8 +173,7 @@ extension MessagePortPointer {
     }
 
     /// RLMessagePortSendRequestAsync: sends a request whose function the calling thread's loop will call, in a mode. The thread of
-    /// `loop`, without a
-    /// lock; calls user code only if the port has to be invalidated.
+    /// `loop`, without a lock; calls user code only if the port has to be invalidated.
     func sendRequestAsync(
         _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, within seconds: Double, in mode: StringPointer,
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
@@ -231,8 +227,7 @@ extension MessagePortPointer {
     }
 
     /// Sends a request to what the port stands for. `isInvalid`: it was not sent and the peer is gone; the caller invalidates the port,
-    /// after
-    /// taking the request out of the list.
+    /// after taking the request out of the list.
     private func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
         let destination = locked { currentDestination }
         defer { destination.release() }
@@ -289,7 +284,7 @@ extension MessagePortPointer {
             return .transportError
         }
         while true {
-            let outcome = local.put(request)
+            let outcome = local.enqueue(request)
             switch outcome {
             case .queued, .queuedUnsignalled: return .success
             case .full: if local.queue.waitForRoom(until: deadline) { continue }

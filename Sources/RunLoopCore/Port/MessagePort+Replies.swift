@@ -6,8 +6,7 @@ import Synchronization
 
 extension MessagePortPointer {
     /// Completes the request with this number; takes over the caller's reference to the reply. True if the calling thread waits for it.
-    /// Any thread,
-    /// without the mutex; calls no user code.
+    /// Any thread, without the mutex; calls no user code.
     @discardableResult
     func complete(_ id: UInt32, _ result: RequestResult, _ reply: DataPointer?) -> Bool {
         locked {
@@ -25,8 +24,7 @@ extension MessagePortPointer {
     }
 
     /// Completes a request that is in the list: reports the result to the thread that waits, or has the loop call its function. True if
-    /// the
-    /// calling thread waits for it. Under the mutex.
+    /// the calling thread waits for it. Under the mutex.
     @inline(never)
     private func complete(_ pending: PendingRequestPointer, with result: RequestResult) -> Bool {
         unlink(pending)
@@ -88,8 +86,7 @@ extension MessagePortPointer {
     }
 
     /// Takes all requests of a reply source that is being closed out of the lists. Returns the first of those that have a function,
-    /// linked by
-    /// `following`, for the caller to free. Under the mutex.
+    /// linked by `following`, for the caller to free. Under the mutex.
     func removeRequests(of replySource: ReplySourcePointer) -> PendingRequestPointer? {
         var dropped = replySource.pointee.completed
         replySource.pointee.completed = nil
@@ -109,8 +106,7 @@ extension MessagePortPointer {
     }
 
     /// The part of `invalidate` for remote ports: completes all requests, leaves the local port, and closes the connection. Without a
-    /// lock; calls
-    /// the invalidation functions of requests.
+    /// lock; calls the invalidation functions of requests.
     func closeRemote() {
         locked { while let pending = pointee.firstPending { _ = complete(pending, with: .becameInvalid) } }
         let local = locked { () -> MessagePortPointer? in

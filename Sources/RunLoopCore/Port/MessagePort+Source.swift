@@ -2,19 +2,19 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// The run loop source of a local message port, as `Port+Source.swift`: signalled by senders of this process, and followed by
-// the sources of the connections wherever it goes.
+// The run loop source of a local message port. Senders of this process signal it; the sources of the port's connections follow it into
+// every loop and mode.
 
 extension MessagePortPointer {
-    /// RLMessagePortCreateRunLoopSource: the source with a reference for the caller, made if there is none. nil if the port is
-    /// remote or invalid, or with ENOMEM. Any thread that has a context.
+    /// RLMessagePortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if
+    /// the port is remote or invalid, or with ENOMEM. Any thread that has a context; calls no user code.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         if pointee.isRemote || !isValid { return nil }
         if let known = knownSource { return known }
         guard let sourceInfo = makeSource(order, threadContext) else { return nil }
         let source = sourceInfo.pointee.source.unsafelyUnwrapped
         queue.lockSenders()
-        let isFirst = !hasLivingSourceLocked && queue.isOpenLocked
+        let isFirst = !hasValidSourceLocked && queue.isOpenLocked
         if isFirst {
             pointee.sourceInfo = sourceInfo
             if queue.isSignalled { source.signalSeldom() }
@@ -25,11 +25,13 @@ extension MessagePortPointer {
         return knownSource
     }
 
-    private var hasLivingSourceLocked: Bool {
+    /// Whether the port has a source that was not invalidated. Under the senders' lock.
+    private var hasValidSourceLocked: Bool {
         guard let source = pointee.sourceInfo?.pointee.source else { return false }
         return source.pointee.item.has(ItemHeader.valid)
     }
 
+    /// The port's source with a reference for the caller; nil if it has no valid one. Without the senders' lock.
     private var knownSource: SourcePointer? {
         queue.lockSenders()
         guard let source = pointee.sourceInfo?.pointee.source, source.retainIfAlive() else {
@@ -42,6 +44,7 @@ extension MessagePortPointer {
         return nil
     }
 
+    /// Creates a source, which is not yet the port's, and its info. nil with ENOMEM.
     private func makeSource(_ order: Int, _ threadContext: ThreadContextPointer) -> MessagePortSourceInfoPointer? {
         guard let memory = malloc(MemoryLayout<MessagePortSourceInfo>.size) else {
             systemError = ENOMEM
@@ -66,11 +69,12 @@ extension MessagePortPointer {
     }
 }
 
-// Where the source is, the connections are watched.
+// Where the port's source is, its connections are watched.
 
 extension MessagePortPointer {
-    /// The port's source has come to a loop and mode, or has left it. Two threads may say so in another order than they did it, so this looks
-    /// where the source is now: each change is followed by a look, and the last look is right. Without a lock; any thread.
+    /// The port's source was added to a loop and mode, or removed from it. Two threads may report their changes in another order than
+    /// they made them. So this looks where the source is now: a look follows each change, and the last look is right. Any thread, without
+    /// a lock.
     @inline(never)
     func update(_ sourceInfo: MessagePortSourceInfoPointer, at attachment: MessagePortSourceInfo.Attachment) {
         guard let source = sourceInfo.pointee.source else { return }
@@ -79,7 +83,8 @@ extension MessagePortPointer {
         pointee.attachmentsMutex.unlock()
     }
 
-    /// So are the sources of the connections from now on, or, if there is no memory for it, as soon as there is. Under `attachmentsMutex`.
+    /// Watches all connections in a loop and mode; if there is no memory for that, the source is signalled to try again. Under
+    /// `attachmentsMutex`.
     private func attach(_ attachment: MessagePortSourceInfo.Attachment, _ sourceInfo: MessagePortSourceInfoPointer) {
         queue.lockSenders()
         var isKnown = sourceInfo.pointee.index(of: attachment) != nil
@@ -96,12 +101,12 @@ extension MessagePortPointer {
         while let next = nextConnection(&connection) { watchLocked(next) }
     }
 
-    /// Takes the sources of the connections away, too. Under `attachmentsMutex`.
+    /// Stops watching the connections in a loop and mode. Under `attachmentsMutex`.
     private func detach(_ attachment: MessagePortSourceInfo.Attachment, _ sourceInfo: MessagePortSourceInfoPointer) {
         queue.lockSenders()
-        var gone: StringPointer?
+        var removedMode: StringPointer?
         if let index = sourceInfo.pointee.index(of: attachment) {
-            gone = sourceInfo.pointee.attachments[index].mode
+            removedMode = sourceInfo.pointee.attachments[index].mode
             sourceInfo.pointee.attachments.remove(at: index)
         }
         queue.unlockSenders()
@@ -111,10 +116,10 @@ extension MessagePortPointer {
             attachment.loop.remove(source, from: attachment.mode)
             source.release()
         }
-        gone?.release()
+        removedMode?.release()
     }
 
-    /// Watches a connection wherever the port is served.
+    /// Watches a new connection wherever the port's source is. Any thread, without a lock.
     @inline(never)
     func watch(_ connection: ConnectionPointer) {
         pointee.attachmentsMutex.lock()
@@ -122,7 +127,7 @@ extension MessagePortPointer {
         pointee.attachmentsMutex.unlock()
     }
 
-    /// Under `attachmentsMutex`.
+    /// `watch` under `attachmentsMutex`.
     private func watchLocked(_ connection: ConnectionPointer) {
         guard let source = connection.sharedSource else { return }
         var index = Int.max
@@ -133,7 +138,8 @@ extension MessagePortPointer {
         source.release()
     }
 
-    /// The one in front of `index`. The mode is retained for the caller.
+    /// The attachment in front of `index`, which becomes its index; nil if there is none. For a walk from the end during which
+    /// attachments may come and go. Its mode is retained for the caller.
     private func attachment(before index: inout Int) -> MessagePortSourceInfo.Attachment? {
         queue.lockSenders()
         defer { queue.unlockSenders() }
@@ -149,6 +155,7 @@ private func sourceInfo(from info: UnsafeRawPointer?) -> MessagePortSourceInfoPo
     UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: MessagePortSourceInfo.self)
 }
 
+/// The perform function.
 private func performSource(_ info: UnsafeMutableRawPointer?) {
     guard let threadContext = ThreadContextPointer.current else { return }
     let sourceInfo = sourceInfo(from: info)
@@ -160,13 +167,13 @@ private func attachment(_ loop: OpaquePointer?, _ mode: OpaquePointer?) -> Messa
         loop: Handle.storage(UnsafeRawPointer(loop.unsafelyUnwrapped)), mode: Handle.storage(UnsafeRawPointer(mode.unsafelyUnwrapped)))
 }
 
-/// The source came into a mode of a loop, or left one.
+/// The schedule and the cancel function: the source was added to a mode of a loop, or removed from it.
 private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
     let sourceInfo = sourceInfo(from: info)
     sourceInfo.pointee.port.update(sourceInfo, at: attachment(loop, mode))
 }
 
-/// The source ends.
+/// The release function: frees the info when the source is destroyed.
 private func releaseSource(_ info: UnsafeRawPointer?) {
     let sourceInfo = sourceInfo(from: info)
     let port = sourceInfo.pointee.port

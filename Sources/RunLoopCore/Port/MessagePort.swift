@@ -2,15 +2,14 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLMessagePort, of either kind: a local one has a name and answers requests, a remote one stands for somebody's name and
-/// sends them. A remote port whose name is served in this process is joined to the local one directly; otherwise
-/// there is a connection between them.
+/// RLMessagePort, of either kind. A local port has a name and answers requests. A remote port stands for a name and sends requests to it:
+/// if the name is served in this process the remote port is joined to the local one directly, otherwise it has a connection.
 ///
-/// Two counts. Clients' references are in the header: when the last goes, the port is invalidated. What the library itself
-/// has of a port (its connections, requests, reply sources) are internal references; all clients' references together count as one of them. Sources in loops are
-/// among the clients for the source that the client asked for, and among the library for the rest.
+/// There are two counts. The header counts the references of clients; when the last is released, the port is invalidated. Internal
+/// references are the library's own reasons to keep a port (connections, requests, reply sources), and all references of clients together
+/// are one of them. The source that a client has created for a port counts as a client.
 ///
-/// Guarded by `mutex` unless it says otherwise. No user code is called, and no lock of a loop taken, under it.
+/// Guarded by `mutex`, except for what says otherwise. Under the mutex no user code is called and no lock of a loop is taken.
 struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     static var kind: Kind { .messagePort }
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
@@ -18,54 +17,57 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var header: ObjectHeader
     let internalReferences = Atomic<UInt32>(1)
     let isRemote: Bool
-    /// Of a local port: other users may connect.
+    /// Local: other users may connect.
     var allowsOthers = false
-    /// Of a remote port: whom it trusts to serve the name. Of a local one: who made it.
+    /// Remote: the user who is trusted to serve the name. Local: the user of this process.
     let user: UInt32
     let callout: Callout?
     let mutex = Mutex()
-    /// Retained. Changed by one thread at a time; nil for a local port without a name.
+    /// Retained; nil for a local port without a name. Changed under the registry's names.
     var name: StringPointer?
     var isValid = true
-    /// Empty once the port is invalid and its last function is over.
+    /// Empty once the port is invalid and the last call of its functions has returned.
     var context: ClientContext
     var invalidation: PortStorage.InvalidationCallout?
-    /// How many of the client's functions are running.
+    /// How many calls of the client's functions are under way.
     var runningCalls: UInt32 = 0
-    /// All connections, retained: those of a local port to its clients, and the one on which it listens; that of a remote port.
+    /// The list of all connections, each retained: of a local port those of its clients and the one that listens, of a remote port its
+    /// own.
     var connections: ConnectionPointer?
 
     // Local ports.
-    /// Requests from this process.
+    /// Requests of this process.
     var queue = PortQueue(capacity: PortStorage.defaultCapacity)
+    /// The descriptors of the name.
     var claim = NameServer.Claim.none
-    /// Held while what follows from where the source is, in `sourceInfo` and for the connections, is brought up to date. Before all other locks but
-    /// that of the names.
+    /// Held while the connections are added to, or removed from, the loops and modes that the source has come to or left. Comes before
+    /// all other locks but that of the names.
     let attachmentsMutex = Mutex()
-    /// The source that the client asked for, and where it is. Under the senders' lock of the queue.
+    /// The info of the source that a client has created. Under the senders' lock of the queue.
     var sourceInfo: MessagePortSourceInfoPointer?
-    /// Remote ports of this process that are joined to this one, held.
+    /// The list of remote ports of this process that are joined to this one, each with an internal reference.
     var joined: MessagePortPointer?
-    /// Requests that are being handled, the latest first.
-    var current: RequestPointer?
+    /// The list of requests that the port's function is handling, the latest first.
+    var requestsInProgress: RequestPointer?
 
     // Remote ports.
-    /// The local port of this process that this one is joined to, held.
+    /// The local port of this process that this one is joined to, with an internal reference.
     var local: MessagePortPointer?
-    /// In the list of that one, under its mutex.
+    /// Link of that port's list, under its mutex.
     var nextJoined: MessagePortPointer?
-    /// The connection, as long as there is one.
+    /// The connection to another process, retained.
     var connection: ConnectionPointer?
-    /// Where replies are delivered.
+    /// The list of the loops and modes where replies are delivered.
     var replySources: ReplySourcePointer?
-    /// Requests that wait for their replies, oldest first.
+    /// The list of requests that wait for their replies, oldest first.
     var firstPending: PendingRequestPointer?
     var lastPending: PendingRequestPointer?
+    /// The number of the latest request that wants a reply.
     var lastID: UInt32 = 0
-    /// Requests to a port of this process that are answered later, and whose servers want to hear of this port's end.
+    /// Requests to a port of this process whose servers want to be told if this port becomes invalid.
     var requestInvalidations: RequestInvalidationPointer?
 
-    /// In the list of all ports. Under the registry's mutex.
+    // Links of the list of all message ports, under the registry's mutex.
     var previous: MessagePortPointer?
     var following: MessagePortPointer?
 
@@ -82,23 +84,23 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
 typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
 
 extension MessagePortPointer {
-    /// See `PortPointer.queue`.
+    /// The queue by its address, as in `PortPointer.queue`.
     @inline(__always)
     var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
         return PortQueuePointer(mutating: address)
     }
 
-    // Not inlined, as several small things below: a system call is never far, and code has its price, too.
+    // Out of line, as several small functions below: a system call is near, and code size counts as well.
 
-    /// Any thread.
+    /// Takes the mutex. Any thread.
     @inline(never)
     func lock() { pointee.mutex.lockInlined() }
-    /// The thread that called `lock`.
+    /// Releases the mutex. The thread that took it.
     @inline(never)
     func unlock() { pointee.mutex.unlockInlined() }
 
-    /// Runs `body` under the mutex.
+    /// Runs `body` under the mutex. Any thread.
     @inline(__always)
     func locked<Result>(_ body: () -> Result) -> Result {
         lock()
@@ -107,7 +109,8 @@ extension MessagePortPointer {
         return result
     }
 
-    /// A port in no list with one reference, which counts as the one internal reference; nil with ENOMEM. Retains the name.
+    /// Creates a port, which is in no list, with one reference and the internal reference that goes with it; nil with ENOMEM. Retains the
+    /// name. Any thread.
     static func make(
         isRemote: Bool, _ name: StringPointer?, of user: UInt32, _ callout: MessagePortStorage.Callout?, _ context: ClientContext
     ) -> MessagePortPointer? {
@@ -125,7 +128,7 @@ extension MessagePortPointer {
 
     // MARK: references
 
-    /// One more reference for somebody who has found the port in a list; false if the last one is gone.
+    /// Adds a reference for a thread that has found the port in a list; false if the last one was released. Any thread.
     @inline(never)
     func retainIfAlive() -> Bool {
         var seen = pointee.header.references.load(ordering: .acquiring)
@@ -138,7 +141,7 @@ extension MessagePortPointer {
         return false
     }
 
-    /// One reference less; the last invalidates the port. Any thread; may call the client's functions. False if there was none.
+    /// Releases a reference; the last one invalidates the port. False if there was none. Any thread, without a lock; may call user code.
     @inline(never)
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
@@ -148,16 +151,17 @@ extension MessagePortPointer {
         return true
     }
 
-    /// One more reason of the library to keep the port. Whoever has one already may take another.
+    /// Adds an internal reference. Any thread that has one, or a reference.
     @inline(never)
     func retainInternal() { pointee.internalReferences.countUp() }
 
-    /// One reason less. Any thread.
+    /// Releases an internal reference; the last one frees the port. Any thread, without a lock.
     @inline(never)
     func releaseInternal() {
         if pointee.internalReferences.countDown() { destroy() }
     }
 
+    /// Frees the port, which nothing keeps any more.
     private func destroy() {
         MessagePortRegistry.remove(self)
         pointee.header.tag = 0
@@ -166,9 +170,10 @@ extension MessagePortPointer {
         free(self)
     }
 
-    // MARK: the end
+    // MARK: invalidation
 
-    /// RLMessagePortInvalidate: the name is free, connections are cut, who waits hears of it. Any thread; calls the client's functions.
+    /// RLMessagePortInvalidate: releases the name, closes the connections, and completes the requests that wait. Any thread, without a
+    /// lock; calls user code.
     @inline(never)
     func invalidate() {
         lock()
@@ -179,15 +184,15 @@ extension MessagePortPointer {
         unlock()
         if !wasValid { return }
         retainInternal()
-        MessagePortRegistry.forget(self)
+        MessagePortRegistry.releaseName(of: self)
         if pointee.isRemote { closeRemote() } else { closeLocal() }
         while let connection = anyConnection { connection.close() }
         if let invalidation { callInvalidation(invalidation) }
-        finish()
+        endCall()
         releaseInternal()
     }
 
-    /// The same for a client, whose reference its own function may give up. A thread that has a loop.
+    /// `invalidate` for a client, whose only reference the port's own functions may release. A thread that has a loop.
     func invalidateForClient() {
         guard let threadContext = ThreadContextPointer.current else { return }
         pointee.header.retain()
@@ -198,6 +203,7 @@ extension MessagePortPointer {
         _ = release()
     }
 
+    /// Calls the invalidation function.
     private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout) {
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
@@ -205,29 +211,29 @@ extension MessagePortPointer {
         if let loop, let level { loop.popCleanup(level) }
     }
 
-    /// Some connection, without a reference: only who closes them takes them out.
+    /// The first connection, without a reference: connections leave the list only by `close`.
     private var anyConnection: ConnectionPointer? { locked { pointee.connections } }
 
-    /// The client's function is about to be called with a request: what to hand to it. nil if the port has ended. Call
-    /// `finish` afterwards.
+    /// Comes before a call of the port's function with a request. Returns the context to call it with; nil if the port is invalid.
+    /// Afterwards comes `endCallInlined`.
     @inline(__always)
-    func begin(_ request: RequestPointer) -> ClientContext? {
+    func beginCall(_ request: RequestPointer) -> ClientContext? {
         pointee.mutex.lockInlined()
         var context: ClientContext?
         if pointee.isValid {
             pointee.runningCalls += 1
             request.pointee.threadContext = ThreadContextPointer.current
-            request.pointee.outer = pointee.current
-            pointee.current = request
+            request.pointee.outer = pointee.requestsInProgress
+            pointee.requestsInProgress = request
             context = pointee.context
         }
         pointee.mutex.unlockInlined()
         return context
     }
 
-    /// A client's function is over. The last one after invalidation releases the info.
+    /// Ends a call of a client's function. The last one after the port was invalidated releases the info. Any thread; may call user code.
     @inline(never)
-    func finish() {
+    func endCall() {
         lock()
         pointee.runningCalls -= 1
         let isLast = pointee.runningCalls == 0 && !pointee.isValid
@@ -237,30 +243,30 @@ extension MessagePortPointer {
         if isLast { context.released(context.info) }
     }
 
-    /// The same of one that handled a request.
+    /// Ends a call of the port's function with a request.
     @inline(__always)
-    func finishInlined(_ request: RequestPointer) {
+    func endCallInlined(_ request: RequestPointer) {
         pointee.mutex.lockInlined()
-        forget(request)
+        removeInProgress(request)
         let isLast = pointee.runningCalls == 1 && !pointee.isValid
         if !isLast { pointee.runningCalls -= 1 }
         pointee.mutex.unlockInlined()
-        if isLast { finish() }
+        if isLast { endCall() }
     }
 
-    /// Whether this is somebody to be at the other end. Under the mutex.
+    /// Whether a process may be at the other end of a connection. Under the mutex.
     func accepts(_ peer: PacketSocket.Credentials) -> Bool { peer.user == pointee.user || pointee.allowsOthers }
 
-    /// Any thread.
+    /// Whether the port has not been invalidated. Any thread.
     var isValid: Bool { locked { pointee.isValid } }
 
-    /// Any thread.
+    /// The client's context; empty once the port is invalid and the last call of its functions has returned. Any thread.
     var context: ClientContext { locked { pointee.context } }
 
-    /// Any thread.
+    /// The client's invalidation function, if there is one. Any thread.
     var invalidation: PortStorage.InvalidationCallout? { locked { pointee.invalidation } }
 
-    /// Calls the function at once if the port is invalid already. Any thread.
+    /// Sets the invalidation function, and calls it at once if the port is invalid already. Any thread, without a lock.
     func setInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
         lock()
         let isValid = pointee.isValid
@@ -271,10 +277,10 @@ extension MessagePortPointer {
     }
 }
 
-// fork(): see `MessagePortRegistry`.
+// What `MessagePortRegistry` does with a port at fork().
 
 extension MessagePortPointer {
-    /// Keeps everybody out of the port's connections. Under the port's mutex.
+    /// Locks all connections. Under the port's mutex.
     func lockConnections() {
         var next = pointee.connections
         while let connection = next {
@@ -283,7 +289,7 @@ extension MessagePortPointer {
         }
     }
 
-    /// After it.
+    /// Unlocks them.
     func unlockConnections() {
         var next = pointee.connections
         while let connection = next {
@@ -292,9 +298,9 @@ extension MessagePortPointer {
         }
     }
 
-    /// The descriptors are the parent's too: they are closed here without the other ends hearing anything. The client's
-    /// functions are not called.
-    func endInChild() {
+    /// Invalidates the port in a child of fork(). The descriptors are the parent's too, so they are closed without a shutdown, which the
+    /// peers would notice. No function of the client is called.
+    func closeInChild() {
         var next = pointee.connections
         while let connection = next {
             connection.pointee.isOpen = false
@@ -303,7 +309,7 @@ extension MessagePortPointer {
             RequestInvalidationPointer.destroyAll(&connection.pointee.requestInvalidations)
             next = connection.pointee.following
         }
-        NameServer.forget(pointee.claim)
+        NameServer.closeInChild(pointee.claim)
         pointee.claim = .none
         RequestInvalidationPointer.destroyAll(&pointee.requestInvalidations)
         pointee.invalidation = nil
@@ -312,13 +318,14 @@ extension MessagePortPointer {
     }
 }
 
-/// The thread has ended in a port's invalidation function.
+/// Cleanup of a thread that ended inside a port's invalidation function.
 private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
-    port.finish()
+    port.endCall()
     port.releaseInternal()
 }
 
+/// Cleanup of a thread that ended inside `invalidateForClient`.
 private func abandonReference(_ port: UnsafeMutableRawPointer) {
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
     _ = port.release()

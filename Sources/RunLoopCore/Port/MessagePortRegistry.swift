@@ -1,22 +1,23 @@
 import CLinux
 import Synchronization
 
-/// All message ports of the process: found by name, so that a name stands for one object, and taken care of at fork().
+/// The list of all message ports of the process: finds the port that has a name, and prepares ports for fork().
 enum MessagePortRegistry {
     private static let mutex = Mutex()
-    /// Valid ports and ended ones. Guarded by `mutex`.
+    /// The first port of the list, which has invalid ports too. Guarded by `mutex`.
     private nonisolated(unsafe) static var first: MessagePortPointer?
-    /// Held while a name is claimed, looked up or given up, so that two threads do not do it at once. Before `mutex`.
+    /// Held while a name is claimed, looked up or released, so that one thread at a time does. Comes before `mutex`.
     private static let namesMutex = Mutex()
 
-    /// Whether fork() is taken care of; asked for once. After `PortRegistry`'s: see there.
+    /// Registers the fork handlers at the first use, after `PortRegistry`'s, which says why. False if out of memory.
     static let isPrepared: Bool = {
         guard PortRegistry.isPrepared else { return false }
         Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterForkInChild() })
         return true
     }()
 
-    /// Runs `body` while nobody else changes which names there are. It must not call user code.
+    /// Runs `body`, which must not call user code, while no other thread changes which names there are. Any thread, without a lock of a
+    /// port.
     static func withNames<Result>(_ body: () -> Result) -> Result {
         namesMutex.lock()
         let result = body()
@@ -24,8 +25,8 @@ enum MessagePortRegistry {
         return result
     }
 
-    /// The valid port of that kind and name, a remote one of that user, with a reference for the caller; nil if there is none.
-    /// O(number of ports).
+    /// The valid port of this kind and name, a remote one for `user`, with a reference for the caller; nil if there is none. O(number of
+    /// ports). Any thread.
     @inline(never)
     static func find(_ name: StringPointer, isRemote: Bool, of user: UInt32 = 0) -> MessagePortPointer? {
         mutex.lock()
@@ -43,22 +44,22 @@ enum MessagePortRegistry {
         return nil
     }
 
-    /// Any thread.
+    /// Adds a new port. Any thread.
     static func insert(_ port: MessagePortPointer) {
         mutex.lock()
         port.link(into: &first)
         mutex.unlock()
     }
 
-    /// The port's memory goes; it may never have been here. Any thread.
+    /// Removes a port that is about to be freed; it need not be in the list. Any thread.
     static func remove(_ port: MessagePortPointer) {
         mutex.lock()
         port.unlink(from: &first)
         mutex.unlock()
     }
 
-    /// The port has ended: its name is free.
-    static func forget(_ port: MessagePortPointer) {
+    /// Releases the name of a local port that has become invalid. Any thread, without a lock.
+    static func releaseName(of port: MessagePortPointer) {
         if port.pointee.isRemote { return }
         withNames {
             let claim = port.locked { () -> NameServer.Claim in
@@ -69,7 +70,7 @@ enum MessagePortRegistry {
         }
     }
 
-    /// A name for a local port that is in the list, or about to be. Under `withNames`.
+    /// Sets the name of a local port and takes over the claim of it. Under `withNames`.
     static func setName(_ port: MessagePortPointer, _ name: StringPointer, _ claim: NameServer.Claim) {
         mutex.lock()
         port.lock()
@@ -84,6 +85,7 @@ enum MessagePortRegistry {
 
     // MARK: fork
 
+    /// Locks everything that the child will use, in the order of the locks.
     private static func beforeFork() {
         namesMutex.lock()
         mutex.lock()
@@ -97,6 +99,7 @@ enum MessagePortRegistry {
         }
     }
 
+    /// Unlocks everything again, in parent and child.
     private static func afterFork() {
         var next = first
         while let port = next {
@@ -110,13 +113,13 @@ enum MessagePortRegistry {
         namesMutex.unlock()
     }
 
-    /// Names and connections are the parent's: in the child every message port has ended, and nobody is told.
+    /// Names and connections are the parent's: in the child all message ports become invalid, and no function of a client is called.
     private static func afterForkInChild() {
         afterFork()
-        // From the beginning each time: one that ends may take others with it.
+        // From the first port each time, as invalidating one may invalidate others.
         while let port = firstValid {
             port.retainInternal()
-            port.endInChild()
+            port.closeInChild()
             port.releaseInternal()
         }
     }

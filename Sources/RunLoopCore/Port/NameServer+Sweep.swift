@@ -1,19 +1,19 @@
 import CLinux
 
-// Files of names whose process has ended without giving them up: by exit without RLMessagePortInvalidate, by a signal. The next that
-// claims a name in the directory removes some of them, so that they do not pile up.
+// Removes the files of names whose process has ended without RLMessagePortInvalidate, by exit or by a signal. Each claim of a name sweeps
+// some of them, so that they do not pile up.
 //
-// Nothing here touches a name that somebody has: that one's file is locked. A file of ours that can be locked is one that nobody has, and
-// if its socket is there, one that somebody had; without a socket it may be about to be claimed, so it has to be old. Who claims a name just
-// when its file is looked at here finds it locked, and nobody who listens, and tries again: `NameServer.lock`.
+// A name that is served is not touched, since its file is locked. A file of this user that can be locked belongs to a name that is not
+// served. If there is a socket too, the name was served once; without one, another process may be about to claim the name, so the file
+// has to be old. A process that claims a name while its file is locked here finds no listener, and tries again: `NameServer.lock`.
 extension NameServer {
-    /// How many files of names one call looks at.
+    /// How many names one sweep looks at.
     private static var limit: Int { 16 }
-    /// When a name that nobody has, and that has no socket, is not about to be claimed any more, in seconds.
+    /// How old, in seconds, a file without a socket has to be: no claim takes that long.
     private static var age: Int { 60 }
 
-    /// Removes what the dead have left, of some names; which ones, chance decides, so that in a directory of many living names each dead one's
-    /// turn comes. Leaves errno as it was. Some system calls.
+    /// Removes the files of some dead names, beginning at a random one: in a directory of many living names each dead one's turn comes.
+    /// Preserves errno. Some system calls.
     @inline(never)
     static func sweep(_ directory: borrowing PortDirectory) {
         preservingSystemError {
@@ -31,7 +31,7 @@ extension NameServer {
         }
     }
 
-    /// Whether it is what `withFileName` makes for a lock: some plain characters, and a number of 16 digits.
+    /// Whether a file name is that of a lock, as `withFileName` makes it: some plain characters, a hash of 16 digits, and the suffix.
     private static func isLockName(_ name: UnsafePointer<CChar>, _ length: Int) -> Bool {
         let suffix = 1 + 16 + 5
         if length < suffix || length > suffix + 40 { return false }
@@ -45,6 +45,7 @@ extension NameServer {
         return true
     }
 
+    /// Removes the files of a name if it is dead.
     private static func sweep(_ directory: borrowing PortDirectory, _ name: UnsafePointer<CChar>, _ length: Int) {
         guard let lock = directory.lockForgotten(name) else { return }
         withSuffix(name, length, ".port") { port in
@@ -59,7 +60,7 @@ extension NameServer {
         Descriptor.close(lock)
     }
 
-    /// The name of another file of the same name.
+    /// Calls `body` with the name of another file of the same port.
     private static func withSuffix(_ name: UnsafePointer<CChar>, _ length: Int, _ suffix: Name, _ body: (UnsafePointer<CChar>) -> Void) {
         TextBuffer.build { text in
             text.append(UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self), length - 5)
@@ -68,15 +69,15 @@ extension NameServer {
         }
     }
 
-    /// Locks the file of a name. Where it is locked though nobody listens, somebody else is about to claim the name, to give it up, or to
-    /// sweep: that takes no time, so this tries again for a while.
+    /// Locks the file of a name, and returns its descriptor. If the file is locked and no process listens, another process is just claiming
+    /// the name, releasing it, or sweeping. None of that takes long, so this tries again for 0.1 s; then EADDRINUSE.
     static func lock(
         _ name: UnsafePointer<CChar>, port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory
     ) throws(SystemError) -> Int32 {
         for _ in 0..<100 {
             do { return try directory.lock(name) } catch { if error.number != EADDRINUSE { throw error } }
             if hasListener(port, directory) { break }
-            // No descriptor: it only waits.
+            // Waits a millisecond: without a descriptor there is no event.
             _ = Descriptor.poll(-1, for: [], within: 1_000_000)
         }
         throw .make(EADDRINUSE)

@@ -1,19 +1,18 @@
 import CLinux
 
-/// Who serves which name: files in a directory, which the processes of one user have for themselves unless they agree on one
-/// with others.
+/// Which process serves which name: files in a directory, which is private to one user unless users have agreed on another.
 ///
-/// A name is claimed by locking its file (flock): the kernel gives the lock back when the owner dies, however it dies, so a
-/// name is never stale. Only who holds the lock touches the socket of that name; it is bound under another name and moved
-/// into place when it listens, so that nobody finds one that does not. Who finds a socket that nobody listens at any more
-/// knows that nobody serves the name.
+/// A process claims a name by locking the name's file (flock). The kernel releases the lock when the process ends in whatever way, so
+/// names never become stale. Only the process that holds the lock touches the socket of that name. It binds the socket under another name
+/// and renames it when it listens, so a client never finds one that does not listen yet. If a client finds a socket on which no process
+/// listens, then no process serves the name.
 ///
-/// File names are made of the first characters of the name, for people, and a hash of all of it. Two names that share one
-/// cannot be mixed up: the first packet of a client says the whole name.
+/// A file name consists of the first characters of the port's name, for people to read, and a hash of all of it. Two names with the same
+/// file name are not mixed up, because the first packet of a client contains the whole name.
 enum NameServer {
-    /// A name that this process has.
+    /// A name that this process serves.
     struct Claim: BitwiseCopyable {
-        /// The socket that listens.
+        /// The listening socket.
         var listener: Int32
         /// The locked file.
         var lock: Int32
@@ -21,8 +20,8 @@ enum NameServer {
         static let none = Claim(listener: -1, lock: -1)
     }
 
-    /// Takes a name: EADDRINUSE if another process has it, EACCES if the directory is not to be trusted, or if the name was another
-    /// user's. Some system calls.
+    /// Claims a name and listens. EADDRINUSE if another port has the name, EACCES if the directory is not to be trusted or if the name's file
+    /// belongs to another user. Some system calls.
     static func claim(_ name: StringPointer, isForAll: Bool) throws(SystemError) -> Claim {
         let directory = try PortDirectory()
         sweep(directory)
@@ -52,7 +51,7 @@ enum NameServer {
         } catch {
             Descriptor.close(listener)
             directory.remove(new)
-            // In a sticky directory another user's file is in the way.
+            // In a sticky directory another user's file cannot be replaced.
             throw error.number == EPERM ? .make(EACCES) : error
         }
     }
@@ -64,10 +63,10 @@ enum NameServer {
         try withFileName(name, ".port") { (port) throws(SystemError) in try directory.open(port, toAll: isForAll) }
     }
 
-    /// The name is free again. Leaves errno as it was.
+    /// Frees the name for other processes. Preserves errno.
     static func release(_ name: StringPointer, _ claim: Claim) {
         preservingSystemError {
-            // Not if the directory is another one now.
+            // Not if the directory has been replaced meanwhile.
             if let directory = try? PortDirectory(), isLocked(name, by: claim, in: directory) {
                 removeFile(name, ".port", from: directory)
                 removeFile(name, ".lock", from: directory)
@@ -76,16 +75,18 @@ enum NameServer {
         }
     }
 
+    /// Whether the file of a name is still the one that the claim has locked.
     private static func isLocked(_ name: StringPointer, by claim: Claim, in directory: borrowing PortDirectory) -> Bool {
         withFileName(name, ".lock") { directory.has($0, claim.lock) }
     }
 
+    /// Removes a file of a name. Preserves errno.
     private static func removeFile(_ name: StringPointer, _ suffix: Name, from directory: borrowing PortDirectory) {
         withFileName(name, suffix) { directory.remove($0) }
     }
 
-    /// In a child of fork(): the name is the parent's.
-    static func forget(_ claim: Claim) {
+    /// In a child of fork(): closes the descriptors. The name stays the parent's.
+    static func closeInChild(_ claim: Claim) {
         if claim.lock >= 0 { Descriptor.close(claim.lock) }
     }
 
@@ -110,6 +111,7 @@ enum NameServer {
         try withFileName(name, suffix) { (path) -> Outcome<Value> in Outcome { () throws(SystemError) in try body(path) } }.get()
     }
 
+    /// Calls `body` with the file name of a port's name.
     private static func withFileName<Result>(
         _ name: StringPointer, _ suffix: Name, _ body: (UnsafePointer<CChar>) -> Result
     ) -> Result {
@@ -139,7 +141,7 @@ enum NameServer {
         }
     }
 
-    /// FNV-1a of 64 bits, spread.
+    /// A hash of the name that is the same in every process: 64-bit FNV-1a, with its bits mixed.
     private static func hash(_ name: StringPointer) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for index in 0..<name.count { hash = (hash ^ UInt64(name.pointee.bytes[index])) &* 0x100_0000_01B3 }

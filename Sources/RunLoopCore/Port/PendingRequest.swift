@@ -12,8 +12,7 @@ enum RequestResult: Int32 {
 }
 
 /// A request that waits for its reply. Either a thread waits with it (`callout` is nil), or a function is to be called. It never lies on
-/// the
-/// stack of that thread, which may end first.
+/// the stack of that thread, which may end first.
 ///
 /// Guarded by the remote port's mutex.
 struct PendingRequest: Linked, ~Copyable {
@@ -54,7 +53,7 @@ extension PendingRequest {
 
 /// What a remote port sends to: one of the two, or neither once the port is invalid.
 struct Destination: BitwiseCopyable {
-    /// A port of this process, held.
+    /// A port of this process, with an internal reference.
     var local: MessagePortPointer?
     /// The connection to another process, retained.
     var connection: ConnectionPointer?

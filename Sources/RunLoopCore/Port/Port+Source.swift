@@ -6,8 +6,7 @@ import Synchronization
 
 extension PortPointer {
     /// RLPortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if the
-    /// port is
-    /// invalid, or with ENOMEM. The source retains the port. Any thread that has a context; calls no user code.
+    /// port is invalid, or with ENOMEM. The source retains the port. Any thread that has a context; calls no user code.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         queue.lockSenders()
         let known = knownSourceLocked
@@ -19,8 +18,7 @@ extension PortPointer {
     }
 
     /// The port's source, if there is a valid one, with a reference for the caller. Under the senders' lock, which makes a source that is
-    /// being
-    /// destroyed wait before its memory is freed; may release the lock and take it again.
+    /// being destroyed wait before its memory is freed; may release the lock and take it again.
     private var knownSourceLocked: SourcePointer? {
         guard let source = pointee.sourceInfo?.pointee.source, source.retainIfAlive() else { return nil }
         if source.pointee.item.has(ItemHeader.valid) { return source }
@@ -57,8 +55,7 @@ extension PortPointer {
     }
 
     /// Makes a new source the port's, unless another thread has been faster or the port is invalid. Returns the port's source with a
-    /// reference
-    /// for the caller.
+    /// reference for the caller.
     private func adopt(_ sourceInfo: PortSourceInfoPointer) -> SourcePointer? {
         let source = sourceInfo.pointee.source.unsafelyUnwrapped
         queue.lockSenders()

@@ -40,8 +40,7 @@ struct PortSourceInfo: ~Copyable {
     /// Retained.
     let port: PortPointer
     /// 1 after there was no memory to note a loop in `loops`. From then on each loop that performs the source makes sure that it is
-    /// noted. Any
-    /// thread.
+    /// noted. Any thread.
     let needsResync = Atomic<UInt32>(0)
     // Under the senders' lock.
     var source: SourcePointer?
@@ -61,8 +60,7 @@ typealias PortSourceInfoPointer = UnsafeMutablePointer<PortSourceInfo>
 
 extension PortSourceInfoPointer {
     /// Makes a loop perform the source in its next pass, to try again what there was no memory for. Any thread that keeps the source
-    /// alive;
-    /// takes no lock.
+    /// alive; takes no lock.
     @inline(never)
     func performAgain(on loop: RunLoopPointer) {
         pointee.source?.signalSeldom()
@@ -120,11 +118,9 @@ extension PortPointer {
     // MARK: sending
 
     /// RLPortMessageSendBeforeDate: puts a message into the port's queue, and signals the source and wakes its loops if that is not done
-    /// yet.
-    /// Takes over the references of the message. Returns false with ETIMEDOUT at the deadline, EPIPE if the port is invalid, or ENOMEM;
-    /// then
-    /// the references are still the caller's. O(1); a system call only if a loop sleeps or the queue is full. Any thread; calls no user
-    /// code.
+    /// yet. Takes over the references of the message. Returns false with ETIMEDOUT at the deadline, EPIPE if the port is invalid, or
+    /// ENOMEM; then the references are still the caller's. O(1); a system call only if a loop sleeps or the queue is full. Any thread;
+    /// calls no user code.
     @inline(__always)
     func send(_ message: QueuedMessage, until limit: Double) -> Bool {
         var wake: RunLoopPointer?
@@ -166,8 +162,7 @@ extension PortPointer {
     }
 
     /// Signals the source. Returns the loop to wake if there is exactly one, so that the caller can wake it after unlocking; wakes
-    /// several
-    /// itself. Under the senders' lock, which keeps the source alive.
+    /// several itself. Under the senders' lock, which keeps the source alive.
     @inline(never)
     private func signalLocked() -> RunLoopPointer? {
         guard let sourceInfo = pointee.sourceInfo, let source = sourceInfo.pointee.source else { return nil }
@@ -180,8 +175,7 @@ extension PortPointer {
     // MARK: receiving
 
     /// The perform function of the port's source: delivers one message, and further ones as long as a client cannot observe that they
-    /// came in
-    /// the same pass. The loop's thread, without a lock; calls the port's function.
+    /// came in the same pass. The loop's thread, without a lock; calls the port's function.
     func deliverMessages(_ sourceInfo: PortSourceInfoPointer, on loop: RunLoopPointer) {
         if sourceInfo.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(sourceInfo, on: loop) }
         var count = 0
@@ -221,10 +215,8 @@ extension PortPointer {
     }
 
     /// Moves the next queued message into `message`; false if there is none. `count`: how many messages this perform has delivered. The
-    /// first
-    /// one counts as a running call. Leaves the source signalled, for a nested run and for messages that arrive meanwhile; a perform that
-    /// finds
-    /// the queue empty is not counted as a handled source.
+    /// first one counts as a running call. Leaves the source signalled, for a nested run and for messages that arrive meanwhile; a
+    /// perform that finds the queue empty is not counted as a handled source.
     @inline(__always)
     private func takeNext(_ sourceInfo: PortSourceInfoPointer, after count: Int, into message: PortMessagePointer) -> Bool {
         queue.lockReceivers()
@@ -297,8 +289,7 @@ extension PortPointer {
     }
 
     /// In a child of fork(): forgets the calls of threads that do not exist there. Only those of the forking thread, whose loop is
-    /// `survivor`,
-    /// go on. Under both locks of the queue.
+    /// `survivor`, go on. Under both locks of the queue.
     func abandonCalls(of survivor: RunLoopPointer?) { pointee.runningCalls = survivor?.countCleanups(of: self) ?? 0 }
 
     /// Whether the port has not been invalidated. Any thread.

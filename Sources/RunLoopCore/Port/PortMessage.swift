@@ -4,8 +4,7 @@ import Synchronization
 /// RLPortMessage: a message from port to port. At most 64 bytes, a cache line.
 ///
 /// Sending puts the parts of a message into a queue as a `QueuedMessage`. The receiver gets a message object of its own, with the two
-/// ports
-/// exchanged and with the same components. So the sender keeps its message, and messages need no lock.
+/// ports exchanged and with the same components. So the sender keeps its message, and messages need no lock.
 struct PortMessageStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .portMessage }
 
@@ -64,8 +63,7 @@ extension PortMessagePointer {
     }
 
     /// Ends the delivery of the message to the port's function. True if no client has kept it: it is empty now, and can take the next
-    /// queued
-    /// message. False if a client has, to which it belongs from now on.
+    /// queued message. False if a client has, to which it belongs from now on.
     @inline(__always)
     func finishDelivery() -> Bool {
         if pointee.header.references.load(ordering: .acquiring) != 1 { return keepForClient() }

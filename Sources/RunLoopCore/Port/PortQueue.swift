@@ -2,7 +2,8 @@ import CLinux
 import Synchronization
 
 /// One entry of a `PortQueue`: the parts of a message rather than a pointer to it, so that no memory but the queue's own travels from the
-/// sender's CPU to the receiver's and back. The queue never looks at the parts; their references belong to the code that puts an entry in, and then to the code that takes it out.
+/// sender's CPU to the receiver's and back. The queue never looks at the parts. Their references belong to the code that puts an entry
+/// in, and then to the code that takes it out.
 struct QueuedMessage: BitwiseCopyable {
     let content: UnsafeMutableRawPointer?
     let replyPort: PortPointer?

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Freed with its run loop source. Guarded by the remote port's mutex.
 struct ReplySource: Linked, ~Copyable {
-    /// The remote port, held.
+    /// The remote port, with an internal reference.
     let port: MessagePortPointer
     let loop: RunLoopPointer
     /// Retained.
@@ -33,16 +33,14 @@ typealias ReplySourcePointer = UnsafeMutablePointer<ReplySource>
 
 extension MessagePortPointer {
     /// The reply source of the calling thread's loop for a mode, created if there is none, for a request that waits there until
-    /// `endWaiting`. nil if
-    /// the port is invalid, if out of memory, or if the loop cannot watch the connection. Without the mutex.
+    /// `endWaiting`. nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. Without the mutex.
     @inline(never)
     func waitingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         locked { existingReplySource(loop, mode) } ?? makeReplySource(loop, mode)
     }
 
     /// The reply source for a loop and a mode, with one more request waiting; nil if there is none. nil also if the port is invalid: then
-    /// any thread
-    /// may be removing idle ones. Under the mutex.
+    /// any thread may be removing idle ones. Under the mutex.
     func existingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         var next = pointee.isValid ? pointee.replySources : nil
         while let replySource = next {
@@ -131,8 +129,7 @@ extension ReplySourcePointer {
     }
 
     /// Ends the wait of a request. `pending` is that of a thread, which frees it afterwards; nil for others. The loop's thread, without
-    /// the mutex. May
-    /// free the reply source.
+    /// the mutex. May free the reply source.
     @inline(never)
     func endWaiting(of pending: PendingRequestPointer? = nil) {
         let port = pointee.port
@@ -184,8 +181,7 @@ extension ReplySourcePointer {
     }
 
     /// Takes the reply source out of the port's list, because its loop has ended or no request waits. The functions of requests that are
-    /// left are not
-    /// called. Any thread, without the mutex; a second call has no effect.
+    /// left are not called. Any thread, without the mutex; a second call has no effect.
     @inline(never)
     fileprivate func close() {
         let port = pointee.port

@@ -4,30 +4,31 @@ import Synchronization
 
 /// RLMessagePortRequest: a request that a local port has received, until it is answered.
 ///
-/// It is answered once: by what the port's function returns, by RLMessagePortRequestReply if the client took it over, or, when the
-/// last reference goes, by telling the sender that there will be no answer. Nobody but its owner writes; `answered`
-/// decides between threads.
+/// It is answered once: by the result of the port's function; by RLMessagePortRequestReply, if the client has taken the request over; or,
+/// when the last reference is released, by telling the sender that there will be no reply. `answered` decides between threads; the other
+/// fields are written as they say.
 struct RequestStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .messagePortRequest }
 
     var header: ObjectHeader
-    /// Of the sender; 0 if it wants no reply.
+    /// Chosen by the sender; 0 if it wants no reply.
     let id: UInt32
     let message: Int32
-    /// Until when the sender waits.
+    /// How long the sender waits.
     let deadline: Instant
-    /// Retained.
+    /// The payload, retained.
     let data: DataPointer
-    /// Where it came from, one of the two: retained once the request is taken, before that its source is being served; or held.
+    /// Where the request came from, one of the two. A connection is retained once the client has taken the request over; before, its
+    /// source, which is being dispatched, keeps it. A remote port of this process is kept by an internal reference.
     let connection: ConnectionPointer?
     let remote: MessagePortPointer?
-    /// 1 once somebody has answered. Any thread.
+    /// 1 once the request has been answered. Any thread.
     let answered = Atomic<UInt32>(0)
     /// The address of its `RequestInvalidation`, 0 if there is none. Changed under the mutex of `connection` or `remote`, read by any thread.
     let invalidation = Atomic<UInt>(0)
-    /// The client has it: what the port's function returns does not count. The thread of that function.
+    /// The client has taken the request over, so the result of the port's function does not answer it. The thread of that function.
     var isTaken = false
-    /// The thread whose function handles it, and what that thread, or another, handles besides. Under the port's mutex.
+    /// The thread that handles the request, and the next in the list of requests that the port is handling. Under the port's mutex.
     var threadContext: ThreadContextPointer?
     var outer: RequestPointer?
 }
@@ -35,7 +36,8 @@ struct RequestStorage: ObjectStorage, ~Copyable {
 typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
 
 extension RequestPointer {
-    /// A request with one reference, which takes over the caller's reference to the data; nil with ENOMEM, and then it does not.
+    /// Creates a request with one reference; nil with ENOMEM. Takes over the caller's reference to the data, unless it fails. Any thread
+    /// that has a context.
     @inline(never)
     static func make(_ frame: Frame, _ data: DataPointer, connection: ConnectionPointer?, remote: MessagePortPointer?) -> RequestPointer? {
         guard let threadContext = ThreadContextPointer.current,
@@ -53,21 +55,22 @@ extension RequestPointer {
         return request
     }
 
-    /// What a queue has in it.
+    /// The request in an entry of a queue.
     init(_ queued: QueuedMessage) { self = queued.content.unsafelyUnwrapped.assumingMemoryBound(to: RequestStorage.self) }
 
-    /// Answers, unless somebody has: then false. Retains the data for as long as it needs it. Any thread.
+    /// Sends the reply; false if the request has been answered. Retains the data as long as it has to. Any thread, without a lock; may
+    /// call user code if the connection ends.
     @inline(never)
-    func answer(_ data: DataPointer?) -> Bool {
-        guard claimAnswer() else { return false }
-        respond(data)
+    func reply(_ data: DataPointer?) -> Bool {
+        guard claimReply() else { return false }
+        sendReply(data)
         return true
     }
 
-    /// The same for who alone has it.
-    func respond(_ data: DataPointer?) {
+    /// Sends the reply of a request that no other thread can answer, or whose answer the caller has claimed.
+    func sendReply(_ data: DataPointer?) {
         if pointee.id == 0 { return }
-        if let data, data.pointee.count > Frame.lengthLimit { return refuse() }
+        if let data, data.pointee.count > Frame.lengthLimit { return sendNoReply() }
         if let connection = pointee.connection {
             connection.sendInlined(
                 Frame(
@@ -75,24 +78,24 @@ extension RequestPointer {
                 data)
         } else {
             let reply = data?.lastingCopy()
-            if data != nil && reply == nil { return refuse() }
+            if data != nil && reply == nil { return sendNoReply() }
             pointee.remote.unsafelyUnwrapped.complete(pointee.id, .success, reply)
         }
     }
 
-    /// It is the client's from now on, too. The thread whose function handles it.
-    func take() {
+    /// Lets the client have the request beyond the call of the port's function, with one more reference. The thread of that function.
+    func takeOver() {
         if !pointee.isTaken { pointee.connection?.retain() }
         pointee.isTaken = true
         retain()
     }
 
-    /// Nobody is going to answer.
-    private func drop() { if claimAnswer() && pointee.id != 0 { refuse() } }
+    /// Tells the sender, if the request is unanswered, that there will be no reply.
+    private func dropUnanswered() { if claimReply() && pointee.id != 0 { sendNoReply() } }
 
-    /// The sender hears that there is no answer.
+    /// Tells the sender that there will be no reply.
     @inline(never)
-    private func refuse() {
+    private func sendNoReply() {
         if let connection = pointee.connection {
             connection.send(
                 Frame(kind: .dropped, payloadLocation: .absent, id: pointee.id, message: 0, length: 0, deadline: .never), nil)
@@ -101,35 +104,37 @@ extension RequestPointer {
         }
     }
 
-    /// It was never sent: the sender knows.
+    /// Frees a request that could not be sent, as its sender reports itself.
     func cancelUnsent() {
-        _ = claimAnswer()
+        _ = claimReply()
         _ = release()
     }
 
-    private func claimAnswer() -> Bool {
+    /// Marks the request as answered; false if it was.
+    private func claimReply() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         cancelInvalidation()
         return true
     }
 
-    /// One more reference. Any thread, lock-free.
+    /// Adds a reference. Any thread, lock-free.
     @inline(__always)
     func retain() { pointee.header.retain() }
 
-    /// One reference less; without an answer the last tells the sender. Any thread. False if there was none.
+    /// Releases a reference; false if there was none. The last one tells the sender of an unanswered request that there will be no reply.
+    /// Any thread, without a lock; may call user code if the connection ends.
     @inline(never)
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
-        drop()
-        if pointee.header.release() { dispose() }
+        dropUnanswered()
+        if pointee.header.release() { destroy() }
         return true
     }
 
-    /// Nobody has it any more.
+    /// Frees the request, to which there is no reference any more.
     @inline(never)
-    func dispose() {
+    func destroy() {
         pointee.header.tag = 0
         pointee.data.release()
         if pointee.isTaken { pointee.connection?.release() }
@@ -141,8 +146,8 @@ extension RequestPointer {
         }
     }
 
-    /// For how long the sender waits still, in seconds; 0 if it does not any more. One clock read, and a system call if the sender is
-    /// another process. Any thread.
+    /// How many seconds the sender goes on waiting; 0 if it has stopped. Reads the clock, and makes a system call if the sender is
+    /// another process. Any thread, without a lock.
     var remainingSeconds: Double {
         if pointee.id == 0 { return .infinity }
         let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
@@ -150,6 +155,6 @@ extension RequestPointer {
         return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
     }
 
-    /// Who sent it. Any thread.
+    /// The process and user that sent the request. Any thread.
     var credentials: PacketSocket.Credentials { pointee.connection?.pointee.credentials ?? PacketSocket.own }
 }

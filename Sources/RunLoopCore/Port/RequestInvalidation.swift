@@ -2,10 +2,10 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// A server's wish to hear that the client of a request is gone: RLMessagePortRequestSetInvalidationCallBack.
+/// The function that a server wants called if the client of a request goes away: RLMessagePortRequestSetInvalidationCallBack.
 ///
-/// In a list of what the request came by: the connection or, within the process, the remote port. Guarded by the mutex of that. Whoever
-/// takes it out of the list frees it, at the latest when the request is answered, so the request outlives it.
+/// It is in a list of where the request came from: the connection or, within the process, the remote port, whose mutex guards it. The
+/// thread that takes it out of the list frees it. That happens at the latest when the request is answered, so the request outlives it.
 struct RequestInvalidation: Linked, ~Copyable {
     typealias Callout = PortStorage.InvalidationCallout
 
@@ -19,7 +19,7 @@ struct RequestInvalidation: Linked, ~Copyable {
 typealias RequestInvalidationPointer = UnsafeMutablePointer<RequestInvalidation>
 
 extension RequestInvalidationPointer {
-    /// Takes the first out of a list, with a reference to its request for the caller; nil if the list is empty. Under the mutex.
+    /// Takes the first one out of a list, with a reference to its request for the caller; nil if the list is empty. Under the mutex.
     static func take(from first: inout RequestInvalidationPointer?) -> RequestInvalidationPointer? {
         guard let invalidation = first else { return nil }
         invalidation.pointee.request.retain()
@@ -28,48 +28,48 @@ extension RequestInvalidationPointer {
         return invalidation
     }
 
-    /// Calls the client and frees one that was taken out. Without any lock.
-    func tell() {
+    /// Calls the function and frees this, which is in no list, with the reference to the request. Without a lock.
+    func call() {
         let request = pointee.request
         let (callout, info) = (pointee.callout, pointee.info)
-        dispose()
+        destroy()
         RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(callout, request.handle, info)
         _ = request.release()
     }
 
     /// Frees one that is in no list.
-    func dispose() {
+    func destroy() {
         deinitialize(count: 1)
         free(self)
     }
 
-    /// In a child of fork(): nobody is told. Under the mutex.
+    /// In a child of fork(): frees a list without calling the functions. Under the mutex.
     static func destroyAll(_ first: inout RequestInvalidationPointer?) {
         while let invalidation = first {
             invalidation.unlink(from: &first)
             invalidation.pointee.request.pointee.invalidation.store(0, ordering: .relaxed)
-            invalidation.dispose()
+            invalidation.destroy()
         }
     }
 }
 
 extension ConnectionPointer {
-    /// The connection has ended. Any thread; calls clients' functions.
+    /// Calls the functions because the connection was closed. Any thread, without a lock; calls user code.
     func callRequestInvalidations() {
-        while let invalidation = locked({ RequestInvalidationPointer.take(from: &pointee.requestInvalidations) }) { invalidation.tell() }
+        while let invalidation = locked({ RequestInvalidationPointer.take(from: &pointee.requestInvalidations) }) { invalidation.call() }
     }
 
-    /// Whether the client is there. A system call. Any thread.
+    /// Whether the client is still there. A system call. Any thread, without the mutex.
     fileprivate var isConnected: Bool { locked { pointee.isOpen && Descriptor.poll(pointee.fd, for: []).isEmpty } }
 }
 
 extension MessagePortPointer {
-    /// The remote port has ended. Any thread; calls clients' functions.
+    /// Calls the functions because the remote port has become invalid. Any thread, without a lock; calls user code.
     func callRequestInvalidations() {
-        while let invalidation = locked({ RequestInvalidationPointer.take(from: &pointee.requestInvalidations) }) { invalidation.tell() }
+        while let invalidation = locked({ RequestInvalidationPointer.take(from: &pointee.requestInvalidations) }) { invalidation.call() }
     }
 
-    /// Whether somebody waits for the reply to a request. O(number of requests that wait). Any thread.
+    /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread, without the mutex.
     fileprivate func waits(for id: UInt32) -> Bool {
         locked {
             var next = pointee.firstPending
@@ -80,8 +80,8 @@ extension MessagePortPointer {
 }
 
 extension RequestPointer {
-    /// Whom to call when the client is gone, instead of whom was to be called so far; nil for nobody. At once if it is gone already. False
-    /// with ENOMEM. Any thread.
+    /// Sets the function to call if the client goes away, in place of an earlier one; nil for none. Calls it at once if the client is
+    /// gone already. False with ENOMEM. Any thread, without a lock.
     func setInvalidation(_ callout: RequestInvalidation.Callout?, _ info: UnsafeMutableRawPointer?) -> Bool {
         guard let callout else {
             cancelInvalidation()
@@ -105,41 +105,41 @@ extension RequestPointer {
             pointee.invalidation.store(UInt(bitPattern: invalidation), ordering: .sequentiallyConsistent)
             return true
         }
-        old?.dispose()
+        old?.destroy()
         let isAnswered = pointee.answered.load(ordering: .sequentiallyConsistent) != 0
         if isLinked {
-            // Either this sees the answer, or the thread that answers sees the invalidation.
+            // Either this thread sees that the request is answered, or the thread that answers it sees the function.
             if isAnswered { cancelInvalidation() }
         } else if isAnswered {
-            invalidation.dispose()
+            invalidation.destroy()
         } else {
             retain()
-            invalidation.tell()
+            invalidation.call()
         }
         return true
     }
 
-    /// Nobody is called any more. A load if nobody was to be. Any thread.
+    /// Cancels the call of the function. One load if there is none. Any thread, without a lock.
     func cancelInvalidation() {
-        if pointee.invalidation.load(ordering: .sequentiallyConsistent) != 0 { lockedSender { unlinkInvalidation() }?.dispose() }
+        if pointee.invalidation.load(ordering: .sequentiallyConsistent) != 0 { lockedSender { unlinkInvalidation() }?.destroy() }
     }
 
-    /// Whether the sender may still wait for the answer. A system call if it is another process. Any thread.
+    /// Whether the sender may still wait for the reply. A system call if it is another process. Any thread, without a lock.
     var isAwaited: Bool {
         if pointee.answered.load(ordering: .acquiring) != 0 { return false }
         return pointee.connection?.isConnected ?? pointee.remote.unsafelyUnwrapped.waits(for: pointee.id)
     }
 
-    /// Runs `body` under the mutex of what the request came by.
+    /// Runs `body` under the mutex of where the request came from.
     private func lockedSender<Result>(_ body: () -> Result) -> Result {
         if let connection = pointee.connection { return connection.locked(body) }
         return pointee.remote.unsafelyUnwrapped.locked(body)
     }
 
-    /// Under that mutex.
+    /// Whether the sender can still be reached. Under that mutex.
     private var isSenderOpen: Bool { pointee.connection?.pointee.isOpen ?? pointee.remote.unsafelyUnwrapped.pointee.isValid }
 
-    /// Under that mutex; the caller frees it.
+    /// Takes the function out of the list, for the caller to free. Under that mutex.
     private func unlinkInvalidation() -> RequestInvalidationPointer? {
         guard let invalidation = RequestInvalidationPointer(bitPattern: pointee.invalidation.load(ordering: .relaxed)) else { return nil }
         pointee.invalidation.store(0, ordering: .sequentiallyConsistent)

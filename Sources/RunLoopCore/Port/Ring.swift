@@ -2,13 +2,11 @@ import CLinux
 import Synchronization
 
 /// A ring buffer in shared memory, through which a client sends small one-way requests without a system call. The client writes entries
-/// and
-/// publishes how far it has come (`tail`); the server reads them and publishes how far it has come (`head`). Only when the server may be
-/// asleep the client sends a packet through the socket, the *doorbell*.
+/// and publishes how far it has come (`tail`); the server reads them and publishes how far it has come (`head`). Only when the server may
+/// be asleep the client sends a packet through the socket, the *doorbell*.
 ///
 /// The server leaves the doorbell unread in its socket until the ring is empty. So the descriptor is ready, for epoll and for every loop
-/// that
-/// watches it, as long as there is an entry to deliver.
+/// that watches it, as long as there is an entry to deliver.
 ///
 ///     client                                          server
 ///     if a request went through the socket since      is there an entry, and have all earlier requests come? deliver it
@@ -19,16 +17,13 @@ import Synchronization
 ///
 /// Why no entry is left behind: each end stores one of `tail` and `doorbellWanted` and then loads the other, sequentially consistent. So
 /// either the client sees that a doorbell is wanted, or the server sees the entry and leaves the packet in the socket. A doorbell that
-/// the
-/// server takes was there before it set `doorbellWanted`, so it is not the one that the client sends in answer to that. As long as
+/// the server takes was there before it set `doorbellWanted`, so it is not the one that the client sends in answer to that. As long as
 /// `doorbellWanted` is 0 there is a doorbell in the socket, or the client is about to send one. `tail` releases the entries, `head` their
 /// memory.
 ///
 /// Order between entries and requests through the socket: each entry says how many of those were sent before it, and waits for them; and
-/// the
-/// server looks at the ring before it takes a packet. The first entry after such a request has a doorbell of its own, since the server
-/// may
-/// take an older doorbell before the request.
+/// the server looks at the ring before it takes a packet. The first entry after such a request has a doorbell of its own, since the
+/// server may take an older doorbell before the request.
 ///
 /// `Tests/model/ring.pml` checks all this, and that no step can be left out. Memory that the peer can change is read once and then
 /// validated. Guarded by the connection's mutex. The client's end and the server's end use the same type.
@@ -57,8 +52,7 @@ struct Ring: BitwiseCopyable {
     /// Client: the server made no room while the client waited, so requests go through the socket until there is some.
     var staysFull = false
     /// Client: entries since it checked that the server is alive; before there is a ring, small one-way requests in a row. Server:
-    /// entries since
-    /// the last request through the socket, up to `burst`.
+    /// entries since the last request through the socket, up to `burst`.
     var counter: UInt8 = 0
 
     /// Bytes of the file: one page for the positions, then room for entries.
@@ -80,8 +74,7 @@ struct Ring: BitwiseCopyable {
     private var memory: UnsafeMutableRawPointer { mapping.address.unsafelyUnwrapped }
 
     /// Client: creates the ring. Returns its file, which the caller passes to the server and closes; nil if the system does not provide
-    /// one. Some
-    /// system calls.
+    /// one. Some system calls.
     mutating func make() -> Int32? {
         let fd = preservingSystemError { MappedFile.isSupported ? try? mapping.make(Self.size) : nil }
         if fd != nil { requestDoorbell() }
@@ -89,8 +82,7 @@ struct Ring: BitwiseCopyable {
     }
 
     /// Server: opens the ring that a client has passed. False if the file cannot be one or there is a ring already, nil if out of memory.
-    /// Some
-    /// system calls.
+    /// Some system calls.
     mutating func open(_ fd: Int32) -> Bool? {
         if isOpen { return false }
         if mapping.map(fd, Self.size, limit: Self.size) != nil && mapping.hasRoom(Self.size) { return true }
@@ -193,8 +185,7 @@ struct Ring: BitwiseCopyable {
     func cancelDoorbellRequest() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
     /// Whether an entry came within a short spin, which is tried only in the middle of a burst: a doorbell costs both ends more. The spin
-    /// looks
-    /// rarely, because each look takes the cache line away from the client.
+    /// looks rarely, because each look takes the cache line away from the client.
     @inline(never)
     func spinForEntry() -> Bool {
         if counter < Self.burst { return false }

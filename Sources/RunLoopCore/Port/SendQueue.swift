@@ -47,8 +47,8 @@ struct SendQueue: ~Copyable {
 
 extension ConnectionPointer {
     /// Sends a frame, with `data` as its payload, now or as soon as there is room. Does nothing if the connection is closed, and closes
-    /// it if there
-    /// is no memory. Inlined into the path of replies. Any thread, without the mutex; may call user code if it closes the connection.
+    /// it if there is no memory. Inlined into the path of replies. Any thread, without the mutex; may call user code if it closes the
+    /// connection.
     @inline(__always)
     func sendInlined(_ frame: Frame, _ data: DataPointer?) {
         if fitsInPacket(data), sendPacket(frame, data) == .done { return }
@@ -71,8 +71,7 @@ extension ConnectionPointer {
     func fitsInPacket(_ data: DataPointer?) -> Bool { data.map { $0.pointee.count <= Frame.inlineLimit } ?? true }
 
     /// Sends a frame whose payload fits into a packet. `full`: not sent, because there is no room or other frames wait. One system call.
-    /// Any
-    /// thread, without the mutex.
+    /// Any thread, without the mutex.
     @inline(never)
     func sendPacket(_ frame: Frame, _ data: DataPointer?) -> PacketSocket.Sent {
         let count = data?.pointee.count ?? 0
@@ -134,8 +133,7 @@ extension ConnectionPointer {
     }
 
     /// Gives up a request that cannot be received. A client that waits for a reply is told that there will be none. One-way requests must
-    /// not be
-    /// lost silently, so for one of those the connection is closed.
+    /// not be lost silently, so for one of those the connection is closed.
     @inline(never)
     func reject(_ frame: Frame) {
         if frame.id == 0 {
@@ -176,8 +174,7 @@ extension ConnectionPointer {
     }
 
     /// Waits for the shared buffer if it is in flight with a one-way request: that takes less time than making a file. If it does not
-    /// come back
-    /// within two milliseconds, later requests do not wait for it. A connection of a client; any thread, without the mutex.
+    /// come back within two milliseconds, later requests do not wait for it. A connection of a client; any thread, without the mutex.
     func waitForSharedBuffer(until deadline: Instant) {
         guard let threadContext = ThreadContextPointer.current else { return }
         for _ in 0..<4 {

@@ -1,13 +1,12 @@
 import CLinux
 
 /// A memory file of this end that carries one large payload after another. Its pages exist already, and making them is most of the price
-/// of a
-/// new file. The peer reads the file, and reports that in the next frame it sends; until then the file is *in flight*, and payloads go in
-/// files of their own. So do those that are too large to be worth keeping a buffer for, and the first one, which may be the only one.
+/// of a new file. The peer reads the file, and reports that in the next frame it sends; until then the file is *in flight*, and payloads
+/// go in files of their own. So do those that are too large to be worth keeping a buffer for, and the first one, which may be the only
+/// one.
 ///
 /// A server may put its reply into the buffer that held the request: then the data passes through four blocks of memory, which stay in
-/// the
-/// processor's cache where five do not.
+/// the processor's cache where five do not.
 ///
 /// The file is closed after a while in which only small payloads were sent. Guarded by the connection's mutex.
 struct SharedBuffer: ~Copyable {
@@ -17,13 +16,11 @@ struct SharedBuffer: ~Copyable {
     /// There was a large payload not long ago.
     private var isWanted = false
     /// How many times the file was sent, and how many times the peer has reported that it has read it, modulo 2¹⁶. They differ while the
-    /// file is
-    /// in flight.
+    /// file is in flight.
     private var timesSent: UInt16 = 0
     private var timesRead: UInt16 = 0
     /// A thread writes to the file before sending it, or reads a reply from it, without the mutex. Until it is done no other thread gets
-    /// the
-    /// file or closes it, whatever the peer reports.
+    /// the file or closes it, whatever the peer reports.
     private var isInUse = false
     /// How many small frames, or entries of a ring, came or went since the last large payload.
     private var idleFrames = 0
@@ -36,8 +33,7 @@ struct SharedBuffer: ~Copyable {
     init() {}
 
     /// Returns the file, with room for `count` bytes, for the caller to write to and send; -1 if it is in flight or in use, or if there
-    /// is none to be
-    /// had. Then come `write` and, once it is sent, `endUse`, or `cancelSend`. `isOneWay`: the request wants no reply.
+    /// is none to be had. Then come `write` and, once it is sent, `endUse`, or `cancelSend`. `isOneWay`: the request wants no reply.
     mutating func acquire(_ count: Int, isOneWay: Bool) -> Int32 {
         if count > Frame.sharedLimit || timesSent != timesRead || isInUse { return -1 }
         idleFrames = 0
@@ -161,8 +157,7 @@ struct PeerBuffer: ~Copyable {
     }
 
     /// The file that was read last, for the caller to write a reply of `count` bytes to without the mutex; then comes `keepReply`. nil if
-    /// the file
-    /// is too small, or the peer may be using it again.
+    /// the file is too small, or the peer may be using it again.
     mutating func takeForReply(_ count: Int) -> MappedFile? {
         if !canHoldReply || holdsUnsentReply || !mapping.hasRoom(count) { return nil }
         canHoldReply = false
@@ -177,8 +172,7 @@ struct PeerBuffer: ~Copyable {
     mutating func noteReplySent() { holdsUnsentReply = false }
 
     /// How many readings the next frame has to report. A file that holds an unsent reply is reported only by the frame of that reply
-    /// (`inReply`),
-    /// since the peer writes to a file that is reported as read.
+    /// (`inReply`), since the peer writes to a file that is reported as read.
     mutating func countToReport(inReply: Bool) -> UInt16 {
         if holdsUnsentReply { return inReply ? timesRead : timesRead &- 1 }
         canHoldReply = false
