@@ -21,16 +21,14 @@ HEADERS  := $(wildcard include/RunLoop/*.h include/CoreFoundation/*.h)
 CMODULES := $(wildcard Sources/CLinux/include/* Sources/CRunLoop/include/*.modulemap) $(HEADERS)
 
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
-# -Osize: a tenth smaller than -O. What must be inlined on the hot paths is so by attribute: they execute as many
-# instructions, give or take a few in a hundred (callgrind). One trap instruction per function instead of one per check. No
-# stack guards: the arrays on the stack are structs that the kernel fills, told their size, and texts and lists that count
-# what is put into them.
+# -Osize: a tenth smaller than -O, and no row of the bench is slower. What must be inlined on the hot paths is so by attribute.
+# One trap instruction per function instead of one per check. No stack guards: the arrays on the stack are structs that the
+# kernel fills, told their size, and texts and lists that count what is put into them. -g: for librunloop.so.debug.
 SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -Osize \
               -enable-experimental-feature Embedded -enable-experimental-feature Extern \
               -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC \
-              -Xcc -fno-asynchronous-unwind-tables
-# No unwind tables for anything of C, as the Swift code has none.
-CFLAGS     := -std=c11 -Oz -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -fno-asynchronous-unwind-tables
+              -g -file-prefix-map $(CURDIR)=. -file-compilation-dir .
+CFLAGS     := -std=c11 -Oz -g -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -ffile-prefix-map=$(CURDIR)=.
 
 include Tests/own-directory.mk Makefile.check
 
@@ -40,16 +38,20 @@ include Tests/own-directory.mk Makefile.check
 all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/librunloop-cf.so  ## the libraries into build/
 all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
 
+# Embedded Swift describes its frames for debuggers alone. In the assembler's text one word makes that the tables that all
+# unwinders read, and another names the routine that stops C++ exceptions (Sources/CLinux/Unwind.c).
+#
 # The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
-# to end, and one that another ends with needs no place: 2 KB. The compiler leaves the object alone if nothing in it would
-# change: without touch make would come back each time.
+# to end, and one that another ends with needs no place: 2 KB.
 $(OBJ)/core.o: $(SWIFT) $(CMODULES) Makefile
 	@mkdir -p $(@D)
-	$(IN_OWN_DIRECTORY) $(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -c $(SWIFT) -o $@
+	$(IN_OWN_DIRECTORY) $(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -emit-assembly $(SWIFT) -o $(OBJ)/core.s
+	sed -i -e 's/^\(\s*\)\.cfi_sections .*/\1.cfi_sections .eh_frame/' \
+	       -e 's/^\(\s*\)\.cfi_startproc$$/&\n\1.cfi_personality 0x1b, linux_stop_exception/' $(OBJ)/core.s
+	$(CLANG) -c $(OBJ)/core.s -o $@
 	objcopy --set-section-alignment .rodata.str1.16=1 $@
-	@touch $@
 
-$(OBJ)/CLinux.o: Sources/CLinux/CLinux.c $(CMODULES)
+$(OBJ)/%.o: Sources/CLinux/%.c $(CMODULES)
 	@mkdir -p $(@D)
 	$(CLANG) $(CFLAGS) -ISources/CLinux/include -c $< -o $@
 
@@ -60,19 +62,25 @@ $(OBJ)/%.o: Sources/CRunLoop/%.c $(CMODULES)
 $(OBJ)/flopen.o: $(LIBBSD)
 	@mkdir -p $(@D)
 	$(AR) p $< flopen.o > $@.new
-	objcopy --remove-section=.eh_frame $@.new
 	mv $@.new $@
 
-OBJECTS := $(OBJ)/core.o $(OBJ)/CLinux.o $(OBJ)/Constants.o $(OBJ)/Format.o $(OBJ)/flopen.o
+OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Unwind.o Constants.o Format.o flopen.o)
 
 # nodelete: threads that end after a dlclose would call into nothing. No start files: there are no constructors. Code and
-# read-only data are one segment, for the loader has less to do, and what is needed first can lie together: layout.ld.
-$(LIB)/$(SHARED): $(OBJECTS) Sources/exports.map Sources/layout.ld
-	@mkdir -p $(@D)
+# read-only data are one segment, for the loader has less to do.
+$(OBJ)/$(SHARED): $(OBJECTS) Sources/exports.map
 	$(CLANG) -fuse-ld=lld -shared -nostartfiles -Wl,-soname,$(SHARED) -Wl,--version-script=Sources/exports.map -Wl,--gc-sections \
-	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 \
-	    -Wl,--no-rosegment -Wl,--no-eh-frame-hdr -Wl,-T,Sources/layout.ld -o $@.new $(OBJECTS)
-	strip --strip-unneeded --remove-section=.comment $@.new
+	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 -Wl,-Bsymbolic-functions -Wl,--no-rosegment -Wl,--build-id -o $@ $(OBJECTS)
+
+# What debuggers read beside the library, found by its build id: functions, lines, variables.
+$(LIB)/librunloop.so.debug: $(OBJ)/$(SHARED)
+	@mkdir -p $(@D)
+	objcopy --only-keep-debug --compress-debug-sections $< $@
+
+# Without that file a backtrace still names the exports, and the functions that call clients' functions: exports.map.
+$(LIB)/$(SHARED): $(OBJ)/$(SHARED) $(LIB)/librunloop.so.debug
+	strip --strip-unneeded --remove-section=.comment -o $@.new $<
+	objcopy --add-gnu-debuglink=$(LIB)/librunloop.so.debug $@.new
 	mv $@.new $@
 
 $(LIB)/librunloop.so: $(LIB)/$(SHARED)
@@ -82,7 +90,7 @@ $(LIB)/librunloop.so: $(LIB)/$(SHARED)
 $(LIB)/librunloop.a: $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CLANG) -nostdlib -r -o $(OBJ)/librunloop.o $(OBJECTS)
-	objcopy --wildcard --keep-global-symbol='RL*' --keep-global-symbol='kRL*' $(OBJ)/librunloop.o
+	objcopy --strip-debug --wildcard --keep-global-symbol='RL*' --keep-global-symbol='kRL*' $(OBJ)/librunloop.o
 	rm -f $@
 	$(AR) rcs $@ $(OBJ)/librunloop.o
 
@@ -154,14 +162,20 @@ install: all  ## headers, library and pkg-config file below $(DESTDIR)$(PREFIX)
 	install -m 644 include/AssertMacros.h include/TargetConditionals.h $(DESTDIR)$(PREFIX)/include/runloop-cf/
 	install -m 755 $(LIB)/$(SHARED) $(LIB)/$(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 $(LIB)/librunloop.a $(DESTDIR)$(PREFIX)/lib/
+	install -D -m 644 $(LIB)/librunloop.so.debug $(DESTDIR)$(PREFIX)/lib/debug/.build-id/$(call DEBUG_NAME,$(LIB)/$(SHARED))
 	install -D -m 644 Sources/valgrind.supp $(DESTDIR)$(PREFIX)/share/runloop/valgrind.supp
 	ln -sf $(SHARED) $(DESTDIR)$(PREFIX)/lib/librunloop.so
 	ln -sf $(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/librunloop-cf.so
 	@echo "$$PC" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop.pc
 	@echo "$$PC_CF" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop-cf.pc
 
+# Where debuggers look for the file of a library: the first byte of its build id, and the rest.
+DEBUG_NAME = $(shell readelf -n $(1) 2>/dev/null | sed -n 's/.*Build ID: \(..\)\(.*\)/\1\/\2.debug/p')
+
 uninstall:  ## takes away what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/include/runloop-cf $(DESTDIR)$(PREFIX)/share/runloop
+	rm -f $(DESTDIR)$(PREFIX)/lib/debug/.build-id/$(call DEBUG_NAME,$(DESTDIR)$(PREFIX)/lib/$(SHARED))
+	-rmdir $(DESTDIR)$(PREFIX)/lib/debug/.build-id/* $(DESTDIR)$(PREFIX)/lib/debug/.build-id $(DESTDIR)$(PREFIX)/lib/debug 2>/dev/null
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,$(SHARED) librunloop.so librunloop.a $(SHARED_CF) librunloop-cf.so \
 	    pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
 

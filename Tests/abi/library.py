@@ -12,6 +12,10 @@ BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
 INCLUDE = ROOT / "include"
 
 
+#: Begins the names of functions that are visible for backtraces only (test_debugging.py).
+CALLOUT = "RUNLOOP_IS_CALLING_OUT_TO_A"
+
+
 def existing(path):
     assert path.exists(), f"no {path.name} in {path.parent}: build it, or set RL_BUILD"
     return path
@@ -38,9 +42,10 @@ def output(*command, **options):
 
 
 def dynamic_symbols():
-    """What a program that links the library can see: name and nm's letter."""
+    """What a program that links the library may use: name and nm's letter."""
     lines = output("nm", "-D", "-g", "--defined-only", shared()).splitlines()
-    return {line.split()[2].partition("@")[0]: line.split()[1] for line in lines}
+    names = {line.split()[2].partition("@")[0]: line.split()[1] for line in lines}
+    return {name: letter for name, letter in names.items() if not name.startswith(CALLOUT)}
 
 
 def dynamic_section():

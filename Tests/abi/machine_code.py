@@ -28,7 +28,7 @@ class Function:
     @property
     def is_ours(self):
         """Of our module, or an export: not a piece of the standard library that was compiled in."""
-        return "RunLoopCore" in self.name or re.match(r"k?RL[A-Z]", self.symbol) is not None
+        return "RunLoopCore" in self.name or re.match(r"k?RL[A-Z]|RUNLOOP_", self.symbol) is not None
 
 
 def demangled(symbols):

@@ -81,7 +81,8 @@ def test_installed_files_are_exactly_these(installed):
     headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
     libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",
                  "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc"]
-    others = ["usr/share/runloop/valgrind.supp"]
+    number = re.search(r"Build ID: (\w+)", output("readelf", "-n", shared()))[1]
+    others = ["usr/share/runloop/valgrind.supp", f"usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug"]
     assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries] + others)
     assert os.readlink(installed / "usr/lib/librunloop.so") == "librunloop.so.0"
     assert os.readlink(installed / "usr/lib/librunloop-cf.so") == "librunloop-cf.so.0"

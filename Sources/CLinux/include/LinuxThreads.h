@@ -30,6 +30,22 @@ static inline int linux_membarrier(void)
 
 static inline int linux_membarrier_global(void) { return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); }
 
+static inline uintptr_t linux_frame(void) { return (uintptr_t)__builtin_frame_address(0); }
+/* Of a function that has a frame pointer, on x86-64 and on arm64. */
+static inline uintptr_t linux_return_address(uintptr_t frame) { return ((const volatile uintptr_t *)frame)[1]; }
+/* pthread_getattr_np: glibc reads /proc/self/maps for the main thread. */
+static inline int linux_stack_has(uintptr_t address)
+{
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t size;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return 0;
+    int failed = pthread_attr_getstack(&attributes, &lowest, &size);
+    pthread_attr_destroy(&attributes);
+    return !failed && address - (uintptr_t)lowest < size;
+}
+
 static inline int linux_is_main_thread(void) { return (int)syscall(SYS_gettid) == linux_process(); }
 static inline void linux_yield(void) { syscall(SYS_sched_yield); }
 

@@ -53,10 +53,20 @@ public func RLRunLoopGetNextTimerFireDate(_ rl: OpaquePointer?, _ mode: OpaquePo
 }
 
 @implementation @c
-public func RLRunLoopRun() { run(asCF: false, "RLRunLoopRun") }
+public func RLRunLoopRun() {
+    run(asCF: false, "RLRunLoopRun")
+    keepFrame()
+}
 
 @implementation @c
-public func RLRunLoopRunAsCF() { run(asCF: true, "RLRunLoopRunAsCF") }
+public func RLRunLoopRunAsCF() {
+    run(asCF: true, "RLRunLoopRunAsCF")
+    keepFrame()
+}
+
+/// Behind a call: keeps it from becoming a jump, which would leave no frame of the calling function in a backtrace.
+@inline(__always)
+private func keepFrame() { linux_callout_barrier(0) }
 
 private func run(asCF: Bool, _ function: Name) {
     guard let loop = Registry.current else { return warnOfFailedRun("cannot make the loop of this thread: ", function) }
@@ -81,12 +91,16 @@ private func warnOfFailedRun(_ problem: Name, _ function: Name) {
 
 @implementation @c
 public func RLRunLoopRunInMode(_ mode: OpaquePointer?, _ seconds: Double, _ returnAfterSourceHandled: UInt8) -> Int32 {
-    run(in: mode, seconds, returnAfterSourceHandled, asCF: false, "RLRunLoopRunInMode").rawValue
+    let result = run(in: mode, seconds, returnAfterSourceHandled, asCF: false, "RLRunLoopRunInMode")
+    keepFrame()
+    return result.rawValue
 }
 
 @implementation @c
 public func RLRunLoopRunInModeAsCF(_ mode: OpaquePointer?, _ seconds: Double, _ returnAfterSourceHandled: UInt8) -> Int32 {
-    run(in: mode, seconds, returnAfterSourceHandled, asCF: true, "RLRunLoopRunInModeAsCF").rawValue
+    let result = run(in: mode, seconds, returnAfterSourceHandled, asCF: true, "RLRunLoopRunInModeAsCF")
+    keepFrame()
+    return result.rawValue
 }
 
 private func run(

@@ -6,6 +6,7 @@ import CRunLoop
 // and why, as CFRunLoop's do. Never with a lock held. The barrier behind each call keeps it from becoming a
 // jump that leaves no frame, and the functions from being folded into one.
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(
     _ info: UnsafeMutableRawPointer?, _ perform: @convention(c) (UnsafeMutableRawPointer?) -> Void
@@ -14,6 +15,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(
     linux_callout_barrier(1)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(
     _ getPort: @convention(c) (UnsafeMutableRawPointer?) -> Int32, _ info: UnsafeMutableRawPointer?
@@ -23,6 +25,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(
     return port
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(
     _ function: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void,
@@ -32,6 +35,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(
     linux_callout_barrier(3)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(
     _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ timer: OpaquePointer,
@@ -41,6 +45,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(
     linux_callout_barrier(4)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
     _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void, _ observer: OpaquePointer,
@@ -50,6 +55,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
     linux_callout_barrier(5)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(
     _ callout: @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
@@ -59,6 +65,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(
     linux_callout_barrier(11)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(
     _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
@@ -68,6 +75,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(
     linux_callout_barrier(12)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
     _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?,
@@ -78,6 +86,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
     return reply
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
     _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
@@ -87,6 +96,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
     linux_callout_barrier(14)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(
     _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ info: UnsafeMutableRawPointer?
@@ -95,6 +105,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(
     linux_callout_barrier(6)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(
     _ descriptor: OpaquePointer, _ types: UInt, _ info: UnsafeMutableRawPointer?,
@@ -104,6 +115,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(
     linux_callout_barrier(7)
 }
 
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
     _ socket: OpaquePointer, _ type: UInt, _ address: OpaquePointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?,

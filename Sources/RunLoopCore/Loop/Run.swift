@@ -54,6 +54,7 @@ extension RunLoopPointer {
     /// The iteration, with the numbers of the guide. Steps 1 and 10 (telling observers of entry and exit) are `run`'s.
     private func iterate(_ mode: ModePointer, until deadline: Instant, onlyOne: Bool) -> RunResult {
         if isStopRequested { return .stopped }
+        let depth = pointee.depth
         while true {
             // What a wake-up announced before this is seen by this pass; a stop, too, that came since the last one looked.
             if takeWakeUp() && isStopRequested { return .stopped }
@@ -80,6 +81,7 @@ extension RunLoopPointer {
             if performFunctions(mode) { dropEvents() }
             releaseAutoreleasedInPass()
 
+            if pointee.depth != depth { StackPlace.reportJump() }
             if handled && onlyOne { return .handledSource }
             if hasPassed(deadline) { return .timedOut }
             if isStopRequested { return .stopped }
@@ -94,6 +96,7 @@ extension RunLoopPointer {
         var mode: ModePointer?
         var stop: UInt32
         var tookWake: Bool
+        var place: StackPlace
         var deadline: Instant
         var returnsAfterSource: Bool
         var autoreleasedCount: Int
@@ -101,11 +104,14 @@ extension RunLoopPointer {
     }
 
     /// A new activation becomes the innermost. A stop that came before belongs to the outer one, or to nobody.
+    @inline(__always)
     private func enter(_ mode: ModePointer) -> OuterActivation {
         let outer = OuterActivation(
             mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake,
-            deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource, autoreleasedCount: pointee.autoreleasedCount,
+            place: pointee.place, deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource, autoreleasedCount: pointee.autoreleasedCount,
             runsAsCF: pointee.runsAsCF)
+        pointee.place = .here
+        if pointee.depth > 0 && outer.place.isLeft(by: pointee.place) { StackPlace.reportJump() }
         pointee.tookWake = false
         pointee.autoreleasedCount = 0
         pointee.depth += 1
@@ -133,6 +139,7 @@ extension RunLoopPointer {
             setCurrentMode(nil)
             restoreTimerSlack()
         }
+        pointee.place = outer.place
         pointee.tookWake = outer.tookWake
         pointee.deadline = outer.deadline
         pointee.returnsAfterSource = outer.returnsAfterSource

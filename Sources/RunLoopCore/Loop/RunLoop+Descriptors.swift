@@ -117,6 +117,7 @@ extension RunLoopPointer {
     }
 
     /// Under the lock.
+    @inline(never)
     private func listen(_ index: Int) {
         if !pointee.poller.listen(index) { tryAgainLater() }
         if pointee.poller[index].state == .broken { noteWatchTrouble(WatchTrouble.lost) }

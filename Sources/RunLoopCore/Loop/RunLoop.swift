@@ -76,6 +76,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// Changed under the lock while timers fire.
     var currentMode: ModePointer?
     var depth = 0
+    /// Where the innermost activation lies on the stack.
+    var place = StackPlace()
     /// How the innermost activation ends: for sources that would like to go on at once (`mayGoOn`).
     var deadline = Instant.distantPast
     var returnsAfterSource = false

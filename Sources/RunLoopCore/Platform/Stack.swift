@@ -1,0 +1,42 @@
+import CLinux
+
+/// Where the activation of a loop lies on the stack, to find out that longjmp left one of its callbacks. The activation is gone
+/// then, though the loop believes to be in it. Going on would be wrong in ways that show much later, so the process ends with a line.
+struct StackPlace: BitwiseCopyable {
+    private var frame: UInt = 0
+    private var returnAddress: UInt = 0
+
+    init() {}
+
+    /// The frame of the function that this is inlined into.
+    @inline(__always)
+    static var here: StackPlace {
+        var place = StackPlace()
+        place.frame = linux_frame()
+        place.returnAddress = linux_return_address(place.frame)
+        return place
+    }
+
+    /// Whether this activation is no more, as seen from one that begins within it. The stack grows downwards: a callback of an
+    /// activation lies below it, unless it is on the stack of a coroutine; those are not compared. What is called after a
+    /// jump soon overwrites the return address.
+    @inline(__always)
+    func isLeft(by inner: StackPlace) -> Bool {
+        if inner.frame >= frame { return Self.isOnOwnStack(frame) && Self.isOnOwnStack(inner.frame) }
+        return linux_return_address(frame) != returnAddress
+    }
+
+    /// Slow: for the main thread it reads /proc/self/maps.
+    @inline(never)
+    private static func isOnOwnStack(_ address: UInt) -> Bool { linux_stack_has(address) != 0 }
+
+    /// Ends the process.
+    @inline(never)
+    static func reportJump() -> Never {
+        TextBuffer.build { text in
+            text.append("runloop: longjmp left a callback of a run loop, which cannot go on: see RLBase.h. The process ends.\n")
+            text.withBytes { StandardError.write($0, $1) }
+        }
+        abort()
+    }
+}
