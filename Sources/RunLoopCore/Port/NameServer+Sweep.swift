@@ -69,8 +69,8 @@ extension NameServer {
         }
     }
 
-    /// Locks the file of a name, and returns its descriptor. If the file is locked and no process listens, another process is just claiming
-    /// the name, releasing it, or sweeping. None of that takes long, so this tries again for 0.1 s; then EADDRINUSE.
+    /// Locks the file of a name, and returns its descriptor. If the file is locked and no process listens, another process is just
+    /// claiming the name, releasing it, or sweeping. None of that takes long, so this tries again for 0.1 s; then EADDRINUSE.
     static func lock(
         _ name: UnsafePointer<CChar>, port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory
     ) throws(SystemError) -> Int32 {

@@ -20,8 +20,8 @@ enum NameServer {
         static let none = Claim(listener: -1, lock: -1)
     }
 
-    /// Claims a name and listens. EADDRINUSE if another port has the name, EACCES if the directory is not to be trusted or if the name's file
-    /// belongs to another user. Some system calls.
+    /// Claims a name and listens. EADDRINUSE if another port has the name, EACCES if the directory is not to be trusted or if the name's
+    /// file belongs to another user. Some system calls.
     static func claim(_ name: StringPointer, isForAll: Bool) throws(SystemError) -> Claim {
         let directory = try PortDirectory()
         sweep(directory)

@@ -43,9 +43,10 @@ struct DrainedMessages: ~Copyable {
 /// its two steps, and the receiver executes one when it takes the last entry of its list (before that, it is going to look again soon).
 /// `Tests/model/room.pml` checks this, and that no step can be left out.
 ///
-/// Waking a thread costs as much as dozens of messages, so senders are woken when there is room for some hundred. A receiver may stop before
-/// that point; therefore senders also look for themselves at `pollInterval`. In a fast stream no side sleeps for such short times: a sender
-/// spins as long as room appears quickly, and a receiver that found few entries pauses, away from the cache lines that are being written.
+/// Waking a thread costs as much as dozens of messages, so senders are woken when there is room for some hundred. A receiver may stop
+/// before that point; therefore senders also look for themselves at `pollInterval`. In a fast stream no side sleeps for such short times:
+/// a sender spins as long as room appears quickly, and a receiver that found few entries pauses, away from the cache lines that are being
+/// written.
 ///
 /// *Signalled* means that a loop is going to look at the queue: the port's source is signalled. The first message that is put into a queue
 /// that is not signalled must signal the source. A receiver signals again before it calls the client, since a nested run has to notice the
@@ -109,8 +110,8 @@ struct PortQueue: ~Copyable {
 typealias PortQueuePointer = UnsafeMutablePointer<PortQueue>
 
 extension PortQueuePointer {
-    /// Appends a message. After `queuedUnsignalled` the caller signals the port's source before it calls `unlockSenders`. Under the senders'
-    /// lock.
+    /// Appends a message. After `queuedUnsignalled` the caller signals the port's source before it calls `unlockSenders`. Under the
+    /// senders' lock.
     @inline(__always)
     func putLocked(_ message: QueuedMessage) -> PortQueue.Outcome {
         guard pointee.isOpen || isOpenAndWatched else { return .closed }
@@ -150,8 +151,8 @@ extension PortQueuePointer {
     /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. Under the senders' lock.
     var isSignalled: Bool { pointee.isSignalled }
 
-    /// Sleeps while the queue is full. True if there may be room now; false if there is none and `deadline` has passed. Any thread, without
-    /// a lock of the port.
+    /// Sleeps while the queue is full. True if there may be room now; false if there is none and `deadline` has passed. Any thread,
+    /// without a lock of the port.
     func waitForRoom(until deadline: Instant) -> Bool {
         let now = Clock.now
         if now < deadline && spinForRoom() { return true }
@@ -193,9 +194,10 @@ extension PortQueuePointer {
     @inline(__always)
     func unlockReceivers() { pointee.receivers.unlock() }
 
-    /// Removes the oldest message and returns it. Returns nil if there is none, after calling `onEmpty` under both locks: there the caller
-    /// clears the signal of the port's source. `inStream`: messages are arriving in quick succession, so a short pause before the lists are
-    /// swapped is cheaper than a swap for every message. Under the receivers' lock; after releasing it the caller calls `wakeSenders`.
+    /// Removes the oldest message and returns it. Returns nil if there is none, after calling `onEmpty` under both locks: there the
+    /// caller clears the signal of the port's source. `inStream`: messages are arriving in quick succession, so a short pause before the
+    /// lists are swapped is cheaper than a swap for every message. Under the receivers' lock; after releasing it the caller calls
+    /// `wakeSenders`.
     @inline(__always)
     func takeLocked(inStream: Bool, onEmpty: () -> Void) -> QueuedMessage? {
         if pointee.next == pointee.outgoing.count { swapLists(inStream, onEmpty) }
@@ -229,8 +231,8 @@ extension PortQueuePointer {
         unlockSenders()
     }
 
-    /// Wakes sleeping senders if there is enough room. Called after every `takeLocked`, without a lock. One load, and a system call only if
-    /// a sender sleeps and is worth waking.
+    /// Wakes sleeping senders if there is enough room. Called after every `takeLocked`, without a lock. One load, and a system call only
+    /// if a sender sleeps and is worth waking.
     @inline(__always)
     func wakeSenders() {
         if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeSendersIfEnoughRoom() }
