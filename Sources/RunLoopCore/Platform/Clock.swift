@@ -3,14 +3,14 @@ import Synchronization
 
 /// Nanoseconds on the scale of CLOCK_MONOTONIC: what deadlines are kept in. 0 is "at once", `.never` is "not at all".
 ///
-/// Counted from long before the machine was started, so that dates before its start have an order, too.
+/// Counted from long before the machine was started, so that dates before that have an order, too.
 struct Instant: BitwiseCopyable, Comparable {
     var nanoseconds: UInt64
 
     static let never = Instant(nanoseconds: .max)
     static let distantPast = Instant(nanoseconds: 0)
 
-    /// The start of the machine, 146 years after `distantPast`: an instant is at most that late and dates end in 2128.
+    /// The start of the machine, 146 years after `distantPast`.
     fileprivate static let machineStart: UInt64 = 1 << 62
 
     @inline(__always)
@@ -23,49 +23,48 @@ struct Instant: BitwiseCopyable, Comparable {
         return overflow ? .never : Instant(nanoseconds: sum)
     }
 
-    /// As the kernel wants it, for which there is nothing before its start. O(1).
+    /// In the kernel's form; instants before the start of the machine become that. O(1).
     var timespec: CLinux.timespec { Self.timespec(max(nanoseconds, Self.machineStart) - Self.machineStart) }
 
-    /// A duration as the kernel wants it. O(1).
+    /// A duration in the kernel's form. O(1).
     static func timespec(_ nanoseconds: UInt64) -> CLinux.timespec {
         CLinux.timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
     }
 }
 
 extension Instant {
-    /// What a monotonic clock of the kernel says.
+    /// A reading of one of the kernel's monotonic clocks.
     @inline(__always)
     fileprivate init(_ time: CLinux.timespec) {
         nanoseconds = UInt64(bitPattern: Int64(time.tv_sec &* 1_000_000_000 &+ time.tv_nsec)) &+ Self.machineStart
     }
 }
 
-/// The two clocks and what lies between them.
+/// The wall clock, the monotonic clock, and the difference between them.
 ///
-/// The API speaks of absolute dates (wall clock, seconds since 2001), the loop waits on the monotonic
-/// clock. A date is converted once, with the difference of the clocks as it was last seen; that
-/// difference is looked at whenever somebody asks for the time, and, once per tick, whenever a loop begins to run or
-/// wakes, so creating a timer reads no clock.
+/// The API uses absolute dates (wall clock, seconds since 2001); loops wait on the monotonic clock. A date is converted once, by the
+/// difference of the clocks that was sampled last. It is sampled whenever the time is asked for and, at most once per tick, when a loop
+/// begins to run or wakes; so creating a timer reads no clock.
 enum Clock {
-    /// Monotonic clock minus wall clock in nanoseconds since 2001, and `jitter`: what makes a deadline of a date. 0: not
-    /// looked at yet. Any thread.
+    /// The monotonic clock minus the wall clock (nanoseconds since 2001), plus `jitter`: added to a date it makes a deadline. 0: not
+    /// sampled yet. Any thread.
     private static let offset = Atomic<Int64>(0)
 
-    /// When `sampleClocksOncePerTick` last looked, by the coarse clock. Any thread.
+    /// When `sampleClocksOncePerTick` last read the clocks, by the coarse clock. Any thread.
     private static let lastLook = Atomic<UInt64>(0)
 
-    /// Differences closer than this may be the jitter of two clock reads and are not stored, so that a date
-    /// that went in comes out again. Every deadline is later by as much: never early.
+    /// Changes of the difference smaller than this may be the jitter of two clock reads and are not stored, so that a date converted to a
+    /// deadline and back stays the same. Every deadline is later by as much, so never early.
     private static let jitter: Int64 = 250
 
-    /// CFRunLoop's own limit, the year 2128: what a date or an interval is clamped to, in seconds.
+    /// The year 2128, to which dates and intervals are clamped, as in CFRunLoop. In seconds.
     static let latestDate = 4_039_289_856.0
 
     /// Nanoseconds from 1970 to 2001.
     private static let epoch: Int64 = 978_307_200_000_000_000
 
-    /// One clock read, 21 ns. Any thread, async-signal-safe. A function of its own: callers would get a place for the time on
-    /// their stack, and the compiler's guard of it.
+    /// One clock read, 21 ns. Any thread, async-signal-safe. Not inlined: its callers would need a stack slot for the time, and the
+    /// compiler's guard for that.
     @inline(never)
     static var now: Instant {
         var time = timespec()
@@ -73,8 +72,8 @@ enum Clock {
         return Instant(time)
     }
 
-    /// Whether `instant` lies ahead, judged by a clock that costs a quarter of `now` and lags by some
-    /// milliseconds: false means "perhaps not". Any thread.
+    /// Whether `instant` is more than 100 ms ahead, by a clock that costs a quarter of `now` and lags by some milliseconds; false means
+    /// "perhaps not". Any thread.
     @inline(never)
     static func isCertainlyAhead(_ instant: Instant) -> Bool {
         var time = timespec()
@@ -82,7 +81,7 @@ enum Clock {
         return instant.nanoseconds > Instant(time).nanoseconds &+ 100_000_000
     }
 
-    /// What a clock says. A function of its own, as `now`.
+    /// A reading of the clock. Not inlined, for the reason given at `now`.
     @inline(never)
     private static func nanoseconds(of clock: clockid_t) -> Int64 {
         var time = timespec()
@@ -90,11 +89,11 @@ enum Clock {
         return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 
-    /// Looks at both clocks and remembers their difference. Any thread.
+    /// Reads both clocks and stores their difference. Any thread.
     ///
-    /// At their coarse readings, which cost a fifth. The kernel moves both in one step, at each tick and when the clock is
-    /// set: their difference is that of the clocks, to the nanosecond, if no tick came between. Where the coarse readings
-    /// are as fine as the others they are looked at again if the thread was interrupted.
+    /// Uses the coarse clocks, which cost a fifth. The kernel updates both in one step, at each tick and when the clock is set, so unless
+    /// a tick comes between the reads, their difference is exact. Where the coarse clocks are as fine as the others, they are read again
+    /// if the thread was interrupted.
     static func sampleClocks() {
         var before: Int64
         var seen: Int64
@@ -106,14 +105,14 @@ enum Clock {
             after = nanoseconds(of: CLOCK_MONOTONIC_COARSE)
             tries -= 1
         } while after &- before > 2_000 && tries > 0
-        // Against the later look: if time went by between them, deadlines come out late, not early.
+        // With the later reading: if time passed in between, deadlines come out late, not early.
         let new = after &+ Int64(Instant.machineStart) &- (seen &- epoch) &+ jitter
         let old = offset.load(ordering: .relaxed)
         if old == 0 || (new &- old).magnitude > UInt64(jitter) { offset.store(new, ordering: .relaxed) }
     }
 
-    /// As `sampleClocks`, unless that was done in this tick of the kernel (1 to 10 ms): for what may be done a hundred
-    /// thousand times a second. A quarter of a clock read then. Any thread.
+    /// Stores the difference of the clocks unless that was done in this tick of the kernel (1 to 10 ms): for callers that may call a hundred
+    /// thousand times a second. Usually costs a quarter of a clock read. Any thread.
     @inline(never)
     static func sampleClocksOncePerTick() {
         var time = timespec()
@@ -131,35 +130,34 @@ enum Clock {
         return offset.load(ordering: .relaxed)
     }
 
-    /// Seconds since 2001, as RLAbsoluteTimeGetCurrent answers. Any thread. One clock read and half of one: a timer whose
-    /// date comes from here knows the clocks as they are, even if somebody has just set them.
+    /// Seconds since 2001, for RLAbsoluteTimeGetCurrent. Also samples the difference of the clocks: a timer with a date computed from this
+    /// is right even if the clock has just been set. One and a half clock reads. Any thread.
     static var currentDate: Double {
         sampleClocks()
         return Double(nanoseconds(of: CLOCK_REALTIME) &- epoch) * 1e-9
     }
 
-    /// The first instant at which it is no longer before `date`; `date` is not NaN. Reads no clock. Any thread.
+    /// The deadline of a date, never early; `date` is not NaN. Reads no clock. Any thread.
     static func instant(ofDate date: Double) -> Instant {
         _ = knownOffset
         return instant(ofTimerDate: clamped(date))
     }
 
-    /// The same for a date that was clamped, in a process that has looked at the clocks: it did when it made its first
-    /// loop. Ten instructions.
+    /// The deadline of a clamped date, in a process that has sampled the clocks: making the first loop does. Ten instructions. Any thread.
     @inline(__always)
     static func instant(ofTimerDate date: Double) -> Instant {
         let wall = linux_integer(date * 1e9) &+ 1
         return Instant(nanoseconds: UInt64(bitPattern: max(wall &+ offset.load(ordering: .relaxed), 0)))
     }
 
-    /// A date that is not NaN, as near as it can be to what timers have.
+    /// The nearest date that timers can have; `date` is not NaN.
     @inline(__always)
     static func clamped(_ date: Double) -> Double { max(-latestDate, min(date, latestDate)) }
 
-    /// The date of an instant. Reads no clock. Any thread.
+    /// The date of an instant, by the sampled difference. Reads no clock. Any thread.
     static func date(of instant: Instant) -> Double { Double(Int64(clamping: instant.nanoseconds) &- knownOffset) * 1e-9 }
 
-    /// `seconds` from 0 up to the latest date, as nanoseconds; `seconds` is not NaN. O(1).
+    /// Clamps a duration to between 0 and `latestDate`, in nanoseconds; `seconds` is not NaN. O(1).
     @inline(never)
     static func nanoseconds(_ seconds: Double) -> UInt64 {
         seconds <= 0 ? 0 : UInt64(min(seconds, latestDate) * 1e9)

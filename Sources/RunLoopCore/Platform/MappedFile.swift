@@ -12,7 +12,7 @@ struct MappedFile: BitwiseCopyable {
     private(set) var address: UnsafeMutableRawPointer?
     private(set) var size = 0
     private var access = Access.readOnly
-    /// The file is known to keep its pages, whoever has it.
+    /// The file is known to keep its pages, whatever other processes do.
     private var isSealed = false
     private var identity = linux_file_identity(device: 0, inode: 0)
 

@@ -3,14 +3,15 @@ import Synchronization
 
 /// Memory in large pieces.
 enum Memory {
-    /// The size from which on the kernel can back memory by one page-table entry.
+    /// The size of a huge page: from here on one page-table entry can map it all.
     static let hugePage = 2 * 1024 * 1024
 
-    /// The last block of `allocateZero`; each begins with the address of the one before. Sources are often known by a number that was made of
-    /// their address only, so leak checkers would take their memory for lost.
+    /// The newest block of `allocateZero`; each block begins with the address of the one before. epoll knows sources by a number made of
+    /// their address; without this list, leak checkers would report their memory as lost.
     private static let blocks = Atomic<UInt>(0)
 
-    /// The same, all zero, which the system's memory is without being touched. Never to be given back.
+    /// Zeroed memory that is never freed, aligned like that of `allocate`; nil if out of memory. Fresh memory of the system is zero without
+    /// being touched. Any thread.
     static func allocateZero(_ size: Int) -> UnsafeMutableRawPointer? {
         let alignment = size < hugePage ? 64 : hugePage
         guard let memory = calloc(1, size + alignment) else { return nil }
@@ -30,10 +31,10 @@ enum Memory {
         }
     }
 
-    /// Uninitialised and aligned to a huge page if it is that large, else to a cache line; nil if out of memory.
+    /// Uninitialised memory, aligned to a huge page if it is that large, else to a cache line; nil if out of memory. Any thread.
     static func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
         if size < hugePage { return aligned_alloc(64, size) }
-        // Random access to a million objects misses the TLB at every step otherwise. Only a wish.
+        // Without huge pages, random access to a million objects misses the TLB at every step. The kernel may ignore the advice.
         guard let memory = aligned_alloc(hugePage, size) else { return nil }
         preservingSystemError { linux_wish_huge_pages(memory, size) }
         return memory

@@ -1,31 +1,29 @@
 import CLinux
 import Synchronization
 
-/// A lock of four bytes that sleeps in the kernel: 0 free, 1 held, 2 held and somebody sleeps.
+/// A futex of four bytes: 0 free, 1 held, 2 held with threads asleep.
 ///
-/// One locked instruction to take it and one to give it back when nobody else wants it. Holders do a few
-/// instructions and call no user code, so a waiter first looks again for a short while. Not recursive,
-/// not fair, not async-signal-safe.
-///
-/// Without a locked instruction as long as the process has only one thread: those that come later see what was stored before.
+/// Uncontended, locking and unlocking execute one locked instruction each; none while the process has only one thread, whose stores are
+/// visible to any thread it creates. Critical sections are a few instructions without user code, so a waiter spins for a short while first.
+/// Not recursive, not fair, not async-signal-safe.
 struct Mutex: ~Copyable {
     private let word: Atomic<UInt32>
 
     init() { word = Atomic(0) }
 
-    /// O(1). Any thread.
+    /// Locks, on hot paths. O(1). Any thread.
     @inline(__always)
     func lockInlined() {
         if Thread.isAlone && word.load(ordering: .relaxed) == 0 { word.store(1, ordering: .relaxed) } else { lock() }
     }
 
-    /// O(1). The thread that holds it.
+    /// Unlocks, on hot paths. O(1). The thread that holds it.
     @inline(__always)
     func unlockInlined() {
         if Thread.isAlone { word.store(0, ordering: .relaxed) } else { unlock() }
     }
 
-    /// O(1). Any thread.
+    /// Locks. O(1). Any thread.
     @inline(never)
     func lock() {
         if Thread.isAlone && word.load(ordering: .relaxed) == 0 { return word.store(1, ordering: .relaxed) }
@@ -35,7 +33,7 @@ struct Mutex: ~Copyable {
         RaceDetector.happensAfter(word)
     }
 
-    /// O(1). The thread that holds it.
+    /// Unlocks. O(1). The thread that holds it.
     @inline(never)
     func unlock() {
         if Thread.isAlone { return word.store(0, ordering: .relaxed) }
@@ -43,7 +41,7 @@ struct Mutex: ~Copyable {
         if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
     }
 
-    /// For a child of fork(), in which the holder may not exist any more.
+    /// Unlocks in a child of fork(), where the thread that held it may not exist.
     func reset() { word.store(0, ordering: .relaxed) }
 
     private func lockSlow() {
@@ -65,8 +63,8 @@ enum Futex {
     /// Why a sleep ended.
     enum Outcome { case woken, timedOut }
 
-    /// Sleeps if `word` still holds `value`, until it is woken, `deadline` has passed or a signal came
-    /// (which counts as woken: callers look at the word again). One system call.
+    /// Sleeps while `word` holds `value`, until a wake-up, `deadline`, or a signal, which counts as a wake-up: callers test the word again.
+    /// One system call.
     @inline(never)
     static func wait(_ word: borrowing Atomic<UInt32>, while value: UInt32, until deadline: Instant) -> Outcome {
         let saved = systemError
@@ -88,8 +86,7 @@ enum Futex {
         systemError = saved
     }
 
-    /// Atomics live in structs behind pointers here and never move, so their address is stable; the type
-    /// does not offer it.
+    /// The atomics of this library are in memory that never moves, so their address is stable; Swift does not offer it.
     @inline(__always)
     private static func unsafeAddress(of word: borrowing Atomic<UInt32>) -> UnsafeRawPointer {
         withUnsafePointer(to: word) { UnsafeRawPointer($0) }

@@ -1,10 +1,10 @@
 import CLinux
 import Synchronization
 
-/// A lock biased to one thread, the owner: it takes and gives the lock with plain stores, no locked
-/// instruction and no fence; everybody else pays with membarrier(2), about a microsecond.
+/// A lock biased towards one thread, the owner, which locks and unlocks with plain stores: no locked instruction, no fence. Other threads
+/// pay with membarrier(2), about a microsecond.
 ///
-/// This is Dekker's handshake with the fence moved to the rare side:
+/// This is Dekker's algorithm with the fence moved to the rare side:
 ///
 ///     owner                                 other (one at a time, holding `others`)
 ///     inside = 1                            contended = 1
@@ -12,15 +12,14 @@ import Synchronization
 ///     contended == 0 ?  in                  inside == 0 ?  in, else sleep on `inside`
 ///     ...                                   ...
 ///     inside = 0                            contended = 0
-///     contended != 0 ?  wake                give `others` back
+///     contended != 0 ?  wake                unlock `others`
 ///
-/// Whatever instruction of the owner the barrier hits: either `inside = 1` was before it, then the other
-/// sees it and waits, or the owner's look at `contended` comes after it, then the owner sees 1, takes
-/// its claim back and queues at `others` like everybody else. Giving back is the same handshake, so no
-/// sleeper is forgotten. `Tests/model/owner-lock.pml` checks this with store buffers, and that each of
-/// the steps is needed. Every store that gives the lock away releases, every load that takes it acquires.
+/// Wherever the barrier interrupts the owner: either `inside = 1` came before it, and the other thread sees that and waits; or the owner
+/// reads `contended` after it, sees 1, retracts its claim and queues at `others` like any other thread. Unlocking is the same handshake,
+/// so no sleeper is forgotten. `Tests/model/owner-lock.pml` checks this with store buffers, and that each step is needed. Every store that
+/// passes the lock on releases; every load that takes it acquires.
 ///
-/// Where the kernel has no membarrier `contended` stays 1 for ever: the owner always queues.
+/// If the kernel has no membarrier, `contended` is always 1 and the owner always queues.
 ///
 /// Holders call no user code. Not recursive, not async-signal-safe.
 struct OwnerLock: ~Copyable {
@@ -28,9 +27,9 @@ struct OwnerLock: ~Copyable {
     private let inside: Atomic<UInt32>
     /// 1 while another thread is inside or about to be. Written by holders of `others` only.
     private let contended: Atomic<UInt32>
-    /// Those who may not use the fast path queue here.
+    /// Where threads queue that may not use the fast path.
     private let others: Mutex
-    /// The owner's own note of the way it came in. Owner only.
+    /// 1 if the owner has locked by way of `others`. Owner only.
     private let ownerQueued: Atomic<UInt32>
 
     init() {
@@ -40,7 +39,7 @@ struct OwnerLock: ~Copyable {
         ownerQueued = Atomic(0)
     }
 
-    /// The owner's way in, O(1). False: others are about, and `lockSlow` has to follow.
+    /// Locks as the owner. False: another thread has the lock or is about to take it; `lockSlow` or `retract` must follow. O(1).
     @inline(__always)
     func tryLock() -> Bool {
         inside.store(1, ordering: .relaxed)
@@ -48,8 +47,7 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// The owner's way out, O(1). False: there is more to do, and `unlockSlow` has to follow. An owner that has queued has taken
-    /// its claim back already.
+    /// Unlocks as the owner. False: `unlockSlow` must follow, as the owner has queued, or another thread waits for it. O(1).
     @inline(__always)
     func tryUnlock() -> Bool {
         inside.store(0, ordering: .releasing)
@@ -57,7 +55,7 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) | ownerQueued.load(ordering: .relaxed) == 0
     }
 
-    /// The same for an owner who knows that `tryLock` let it in.
+    /// Unlocks as the owner after `tryLock` returned true. False: `unlockSlow` must follow, as another thread waits. O(1).
     @inline(__always)
     func tryUnlockUncontended() -> Bool {
         inside.store(0, ordering: .releasing)
@@ -65,7 +63,7 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// The owner after a `tryLock` that failed, if it does not follow it with `lockSlow`.
+    /// Gives up as the owner after `tryLock` returned false.
     @inline(never)
     func retract() {
         inside.store(0, ordering: .releasing)
@@ -73,20 +71,20 @@ struct OwnerLock: ~Copyable {
         if Membarrier.isAvailable { Futex.wake(inside, count: 1) }
     }
 
-    /// The owner who does not know whether it is inside, or whether somebody waits for it to come out: after a `tryLock` or an
-    /// `tryUnlockUncontended` that failed, or neither.
+    /// Makes sure that the owner is not inside and that no thread waits for it to leave, whether `tryLock` or `tryUnlockUncontended` has
+    /// returned false before or neither was called. The owner.
     func stepOut() {
         if inside.load(ordering: .relaxed) | contended.load(ordering: .relaxed) != 0 { retract() }
     }
 
-    /// The owner after `tryLock`, or any other thread: that costs one membarrier. Called from very many places, so
-    /// both are one function.
+    /// Locks: the owner after `tryLock` returned false, or any other thread, which costs a membarrier. One function, because it is called
+    /// from many places.
     @inline(never)
     func lockSlow(asOwner: Bool) {
         if asOwner { queueAsOwner() } else { lockAsOther() }
     }
 
-    /// Who came in: the owner after `tryUnlock`, or the thread that came in by `lockSlow` alone.
+    /// Unlocks: the owner after `tryUnlock` returned false, or another thread that locked by `lockSlow`.
     @inline(never)
     func unlockSlow(asOwner: Bool) {
         if !asOwner {
@@ -112,13 +110,13 @@ struct OwnerLock: ~Copyable {
         others.unlock()
     }
 
-    /// Before fork(): keeps everybody out, the owner too, and leaves nothing of the lock in a state that only a
-    /// thread that the child does not have could end. Any thread that is not inside.
+    /// Before fork(): excludes all threads, the owner too, and leaves no state of the lock that only a thread missing in the child could
+    /// end. Any thread that does not hold the lock.
     func lockForFork(asOwner: Bool) {
         if asOwner { others.lock() } else { lockAsOther() }
     }
 
-    /// After it, in parent and child: the thread that called `lockForFork`.
+    /// After fork(), in parent and child: the thread that called `lockForFork`.
     func unlockAfterFork(asOwner: Bool) {
         if asOwner { others.unlock() } else { unlockAsOther() }
     }
@@ -132,21 +130,21 @@ struct OwnerLock: ~Copyable {
 
 /// membarrier(2), private expedited: runs a full memory barrier on every running thread of the process.
 enum Membarrier {
-    /// Asked for once, when the first lock is made; before that nobody holds one. Not used where a race detector watches: it would
-    /// see nothing of locks that are taken by plain stores.
+    /// Whether it is used. Decided once, when the first lock is made, so before any is held. Not used under a race detector, which cannot see
+    /// locks that are taken by plain stores.
     static let isAvailable: Bool = {
         RaceDetector.look()
         return !RaceDetector.isWatching && linux_membarrier_register() == 0
     }()
 
-    /// In a child of fork().
+    /// A child of fork() has to register again.
     static func registerAfterFork() { _ = linux_membarrier_register() }
 
-    /// One system call, 0.3 µs alone and 0.8 µs when another thread runs. Leaves errno as it was.
+    /// Runs the barrier. One system call: 0.3 µs alone, 0.8 µs while another thread runs.
     static func run() {
         let saved = systemError
         while linux_membarrier() != 0 {
-            // Out of memory for a moment; or forbidden by a filter that came later.
+            // The kernel is out of memory for a moment, or a seccomp filter was installed since.
             if systemError != ENOMEM {
                 runWithout()
                 break
@@ -156,8 +154,8 @@ enum Membarrier {
         systemError = saved
     }
 
-    /// A sandbox that came up late denies what was there when the locks were made, which can do nothing else: the other ways to make
-    /// all threads execute a barrier, or the end. A tenth of a millisecond for two processors, more for more.
+    /// Executes a barrier on all threads by other means, or aborts: for a seccomp filter that was installed after the locks were made, which
+    /// depend on it. A tenth of a millisecond for two processors, more for more.
     @inline(never)
     private static func runWithout() {
         if linux_membarrier_global() == 0 || visitProcessors() { return }
@@ -168,9 +166,10 @@ enum Membarrier {
         abort()
     }
 
-    /// Runs on each processor in turn. To let this thread in, whichever ran there was switched out, or had been before: that is a
-    /// full barrier; and so is coming to a processor that was visited already. What this thread wrote before is visible by
-    /// then, as it was switched out itself. False if that is not allowed. Threads that may not be interrupted (SCHED_FIFO) make it wait.
+    /// Runs on each processor in turn. False if that is not allowed.
+    ///
+    /// For this thread to run there, the thread that ran before was switched out, which is a full barrier for it; threads that move to a
+    /// processor later are switched in, which is one, too. Threads with SCHED_FIFO, which are not preempted, make this wait.
     private static func visitProcessors() -> Bool {
         var before = linux_processors()
         let size = linux_get_affinity(&before)
@@ -181,7 +180,7 @@ enum Membarrier {
             if linux_run_on(Int32(processor)) == 0 {
                 visited += 1
             } else if systemError != EINVAL {
-                // EINVAL: there is no such processor, or no thread of the process may run on it.
+                // EINVAL: there is no such processor, or this process may not use it.
                 visited = 0
                 break
             }

@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// What the library keeps per thread: one pointer.
+/// Threads: the one pointer that the library keeps for each, their ends, fork(), and where they may run.
 enum Thread {
     /// The calling thread's pointer, nil at first. One instruction. Async-signal-safe.
     @inline(__always)
@@ -14,25 +14,25 @@ enum Thread {
     @inline(__always)
     static func has(_ pointer: UnsafeMutableRawPointer) -> Bool { linux_thread_has(pointer) != 0 }
 
-    /// Whether the process has no other thread, and only a signal handler could do something while this one waits. One load.
+    /// Whether the process has no other thread, so that only signal handlers can run while this one waits. One load.
     @inline(__always)
     static var isAlone: Bool { linux_is_single_threaded() != 0 }
 
-    /// Whether the calling thread is the one the process began with. Two system calls.
+    /// Whether the calling thread is the first of the process. Two system calls.
     static var isMain: Bool { linux_is_main_thread() != 0 }
 
     private nonisolated(unsafe) static var exitKey = pthread_key_t()
 
-    /// Once per process: `atExit` gets the slot's value on every thread that ends after `callAtExit`.
-    /// False if the process has no key left.
+    /// Once per process: sets the function that is called, on each thread that ends after `callAtExit`, with the value given there. False if
+    /// the process has no key left.
     static func prepareExit(_ atExit: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
         pthread_key_create(&exitKey, atExit) == 0
     }
 
-    /// Asks for the call on the calling thread. False if out of memory.
+    /// Has the function of `prepareExit` called when the calling thread ends. False if out of memory.
     static func callAtExit(with value: UnsafeMutableRawPointer) -> Bool { pthread_setspecific(exitKey, value) == 0 }
 
-    /// Once per process: what fork() calls before, and after in parent and child.
+    /// Sets functions that fork() calls before it, and after it in parent and child. Once for each set; never undone.
     static func prepareFork(
         before: @escaping @convention(c) () -> Void, inParent: @escaping @convention(c) () -> Void,
         inChild: @escaping @convention(c) () -> Void
@@ -40,44 +40,43 @@ enum Thread {
         pthread_atfork(before, inParent, inChild)
     }
 
-    /// Where threads of this process may run, as far as it was looked at: 0 nowhere yet, `several`, or 1 and the number of the
-    /// only processor. Any thread.
+    /// Where threads of this process may run, as far as is known: 0 for unknown, `several`, or 1 + the number of the only processor. Any
+    /// thread.
     private static let processors = Atomic<Int32>(0)
     private static var several: Int32 { .max }
 
-    /// Whether another thread can do something while this one watches a word: not where all are bound to one processor, by
-    /// taskset or for want of another. One load. Any thread.
+    /// Whether spinning makes sense: another thread can run meanwhile, as not all are bound to one processor. One load. Any thread.
     @inline(__always)
     static var maySpin: Bool { processors.load(ordering: .relaxed) == several }
 
-    /// Looks where the calling thread may run, for `maySpin`; one that uses no loop counts as the main thread. Two system
-    /// calls at most, none once a second processor was seen. Any thread.
+    /// Finds out, for `maySpin`, where the calling thread and the main thread may run; the latter stands for threads that use no loop. At
+    /// most three system calls, none once a second processor was seen. Any thread.
     static func lookAtProcessors() {
         if !maySpin { note(linux_only_processor(0)) }
         if !maySpin { note(linux_only_processor(linux_process())) }
     }
 
-    /// -1: several.
+    /// Takes in what was found out about one thread; -1: several processors.
     private static func note(_ processor: Int32) {
         let seen = processor < 0 ? several : processor + 1
         let (isFirst, before) = processors.compareExchange(expected: 0, desired: seen, ordering: .relaxed)
         if !isFirst && before != seen { processors.store(several, ordering: .relaxed) }
     }
 
-    /// From here on pthread_cancel waits, for a thread that is ending anyway.
+    /// From here on, a pthread_cancel of the calling thread stays pending: the thread is ending anyway.
     static func forbidCancellation() { pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), nil) }
 }
 
-/// A count of references, without a locked instruction as long as the process has only one thread.
+/// Reference counts, without a locked instruction while the process has only one thread.
 extension Atomic where Value == UInt32 {
-    /// Who has one reference takes another. Any thread.
+    /// Adds a reference. Any thread that has one.
     @inline(__always)
     func countUp() {
         if Thread.isAlone { return store(load(ordering: .relaxed) &+ 1, ordering: .relaxed) }
         _ = wrappingAdd(1, ordering: .relaxed)
     }
 
-    /// Whether that was the last. Any thread.
+    /// Removes a reference; true if it was the last. Any thread.
     @inline(__always)
     func countDown() -> Bool {
         if !Thread.isAlone { return countDownShared() }
@@ -86,14 +85,14 @@ extension Atomic where Value == UInt32 {
         return left == 0
     }
 
-    /// The same, whoever else counts. Any thread.
+    /// Removes a reference of a count that several threads may use, even if `isAlone`; true if it was the last. Any thread.
     @inline(__always)
     func countDownShared() -> Bool {
         if RaceDetector.isWatching { return countDownWatched() }
         return wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
     }
 
-    /// What others did with the object before they gave their references back is before its end.
+    /// Tells the race detector that all uses of the object happen before its end.
     @inline(never)
     private func countDownWatched() -> Bool {
         RaceDetector.happensBefore(self)
@@ -103,15 +102,15 @@ extension Atomic where Value == UInt32 {
     }
 }
 
-/// The kernel lets a sleep end later than asked for, by 50 µs unless told. A loop that sleeps for a timer
-/// asks for 1 ns, and gives the thread its own value back when its run is over.
+/// The kernel may end a sleep late, by the thread's timer slack: 50 µs by default. A loop that sleeps for a timer sets it to 1 ns, and
+/// restores the thread's own value when its run ends.
 enum TimerSlack {
-    /// The value to give back, 0 if there is nothing to give back. Two system calls.
+    /// Sets the slack to 1 ns. Returns the value to restore, 0 if there is none. Two system calls.
     static func sharpen() -> UInt {
         let before = linux_get_timer_slack()
         return before > 1 && linux_set_timer_slack(1) == 0 ? UInt(before) : 0
     }
 
-    /// One system call.
+    /// Sets the slack to what `sharpen` returned. One system call.
     static func restore(_ nanoseconds: UInt) { _ = linux_set_timer_slack(nanoseconds) }
 }
