@@ -186,3 +186,14 @@ def test_design_uses_the_names_of_the_code():
     words = {word for piece in pieces for word in re.findall(r"[A-Za-z_]\w+", piece)}
     assert len(words) > 200
     assert sorted(words - known - NO_NAMES) == []
+
+
+def test_glossary_is_short_and_used():
+    """At most 15 words of our own, and only those that the code uses."""
+    table = re.search(r"^## 10\. Glossary\n(.*)", DESIGN, re.MULTILINE | re.DOTALL)[1]
+    words = [row.split("|")[1].strip() for row in table.splitlines() if row.startswith("| ")][1:]
+    code = "\n".join(path.read_text() for path in sorted((ROOT / "Sources/RunLoopCore").rglob("*.swift")))
+    assert 5 < len(words) <= 15
+    for word in words:
+        for each in re.sub(r" \(`(\w+)`\)", r", \1", word).split(", "):
+            assert re.search(each.replace(" ", r"\s?"), code, re.IGNORECASE), each
