@@ -66,7 +66,7 @@ START_TEST(a_socket_on_a_number_that_was_closed_is_a_new_one)
     reuse_number();
     sock_open(&new, ends[0], kRLSocketDataCallBack);
     assert_misuse("RLSocketCreateWithNative", "socket",
-                  "another one had this descriptor, which was closed before it was invalidated");
+                  "another socket had this descriptor, which was closed before that socket was invalidated");
     ck_assert_int_eq(lifetime_held(&life), 0);
     if (past != RELEASED) {
         ck_assert_ptr_ne(new.object, old);

@@ -326,7 +326,7 @@ START_TEST(a_descriptor_that_cannot_be_waited_for_is_reported_once)
     ck_assert_int_le(passes_while_idle(), 3);
     poll_once();
     assert_misuse("RLRunLoopRun", "source",
-                  "its descriptor cannot be waited for: perhaps closed before it was invalidated");
+                  "its descriptor cannot be watched: perhaps it was closed before the source was invalidated");
     ck_assert_int_eq(port.calls, 0);
     port_drop(&port);
 }

@@ -168,7 +168,7 @@ static int32_t ask_and_go_on(RLMessagePortRef port)
 
 static int32_t (*const ways[])(RLMessagePortRef) = {ask_without_reply, ask_and_wait, ask_alone, ask_and_go_on};
 
-/* Not "the server went meanwhile": the request may safely be sent to another. */
+/* Not "the server went away before it replied": the request may safely be sent to another. */
 START_TEST(request_to_the_dead_was_not_sent)
 {
     pid_t child;

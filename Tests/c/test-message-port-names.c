@@ -64,7 +64,7 @@ START_TEST(names_have_limits)
     RLRelease(name);
     name = RLStringCreateWithBytes(NULL, (const uint8_t *)"a\0b", 3, kRLStringEncodingUTF8, 0);
     ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL));
-    assert_misuse("RLMessagePortCreateLocal", "name", "has a 0 byte in it");
+    assert_misuse("RLMessagePortCreateLocal", "name", "contains a 0 byte");
     RLRelease(name);
     ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, RLSTR(""), answer, NULL, NULL));
     assert_misuse("RLMessagePortCreateLocal", "name", "empty");

@@ -185,7 +185,7 @@ START_TEST(a_run_for_ever_that_cannot_wait_for_descriptors_says_so)
     allow_descriptors_again();
     ck_assert_int_eq(error, EMFILE);
     assert_misuse("RLRunLoopRun", "kRLRunLoopDefaultMode",
-                  "cannot wait for its descriptors: no descriptor left in this process (EMFILE)");
+                  "cannot watch its descriptors: no descriptors left in this process (EMFILE)");
     drop_source(source);
     RLRunLoopRun(); /* an empty mode: nothing to say */
     ck_assert_int_eq(take_diagnostics(), 0);

@@ -12,7 +12,7 @@ START_TEST(bytes_that_are_not_in_the_encoding_make_no_string)
     ck_assert_ptr_null(RLStringCreateWithBytes(NULL, odd, 3, kRLStringEncodingUTF16BE, 0));
     ck_assert_ptr_null(RLStringCreateWithBytes(NULL, beyond, 4, kRLStringEncodingUTF32BE, 0));
     ck_assert_ptr_null(RLStringCreateWithBytes(NULL, odd, 3, 12345, 0));
-    assert_misuse("RLStringCreateWithBytes", "encoding", "none of the kRLStringEncoding constants");
+    assert_misuse("RLStringCreateWithBytes", "encoding", "not one of the kRLStringEncoding constants");
 }
 END_TEST
 
@@ -55,11 +55,11 @@ START_TEST(mistakes_are_reported)
     ck_assert_int_eq(RLStringGetBytes(string, (RLRange){0, 4}, kRLStringEncodingUTF8, 0, 0, buffer, -1, &used), 0);
     assert_misuse("RLStringGetBytes", "maxBufLen", "negative");
     ck_assert_int_eq(RLStringFind(string, string, 64).location, 0);
-    assert_misuse("RLStringFind", "options", "one that is not supported");
+    assert_misuse("RLStringFind", "options", "contains an unsupported option");
     ck_assert_int_eq(RLStringFind(string, NULL, 0).location, kRLNotFound);
     assert_misuse("RLStringFind", "stringToFind", NULL);
     ck_assert_int_eq(RLStringCompare(string, string, 512), kRLCompareEqualTo);
-    assert_misuse("RLStringCompare", "options", "one that is not supported");
+    assert_misuse("RLStringCompare", "options", "contains an unsupported option");
     ck_assert_ptr_null(RLStringCreateArrayBySeparatingStrings(NULL, string, NULL));
     assert_misuse("RLStringCreateArrayBySeparatingStrings", "separatorString", NULL);
     RLRelease(string);

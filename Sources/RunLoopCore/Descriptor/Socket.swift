@@ -111,7 +111,7 @@ extension SocketPointer {
 
     /// Of a socket whose number is another file's by now. Gives back a reference. May call the error handler and the context's release.
     func invalidateClosed(_ function: Name) {
-        Misuse.report(function, "socket", "another one had this descriptor, which was closed before it was invalidated")
+        Misuse.report(function, "socket", "another socket had this descriptor, which was closed before that socket was invalidated")
         invalidate(closes: false)
         release()
     }

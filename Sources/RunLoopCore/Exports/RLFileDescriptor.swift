@@ -19,7 +19,7 @@ public func RLFileDescriptorCreate(
 ) -> OpaquePointer? {
     guard var client = loadContext(context, "RLFileDescriptorCreate") else { return nil }
     guard Descriptor.isOpen(fd) else {
-        Misuse.report("RLFileDescriptorCreate", "fd", "no open descriptor")
+        Misuse.report("RLFileDescriptorCreate", "fd", "not an open descriptor")
         return nil
     }
     guard let loop = Registry.current else { return nil }

@@ -16,7 +16,7 @@ private func borrowName(_ name: OpaquePointer?, _ function: Name) -> StringPoint
         return nil
     }
     if strlen(UnsafeRawPointer(name.pointee.bytes).assumingMemoryBound(to: CChar.self)) != name.count {
-        Misuse.report(function, "name", "has a 0 byte in it")
+        Misuse.report(function, "name", "contains a 0 byte")
         return nil
     }
     if name.count > Frame.nameLimit {

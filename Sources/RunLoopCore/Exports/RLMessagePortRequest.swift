@@ -38,7 +38,7 @@ private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: N
     guard let mode: StringPointer = Handle.borrow(mode, function, parameter) else { return nil }
     // Which has as many bytes as the other.
     if mode == ModeName.default || !mode.isCommonModes { return mode }
-    Misuse.report(function, parameter, "the common modes are not a mode")
+    Misuse.report(function, parameter, "kRLRunLoopCommonModes is not a single mode")
     return nil
 }
 
@@ -90,7 +90,7 @@ public func RLMessagePortResultGetText(_ result: Int32) -> UnsafePointer<CChar>!
         case .receiveTimeout: "no reply in time"
         case .isInvalid: "the server is gone"
         case .transportError: "too large, a failure of the system, or no answer from the server"
-        case .becameInvalid: "the server went meanwhile"
+        case .becameInvalid: "the server went away before it replied"
         case nil: "unknown result"
         }
     return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
@@ -105,7 +105,7 @@ private func borrow(_ request: OpaquePointer?, _ function: Name) -> RequestPoint
 private func current(_ local: OpaquePointer?, _ function: Name) -> RequestPointer? {
     guard let port: MessagePortPointer = Handle.borrow(local, function, "local") else { return nil }
     if let request = port.currentRequest { return request }
-    Misuse.report(function, "local", "not in its callback")
+    Misuse.report(function, "local", "not called from its callback")
     return nil
 }
 
@@ -129,7 +129,7 @@ public func RLMessagePortRequestReply(_ request: OpaquePointer?, _ data: OpaqueP
     }
     guard Registry.current != nil else { return 0 }
     if request.reply(reply) { return 1 }
-    Misuse.report("RLMessagePortRequestReply", "request", "has been answered")
+    Misuse.report("RLMessagePortRequestReply", "request", "was already answered")
     return 0
 }
 

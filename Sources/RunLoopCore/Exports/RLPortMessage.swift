@@ -78,7 +78,7 @@ public func RLPortMessageGetComponents(_ message: OpaquePointer?) -> OpaquePoint
 public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Double) -> UInt8 {
     guard let message: PortMessagePointer = Handle.borrowInlined(message, "RLPortMessageSendBeforeDate", "message") else { return 0 }
     guard let port = message.pointee.sendPort else {
-        Misuse.report("RLPortMessageSendBeforeDate", "message", "has no port to be sent to")
+        Misuse.report("RLPortMessageSendBeforeDate", "message", "has no send port")
         return 0
     }
     if limit.isNaN {

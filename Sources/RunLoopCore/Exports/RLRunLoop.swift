@@ -40,7 +40,7 @@ public func RLRunLoopCopyAllModes(_ rl: OpaquePointer?) -> OpaquePointer? {
 @implementation @c
 public func RLRunLoopAddCommonMode(_ rl: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop = borrowLoop(rl, "RLRunLoopAddCommonMode"), let name = borrowMode(mode, "RLRunLoopAddCommonMode") else { return }
-    if name.isCommonModes { return Misuse.report("RLRunLoopAddCommonMode", "mode", "kRLRunLoopCommonModes is no single mode") }
+    if name.isCommonModes { return Misuse.report("RLRunLoopAddCommonMode", "mode", "kRLRunLoopCommonModes is not a single mode") }
     loop.addCommonMode(name)
 }
 
@@ -69,10 +69,10 @@ public func RLRunLoopRunAsCF() {
 private func keepFrame() { linux_callout_barrier(0) }
 
 private func run(asCF: Bool, _ function: Name) {
-    guard let loop = Registry.current else { return warnOfFailedRun("cannot make the loop of this thread: ", function) }
+    guard let loop = Registry.current else { return warnOfFailedRun("cannot create this thread's loop: ", function) }
     while true {
         let result = loop.run(in: ModeName.default, seconds: .infinity, returnAfterSourceHandled: false, asCF: asCF)
-        if result == .finished && systemError != 0 { warnOfFailedRun("cannot wait for its descriptors: ", function) }
+        if result == .finished && systemError != 0 { warnOfFailedRun("cannot watch its descriptors: ", function) }
         if result == .stopped || result == .finished { return }
     }
 }
@@ -82,8 +82,8 @@ private func run(asCF: Bool, _ function: Name) {
 private func warnOfFailedRun(_ problem: Name, _ function: Name) {
     let reason: Name =
         switch systemError {
-        case EMFILE: "no descriptor left in this process (EMFILE)"
-        case ENFILE: "no descriptor left in the system (ENFILE)"
+        case EMFILE: "no descriptors left in this process (EMFILE)"
+        case ENFILE: "no descriptors left in the system (ENFILE)"
         default: "out of memory (ENOMEM)"
         }
     Misuse.warn(function, "kRLRunLoopDefaultMode", problem, reason)
@@ -108,7 +108,7 @@ private func run(
 ) -> RunResult {
     guard let name = borrowMode(mode, function) else { return .finished }
     if name.isCommonModes {
-        Misuse.report(function, "mode", "kRLRunLoopCommonModes is no single mode")
+        Misuse.report(function, "mode", "kRLRunLoopCommonModes is not a single mode")
         return .finished
     }
     if seconds.isNaN { Misuse.report(function, "seconds", "not a number") }
@@ -163,7 +163,7 @@ public func RLRunLoopAddSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _
         let name = borrowMode(mode, "RLRunLoopAddSource"), Registry.current != nil
     else { return }
     if loop.add(source, in: name), source.hasDescriptor, loop.isBroken(source) {
-        Misuse.report("RLRunLoopAddSource", "source", "its number is no descriptor to wait for")
+        Misuse.report("RLRunLoopAddSource", "source", "its number is not a descriptor that can be watched")
     }
 }
 

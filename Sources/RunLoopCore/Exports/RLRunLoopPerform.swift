@@ -62,7 +62,7 @@ private func arrayOfModes(_ set: TablePointer, _ name: Name) -> ArrayPointer? {
 }
 
 private func areModes(_ values: UnsafePointer<UnsafeRawPointer?>, _ count: Int, _ name: Name) -> Bool {
-    if count == 0 { Misuse.report(name, "modes", "no mode in it") }
+    if count == 0 { Misuse.report(name, "modes", "contains no mode") }
     for index in 0..<count where Handle.kind(of: values[index]) != .string {
         Misuse.report(name, "modes", expected: "modes of RLString", got: values[index])
         return false

@@ -74,7 +74,7 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
     guard let source = borrow(source, "RLRunLoopSourceGetContext") else { return }
     guard let context else { return Misuse.report("RLRunLoopSourceGetContext", "context", expected: "a context", got: nil) }
     guard context.pointee.version == source.version else {
-        return Misuse.report("RLRunLoopSourceGetContext", "context", "version is not the source's")
+        return Misuse.report("RLRunLoopSourceGetContext", "context", "version differs from the source's")
     }
     // Our own functions are not for clients.
     let isInternal = source.pointee.item.has(ItemHeader.isInternal)

@@ -42,7 +42,7 @@ public func RLSocketCreateWithNative(
     guard let client = loadContext(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
     // A number that no process has by default: the table of sockets does not grow for it.
     if sock >= 1 << 20 && !Descriptor.isOpen(sock) {
-        Misuse.report("RLSocketCreateWithNative", "sock", "no open descriptor")
+        Misuse.report("RLSocketCreateWithNative", "sock", "not an open descriptor")
         return nil
     }
     let socket = SocketPointer.existing(on: sock, "RLSocketCreateWithNative") ?? create(sock, callBackTypes, callout, client)

@@ -33,7 +33,7 @@ public func RLStringFind(_ string: OpaquePointer?, _ stringToFind: OpaquePointer
         return nothing
     }
     let known = UInt(kRLCompareCaseInsensitive | kRLCompareBackwards | kRLCompareAnchored | kRLCompareNonliteral)
-    if options & ~known != 0 { Misuse.report("RLStringFind", "options", "one that is not supported") }
+    if options & ~known != 0 { Misuse.report("RLStringFind", "options", "contains an unsupported option") }
     let backwards = options & UInt(kRLCompareBackwards) != 0
     let start = backwards ? string.count - part.count : 0
     guard part.count > 0,

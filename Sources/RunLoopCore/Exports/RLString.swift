@@ -65,7 +65,7 @@ private func createString(
 }
 
 @inline(never)
-private func reportEncoding(_ function: Name) { Misuse.report(function, "encoding", "none of the kRLStringEncoding constants") }
+private func reportEncoding(_ function: Name) { Misuse.report(function, "encoding", "not one of the kRLStringEncoding constants") }
 
 private func isSupported(_ encoding: UInt32, _ function: Name) -> Bool {
     if Encoding(encoding) != nil { return true }
@@ -208,7 +208,7 @@ public func RLStringCompare(_ string1: OpaquePointer?, _ string2: OpaquePointer?
         let right: StringPointer = Handle.borrow(string2, "RLStringCompare", "string2")
     else { return 0 }
     let known = UInt(kRLCompareCaseInsensitive | kRLCompareNonliteral)
-    if options & ~known != 0 { Misuse.report("RLStringCompare", "options", "one that is not supported") }
+    if options & ~known != 0 { Misuse.report("RLStringCompare", "options", "contains an unsupported option") }
     if options & UInt(kRLCompareCaseInsensitive) == 0 { return left.compare(right) }
     for index in 0..<min(left.count, right.count) {
         let order = Int(Bytes.lower(left.pointee.bytes[index])) - Int(Bytes.lower(right.pointee.bytes[index]))

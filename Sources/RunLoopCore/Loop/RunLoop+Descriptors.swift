@@ -255,7 +255,8 @@ extension RunLoopPointer {
         unlock()
         if hasLost {
             preservingSystemError {
-                Misuse.report("RLRunLoopRun", "source", "its descriptor cannot be waited for: perhaps closed before it was invalidated")
+                Misuse.report(
+                    "RLRunLoopRun", "source", "its descriptor cannot be watched: perhaps it was closed before the source was invalidated")
             }
         }
     }

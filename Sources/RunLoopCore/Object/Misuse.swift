@@ -36,7 +36,7 @@ enum Misuse {
             } else if let kind = Handle.kind(of: handle) {
                 kind.name
             } else {
-                "something that is no live object"
+                "something that is not a live object"
             }
         TextBuffer.build { text in
             begin(&text, function, parameter)
@@ -111,7 +111,7 @@ enum Misuse {
         TextBuffer.build { text in
             text.append("runloop: RUNLOOP_MISUSE=")
             text.append(UnsafeRawPointer(wish).assumingMemoryBound(to: UInt8.self), min(Int(strlen(wish)), 64))
-            text.append(": unknown value, ignored; the only one is: abort")
+            text.append(": unknown value ignored; the only known one is abort")
             tell(&text)
         }
     }

@@ -123,7 +123,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         // Zero, a tag at an odd address, and an address that cannot even be read.
         for handle in [OpaquePointer(memory), OpaquePointer(memory + 4), OpaquePointer(bitPattern: 1)] {
             let lines = diagnostics { #expect(!isBorrowed(handle, as: .timer)) }
-            #expect(lines == ["runloop: F: p: expected RLRunLoopTimer, got something that is no live object"])
+            #expect(lines == ["runloop: F: p: expected RLRunLoopTimer, got something that is not a live object"])
         }
     }
 
