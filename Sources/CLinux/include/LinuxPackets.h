@@ -80,16 +80,6 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
     return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Makes receiving from a socket wait, for so long. Such a wait is not restarted after a signal: see signal(7). */
-static inline int linux_let_wait(int fd, long microseconds)
-{
-    struct timeval limit = {0, microseconds};
-    int flags = fcntl(fd, F_GETFL);
-    return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0
-               ? -1
-               : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-}
-
 /* What came with a packet instead of one descriptor. */
 static const int linux_passed_several = -2; /* They are closed. */
 static const int linux_passed_refused = -3; /* One that this process has no number for. */
@@ -122,7 +112,7 @@ static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *m
 
 /* Receives one packet, and a descriptor if one came with it; `*passed` is -1 if none did. Returns the true size, also of a packet
    that was cut off. */
-static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed, int waits)
+static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed)
 {
     struct iovec part = {buffer, bufferSize};
     union {
@@ -132,7 +122,7 @@ static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize,
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
     *passed = -1;
-    int flags = (waits ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC | MSG_TRUNC;
+    int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC;
     long size = syscall(SYS_recvmsg, fd, &message, flags);
     if (size >= 0 && (message.msg_controllen != 0 || message.msg_flags & MSG_CTRUNC))
         linux_take_passed(&message, passed);

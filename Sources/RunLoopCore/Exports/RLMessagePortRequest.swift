@@ -59,7 +59,7 @@ public func RLMessagePortSendRequest(
     }
     var reply: DataPointer?
     let result = call.port.sendRequest(
-        msgid, call.data, until: limit, MessagePortPointer.Deadline(rcvTimeout, from: now), in: mode, call.loop, &reply)
+        msgid, call.data, until: limit, now.after(rcvTimeout), in: mode, call.loop, &reply)
     if result == .success, let returnData { returnData.pointee = reply?.handle } else { reply?.release() }
     return result.rawValue
 }

@@ -75,9 +75,8 @@ extension RunLoopPointer {
             let isPolling = handled || deadline == .distantPast
             if isPolling { poll(mode) } else if !hasReadyDescriptor(mode) { waitForEvents(mode, until: deadline) }
 
-            // 9: deliver what came: due timers, or a ready descriptor. Where nobody could tell it from passing again, a source
-            // goes on with what the next passes would bring it, sleeps too: `mayGoOn`, `mayServeOn`, `sleepAgain`.
-            handled = deliver(mode, goesOn: !onlyOne && deadline == .never) || handled
+            // 9: deliver what came: due timers, or a ready descriptor.
+            handled = deliver(mode) || handled
             if performFunctions(mode) { dropEvents() }
             releaseAutoreleasedInPass()
 
@@ -217,15 +216,15 @@ extension RunLoopPointer {
 
     /// Step 9. Timers and descriptors that are both ready take turns, so that neither starves the other.
     @inline(__always)
-    private func deliver(_ mode: ModePointer, goesOn: Bool) -> Bool {
+    private func deliver(_ mode: ModePointer) -> Bool {
         if mode.pointee.firedTimersLast {
             mode.pointee.firedTimersLast = false
-            if hasEverUsed(EverUsed.descriptors) && dispatchReadyDescriptor(mode, goesOn: goesOn) { return true }
+            if hasEverUsed(EverUsed.descriptors) && dispatchReadyDescriptor(mode) { return true }
         }
         if fireDueTimers(mode) {
             mode.pointee.firedTimersLast = true
             return false
         }
-        return hasEverUsed(EverUsed.descriptors) && dispatchReadyDescriptor(mode, goesOn: goesOn)
+        return hasEverUsed(EverUsed.descriptors) && dispatchReadyDescriptor(mode)
     }
 }

@@ -17,11 +17,7 @@ extension RunLoopStorage {
 extension RunLoopPointer {
     /// RLAutorelease: takes over one reference of the caller's. False with ENOMEM, and then it has not. Amortised O(1).
     func autorelease(_ object: UnsafeRawPointer, by release: @escaping RunLoopStorage.ReleaseFunction) -> Bool {
-        let hasRoom = locked {
-            // Ready descriptors that could be served in the same pass wait for the next one.
-            pointee.modeChanged = 1
-            return pointee.autoreleased.append(object)
-        }
+        let hasRoom = locked { pointee.autoreleased.append(object) }
         guard hasRoom else {
             systemError = ENOMEM
             return false

@@ -56,6 +56,9 @@ extension RunLoopPointer {
         lockInlined()
     }
 
+    /// The source on a descriptor that is being called, unless it has left the loop. The loop's thread.
+    var dispatchedSource: SourcePointer? { locked { pointee.dispatchFrame.source } }
+
     /// Under the lock.
     @inline(never)
     func popDispatchFrame() {

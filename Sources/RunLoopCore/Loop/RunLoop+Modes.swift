@@ -77,7 +77,6 @@ extension RunLoopPointer {
     /// The set for an item that is in `old` and is added to the chosen mode; nil if out of memory.
     @inline(__always)
     func set(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
-        pointee.modeChanged = 1
         if old == nil {
             switch choice {
             case .mode(let mode): if let sole = mode.pointee.soleSet { return sole }
@@ -109,7 +108,6 @@ extension RunLoopPointer {
 
     /// The set for an item in just these modes; nil if out of memory.
     func set(of modes: consuming BitSet) -> ModeSetPointer? {
-        pointee.modeChanged = 1
         return intern(modes)
     }
 

@@ -181,7 +181,6 @@ extension RunLoopPointer {
 
     /// O(number of modes + number of their observers). Under the lock.
     func updateObservedActivities() {
-        pointee.modeChanged = 1
         for number in 1..<Swift.max(pointee.modes.count, 1) {
             guard let mode = pointee.modes[number] else { continue }
             var activities: UInt = 0

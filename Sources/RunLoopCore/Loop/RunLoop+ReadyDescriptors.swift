@@ -4,17 +4,15 @@ import Synchronization
 // Telling sources that their descriptors are ready.
 
 extension RunLoopPointer {
-    /// Tells the mode's sources on the next descriptor that was reported ready; true if somebody was called. Calls user code.
-    ///
-    /// `goesOn`: the run has no deadline and goes on after a source. Then it goes on with the next reports, too, as long as nobody could
-    /// tell that from another pass.
-    func dispatchReadyDescriptor(_ mode: ModePointer, goesOn: Bool) -> Bool {
+    /// Calls the mode's source on the next ready descriptor, or all its sources if they share the descriptor; true if one was called.
+    /// The loop's thread, without the lock; calls user code.
+    func dispatchReadyDescriptor(_ mode: ModePointer) -> Bool {
         if pointee.eventBatch.isEmpty { return false }
-        if dispatchFetched(mode, goesOn: goesOn) { return true }
-        return pointee.eventBatch.takeSingleWasUnwanted() && fetchAllEvents(mode) && dispatchFetched(mode, goesOn: goesOn)
+        if dispatchFetched(mode) { return true }
+        return pointee.eventBatch.takeSingleWasUnwanted() && fetchAllEvents(mode) && dispatchFetched(mode)
     }
 
-    private func dispatchFetched(_ mode: ModePointer, goesOn: Bool) -> Bool {
+    private func dispatchFetched(_ mode: ModePointer) -> Bool {
         lockInlined()
         if pointee.eventBatch.isFresh {
             if pointee.orderedRegistrations > 0 { sortEvents(mode) }
@@ -27,35 +25,13 @@ extension RunLoopPointer {
         }
         pointee.dispatchFrame = DispatchFrame()
         let batch = pointee.eventBatch.number
-        let dispatched = dispatchEvents(mode, goesOn: goesOn)
+        let dispatched = dispatchEvents(mode)
         // Unless a nested run has fetched or dropped reports, all that were ready have had a turn.
         if pointee.eventBatch.isEmpty && pointee.eventBatch.number == batch && !pointee.eventBatch.isSingle { endRound(mode) }
         pointee.dispatchFrame = DispatchFrame()
         if isNested { popDispatchFrame() }
         unlockInlined()
         return dispatched
-    }
-
-    /// Whether the run goes on, nothing but descriptors is waiting in this mode, and no observer watches passes begin. Asked after each
-    /// report, so this is a quick look, which may be wrong if it sees something. Under the lock.
-    @inline(__always)
-    private func mayServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
-        let changes = pointee.stop.load(ordering: .relaxed) | inbox.nonEmptyBits
-        let held = UInt64(truncatingIfNeeded: pointee.held.count)
-        let isQuiet = pointee.pendingSignals.nearBits | UInt64(changes) | held | pointee.modeChanged == 0
-        return isQuiet && SharedSignals.count == pointee.sharedSignalsSeen || maySurelyServeNext(mode, goesOn)
-    }
-
-    /// The same for sure.
-    @inline(never)
-    func maySurelyServeNext(_ mode: ModePointer, _ goesOn: Bool) -> Bool {
-        if !goesOn || !pointee.pendingSignals.isEmpty || !inbox.isEmpty || pointee.held.count != 0 || pointee.autoreleasedCount != 0 {
-            return false
-        }
-        if pointee.stop.load(ordering: .relaxed) != 0 || SharedSignals.count != pointee.sharedSignalsSeen { return false }
-        if observes(mode, .beforeTimers, .beforeSources) || hasTimersOrQueued(mode) || hasWatchTrouble { return false }
-        pointee.modeChanged = 0
-        return true
     }
 
     /// Only where some source has another order than 0: most have not.
@@ -71,12 +47,10 @@ extension RunLoopPointer {
 
     /// Under the lock, which it gives back meanwhile.
     @inline(__always)
-    private func dispatchEvents(_ mode: ModePointer, goesOn: Bool) -> Bool {
+    private func dispatchEvents(_ mode: ModePointer) -> Bool {
         if mode.pointee.sets.count == 0 { return false }
         // Most sources of a mode are in the same set.
         let set = mode.pointee.sets[0]
-        pointee.modeChanged = 1
-        var dispatched = false
         while let event = pointee.eventBatch.take() {
             prefetchNext()
             if pointee.eventBatch.isTurn { noteTurn(event.tag, mode) }
@@ -90,10 +64,9 @@ extension RunLoopPointer {
                 pointee.eventBatch.noteStaleEvent(event.tag)
                 continue
             }
-            dispatched = true
-            if pointee.eventBatch.isEmpty || !mayServeNext(mode, goesOn) { return true }
+            return true
         }
-        return dispatched
+        return false
     }
 
     /// While a source is called, what the next ones need comes into the processor's cache: of the next but one what is read to deliver

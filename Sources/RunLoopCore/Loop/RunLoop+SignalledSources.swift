@@ -89,7 +89,7 @@ extension RunLoopPointer {
         }
         if SharedSignals.count != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let registration = first else { return nil }
-        if isAlone, !pointee.mayHaveQueued || isNobodyQueued(mode), let set = registration.pointee.set, !registration.isQueued,
+        if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.pointee.set, !registration.isQueued,
             containsInlined(set, .mode(mode)),
             pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {
@@ -105,8 +105,9 @@ extension RunLoopPointer {
         pointee.signalsTaken = Clock.now.nanoseconds
     }
 
+    /// Whether no signalled source of the mode is queued. O(number of sets). Under the lock.
     @inline(__always)
-    private func isNobodyQueued(_ mode: ModePointer) -> Bool {
+    func isQueueEmpty(_ mode: ModePointer) -> Bool {
         var count = 0
         for index in 0..<mode.pointee.sets.count { count |= mode.pointee.sets[index].pointee.signalled.count }
         return count == 0
@@ -191,47 +192,6 @@ extension RunLoopPointer {
         pointee.signalledBatch[index].retention = .released
         release(entry)
         return isDue
-    }
-
-    /// Whether a signalled source that performs and has more to tell may tell it at once, because nobody could say whether it
-    /// came back in the next pass: nothing else is waiting in this mode, nobody watches passes begin, and the run goes on.
-    /// One clock read if the run or a timer has a deadline. The loop's thread.
-    func mayGoOn(_ source: SourcePointer) -> Bool {
-        lockInlined()
-        defer { unlockInlined() }
-        guard let mode = pointee.currentMode, !pointee.returnsAfterSource, !observes(mode, .beforeTimers, .beforeSources),
-            pointee.signalledBatch.count > 0, pointee.signalledBatch[pointee.signalledBatch.count - 1].source == source,
-            let registration = onlyRegistration(of: source, in: mode), !pointee.pendingSignals.isAnySet(besides: registration.slot),
-            !pointee.wake.isPending,
-            inbox.isEmpty, pointee.held.count == 0, pointee.autoreleasedCount == 0, pointee.stop.load(ordering: .relaxed) == 0,
-            isNobodyQueued(mode),
-            SharedSignals.count == pointee.sharedSignalsSeen, portCount(mode) == 0
-        else { return false }
-        let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.deadline ?? .max)
-        return limit == .max || Clock.now.nanoseconds < limit
-    }
-
-    /// The same for a source of ours that serves its descriptor: whether it may look at once for more. The loop's thread.
-    var mayServeOn: Bool {
-        if pointee.returnsAfterSource || pointee.deadline != .never || !pointee.eventBatch.isEmpty { return false }
-        return locked {
-            guard let mode = pointee.currentMode, dispatchedRegistration(in: mode) != nil else { return false }
-            return maySurelyServeNext(mode, true)
-        }
-    }
-
-    /// The registration of the source that is being called, as `onlyRegistration`. Under the lock.
-    func dispatchedRegistration(in mode: ModePointer) -> RegistrationPointer? {
-        pointee.dispatchFrame.source.flatMap { onlyRegistration(of: $0, in: mode) }
-    }
-
-    /// The source's registration, if this loop alone has it, and in this mode: what it calls may take it away. Under the lock.
-    @inline(never)
-    private func onlyRegistration(of source: SourcePointer, in mode: ModePointer) -> RegistrationPointer? {
-        guard let registration = source.onlyRegistration, registration.pointee.loop == threadContext,
-            containsInlined(registration.pointee.set, .mode(mode))
-        else { return nil }
-        return registration
     }
 
     /// Under the lock, which it gives back meanwhile.

@@ -15,7 +15,6 @@ extension RunLoopPointer {
             return addSeldom(timer, in: name)
         }
         timer.enterPlainly(set, at: deadline, arrival: nextTimerArrival())
-        pointee.modeChanged = 1
         owner.unlockAfterTryLock()
     }
 
@@ -208,18 +207,6 @@ extension RunLoopPointer {
             if earliest == nil || first.deadline < earliest.unsafelyUnwrapped.deadline { earliest = first }
         }
         return earliest
-    }
-
-    /// Whether the mode has any timer, be it one that is firing, or a source in its queue that may be signalled: a nested run may have
-    /// queued it. O(number of sets). Under the lock.
-    @inline(__always)
-    func hasTimersOrQueued(_ mode: ModePointer) -> Bool {
-        var count = 0
-        for index in 0..<mode.pointee.sets.count {
-            let set = mode.pointee.sets[index]
-            count |= set.pointee.timerCount | set.pointee.signalled.count
-        }
-        return count != 0
     }
 
     /// How long the mode's timers let the loop sleep. O(number of sets). Under the lock.

@@ -70,12 +70,6 @@ extension RunLoopPointer {
         return next
     }
 
-    /// The descriptor that a tag was reported for; nil if it is not watched any more. Under the lock.
-    func descriptor(ofTag tag: UInt64) -> Int32? {
-        if tag & 1 == 0 { return pointee.poller.index(ofTag: tag).map { pointee.poller[$0].fd } }
-        return SourcePointer(eventTag: tag).map { pointee.poller[Int($0.pointee.inlineRegistration.watch)].fd }
-    }
-
     /// The only report that was asked for was nobody's: looks at all of them.
     @inline(never)
     func fetchAllEvents(_ mode: ModePointer) -> Bool {

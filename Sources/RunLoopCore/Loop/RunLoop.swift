@@ -78,7 +78,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var depth = 0
     /// Where the innermost activation lies on the stack.
     var place = StackPlace()
-    /// How the innermost activation ends: for sources that would like to go on at once (`mayGoOn`).
+    /// How the innermost activation ends: for sources that would like to continue at once (`mayContinue`).
     var deadline = Instant.distantPast
     var returnsAfterSource = false
     /// How many objects at the end of `autoreleased` belong to the innermost activation, or, outside of any, to the thread.
@@ -111,9 +111,6 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var dispatchFrame = DispatchFrame()
     /// Those from whose calls the loop is run once more, one in another. Under the lock.
     var outerDispatchFrames = PlainList<DispatchFrame>()
-    /// Not 0: an observer or an item came into some mode, or an object was autoreleased, since it was last looked whether nothing
-    /// but descriptors waits in the mode that runs, or it was not looked yet. Under the lock.
-    var modeChanged: UInt64 = 1
     /// How many timer passes are under way, one in another. Under the lock.
     var timerPasses = 0
     /// `SharedSignals` as last looked at.

@@ -109,24 +109,16 @@ enum PacketSocket {
         func close() { if descriptor >= 0 { Descriptor.close(descriptor) } }
     }
 
-    /// How long a receiver waits at most, in microseconds.
-    private static var waitLimit: Int { 10_000 }
-
-    /// Allows `receive` to wait on this socket. False if that is not possible. Three system calls.
-    @inline(never)
-    static func allowWaiting(_ fd: Int32) -> Bool { preservingSystemError { linux_let_wait(fd, waitLimit) == 0 } }
-
-    /// Takes the next packet; what does not fit is lost. `waits`, after `allowWaiting`: for the packet, a signal, or `waitLimit`. One system
-    /// call.
-    static func receive(_ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, waits: Bool) -> Received {
+    /// Takes the next packet, if there is one; what does not fit is lost. One system call.
+    static func receive(_ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int) -> Received {
         let saved = systemError
         while true {
             var passed: Int32 = -1
-            let size = linux_receive_packet(fd, buffer, bufferSize, &passed, waits ? 1 : 0)
+            let size = linux_receive_packet(fd, buffer, bufferSize, &passed)
             if size >= 0 { return Received(kind: size > 0 ? .packet : .end, size: size, attachment: attachment(passed)) }
             let error = systemError
             systemError = saved
-            if error == EAGAIN || (error == EINTR && waits) { return Received(kind: .nothing) }
+            if error == EAGAIN { return Received(kind: .nothing) }
             // ECONNRESET: the other end has closed without reading everything. Reported once, before what it has sent.
             if error != EINTR && error != ECONNRESET { return Received(kind: .end) }
         }

@@ -223,16 +223,6 @@ struct EventBatch: ~Copyable {
         return (linux_epoll_tag(report), Events(epoll: report.pointee.events))
     }
 
-    /// The tag of the report that is left, if it is the only one.
-    mutating func takeOnly() -> UInt64? { count - taken == 1 ? take()?.tag : nil }
-
-    /// Takes the report that is left if it is the only one of epoll's and has this tag.
-    mutating func takeOnly(_ tag: UInt64?) -> Bool {
-        if count &- taken != 1 || linux_epoll_tag(batch.unsafelyUnwrapped + taken) != tag { return false }
-        taken = count
-        return true
-    }
-
     /// The tag of a report that will be taken soon, 0 for the next; behind the last of them an older one, or 0. Up to 1.
     @inline(__always)
     func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }

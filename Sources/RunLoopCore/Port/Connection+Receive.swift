@@ -33,15 +33,15 @@ extension ConnectionPointer {
     }
 
     /// Receives requests and handles them; true if there was one. A client that wants no reply often sends several requests, so the next
-    /// is received at once. One that wants a reply often has another request when it gets that, so the loop waits for it here. Both only
-    /// as long as a client cannot observe that the loop made no pass in between. Calls the port's function.
+    /// is received at once, up to a limit, as long as a client cannot observe that the loop made no pass in between. Calls the port's
+    /// function.
     private func receiveRequests(on loop: RunLoopPointer) -> Bool {
         var count = 0
         var wantsReply = false
         while receiveRequest(on: loop, &wantsReply) {
             count += 1
-            if pointee.hasBacklog.load(ordering: .relaxed) != 0 { break }
-            if wantsReply ? !loop.sleepAgain() : count >= 32 || !loop.mayServeOn { break }
+            if wantsReply || count >= 32 || pointee.hasBacklog.load(ordering: .relaxed) != 0 { break }
+            guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
         return count > 0
     }
@@ -69,13 +69,12 @@ extension ConnectionPointer {
         return true
     }
 
-    /// Receives one packet from the server; true if it completed a request that the calling thread waits for. `waits`: blocks in the
-    /// system call for a while; only in a process of one thread. The thread of `loop`, without a lock; may call user code if the
-    /// connection ends.
+    /// Receives one packet from the server; true if it completed a request that the calling thread waits for. The thread of `loop`,
+    /// without a lock; may call user code if the connection ends.
     @inline(never)
-    func receiveReply(on loop: RunLoopPointer, waits: Bool = false) -> Bool {
+    func receiveReply(on loop: RunLoopPointer) -> Bool {
         var packet = Packet()
-        if !receive(loop.threadContext, &packet, waits: waits) { return false }
+        if !receive(loop.threadContext, &packet) { return false }
         let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
@@ -90,7 +89,7 @@ extension ConnectionPointer {
     /// Receives the next packet or ring entry. False if there is none, or if it could not be received: then the peer has been told or the
     /// connection closed as required.
     @inline(never)
-    private func receive(_ threadContext: ThreadContextPointer, _ packet: inout Packet, waits: Bool = false) -> Bool {
+    private func receive(_ threadContext: ThreadContextPointer, _ packet: inout Packet) -> Bool {
         guard let buffer = DataPointer.receivingMemory(threadContext) else { return false }
         pointee.mutex.lockInlined()
         if !pointee.isOpen {
@@ -104,9 +103,7 @@ extension ConnectionPointer {
                 return finishReceiving(entry, frame, buffer, threadContext, &packet, isEntry: true)
             }
         }
-        if waits && !pointee.receiveMayBlock { pointee.receiveMayBlock = PacketSocket.allowWaiting(pointee.fd) }
-        let received = PacketSocket.receive(
-            pointee.fd, buffer, Frame.headSize + Frame.inlineLimit, waits: waits && pointee.receiveMayBlock)
+        let received = PacketSocket.receive(pointee.fd, buffer, Frame.headSize + Frame.inlineLimit)
         // A short packet leaves older bytes in the buffer; therefore the size is tested first.
         let head = buffer.load(as: Frame.Head.self)
         if received.attachment == .none, Frame.isCommonCase(head, size: received.size, isServer ? .request : .reply),

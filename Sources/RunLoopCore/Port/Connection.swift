@@ -24,8 +24,6 @@ struct Connection: Linked, ~Copyable {
     var isOpen = true
     /// Server: the client has sent the name that it wants.
     var handshakeDone = false
-    /// Client: the socket has a time-out, so that receiving may block.
-    var receiveMayBlock = false
     /// Watches the socket. Retained; nil once the connection is closed.
     var source: SourcePointer?
     /// Server: replies that did not fit into the socket. While there are any, no request is read.

@@ -165,7 +165,7 @@ extension MessagePortPointer {
         while let request = takeNext(sourceInfo, after: count) {
             count += 1
             handle(request)
-            guard let source = sourceInfo.pointee.source, loop.mayGoOn(source) else { break }
+            guard let source = sourceInfo.pointee.source, loop.mayContinue(source) else { break }
         }
         if count == 0 { loop.pointee.performedNothing = true }
     }

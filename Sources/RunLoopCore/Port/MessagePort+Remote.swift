@@ -42,22 +42,10 @@ extension MessagePortPointer {
         }
     }
 
-    /// Until when a reply is waited for.
-    struct Deadline {
-        let instant: Instant
-        /// It is far enough away for `PacketSocket.receive` to block without looking at the clock.
-        let mayBlock: Bool
-
-        init(_ seconds: Double, from now: Instant) {
-            instant = now.after(seconds)
-            mayBlock = seconds > 0.1
-        }
-    }
-
     /// RLMessagePortSendRequest with a reply: sends, and runs the calling thread's loop in a mode until the reply has come, or until the
     /// deadline. `reply` gets a reference for the caller. The thread of `loop`, without a lock; calls user code.
     func sendRequest(
-        _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Deadline, in mode: StringPointer,
+        _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
         guard let memory = ThreadContext.pendingSlab.allocate(&loop.threadContext.pointee.pendings) else { return .transportError }
@@ -123,9 +111,8 @@ extension MessagePortPointer {
     @inline(never)
     private func sendAndWait(
         _ pending: PendingRequestPointer, _ destination: Destination, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit,
-        _ limit: Deadline, _ loop: RunLoopPointer
+        _ deadline: Instant, _ loop: RunLoopPointer
     ) -> Bool {
-        let deadline = limit.instant
         let frame = Frame(
             kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
         let sent = sendSmall(frame, data, to: destination) ? .success : transmit(frame, data, to: destination, until: sendLimit.instant)
@@ -134,7 +121,6 @@ extension MessagePortPointer {
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
         }
-        if let connection = destination.connection { waitAlone(pending, connection, loop, until: limit) }
         if pending.pointee.isCompleted { return false }
         pending.pointee.replySource.keepModeAlive()
         var wasStopped = false
@@ -152,24 +138,6 @@ extension MessagePortPointer {
             if deadline != .never && Clock.now >= deadline { runLimit = .distantPast }
         }
         return wasStopped
-    }
-
-    /// Waits for the reply on the connection alone, as long as a run of the loop would do nothing else. The caller looks whether it has
-    /// come.
-    private func waitAlone(
-        _ pending: PendingRequestPointer, _ connection: ConnectionPointer, _ loop: RunLoopPointer, until deadline: Deadline
-    ) {
-        guard let mode = pending.pointee.replySource.pointee.mode else { return }
-        var waits = deadline.mayBlock
-        while !pending.pointee.isCompleted {
-            if waits && loop.mayWaitElsewhere(in: mode) {
-                waits = connection.receiveReply(on: loop, waits: true)
-            } else if loop.sleepAlone(in: mode, for: connection.pointee.fd, until: deadline.instant) {
-                _ = connection.receiveReply(on: loop)
-            } else {
-                break
-            }
-        }
     }
 
     /// RLMessagePortSendRequestAsync: sends a request whose function the calling thread's loop will call, in a mode. The thread of

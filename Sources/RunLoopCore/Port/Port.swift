@@ -191,7 +191,7 @@ extension PortPointer {
                 empty = emptyMessage(sourceInfo, loop.threadContext)
                 loop.updateCleanup(level, part: empty)
             }
-            guard let source = sourceInfo.pointee.source, loop.mayGoOn(source) else { break }
+            guard let source = sourceInfo.pointee.source, loop.mayContinue(source) else { break }
         }
         if count > 0 { loop.popCleanup(level) }
         _ = empty?.release()

@@ -14,8 +14,6 @@ struct ReplySource: Linked, ~Copyable {
     let modeName: StringPointer
     /// The run loop source, signalled when a request was completed. Retained; nil once this is no longer in the port's list.
     var source: SourcePointer?
-    /// The mode itself, once `source` is in it.
-    var mode: ModePointer?
     /// How many requests wait here. Changed by the loop's thread only.
     var waitingRequests: UInt32 = 0
     /// A request needs the loop to run, so `source` counts as a source of the mode. The loop's thread only.
@@ -84,10 +82,7 @@ extension MessagePortPointer {
         let connectionSource = locked { pointee.connection?.sharedSource }
         let isWatched = loop.add(source, in: mode) && (connectionSource == nil || loop.add(connectionSource.unsafelyUnwrapped, in: mode))
         connectionSource?.release()
-        if isWatched {
-            replySource.pointee.mode = loop.locked { loop.mode(named: mode) }
-            return replySource
-        }
+        if isWatched { return replySource }
         source.pointee.item.object.retain()
         remove(replySource, source)
         return nil

@@ -1,0 +1,74 @@
+import Synchronization
+
+/// What a loop has to do before a source that has just handled a message may handle its next one.
+///
+/// A pass costs more than most callbacks. A source that has several messages therefore hands out the next one at once, without a
+/// pass, if that pass would do nothing else: then no client can tell the difference. Both shortcuts of that kind, messages of ports
+/// and one-way requests of a connection, ask `mayContinue`, and nothing else in the core asks such a question. Whoever gives a pass
+/// something new to do adds a case here, and a test to `Tests/c/test-shortcuts.c` that fails without it.
+enum OtherWork {
+    /// A pass would only call the source again.
+    case none
+    /// The source has left the mode that runs, or another loop has it, too, and may take the next message.
+    case otherLoop
+    /// The run returns after a source that was handled.
+    case returnAfterSource
+    /// The run was asked to stop.
+    case stop
+    /// Functions are to be performed, perhaps in another mode.
+    case functions
+    /// Another source was signalled, and the loop has not looked yet for which mode.
+    case signals
+    /// Signalled sources of the mode are queued, which includes all of a batch of several that this pass performs.
+    case queuedSources
+    /// An observer of the mode is notified when a pass begins.
+    case observers
+    /// Objects were autoreleased in this pass, which releases them at its end.
+    case autoreleased
+    /// Events were fetched and not dispatched yet, or the mode has descriptors that the next pass asks the kernel about. A source on a
+    /// descriptor asks no more than the first: it limits itself how often it continues.
+    case descriptors
+    /// Watches are to be registered again, or the loss of one is to be reported.
+    case watchTrouble
+    /// A timer of the mode is due, or the run is over by now.
+    case time
+}
+
+extension RunLoopPointer {
+    /// Whether an internal source that is being called may handle its next message without a pass. Reads the clock if the run or a
+    /// timer has a deadline. O(number of sets of the mode). The loop's thread, without the lock; calls no user code.
+    func mayContinue(_ source: SourcePointer) -> Bool {
+        lockInlined()
+        let work = otherWork(besides: source)
+        unlockInlined()
+        return work == .none
+    }
+
+    /// What else there is to do in the mode that runs; the first that applies. Under the lock.
+    @inline(__always)
+    func otherWork(besides source: SourcePointer) -> OtherWork {
+        guard let mode = pointee.currentMode, let registration = source.onlyRegistration,
+            registration.pointee.loop == threadContext,
+            containsInlined(registration.pointee.set, .mode(mode))
+        else { return .otherLoop }
+        if pointee.returnsAfterSource { return .returnAfterSource }
+        if pointee.stop.load(ordering: .relaxed) != 0 { return .stop }
+        if !inbox.isEmpty || pointee.held.count != 0 { return .functions }
+        if hasSignals(besides: source, registration) { return .signals }
+        if !isQueueEmpty(mode) { return .queuedSources }
+        if observes(mode, .beforeTimers, .beforeSources) { return .observers }
+        if pointee.autoreleasedCount != 0 { return .autoreleased }
+        if !pointee.eventBatch.isEmpty || (!source.hasDescriptor && portCount(mode) != 0) { return .descriptors }
+        if hasWatchTrouble { return .watchTrouble }
+        let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.deadline ?? .max)
+        return limit != .max && Clock.now.nanoseconds >= limit ? .time : .none
+    }
+
+    /// Whether another source than this one was signalled since the loop last took signals.
+    @inline(__always)
+    private func hasSignals(besides source: SourcePointer, _ registration: RegistrationPointer) -> Bool {
+        let isAnySet =
+            source.hasDescriptor ? !pointee.pendingSignals.isEmpty : pointee.pendingSignals.isAnySet(besides: registration.slot)
+        return isAnySet || SharedSignals.count != pointee.sharedSignalsSeen
+    }
+}
