@@ -1,7 +1,8 @@
 import CLinux
 import Synchronization
 
-// What descriptor objects and sockets have in common, but for what a loop does with them: `Endpoint.swift`.
+// What descriptor objects and sockets have in common: arming, using the descriptor, the run loop source, invalidation. What loops do with
+// them is in `Endpoint.swift`.
 
 extension EndpointPointer {
     /// The descriptor, -1 after invalidation. Any thread.
@@ -9,13 +10,13 @@ extension EndpointPointer {
 
     // MARK: arming
 
-    /// Tells the source if it does not know yet. A load, unless it has to be told. Any thread that has a loop.
+    /// Updates the source if an armed event is not registered. One load, if not. Any thread that has a loop.
     @inline(__always)
     func updateInterest(_ now: EndpointState) {
         if now.needsUpdate { updateInterestSlow() }
     }
 
-    /// Tells the source exactly what the endpoint waits for, be it more or less than it knows. Any thread that has a loop.
+    /// Registers exactly the armed events with the source, be it more or less than before. Any thread that has a loop.
     @inline(never)
     func updateInterestSlow() {
         Endpoints.mutex.lock()
@@ -26,7 +27,7 @@ extension EndpointPointer {
             let seen = state
             RunLoopPointer.setInterest(of: source) { seen.armed }
             settled = update { state in
-                // Somebody changed it meanwhile, and may have relied on what the source was told before.
+                // Another thread changed it meanwhile, and may have relied on what was registered then.
                 if state.armed != seen.armed { return false }
                 state.setRegistered(seen.armed)
                 return true
@@ -34,8 +35,8 @@ extension EndpointPointer {
         } while settled == nil
     }
 
-    /// Something has been done to the descriptor that the kernel does not report: loops of other threads that sleep look for themselves.
-    /// Any thread that has a loop.
+    /// Makes sleeping loops of other threads check the descriptor, after a change that the kernel does not report. Any thread that has a
+    /// loop.
     func recheck() {
         Endpoints.mutex.lock()
         if let source = pointee.source { RunLoopPointer.recheck(source) }
@@ -44,8 +45,8 @@ extension EndpointPointer {
 
     // MARK: calling
 
-    /// It was reported in vain, or there was more to do after a call. The loop's thread, without its lock; may close the descriptor and call
-    /// the context's release.
+    /// Brings the source up to date after an event that the client did not wait for, or finishes an invalidation after a call. The loop's
+    /// thread, without its lock; may close the descriptor and call the context's release.
     @inline(never)
     func reconcile() -> DispatchResult {
         let now = state
@@ -53,8 +54,8 @@ extension EndpointPointer {
         return .unwanted
     }
 
-    /// The other end of a call that was begun by `update`, and arms what goes on by itself in the same step. The loop's thread; may close the
-    /// descriptor and call the context's release.
+    /// Ends a call that was counted by `update`, and arms events in the same step. The loop's thread; may close the descriptor and call the
+    /// context's release.
     @inline(__always)
     func endCall(_ arm: (inout EndpointState) -> Void) {
         let now = update { state in
@@ -65,7 +66,7 @@ extension EndpointPointer {
         if now.isValid { updateInterest(now) } else { finishIfIdle(now) }
     }
 
-    /// The thread has ended in a call: what that was about to arm is not armed. May call the context's release.
+    /// Ends a call without arming anything, as its thread has ended in it. May call the context's release.
     @inline(never)
     func cancelCall() -> DispatchResult {
         let now = update { state in
@@ -84,22 +85,21 @@ extension EndpointPointer {
 
     // MARK: using the descriptor
 
-    /// The calling thread uses the descriptor, which stays open until `endUse`. False if it was invalidated. One atomic addition. Any
-    /// thread that has a loop.
+    /// Keeps the descriptor open until `endUse`. False if the endpoint is invalid. One atomic addition. Any thread that has a loop.
     func beginUse() -> Bool {
         if pointee.uses.wrappingAdd(Endpoint.useUnit, ordering: .acquiringAndReleasing).oldValue & Endpoint.invalidated == 0 { return true }
         endUse()
         return false
     }
 
-    /// The other end of `beginUse`. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
+    /// Ends what `beginUse` has begun. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
     /// release.
     func endUse() {
         let now = pointee.uses.wrappingSubtract(Endpoint.useUnit, ordering: .acquiringAndReleasing).newValue
         if now & Endpoint.invalidated != 0 { finishOnce(0) }
     }
 
-    /// Nobody uses it any more but for `ownCalls` of this thread: one of those who find that out ends it.
+    /// Finishes an invalidation unless the endpoint is in use, apart from `ownCalls` of this thread. Of several threads, one does.
     @inline(never)
     private func finishOnce(_ ownCalls: UInt32) {
         let mine = update { state in
@@ -113,8 +113,8 @@ extension EndpointPointer {
 
     // MARK: the source
 
-    /// The endpoint's run loop source with a reference for the caller, made at the first call; nil if it was invalidated or if out of
-    /// memory. A thread that has a loop.
+    /// The endpoint's run loop source, made at the first call, with a reference for the caller; nil if the endpoint is invalid, or if out of
+    /// memory. `callsClient`: see `ItemHeader`. A thread that has a loop.
     func source(
         order: Int, callsClient: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer,
         _ threadContext: ThreadContextPointer
@@ -133,7 +133,7 @@ extension EndpointPointer {
                 pointee.item.object.retain()
                 pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isOfEndpoint)
                 if callsClient { pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.callsClient) }
-                // It waits for nothing yet.
+                // A new source watches for nothing.
                 _ = update { state in
                     state.setRegistered([])
                     return true
@@ -150,9 +150,9 @@ extension EndpointPointer {
 
     // MARK: the end
 
-    /// Invalidates, in CFSocket's order: invalid, no longer watched, closed, the context's release called, the source invalidated. While
-    /// other threads are using the descriptor it stays open; the last of them closes it and calls release. False if it was invalid already.
-    /// A thread that has a loop; calls release, and the source's cancel.
+    /// Invalidates in CFSocket's order: marks it invalid, stops watching, closes the descriptor, calls the context's release, invalidates the
+    /// source. If other threads are using the descriptor, the last of them closes it and calls release. False if it was invalid already.
+    /// A thread that has a loop; calls the context's release and the source's cancel.
     func invalidate(closes: Bool) -> Bool {
         let ownCalls = ThreadContextPointer.current.map { RunLoopPointer($0).dispatchDepth(of: self) } ?? 0
         guard
@@ -161,7 +161,7 @@ extension EndpointPointer {
                 state.clear(EndpointState.valid | EndpointState.armedRead | EndpointState.armedWrite)
                 let uses = pointee.uses.bitwiseOr(Endpoint.invalidated, ordering: .acquiringAndReleasing).oldValue
                 if state.activeCalls > ownCalls || uses >= Endpoint.useUnit {
-                    // This thread is one of them until it is not watched any more: nobody closes it before that.
+                    // Counts this thread as a user, so that no other thread closes the descriptor while it is still watched.
                     state.bits += EndpointState.callUnit
                     state.set(EndpointState.awaitsLastUser)
                     if closes { state.set(EndpointState.closesDescriptor) }
@@ -200,7 +200,7 @@ extension EndpointPointer {
         return memory
     }
 
-    /// The last reference is gone, and nobody has the memory any more. Any thread.
+    /// Returns the memory to the slab; there are no references any more. Any thread.
     func destroy() {
         pointee.item.object.tag = 0
         if let threadContext = ThreadContextPointer.current {

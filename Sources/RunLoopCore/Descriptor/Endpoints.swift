@@ -1,30 +1,30 @@
 import CLinux
 import Synchronization
 
-/// What concerns all endpoints: the lock for what happens seldom, and which socket has which descriptor.
+/// All endpoints: the lock for their rare changes, and the table of sockets by descriptor.
 enum Endpoints {
     /// Taken before any lock of a loop. Guards the endpoints' sources and the table. Calls no user code.
     static let mutex = Mutex()
 
-    /// Descriptor number → its socket, with a reference: a socket lives until it is invalidated, as in CFSocket.
+    /// The socket on each descriptor number, with a reference, so that a socket lives until it is invalidated, as in CFSocket.
     private nonisolated(unsafe) static var sockets = PlainList<SocketPointer?>()
 
-    /// fork() waits until nobody is inside, and the child finds nothing half done.
+    /// Whether fork() takes the mutex, so that a child does not find it locked, or the table half changed.
     private static let forkIsPrepared: Bool = {
         Thread.prepareFork(before: { mutex.lock() }, inParent: { mutex.unlock() }, inChild: { afterForkInChild() })
         return true
     }()
 
-    /// Threads that were sending or connecting do not exist in the child: what is invalidated there is closed at once.
+    /// Ends the uses of threads that do not exist in the child: it would wait for them before it closes a descriptor.
     private static func afterForkInChild() {
         for fd in 0..<sockets.count { sockets[fd]?.endpoint.resetUsesAfterFork() }
         mutex.unlock()
     }
 
-    /// Before the first endpoint. Any thread.
+    /// Must be called before the first endpoint is made. Any thread.
     static func prepare() { _ = forkIsPrepared }
 
-    /// The valid socket on a descriptor with a reference for the caller; nil if there is none. O(1). Any thread.
+    /// The valid socket on a descriptor, with a reference for the caller; nil if there is none. O(1). Any thread.
     static func socket(on fd: Int32) -> SocketPointer? {
         mutex.lock()
         defer { mutex.unlock() }
@@ -33,15 +33,15 @@ enum Endpoints {
         return socket
     }
 
-    /// What became of a socket that was to be put into the table.
+    /// The result of `add`.
     enum Outcome {
         case added
-        /// Another thread was faster: with a reference for the caller.
+        /// Another thread has added one for the same descriptor: with a reference for the caller.
         case found(SocketPointer)
         case outOfMemory
     }
 
-    /// Amortised O(1). Any thread.
+    /// Adds a socket to the table. Amortised O(1). Any thread.
     static func add(_ socket: SocketPointer) -> Outcome {
         let fd = Int(socket.endpoint.pointee.fd)
         mutex.lock()
@@ -56,8 +56,8 @@ enum Endpoints {
         return .added
     }
 
-    /// Takes out a socket that was invalidated, before its descriptor is closed; the caller gives back the table's reference. False if it was not in. O(1).
-    /// Any thread.
+    /// Removes a socket from the table, before its descriptor is closed; the caller has to release the table's reference. False if it was not
+    /// there. O(1). Any thread.
     static func remove(_ socket: SocketPointer) -> Bool {
         let fd = Int(socket.endpoint.pointee.fd)
         mutex.lock()

@@ -2,21 +2,21 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLFileDescriptor: calls back once for each time that it is enabled.
+/// RLFileDescriptor: calls its client once each time a callback is enabled.
 struct FileDescriptorStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .fileDescriptor }
 
     var endpoint: Endpoint
     let closesOnInvalidate: Bool
 
-    /// What all their sources have in common.
+    /// The `SourceDetail` that all their sources share; 0 until the first is made.
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
 typealias FileDescriptorPointer = UnsafeMutablePointer<FileDescriptorStorage>
 
 extension FileDescriptorPointer {
-    /// The object that is the info of its source. O(1).
+    /// The object whose source has this info. O(1).
     private init(info: UnsafeRawPointer?) {
         self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: FileDescriptorStorage.self)
     }
@@ -24,7 +24,7 @@ extension FileDescriptorPointer {
     @inline(__always)
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
-    /// With one reference; nil with ENOMEM. `context.info` is retained already. `threadContext`: the calling thread's.
+    /// A new one with one reference; nil with ENOMEM. `context.info` is retained already; `threadContext` is the calling thread's.
     static func create(
         _ fd: Int32, closesOnInvalidate: Bool, _ callout: EndpointCallout.OfDescriptor?, _ context: ClientContext,
         _ threadContext: ThreadContextPointer
@@ -40,7 +40,7 @@ extension FileDescriptorPointer {
         return descriptor
     }
 
-    /// Any thread that has a loop; the last reference invalidates.
+    /// Releases a reference; the last one invalidates. Any thread that has a loop.
     func release() {
         if !endpoint.pointee.item.object.release() { return }
         invalidate()
@@ -62,7 +62,7 @@ extension FileDescriptorPointer {
             }, detail, threadContext)
     }
 
-    /// RLFileDescriptorEnableCallBacks. A few plain stores on the loop's thread, if epoll knows already. Any thread.
+    /// RLFileDescriptorEnableCallBacks. Any thread; a few plain stores on the loop's own, if the events are registered already.
     @inline(__always)
     func enable(_ events: Events) {
         if !endpoint.tryArm(events) { enableSlow(events) }

@@ -1,17 +1,17 @@
 import CLinux
 import Synchronization
 
-// What clients do to a socket's descriptor. Any thread that has a loop; errno on failure.
+// Clients' operations on a socket's descriptor. Any thread that has a loop; errno on failure.
 
 extension SocketPointer {
-    /// How a call went, with the values of the public header.
+    /// The result of an operation, with the values of the public header.
     enum Outcome: Int {
         case success = 0
         case error = -1
         case timedOut = -2
     }
 
-    /// Runs `body` with the descriptor, which nobody closes meanwhile; `error` with EBADF if the socket is not valid.
+    /// Runs `body` with the descriptor, which stays open meanwhile; `error` with EBADF if the socket is invalid.
     private func withDescriptor(_ body: (Int32) -> Outcome) -> Outcome {
         guard endpoint.beginUse() else {
             systemError = EBADF
@@ -22,8 +22,8 @@ extension SocketPointer {
         return outcome
     }
 
-    /// RLSocketSetAddress: bind and listen. A socket that cannot listen is bound only. What may listen takes over an address whose old connections
-    /// are still being forgotten by the kernel, unless its flags say no.
+    /// RLSocketSetAddress: binds and listens; a socket that cannot listen is only bound. A stream socket may take an address that ended
+    /// connections still use, unless its flags forbid that.
     func setAddress(_ address: DataPointer) -> Outcome {
         withDescriptor { fd in
             if isStream && flags & SocketStorage.doesNotReuseAddress == 0 { Sockets.reuseAddress(fd) }
@@ -33,7 +33,7 @@ extension SocketPointer {
         }
     }
 
-    /// RLSocketConnectToAddress: `seconds` negative: goes on in the background; 0: as long as it takes.
+    /// RLSocketConnectToAddress. Negative `seconds`: connects in the background; 0: without a time limit.
     func connect(to address: DataPointer, seconds: Double) -> Outcome {
         withDescriptor { fd in
             let wasBlocking = seconds != 0 && Sockets.setBlocking(fd, false)
@@ -61,7 +61,7 @@ extension SocketPointer {
         return .error
     }
 
-    /// The source may have been in a loop before: reading may have ended there, and the loop may be another thread's, which sleeps.
+    /// Arms reading, which may have ended if the source was in a loop before, and wakes other threads' loops, which may sleep.
     private func rearmAfterConnect() {
         if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in
@@ -74,8 +74,8 @@ extension SocketPointer {
         endpoint.recheck()
     }
 
-    /// RLSocketSendData: all of it, but for an error or a time-out on the way. `seconds` not positive: a blocking socket blocks, and another
-    /// one sends what fits.
+    /// RLSocketSendData: sends all of it, unless there is an error or the time is over. If `seconds` is not positive, a blocking socket blocks,
+    /// and a non-blocking one sends what fits.
     func send(_ data: DataPointer, to address: DataPointer?, seconds: Double) -> Outcome {
         withDescriptor { fd in
             if isStream && data.pointee.count == 0 {
@@ -90,7 +90,7 @@ extension SocketPointer {
                     sent += try Sockets.send(
                         fd, data.bytes + sent, data.pointee.count - sent, to: address?.bytes, address?.pointee.count ?? 0,
                         waits: seconds <= 0)
-                    // A message goes as a whole.
+                    // Messages are sent as a whole.
                     isDone = !isStream || sent == data.pointee.count
                 } catch {
                     if error.number == EAGAIN && (seconds > 0 || sent > 0) {
@@ -107,7 +107,7 @@ extension SocketPointer {
         }
     }
 
-    /// RLSocketSendBytes: how many bytes fitted, or -1 with errno. Never waits.
+    /// RLSocketSendBytes. Returns how many bytes were sent, or -1 with errno. Never waits.
     func send(_ bytes: UnsafePointer<UInt8>, count: Int, to address: DataPointer?) -> Int {
         var result = -1
         _ = withDescriptor { fd in
@@ -121,18 +121,20 @@ extension SocketPointer {
         return result
     }
 
-    /// RLSocketCopyAddress: what it is now, else what it was last; nil if that is not known. With a reference for the caller.
+    /// RLSocketCopyAddress: the current address, else the last known one; nil if there is none. With a reference for the caller.
     var address: DataPointer? {
-        withUnsafeMutablePointer(to: &pointee.lastAddress) { look({ Sockets.local(of: $0, &$1) }, $0) }
+        withUnsafeMutablePointer(to: &pointee.lastAddress) { refresh({ Sockets.local(of: $0, &$1) }, $0) }
     }
 
-    /// RLSocketCopyPeerAddress: the same of the other side, until the socket is invalidated.
+    /// RLSocketCopyPeerAddress: the current address of the other side, else the last known one; nil if there is none, or if the socket is
+    /// invalid. With a reference for the caller.
     var peerAddress: DataPointer? {
         if !endpoint.state.isValid { return nil }
-        return withUnsafeMutablePointer(to: &pointee.lastPeerAddress) { look({ Sockets.peer(of: $0, &$1) }, $0) }
+        return withUnsafeMutablePointer(to: &pointee.lastPeerAddress) { refresh({ Sockets.peer(of: $0, &$1) }, $0) }
     }
 
-    private func look(_ body: (Int32, inout SocketAddress) -> Void, _ last: UnsafeMutablePointer<DataPointer?>) -> DataPointer? {
+    /// The address that `body` finds, which replaces the `last` one, or else that.
+    private func refresh(_ body: (Int32, inout SocketAddress) -> Void, _ last: UnsafeMutablePointer<DataPointer?>) -> DataPointer? {
         var address = SocketAddress()
         let outcome = withDescriptor { fd in
             body(fd, &address)
@@ -150,8 +152,8 @@ extension SocketPointer {
 }
 
 extension SocketAddress {
-    /// What `body` finds out, with a reference for the caller; nil if out of memory, and `body` was not called. So what comes with the
-    /// address is not taken from the kernel before there is room for both.
+    /// The address that `body` fills in, with a reference for the caller; nil if out of memory, and then `body` was not called. So nothing
+    /// is taken from the kernel together with an address before there is memory for both.
     static func data(_ body: (inout SocketAddress) -> Void) -> DataPointer? {
         DataPointer.create(capacity: MemoryLayout<sockaddr_storage>.size) { bytes in
             var address = SocketAddress()
@@ -161,6 +163,6 @@ extension SocketAddress {
         }
     }
 
-    /// With a reference for the caller; nil if out of memory.
+    /// The address as data, with a reference for the caller; nil if out of memory.
     var data: DataPointer? { withBytes { DataPointer.create($0, count: $1) } }
 }

@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// What a socket calls back for, with the values of the public header. Read, accept and data exclude each other.
+/// Callback types of a socket, with the values of the public header. Read, accept and data exclude each other.
 struct SocketCallBacks: OptionSet, BitwiseCopyable {
     let rawValue: UInt8
 
@@ -12,27 +12,28 @@ struct SocketCallBacks: OptionSet, BitwiseCopyable {
     static let connect = SocketCallBacks(rawValue: 4)
     static let write = SocketCallBacks(rawValue: 8)
 
-    /// One of read, accept and data, or nothing.
+    /// Read, accept or data; empty if it is none of them.
     var reading: SocketCallBacks { intersection(.data) }
     var connects: Bool { contains(.connect) }
     var writes: Bool { contains(.write) }
 }
 
-/// RLSocket. `Socket+Serve.swift` is what happens when it is ready, `Socket+Connect.swift` what it does to its descriptor.
+/// RLSocket. Its events are handled in `Socket+Events.swift`; clients' operations on the descriptor are in `Socket+Connect.swift`.
 struct SocketStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .socket }
 
     var endpoint: Endpoint
     let callBacks: SocketCallBacks
-    /// Whether it is a connection over which bytes flow, not messages: found out when somebody asks for the first time. Any thread.
+    /// A `Transport`, found out when it is needed first. Any thread.
     fileprivate let transport: Atomic<UInt8>
-    /// Of the file that the descriptor stood for when the socket was made: see `Descriptor.identity`.
+    /// The identity of the file when the socket was made: see `Descriptor.identity`.
     let identity: UInt32
-    /// As SetSocketFlags stores them; those that concern reading are in the endpoint's state, too. Changed with that, read by any thread.
+    /// The flags of RLSocketSetSocketFlags; whether reading is armed again is in the endpoint's state, too. Changed together with that, read
+    /// by any thread.
     let flags: Atomic<UInt32>
-    /// In how many modes of how many loops the source is. Any thread.
+    /// The number of modes, over all loops, that have the source. Any thread.
     let scheduleCount = Atomic<Int32>(0)
-    /// What the client was told last. Guarded by `Endpoints.mutex`.
+    /// The addresses that were returned last. Guarded by `Endpoints.mutex`.
     var lastAddress: DataPointer?
     var lastPeerAddress: DataPointer?
 
@@ -40,11 +41,11 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     static var leavesErrors: UInt32 { 64 }
     static var closesOnInvalidate: UInt32 { 128 }
 
-    /// What all their sources have in common.
+    /// The `SourceDetail` that the sources of all sockets share; 0 until the first is made.
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
-/// What kind of socket a descriptor is, as far as it is known.
+/// Whether a descriptor is a stream socket, as far as is known.
 private enum Transport: UInt8 {
     case unknown
     case stream
@@ -54,16 +55,16 @@ private enum Transport: UInt8 {
 typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
 
 extension SocketPointer {
-    /// The socket that is the info of its source. O(1).
+    /// The socket whose source has this info. O(1).
     @inline(__always)
     init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: SocketStorage.self) }
 
     @inline(__always)
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
-    /// RLSocketCreateWithNative: the socket that the descriptor has already, or a new one; nil with ENOMEM. A negative number makes
-    /// a socket that is not valid. One or two system calls. Any thread that has a loop; calls the context's retain. The descriptor has no
-    /// other socket, unless another thread is making one: see `existing`.
+    /// RLSocketCreateWithNative, for a descriptor that has no socket (see `existing`). If another thread makes one at the same time, both
+    /// return the same. nil with ENOMEM. A negative number makes an invalid socket. One or two system calls. Any thread that has a loop; calls
+    /// the context's retain.
     static func create(
         _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: EndpointCallout.OfSocket?, _ context: ClientContext
     ) -> SocketPointer? {
@@ -99,9 +100,9 @@ extension SocketPointer {
         }
     }
 
-    /// The socket that a descriptor has already, with a reference for the caller; nil if there is none, or if its descriptor was closed before it was
-    /// invalidated, so that the number is another file's now: that is reported, and the old socket invalidated. A system call if
-    /// there is one. Any thread that has a loop; may call the error handler and the old context's release.
+    /// The valid socket on a descriptor, with a reference for the caller; nil if there is none. A socket whose descriptor was closed before it
+    /// was invalidated, so that the number is another file's now, is reported and invalidated. At most one system call. Any thread that has a
+    /// loop; may call the error handler and the old context's release.
     static func existing(on fd: Int32, _ function: Name) -> SocketPointer? {
         guard let known = Endpoints.socket(on: fd) else { return nil }
         if Descriptor.identity(fd) == known.pointee.identity { return known }
@@ -109,14 +110,15 @@ extension SocketPointer {
         return nil
     }
 
-    /// Of a socket whose number is another file's by now. Gives back a reference. May call the error handler and the context's release.
+    /// Reports a socket whose number is another file's now, invalidates it, and releases a reference. May call the error handler and the
+    /// context's release.
     func invalidateClosed(_ function: Name) {
         Misuse.report(function, "socket", "another socket had this descriptor, which was closed before that socket was invalidated")
         invalidate(closes: false)
         release()
     }
 
-    /// Whether it is a connection over which bytes flow, not messages. At the first time it may cost a system call. Any thread.
+    /// Whether it is a stream socket. The first time may cost a system call. Any thread.
     var isStream: Bool {
         let known = pointee.transport.load(ordering: .relaxed)
         if known != Transport.unknown.rawValue { return known == Transport.stream.rawValue }
@@ -125,7 +127,7 @@ extension SocketPointer {
         return isStream
     }
 
-    /// A socket that nobody has seen, or that was never valid. Its descriptor stays open.
+    /// Destroys a socket that was not returned to any client, or was never valid. Its descriptor stays open.
     private func discard() {
         pointee.endpoint.context.released(pointee.endpoint.context.info)
         destroy()
@@ -137,17 +139,17 @@ extension SocketPointer {
         endpoint.destroy()
     }
 
-    /// Any thread that has a loop.
+    /// Releases a reference. Any thread that has a loop.
     func release() {
         if !endpoint.pointee.item.object.release() { return }
-        // One with a bad number was never valid, and nobody has called its context's release.
+        // A socket with a negative number was never valid: its context's release is still to be called.
         if endpoint.pointee.fd < 0 { discard() } else { destroy() }
     }
 
     /// RLSocketInvalidate. A thread that has a loop; calls the context's release.
     func invalidate() { invalidate(closes: flags & SocketStorage.closesOnInvalidate != 0) }
 
-    /// The same, with or without closing the descriptor.
+    /// Invalidates, with or without closing the descriptor. A thread that has a loop; calls the context's release.
     @inline(never)
     func invalidate(closes: Bool) {
         let wasKnown = Endpoints.remove(self)
@@ -155,7 +157,7 @@ extension SocketPointer {
         if wasKnown { release() }
     }
 
-    /// Any thread.
+    /// The flags of RLSocketSetSocketFlags. Any thread.
     var flags: UInt32 { pointee.flags.load(ordering: .relaxed) }
 
     /// RLSocketSetSocketFlags. Any thread.
@@ -182,14 +184,14 @@ extension SocketPointer {
 
     // MARK: enabling
 
-    /// Its source has come into a mode: with the first, everything is enabled, whatever was disabled before.
+    /// Its source was added to a mode: the first time, all callbacks are enabled, even if they were disabled before.
     fileprivate func schedule() {
         if pointee.scheduleCount.wrappingAdd(1, ordering: .relaxed).newValue == 1 { enable(pointee.callBacks) }
     }
 
     fileprivate func cancel() { pointee.scheduleCount.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// RLSocketEnableCallBacks: nothing while its source is in no mode. Any thread that has a loop.
+    /// RLSocketEnableCallBacks; has no effect while its source is in no mode. Any thread that has a loop.
     func enable(_ wanted: SocketCallBacks) {
         let types = wanted.intersection(pointee.callBacks)
         if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
@@ -207,7 +209,7 @@ extension SocketPointer {
         if let now { endpoint.updateInterest(now) }
     }
 
-    /// RLSocketDisableCallBacks: nothing while its source is in no mode. Any thread.
+    /// RLSocketDisableCallBacks; has no effect while its source is in no mode. Any thread.
     func disable(_ wanted: SocketCallBacks) {
         let types = wanted.intersection(pointee.callBacks)
         if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
@@ -223,14 +225,14 @@ extension SocketPointer {
         }
     }
 
-    /// Whether enabling or disabling these types decides if the socket waits for room, by CFSocket's rule: connect does so only until it has
-    /// come, and then write alone. So each of the two waits for both, as they come together, and each stops both.
+    /// Whether enabling or disabling these types arms or disarms `writable`, by CFSocket's rule: write always does, connect only until the
+    /// socket is connected. As both come with the same event, enabling either arms both, and disabling either disarms both.
     @inline(__always)
     private func affectsWritable(_ types: SocketCallBacks, _ state: EndpointState) -> Bool {
         types.writes || types.connects && !state.has(EndpointState.connected)
     }
 
-    /// Whether the client hears of room: one of the two types must be enabled, and then both come.
+    /// Whether the client is called when the socket is writable: if one of write and connect is enabled, and then for both.
     @inline(__always)
     func notifiesWritable(_ state: EndpointState) -> Bool {
         pointee.callBacks.writes && !state.has(EndpointState.writeDisabled)
@@ -238,13 +240,13 @@ extension SocketPointer {
                 && flags & UInt32(SocketCallBacks.connect.rawValue) == 0
     }
 
-    /// Whether the client is to be told when the connection stands.
+    /// Whether the client is to be called when the connection is established.
     @inline(__always)
     func isConnecting(_ state: EndpointState) -> Bool { pointee.callBacks.connects && !state.has(EndpointState.connected) }
 }
 
 extension EndpointState {
-    /// What `flags` say of reading.
+    /// Takes from the flags of RLSocketSetSocketFlags whether reading is armed again after each call.
     fileprivate mutating func setRearmsReading(_ flags: UInt32) {
         clear(Self.rearmsReading)
         if flags & UInt32(SocketCallBacks.read.rawValue) != 0 { set(Self.rearmsReading) }

@@ -1,26 +1,29 @@
 import Synchronization
 
-/// What a descriptor object and a socket begin with: the descriptor, whom to tell, what it waits for, and its run loop source.
+/// The common beginning of descriptor objects and sockets: a descriptor, the client's function, what the endpoint waits for, and its run
+/// loop source.
 ///
-/// Being armed and being watched are two things. Arming is a change of `state`; the source, and through it epoll, is
-/// told only when the endpoint is armed for more than the source knows already. What is disarmed stays watched until it is
-/// reported in vain. So who is armed anew after every call, as most are, costs no system call and no locked instruction.
+/// Armed means that the client is to be called for an event; registered, that the source, and through it epoll, watches for it. Arming
+/// only changes `state`, unless the event is not registered yet. A disarmed event stays registered until it is reported in vain. So
+/// arming the same event again after every call, as most clients do, costs no system call and no locked instruction.
 ///
-/// Here is what a loop does with it; the rest is `Endpoint+Source.swift`. What is read to call the client lies in its first cache line.
+/// This file has what loops do with endpoints; the rest is in `Endpoint+Source.swift`. The fields that are read to call the client are in
+/// its first cache line.
 ///
-/// Life: clients have references, and the source has one as long as it lives; the endpoint keeps its source until it is invalidated.
+/// Life: clients have references, and so has the source while it exists; the endpoint has a reference to its source until it is
+/// invalidated.
 struct Endpoint: ~Copyable {
-    /// Of which it uses the header and the thread context: that of the thread that made it, or of the loop that has called its client last.
+    /// Only its object header and its owner are used: the thread that made the endpoint, then the loop that called its client last.
     var item: ItemHeader
     /// An `EndpointState`. Changed under the owner's lock; read by any thread.
     let stateBits: Atomic<UInt32>
     let fd: Int32
     let callout: EndpointCallout
-    /// `info` is retained.
+    /// Its info is retained.
     let context: ClientContext
-    /// Threads that use the descriptor outside of calls, by `useUnit`, and `invalidated` once it is invalid. Any thread.
+    /// How many threads use the descriptor outside of calls, times `useUnit`; plus `invalidated` once it is invalid. Any thread.
     let uses: Atomic<UInt32>
-    /// With a reference. Guarded by `Endpoints.mutex`.
+    /// The run loop source, with a reference. Guarded by `Endpoints.mutex`.
     var source: SourcePointer?
 
     static var invalidated: UInt32 { 1 }
@@ -87,8 +90,8 @@ extension EndpointPointer {
         return isChanged ? new : nil
     }
 
-    /// Arms it if the calling thread owns it and nobody else is about. False: go on with `OwnerLock.stepOut`, arm, and tell the source.
-    /// Calls nothing, so that its caller needs no frame.
+    /// Arms it if the calling thread owns it and no other thread has its lock. False: the caller must call `OwnerLock.stepOut`, arm it, and
+    /// update the source. Calls nothing, so that its caller needs no stack frame.
     @inline(__always)
     func tryArm(_ events: Events) -> Bool {
         let owner = pointee.item.owner
@@ -99,14 +102,13 @@ extension EndpointPointer {
         return owner.pointee.lock.tryUnlockUncontended() && !now.needsUpdate
     }
 
-    /// A loop is about to call the client for what is `ready`. That is disarmed as far as the endpoint waits for it, and the descriptor
-    /// stays open until `endCall`. Empty, and nothing has changed: it waits for none of it. Under the loop's lock, which it may give back
-    /// meanwhile.
+    /// Before a loop calls the client: disarms the `ready` events that are armed, and returns them; empty if there are none, and then nothing
+    /// has changed. The descriptor stays open until `endCall`. Under the loop's lock, which it may release meanwhile.
     @inline(__always)
     func beginCall(_ ready: Events, _ threadContext: ThreadContextPointer) -> Events {
         if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
         var state = state
-        // Who is armed is valid.
+        // Invalidating disarms, so an armed endpoint is valid.
         let fired = ready.intersection(state.armed)
         if fired.isEmpty { return fired }
         state.disarm(fired)
@@ -115,8 +117,8 @@ extension EndpointPointer {
         return fired
     }
 
-    /// The other end of `beginCall`, after which reading goes on by itself if the state says so. False: there is more to do, see
-    /// `SourceFunction.EventHandler`. Under the loop's lock, which it may give back meanwhile.
+    /// After the client was called: arms reading again if the state says so. False: the source's event handler must be called, see
+    /// `SourceFunction.EventHandler`. Under the loop's lock, which it may release meanwhile.
     @inline(__always)
     func endCall(_ threadContext: ThreadContextPointer) -> Bool {
         if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
@@ -131,13 +133,13 @@ extension EndpointPointer {
         return now.isValid && !now.needsUpdate
     }
 
-    /// In a child of fork(): a thread that was in a call does not exist there. Under all locks.
+    /// In a child of fork(), where a thread that was calling the client does not exist: ends that call. Under all locks.
     func resetCallsAfterFork() { if state.activeCalls > 0 { set(EndpointState(state.bits - EndpointState.callUnit)) } }
 
-    /// In a child of fork(): threads that were using the descriptor do not exist there.
+    /// In a child of fork(), where threads that were using the descriptor do not exist: ends their uses.
     func resetUsesAfterFork() { _ = pointee.uses.bitwiseAnd(Endpoint.invalidated, ordering: .relaxed) }
 
-    /// Under the lock of the new one, which it gives back meanwhile.
+    /// Makes another thread the owner. Under the new owner's lock, which it releases meanwhile.
     @inline(never)
     private func changeOwner(to threadContext: ThreadContextPointer) {
         threadContext.unlock()

@@ -1,4 +1,4 @@
-/// How an endpoint stands, in one word that is only changed as a whole.
+/// The state of an endpoint, in one word that is only changed as a whole.
 struct EndpointState: BitwiseCopyable, Equatable {
     var bits: UInt32
 
@@ -6,41 +6,41 @@ struct EndpointState: BitwiseCopyable, Equatable {
 
     /// Not invalidated yet.
     static var valid: UInt32 { 1 }
-    /// What it waits for. These four are epoll's bits, moved by one and by two places.
+    /// What the client is to be called for. These four are epoll's bits, shifted by one and by two.
     static var armedRead: UInt32 { 2 }
     static var armedWrite: UInt32 { 8 }
-    /// What its source was told that it waits for: that may be more, but never less for long.
+    /// What its source watches for: at times more than is armed, and less only until the source is updated.
     static var registeredToRead: UInt32 { 4 }
     static var registeredToWrite: UInt32 { 16 }
-    /// Invalidated while threads were using it: the last of them closes it.
+    /// Invalidated while threads were using it: the last of them finishes that.
     static var awaitsLastUser: UInt32 { 32 }
-    /// That one closes the descriptor, too.
+    /// The last user also closes the descriptor.
     static var closesDescriptor: UInt32 { 1024 }
 
     // Sockets only.
 
-    /// The client has disabled it.
+    /// Callbacks that the client has disabled.
     static var readDisabled: UInt32 { 64 }
     static var writeDisabled: UInt32 { 128 }
     static var connectDisabled: UInt32 { 256 }
-    /// It is connected, or need not be.
+    /// It is connected, or not a socket that reports connections.
     static var connected: UInt32 { 512 }
 
-    /// Reading goes on by itself after each call.
+    /// Reading is armed again after each call.
     static var rearmsReading: UInt32 { 4096 }
 
-    /// A call that is under way.
+    /// The upper half counts the calls of the client that are in progress, in units of this.
     static var callUnit: UInt32 { 1 << 16 }
 
-    /// O(1), as everything here.
+    /// Whether any of these flags is set. O(1), like everything here.
     @inline(__always)
     func has(_ flag: UInt32) -> Bool { bits & flag != 0 }
 
-    /// O(1).
+    /// Sets flags.
     @inline(__always)
     mutating func set(_ flag: UInt32) { bits |= flag }
 
-    /// O(1).
+    /// Clears flags.
     @inline(__always)
     mutating func clear(_ flag: UInt32) { bits &= ~flag }
 
@@ -50,29 +50,29 @@ struct EndpointState: BitwiseCopyable, Equatable {
     @inline(__always)
     var activeCalls: UInt32 { bits >> 16 }
 
-    /// What it waits for.
+    /// The events that the client is to be called for.
     @inline(__always)
     var armed: Events { Events(epoll: bits >> 1).intersection(.interest) }
 
-    /// What its source knows of that.
+    /// The events that its source watches for.
     @inline(__always)
     var registered: Events { Events(epoll: bits >> 2).intersection(.interest) }
 
-    /// Whether it waits for something that its source does not know.
+    /// Whether an event is armed and not registered.
     @inline(__always)
     var needsUpdate: Bool { (bits << 1) & ~bits & (Self.registeredToRead | Self.registeredToWrite) != 0 }
 
-    /// Its source has been told `events`.
+    /// Its source watches for `events` from now on.
     mutating func setRegistered(_ events: Events) {
         clear(Self.registeredToRead | Self.registeredToWrite)
         set(events.intersection(.interest).epoll << 2)
     }
 
-    /// O(1).
+    /// Arms events, in addition to those that are.
     @inline(__always)
     mutating func arm(_ events: Events) { set(events.intersection(.interest).epoll << 1) }
 
-    /// O(1).
+    /// Disarms events.
     @inline(__always)
     mutating func disarm(_ events: Events) { clear(events.intersection(.interest).epoll << 1) }
 }

@@ -2,22 +2,24 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// What a socket does when its descriptor is ready. The loop's thread, without a lock; calls user code.
+// A socket handles the events of its descriptor. The loop's thread, without a lock; calls user code.
 
 extension SocketPointer {
-    /// What is to be done, decided before anybody is called: what a callback disables comes nevertheless this time, as in CFSocket.
+    /// What is to be done for the events, decided before the first callback: one that a callback disables is still made this time, as in
+    /// CFSocket.
     private struct Plan {
         var reads = false
         var writes = false
-        /// The connection stands, or has failed.
+        /// The connection is established, or has failed.
         var connects = false
         /// From getsockopt(SO_ERROR); 0: none.
         var error: Int32 = 0
-        /// There is nothing more to read, and never will be: the client hears of it once.
+        /// There is nothing to read and never will be: the client is called once more.
         var isAtEnd = false
     }
 
-    /// The function of its source, unless there is only something to read for a client that reads it itself: the loop sees to that.
+    /// The event handler of its source; see `SourceFunction.EventHandler`. If a client only wants to read by itself, the loop calls it
+    /// directly, and this only for the rest.
     func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
         if reported.isEmpty { return endpoint.cancelCall() }
         if ready.isEmpty { return endpoint.reconcile() }
@@ -34,14 +36,14 @@ extension SocketPointer {
         return outcome
     }
 
-    /// Finds out what is to be done, and disarms it. False if nobody waits for any of it.
+    /// Finds out what is to be done, and disarms that. False if nothing is.
     @inline(__always)
     private func begin(_ ready: Events, _ reported: Events, _ plan: inout Plan) -> Bool {
         guard disarm(ready, &plan) else {
             endpoint.updateInterestSlow()
             return false
         }
-        // A client that is not told of connections reads the error itself.
+        // A client that wants no connect callback reads the error itself.
         if plan.connects && flags & SocketStorage.leavesErrors == 0 { plan.error = Sockets.takeError(endpoint.pointee.fd)?.number ?? 0 }
         if plan.reads && !reported.isDisjoint(with: [.peerClosed, .hangUp]) && !reported.contains(.error) {
             plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) ?? 0 == 0
@@ -49,7 +51,7 @@ extension SocketPointer {
         return true
     }
 
-    /// Disarms what is about to be delivered and keeps the descriptor open. False if nobody waits for any of it.
+    /// Disarms the events that are about to be delivered, and counts a call, which keeps the descriptor open. False if none of them is armed.
     @inline(__always)
     private func disarm(_ ready: Events, _ plan: inout Plan) -> Bool {
         endpoint.update { state in
@@ -70,7 +72,7 @@ extension SocketPointer {
     @inline(__always)
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
-    /// Arms what goes on by itself; the last user of a socket that was invalidated meanwhile closes it.
+    /// Arms events again as the flags say; closes the descriptor if the socket was invalidated meanwhile and this is its last user.
     @inline(__always)
     private func end(_ plan: Plan) {
         let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)
@@ -81,7 +83,7 @@ extension SocketPointer {
         }
     }
 
-    /// The callbacks of one delivery, each only if the one before has not invalidated the socket.
+    /// Makes the callbacks, each only if the one before has not invalidated the socket.
     @inline(__always)
     private func call(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var outcome = DispatchResult.unwanted
@@ -123,11 +125,12 @@ extension SocketPointer {
 
     // MARK: data
 
-    /// As much as CFSocket reads at once.
+    /// How much is read from a stream at once, as in CFSocket.
     private static var chunkSize: Int { 32 * 1024 }
     private static var largestMessage: Int { 64 * 1024 }
 
-    /// One chunk, or one message. The end of a stream, or an error, is a chunk of no bytes, after which the socket is invalid.
+    /// Reads one chunk, or one message, and passes it to the client. The end of a stream, or an error, is passed as no bytes, and then the
+    /// socket is invalidated.
     @inline(never)
     private func readData(_ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var count = 0
@@ -161,8 +164,8 @@ extension SocketPointer {
 
     // MARK: clients
 
-    /// One client. When the process has no descriptor left it is tried again a little later: the client waits in the kernel's queue.
-    /// What does not listen is given up until it is enabled again.
+    /// Accepts one client. If the process has no descriptor left, this is repeated a little later; the client waits in the kernel's queue.
+    /// A socket that does not listen is not armed again (`isAtEnd`).
     @inline(never)
     private func acceptClient(_ isAtEnd: inout Bool, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var fd: Int32 = -1
@@ -177,7 +180,7 @@ extension SocketPointer {
             return failure.isShortage ? .tryLater : .unwanted
         }
         guard let callout = endpoint.pointee.callout.ofSocket else {
-            // Nobody to give it to.
+            // There is no function to pass it to.
             Descriptor.close(fd)
             return .handled
         }
@@ -192,7 +195,7 @@ extension SocketPointer {
     }
 }
 
-// The thread has ended in a socket's function.
+// Cleanup if the thread ends in a socket's function.
 
 private func releaseInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {
     let context = SocketPointer(info: socket).pointee.endpoint.context
