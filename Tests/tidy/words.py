@@ -41,7 +41,7 @@ DEAD = {
     "unwelcome": "unauthorized",
     "talksTo": "accepts",
     "fallBehind": "needsResync",
-    "lockForFork": "lockBoth",
+    "lockForFork": "lockBoth, lockBeforeFork",
     "maySurelyServeNext": "the one predicate for shortcuts",
     "mayWaitElsewhere": "the one predicate for shortcuts",
 }
@@ -80,10 +80,8 @@ PEOPLE = ["whoever", "nobody", "somebody", "everybody"]
 NOT_YET = {
     "giveBack": 2,
     "letGo": 10,
-    "lockForFork": 12,
     "maySurelyServeNext": 7,
     "mayWaitElsewhere": 4,
-    "lent": 4,
     "patience": 2,
     "…Seldom": 56,
     "…Plain": 16,

@@ -107,7 +107,7 @@ extension PerformInboxPointer {
     }
 
     /// Around fork(): keeps everybody out.
-    func lockForFork() { pointee.mutex.lock() }
+    func lockBeforeFork() { pointee.mutex.lock() }
     /// After it, in parent and child.
     func unlockAfterFork() { pointee.mutex.unlock() }
 }

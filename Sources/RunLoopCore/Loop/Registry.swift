@@ -117,11 +117,11 @@ enum Registry {
     /// The forking thread takes every lock there is, so that the child finds nothing half done.
     private static func beforeFork() {
         mutex.lock()
-        for index in 0..<loops.count { loops[index].threadContext.lockForFork() }
-        for index in 0..<loops.count { loops[index].inbox.lockForFork() }
-        Observances.lockForFork()
-        InternedStrings.lockForFork()
-        Misuse.lockForFork()
+        for index in 0..<loops.count { loops[index].threadContext.lockBeforeFork() }
+        for index in 0..<loops.count { loops[index].inbox.lockBeforeFork() }
+        Observances.lockBeforeFork()
+        InternedStrings.lockBeforeFork()
+        Misuse.lockBeforeFork()
     }
 
     private static func afterFork() {

@@ -20,7 +20,7 @@ enum Misuse {
     }
 
     /// Around fork().
-    static func lockForFork() { handlerMutex.lock() }
+    static func lockBeforeFork() { handlerMutex.lock() }
 
     /// After it, in parent and child.
     static func unlockAfterFork() { handlerMutex.unlock() }

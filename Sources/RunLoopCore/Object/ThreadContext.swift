@@ -112,7 +112,7 @@ extension ThreadContextPointer {
     func unlockAsOwner() { if !pointee.lock.tryUnlock() { unlockSlow() } }
 
     /// Around fork(): see `OwnerLock`.
-    func lockForFork() { pointee.lock.lockForFork(asOwner: isCurrent) }
+    func lockBeforeFork() { pointee.lock.lockBeforeFork(asOwner: isCurrent) }
     /// After it, in parent and child.
     func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isCurrent) }
 

@@ -112,11 +112,11 @@ struct OwnerLock: ~Copyable {
 
     /// Before fork(): excludes all threads, the owner too, and leaves no state of the lock that only a thread missing in the child could
     /// end. Any thread that does not hold the lock.
-    func lockForFork(asOwner: Bool) {
+    func lockBeforeFork(asOwner: Bool) {
         if asOwner { others.lock() } else { lockAsOther() }
     }
 
-    /// After fork(), in parent and child: the thread that called `lockForFork`.
+    /// After fork(), in parent and child: the thread that called `lockBeforeFork`.
     func unlockAfterFork(asOwner: Bool) {
         if asOwner { others.unlock() } else { unlockAsOther() }
     }

@@ -1,13 +1,13 @@
 import CLinux
 
-/// RLData: bytes. Those of data that never changes lie behind it, unless the client gave their block away or lent it;
+/// RLData: bytes. Those of data that never changes lie behind it, unless the client gave their block away or keeps it;
 /// those of mutable data in a block of their own. Mutable data belongs to one thread at a time.
 struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
     /// Where the bytes are, and who frees them.
     enum PayloadLocation: UInt8 {
-        case behind, given, lent, growing
+        case behind, given, noCopy, growing
         /// Behind it, in a piece of `ThreadContext.smallDataSlab`.
         case pooled
         /// Behind it, in what was a thread's scratch memory.
@@ -144,7 +144,7 @@ extension DataPointer {
         case .received:
             if let threadContext = ThreadContextPointer.current { return threadContext.pointee.giveScratchBack(self) }
         case .given, .growing: free(pointee.bytes)
-        case .behind, .lent: break
+        case .behind, .noCopy: break
         }
         free(self)
     }
@@ -153,7 +153,7 @@ extension DataPointer {
     @inline(never)
     func lastingCopy() -> DataPointer? {
         // Lent bytes are valid as long as the data only, and its maker counts on its end.
-        if pointee.payloadLocation == .growing || pointee.payloadLocation == .lent { return Self.create(bytes, count: pointee.count) }
+        if pointee.payloadLocation == .growing || pointee.payloadLocation == .noCopy { return Self.create(bytes, count: pointee.count) }
         pointee.header.retain()
         return self
     }

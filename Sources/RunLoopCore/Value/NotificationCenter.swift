@@ -35,7 +35,7 @@ enum Observances {
     private nonisolated(unsafe) static var lastNumber: UInt64 = 0
 
     /// Around fork().
-    static func lockForFork() { mutex.lock() }
+    static func lockBeforeFork() { mutex.lock() }
 
     /// After it, in parent and child.
     static func unlockAfterFork() { mutex.unlock() }

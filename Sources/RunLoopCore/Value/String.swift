@@ -137,7 +137,7 @@ enum InternedStrings {
     private nonisolated(unsafe) static var count = 0
 
     /// Around fork().
-    static func lockForFork() { mutex.lock() }
+    static func lockBeforeFork() { mutex.lock() }
 
     /// After it, in parent and child.
     static func unlockAfterFork() { mutex.unlock() }
