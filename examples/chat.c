@@ -1,5 +1,5 @@
 /* chat.c - a chat of lines: a server and three clients on one loop, and no call that waits. What one says goes to the
- * others. The server keeps what somebody has not taken yet, writes it when there is room, and sends away who is slow. */
+ * others. The server keeps what a client has not read yet, writes it when there is room, and disconnects slow clients. */
 #include <RunLoop/RunLoop.h>
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static void acceptMember(RLSocketRef s, RLSocketCallBackType type, RLDataRef add
     members[memberCount++] = addToLoop(member);
     tellAll(NULL, "* somebody has come");
     if (memberCount == personCount)
-        RLSocketInvalidate(s); /* the room is full: nobody else is let in */
+        RLSocketInvalidate(s); /* the room is full */
 }
 
 /* ---- The clients ---- */
@@ -86,7 +86,7 @@ static struct Person {
     char heard[512];
 } people[personCount] = {{.name = "ann"}, {.name = "bob"}, {.name = "cat"}};
 
-/* Who has heard which words says what, or leaves (""). */
+/* Which client, having read which words, says what, or leaves (""). */
 static const struct Turn {
     int who;
     const char *heard, *says;

@@ -1,7 +1,7 @@
 /* echo.c - an echo server and 1 000 clients at once. The server's loop has a thread of its own, the clients are on main's.
  *
- * The server reads from a client or writes to it, never both: who does not take what it sent is not read from, so nothing
- * piles up, however slow a client is. */
+ * The server reads from a client or writes to it, never both: it reads no more from a client that does not take its echo,
+ * so nothing piles up, however slow a client is. */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 
 enum { clientCount = 1000, rounds = 3, textLength = 10000 };
 
-/* A socket lives until it is invalidated: nobody here needs to keep a reference. */
+/* A socket lives until it is invalidated: no reference to it is needed. */
 static RLSocketRef addToLoop(RLSocketRef s)
 {
     RLRunLoopSourceRef source = s != NULL ? RLSocketCreateRunLoopSource(kRLAllocatorDefault, s, 0) : NULL;

@@ -60,7 +60,7 @@ int main(void)
         return 1;
     }
 
-    /* The wrong kind of object: the cast silences the compiler, the library sees it all the same. */
+    /* The wrong kind of object: the cast silences the compiler, but the library notices. */
     RLRunLoopSourceRef wrong = (RLRunLoopSourceRef)(void *)timer;
     RLRunLoopAddSource(loop, wrong, mode);
     int ok = reported(&reports, "a timer added as a source", "RLRunLoopAddSource",

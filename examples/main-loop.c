@@ -1,7 +1,7 @@
 /* main-loop.c - the main thread serves whatever other threads ask of it, though its loop has no source and no timer.
  *
  * RLRunLoopRun() would return at once: the loop is empty. RLRunLoopRunAsCF(), which programs that are compiled with the
- * headers of CoreFoundation/ know as CFRunLoopRun(), waits in the main thread until somebody stops it. */
+ * headers of CoreFoundation/ know as CFRunLoopRun(), waits in the main thread until another one stops it. */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
 #include <stdio.h>

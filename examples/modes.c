@@ -1,4 +1,4 @@
-/* modes.c - a mode is a set of sources and timers: who runs the loop in a mode hears those, and nobody else.
+/* modes.c - a mode is a set of sources and timers: a run of the loop in a mode serves those, and no others.
  *
  * A custom mode, the common modes, and a nested run: a question is asked in a mode of its own, and until it is
  * answered, ordinary work waits while the clock, being in the common modes, goes on. */

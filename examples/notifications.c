@@ -1,4 +1,4 @@
-/* notifications.c - a notification centre: who posts does not know who listens.
+/* notifications.c - a notification centre: the poster does not know the observers.
  *
  * A thermometer posts what it measures; a display hears of every reading, an alarm of one thermometer only. The callbacks
  * run inside the post, on the thread that posts. Another thread posts on the main loop by having a function performed

@@ -40,7 +40,7 @@ static void childEnded(RLFileDescriptorRef f, RLOptionFlags types, void *info)
     }
 }
 
-/* The child: waits until nobody holds the writing end any more. */
+/* The child: waits until the writing end is closed everywhere. */
 static void live(int pipeEnd, int status)
 {
     char byte;

@@ -75,7 +75,7 @@ static void *worker_main(void *info)
     if (port == NULL)
         return NULL;
     RLPortSetInvalidationCallBack(port, port_ended);
-    RLPortSetCapacity(port, 8); /* whoever sends more than that at once has to wait */
+    RLPortSetCapacity(port, 8); /* a thread that sends more than that at once has to wait */
     RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     RLRelease(source);

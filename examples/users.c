@@ -22,7 +22,7 @@ static int run_client(uid_t server)
     if (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
         return 1;
 
-    /* Somebody else might have taken the name, so it matters who serves it. */
+    /* Another user might have taken the name, so it matters who serves it. */
     if (RLMessagePortCreateRemoteOfUser(NULL, name, server + 1) == NULL)
         printf("client: the wrong user to trust: %s\n", strerror(errno));
     RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, name, server);
@@ -65,7 +65,7 @@ static RLMessagePortRef make_port(uid_t *client)
 {
     RLMessagePortContext context = {.info = client};
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NULL, tell, &context, NULL);
-    /* First the right to come in, then the name: nobody comes between. */
+    /* First the permission, then the name: no client finds the name without the permission. */
     if (port == NULL || !RLMessagePortSetAllowsOtherUsers(port, 1) ||
         !RLMessagePortSetName(port, RLSTR("com.example.clock"))) {
         perror("server: no port");

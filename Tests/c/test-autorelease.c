@@ -118,7 +118,7 @@ static void autorelease_chain(UNUSED void *info)
     RLAutorelease(RLRunLoopSourceCreate(NULL, 0, &context));
 }
 
-START_TEST(what_a_release_callback_autoreleases_goes_with_it)
+START_TEST(what_a_release_callback_autoreleases_is_released_with_it)
 {
     chain = 500;
     RLRunLoopPerformFunction(here(), kRLRunLoopDefaultMode, autorelease_chain, NULL);
@@ -300,7 +300,7 @@ static void fork_in_callback(UNUSED void *info)
     note("parent");
 }
 
-START_TEST(a_child_of_fork_goes_on_with_the_threads_own)
+START_TEST(the_child_of_a_fork_goes_on_with_the_threads_own_one)
 {
     pid_t parent = getpid();
     autorelease_named("of-parent"); /* outside of any run */
@@ -332,7 +332,7 @@ Suite *suite_under_test(void)
     tcase_add_test(passes, it_is_released_before_the_loop_sleeps);
     tcase_add_test(passes, what_observers_autorelease_is_gone_when_the_run_returns);
     tcase_add_test(passes, a_nested_run_leaves_alone_what_was_there_before);
-    tcase_add_test(passes, what_a_release_callback_autoreleases_goes_with_it);
+    tcase_add_test(passes, what_a_release_callback_autoreleases_is_released_with_it);
     tcase_add_test(passes, a_chain_without_end_leaves_room_for_others);
     tcase_add_test(passes, a_release_callback_may_run_the_loop);
     tcase_add_test(passes, each_ready_descriptor_has_a_pass_of_its_own);
@@ -340,7 +340,7 @@ Suite *suite_under_test(void)
     TCase *threads = add_case(suite, "threads", 10);
     tcase_add_test(threads, outside_of_runs_it_is_released_when_the_thread_ends);
     tcase_add_test(threads, callbacks_at_the_end_of_a_thread_may_autorelease);
-    tcase_add_test(threads, a_child_of_fork_goes_on_with_the_threads_own);
+    tcase_add_test(threads, the_child_of_a_fork_goes_on_with_the_threads_own_one);
     tcase_add_test(threads, constants_and_mistakes);
     return suite;
 }

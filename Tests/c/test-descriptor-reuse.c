@@ -138,7 +138,7 @@ END_TEST
 
 /* -- Descriptor objects and sources of version 1 -- */
 
-START_TEST(a_descriptor_object_does_not_hear_of_the_next_file)
+START_TEST(a_descriptor_object_is_not_notified_of_the_next_file)
 {
     struct port old = {.name = "old "}, new = {.name = "new "};
     port_open(&old, ends[0], READ);
@@ -164,7 +164,7 @@ START_TEST(a_descriptor_object_does_not_hear_of_the_next_file)
 }
 END_TEST
 
-START_TEST(a_source_of_version_1_does_not_hear_of_the_next_file)
+START_TEST(a_version_1_source_is_not_notified_of_the_next_file)
 {
     struct watch old = {.name = "old", .reads = true}, new = {.name = "new", .reads = true}, newer = {.name = "newer"};
     watch_fd(&old, ends[0], 0);
@@ -198,7 +198,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, a_socket_on_a_number_that_was_closed_is_a_new_one, 0, PASTS);
     tcase_add_test(tcase, a_socket_on_the_same_file_is_the_same);
     tcase_add_test(tcase, the_new_file_may_be_of_another_kind);
-    tcase_add_test(tcase, a_descriptor_object_does_not_hear_of_the_next_file);
-    tcase_add_test(tcase, a_source_of_version_1_does_not_hear_of_the_next_file);
+    tcase_add_test(tcase, a_descriptor_object_is_not_notified_of_the_next_file);
+    tcase_add_test(tcase, a_version_1_source_is_not_notified_of_the_next_file);
     return suite;
 }

@@ -57,7 +57,7 @@ static void *toggle_first_loop(UNUSED void *info)
 }
 
 /* The source also joins and leaves another loop all the time: the loop that keeps it must still see every event. */
-START_TEST(each_enabling_is_heard_while_another_loop_comes_and_goes)
+START_TEST(each_enabling_is_seen_while_the_source_joins_and_leaves_another_loop)
 {
     port_make(&shared, ends[0], false);
     port_add(&shared, second_looper.loop, kRLRunLoopDefaultMode, 0);
@@ -286,7 +286,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "stress", 60);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, each_enabling_by_another_thread_is_one_call);
-    tcase_add_test(tcase, each_enabling_is_heard_while_another_loop_comes_and_goes);
+    tcase_add_test(tcase, each_enabling_is_seen_while_the_source_joins_and_leaves_another_loop);
     tcase_add_test(tcase, four_threads_change_objects_of_two_loops);
     tcase_add_test(tcase, objects_are_invalidated_while_two_loops_call_them);
     tcase_add_test(tcase, four_threads_send_while_the_loop_receives);

@@ -208,7 +208,7 @@ static void slice(UNUSED void *info)
     ck_assert_int_lt(functions, 1000);
 }
 
-START_TEST(a_daemon_that_works_in_slices_hears_its_signal)
+START_TEST(a_daemon_that_works_in_slices_receives_its_signal)
 {
     rl = RLRunLoopGetCurrent();
     functions = 0;
@@ -434,7 +434,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, ready_descriptors_share_evenly_beside_a_timer_that_is_always_due, 0, STYLES);
     tcase_add_loop_test(tcase, ready_descriptors_share_evenly_beside_functions_that_queue_themselves, 0, STYLES);
     tcase_add_loop_test(tcase, many_ready_descriptors_all_have_their_turn, 0, 4 * STYLES);
-    tcase_add_test(tcase, a_daemon_that_works_in_slices_hears_its_signal);
+    tcase_add_test(tcase, a_daemon_that_works_in_slices_receives_its_signal);
     tcase_add_test(tcase, a_busy_client_does_not_keep_another_waiting);
     tcase = add_case(suite, "functions", 30);
     tcase_add_test(tcase, a_flood_of_posts_does_not_keep_a_timer_waiting);

@@ -41,7 +41,7 @@ static RLFileDescriptorRef make_with_life(int fd, bool closes, RLFileDescriptorC
 
 /* -- closeOnInvalidate, info -- */
 
-START_TEST(invalidation_closes_if_told_so)
+START_TEST(invalidation_closes_if_requested)
 {
     for (int closes = 0; closes < 2; closes++) {
         int fd = dup(ends[0]);
@@ -328,7 +328,7 @@ static void call_in_turn(struct port *called, UNUSED RLOptionFlags types)
         require(is_open(called->fd));
 }
 
-START_TEST(who_has_left_its_call_does_not_take_that_of_another_loop_for_its_own)
+START_TEST(a_source_that_has_left_its_call_does_not_take_that_of_another_loop_for_its_own)
 {
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) {
@@ -422,7 +422,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("file-descriptor-life");
     TCase *tcase = add_case(suite, "life", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, invalidation_closes_if_told_so);
+    tcase_add_test(tcase, invalidation_closes_if_requested);
     tcase_add_test(tcase, the_last_release_invalidates);
     tcase_add_test(tcase, the_context_is_given_back_until_invalidation);
     tcase_add_test(tcase, what_retain_returns_is_the_info);
@@ -434,7 +434,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, what_is_armed_outlives_its_source);
     tcase_add_test(tcase, the_object_and_its_source_keep_each_other);
     tcase_add_test(tcase, a_callback_that_ends_its_thread_gives_everything_back);
-    tcase_add_test(tcase, who_has_left_its_call_does_not_take_that_of_another_loop_for_its_own);
+    tcase_add_test(tcase, a_source_that_has_left_its_call_does_not_take_that_of_another_loop_for_its_own);
     tcase_add_test(tcase, mistakes_in_create);
     tcase_add_test(tcase, wrong_handles);
     tcase_add_test(tcase, an_invalid_object_does_nothing_without_complaint);

@@ -104,7 +104,7 @@ START_TEST(an_object_a_socket_and_a_version_1_source_on_one_descriptor)
 END_TEST
 
 /* Nobody waits for anything any more on a watch that is still there, and then the other side hangs up. */
-START_TEST(a_hang_up_of_a_descriptor_on_which_nobody_waits_does_not_spin)
+START_TEST(a_hang_up_of_a_descriptor_without_enabled_callbacks_does_not_spin)
 {
     struct port idle = {.name = "a"}, busy = {.name = "b", .reads = true, .reenables = READ}, late = {.name = "c"};
     port_open(&idle, ends[0], READ);
@@ -263,7 +263,7 @@ static void harm(UNUSED struct port *port, UNUSED RLOptionFlags types)
     }
 }
 
-START_TEST(who_is_ended_in_the_same_batch_is_not_called)
+START_TEST(an_item_invalidated_in_the_same_batch_is_not_called)
 {
     int other[2];
     struct port first = {.name = "first ", .action = harm};
@@ -408,12 +408,12 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, two_objects_on_one_descriptor_are_both_called);
     tcase_add_test(tcase, one_reads_and_one_writes_one_descriptor);
     tcase_add_test(tcase, an_object_a_socket_and_a_version_1_source_on_one_descriptor);
-    tcase_add_test(tcase, a_hang_up_of_a_descriptor_on_which_nobody_waits_does_not_spin);
+    tcase_add_test(tcase, a_hang_up_of_a_descriptor_without_enabled_callbacks_does_not_spin);
     tcase_add_test(tcase, the_lowest_order_comes_first);
     tcase_add_test(tcase, the_order_of_a_source_of_another_mode_does_not_count);
     tcase_add_test(tcase, only_in_the_modes_of_its_source);
     tcase_add_test(tcase, a_nested_run_calls_others_and_itself_when_enabled_again);
-    tcase_add_loop_test(tcase, who_is_ended_in_the_same_batch_is_not_called, removes, replaces + 1);
+    tcase_add_loop_test(tcase, an_item_invalidated_in_the_same_batch_is_not_called, removes, replaces + 1);
     tcase_add_test(tcase, closed_before_invalidation_is_reported_once_when_found_out);
     tcase_add_test(tcase, a_descriptor_that_cannot_be_waited_for_is_reported_once);
     tcase_add_test(tcase, a_number_that_was_found_closed_is_watched_again_for_a_new_object);

@@ -179,7 +179,7 @@ START_TEST(an_end_of_file_is_readable_and_a_broken_pipe_writable)
 END_TEST
 
 /* epoll reports a hang-up whether asked for or not. */
-START_TEST(a_hang_up_that_nobody_asked_for_does_not_spin)
+START_TEST(an_unrequested_hang_up_does_not_spin)
 {
     port_open(&port, ends[0], READ);
     put(ends[1]);
@@ -406,7 +406,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, write_waits_for_room);
     tcase_add_test(tcase, unknown_bits_do_nothing);
     tcase_add_test(tcase, an_end_of_file_is_readable_and_a_broken_pipe_writable);
-    tcase_add_test(tcase, a_hang_up_that_nobody_asked_for_does_not_spin);
+    tcase_add_test(tcase, an_unrequested_hang_up_does_not_spin);
     tcase_add_test(tcase, enabling_from_another_thread_wakes_the_loop);
     tcase_add_test(tcase, enabling_dev_null_from_another_thread_wakes_the_loop);
     tcase_add_test(tcase, dev_null_and_regular_files_are_always_ready);

@@ -162,7 +162,7 @@ static void move_away_and_fork(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
     child_assert(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
 }
 
-START_TEST(a_timer_that_went_away_in_a_callback_comes_back_in_the_child)
+START_TEST(a_timer_that_left_in_a_callback_can_be_added_in_the_child)
 {
     int status;
     rl = RLRunLoopGetCurrent();
@@ -230,7 +230,7 @@ static void end_port_in_child(UNUSED void *info)
     child_assert(lifetime_held(&life) == 0);
 }
 
-START_TEST(a_port_that_was_delivering_on_a_thread_that_is_gone_lets_go_of_its_info)
+START_TEST(a_port_that_was_delivering_on_a_thread_that_is_gone_releases_its_info)
 {
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     port = RLPortCreate(NULL, wait_in_message, &context, NULL);
@@ -292,9 +292,9 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_timer_that_was_firing_on_a_thread_that_is_gone_fires_again);
     tcase_add_test(tcase, an_observer_that_was_being_called_on_a_thread_that_is_gone_is_called_again);
     tcase_add_test(tcase, a_timer_that_came_to_the_forking_loop_in_a_callback_of_a_thread_that_is_gone_fires);
-    tcase_add_test(tcase, a_timer_that_went_away_in_a_callback_comes_back_in_the_child);
+    tcase_add_test(tcase, a_timer_that_left_in_a_callback_can_be_added_in_the_child);
     tcase_add_test(tcase, items_of_a_loop_whose_thread_was_ending_can_be_added_again);
-    tcase_add_test(tcase, a_port_that_was_delivering_on_a_thread_that_is_gone_lets_go_of_its_info);
+    tcase_add_test(tcase, a_port_that_was_delivering_on_a_thread_that_is_gone_releases_its_info);
     tcase_add_test(tcase, a_port_that_forks_in_its_callback_keeps_its_info_until_that_returns);
     return suite;
 }

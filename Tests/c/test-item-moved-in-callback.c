@@ -163,7 +163,7 @@ static void go_and_come_back(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
     require(life.releases == 0);
 }
 
-START_TEST(a_timer_that_comes_back_during_its_callback_is_as_before)
+START_TEST(a_timer_that_is_added_again_during_its_callback_is_as_before)
 {
     make_repeating(go_and_come_back);
     run_once();
@@ -295,7 +295,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, an_observer_whose_new_loop_ends_during_its_callback_is_in_no_loop);
     tcase_add_test(tcase, the_info_of_a_timer_that_its_new_loop_invalidates_lives_until_the_callback_returns);
     tcase_add_test(tcase, the_info_of_an_observer_that_its_new_loop_invalidates_lives_until_the_callback_returns);
-    tcase_add_test(tcase, a_timer_that_comes_back_during_its_callback_is_as_before);
+    tcase_add_test(tcase, a_timer_that_is_added_again_during_its_callback_is_as_before);
     tcase_add_test(tcase, a_timer_that_moved_during_its_callback_fires_in_the_new_loop_after_it);
     tcase_add_test(tcase, a_timer_that_moved_in_a_callback_that_ends_its_thread_fires_in_the_new_loop);
     tcase_add_test(tcase, a_one_shot_timer_whose_callback_ends_its_thread_has_fired);

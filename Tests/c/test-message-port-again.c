@@ -119,7 +119,7 @@ static void have_another_client_ask(void)
 
 static void (*const deeds[])(void) = {MEANWHILE, ask_within_the_process, have_another_client_ask};
 
-START_TEST(what_comes_meanwhile_is_served)
+START_TEST(what_arrives_meanwhile_is_served)
 {
     deed = deeds[_i];
     run_while(do_it);
@@ -183,7 +183,7 @@ END_TEST
 static const RLRunLoopActivity activities[] = {kRLRunLoopBeforeTimers, kRLRunLoopBeforeSources, kRLRunLoopBeforeWaiting,
                                                kRLRunLoopAfterWaiting};
 
-START_TEST(observers_from_the_callback_are_told)
+START_TEST(observers_added_in_the_callback_are_notified)
 {
     deed = observe_here;
     observed = activities[_i];
@@ -259,7 +259,7 @@ static void *end_one_client(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(death_of_a_client_disturbs_nobody)
+START_TEST(the_death_of_a_client_disturbs_no_other)
 {
     run_while(end_one_client);
     waitpid(clients[0], NULL, 0);
@@ -273,11 +273,12 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-again");
     TCase *tcase = add_case(suite, "again", 20);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, what_comes_meanwhile_is_served, 0, (int)(sizeof deeds / sizeof *deeds));
+    tcase_add_loop_test(tcase, what_arrives_meanwhile_is_served, 0, (int)(sizeof deeds / sizeof *deeds));
     tcase_add_loop_test(tcase, what_the_callback_does_is_served, 0, (int)(sizeof deeds_here / sizeof *deeds_here));
-    tcase_add_loop_test(tcase, observers_from_the_callback_are_told, 0, (int)(sizeof activities / sizeof *activities));
+    tcase_add_loop_test(tcase, observers_added_in_the_callback_are_notified, 0,
+                        (int)(sizeof activities / sizeof *activities));
     tcase_add_loop_test(tcase, what_ends_a_run_ends_it, 0, (int)(sizeof last_deeds / sizeof *last_deeds));
     tcase_add_loop_test(tcase, what_ends_a_run_ends_it_in_the_callback, 0, 2);
-    tcase_add_test(tcase, death_of_a_client_disturbs_nobody);
+    tcase_add_test(tcase, the_death_of_a_client_disturbs_no_other);
     return suite;
 }

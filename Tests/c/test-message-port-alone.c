@@ -74,7 +74,7 @@ static void wait_while(void (*deed)(void))
 static RLRunLoopMode modes[2];
 static void (*const deeds[])(void) = {MEANWHILE, ask_as_well};
 
-START_TEST(what_comes_meanwhile_is_served)
+START_TEST(what_arrives_meanwhile_is_served)
 {
     modes[0] = MODE;
     modes[1] = kRLMessagePortPrivateReplyMode;
@@ -182,7 +182,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-alone");
     TCase *tcase = add_case(suite, "alone", 60);
     tcase_add_checked_fixture(tcase, begin, end_child);
-    tcase_add_loop_test(tcase, what_comes_meanwhile_is_served, 0, 2 * (int)(sizeof deeds / sizeof *deeds));
+    tcase_add_loop_test(tcase, what_arrives_meanwhile_is_served, 0, 2 * (int)(sizeof deeds / sizeof *deeds));
     tcase_add_loop_test(tcase, stop_is_passed_on_to_the_run_outside, 0, 2);
     tcase_add_test(tcase, work_for_the_run_outside_waits_for_it);
     tcase_add_loop_test(tcase, invalidation_ends_the_wait, 0, 2);

@@ -185,7 +185,7 @@ START_TEST(request_to_the_dead_was_not_sent)
 }
 END_TEST
 
-START_TEST(remote_port_is_of_who_serves_now)
+START_TEST(a_remote_port_belongs_to_the_present_server)
 {
     pid_t child;
     RLMessagePortRef port = connect_to_new(&child);
@@ -321,7 +321,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, killed_at_random_moments);
     tcase_add_test(tcase, a_name_has_one_owner);
     tcase_add_loop_test(tcase, request_to_the_dead_was_not_sent, 0, (int)(sizeof ways / sizeof *ways));
-    tcase_add_test(tcase, remote_port_is_of_who_serves_now);
+    tcase_add_test(tcase, a_remote_port_belongs_to_the_present_server);
     tcase_add_test(tcase, reply_of_a_server_that_died_since_arrives);
     tcase_add_test(tcase, mutual_requests_do_not_block_each_other);
     return suite;

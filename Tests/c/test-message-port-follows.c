@@ -103,7 +103,7 @@ static void *observe_while_waiting(UNUSED void *info)
 }
 
 /* Whoever has come to watch the loop wait, where it has answered: it may also take the port out of the mode. */
-START_TEST(who_comes_while_it_waits_hears_that_it_has_waited)
+START_TEST(an_observer_added_during_the_sleep_is_notified_of_its_end)
 {
     missing = 1;
     takes_port_out = _i;
@@ -127,7 +127,7 @@ static void have_descriptors_again(void)
 }
 
 /* The server is out of descriptors when somebody new comes; later, when it has some again, it is kept busy by another. */
-START_TEST(who_could_not_be_let_in_is_let_in)
+START_TEST(a_client_that_could_not_be_accepted_is_accepted_later)
 {
     have_sent(2, 1);
     have_sent(0, 9);
@@ -150,7 +150,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_loop_test(tcase, requests_follow_the_port_into_another_mode, 0, 2);
     tcase_add_test(tcase, requests_follow_the_port_that_another_thread_moves);
-    tcase_add_loop_test(tcase, who_comes_while_it_waits_hears_that_it_has_waited, 0, 2);
-    tcase_add_test(tcase, who_could_not_be_let_in_is_let_in);
+    tcase_add_loop_test(tcase, an_observer_added_during_the_sleep_is_notified_of_its_end, 0, 2);
+    tcase_add_test(tcase, a_client_that_could_not_be_accepted_is_accepted_later);
     return suite;
 }

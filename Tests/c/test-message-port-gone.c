@@ -97,7 +97,7 @@ START_TEST(a_killed_client_waits_no_more)
 }
 END_TEST
 
-START_TEST(the_end_of_a_client_is_told_once)
+START_TEST(the_end_of_a_client_is_reported_once)
 {
     start_client();
     watch_taken();
@@ -114,7 +114,7 @@ START_TEST(the_end_of_a_client_is_told_once)
 }
 END_TEST
 
-START_TEST(the_end_of_a_client_that_wants_no_reply_is_told)
+START_TEST(the_end_of_a_client_that_wants_no_reply_is_reported)
 {
     one_way = true;
     start_client();
@@ -144,7 +144,7 @@ START_TEST(the_callback_may_release_the_request)
 }
 END_TEST
 
-START_TEST(a_callback_that_comes_too_late_is_called_at_once)
+START_TEST(a_callback_set_too_late_is_called_at_once)
 {
     start_client();
     RLMessagePortInvalidate(server.port);
@@ -156,7 +156,7 @@ START_TEST(a_callback_that_comes_too_late_is_called_at_once)
 }
 END_TEST
 
-START_TEST(the_end_of_the_local_port_is_told)
+START_TEST(the_end_of_the_local_port_is_reported)
 {
     start_client();
     watch_taken();
@@ -191,7 +191,7 @@ static void *invalidate_remote(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(the_end_of_a_remote_port_here_is_told_by_who_ends_it)
+START_TEST(the_end_of_a_remote_port_in_this_process_is_reported_on_the_thread_that_ends_it)
 {
     ask_here();
     watch_taken();
@@ -205,7 +205,7 @@ START_TEST(the_end_of_a_remote_port_here_is_told_by_who_ends_it)
 }
 END_TEST
 
-START_TEST(the_end_of_both_is_told_once)
+START_TEST(the_end_of_both_is_reported_once)
 {
     ask_here();
     watch_taken();
@@ -233,7 +233,7 @@ START_TEST(an_answered_request_has_no_sender)
 }
 END_TEST
 
-START_TEST(a_released_request_is_not_told_of)
+START_TEST(a_released_request_does_not_call_back)
 {
     ask_here();
     watch_taken();
@@ -270,7 +270,7 @@ static void end_in_child(UNUSED void *info)
     child_assert(told == 0);
 }
 
-START_TEST(nobody_is_told_in_the_child_of_a_fork)
+START_TEST(no_callback_is_called_in_the_child_of_a_fork)
 {
     if (_i)
         start_client();
@@ -352,17 +352,17 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "gone", 30);
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, a_killed_client_waits_no_more);
-    tcase_add_test(tcase, the_end_of_a_client_is_told_once);
-    tcase_add_test(tcase, the_end_of_a_client_that_wants_no_reply_is_told);
+    tcase_add_test(tcase, the_end_of_a_client_is_reported_once);
+    tcase_add_test(tcase, the_end_of_a_client_that_wants_no_reply_is_reported);
     tcase_add_test(tcase, the_callback_may_release_the_request);
-    tcase_add_test(tcase, a_callback_that_comes_too_late_is_called_at_once);
-    tcase_add_test(tcase, the_end_of_the_local_port_is_told);
-    tcase_add_test(tcase, the_end_of_a_remote_port_here_is_told_by_who_ends_it);
-    tcase_add_test(tcase, the_end_of_both_is_told_once);
+    tcase_add_test(tcase, a_callback_set_too_late_is_called_at_once);
+    tcase_add_test(tcase, the_end_of_the_local_port_is_reported);
+    tcase_add_test(tcase, the_end_of_a_remote_port_in_this_process_is_reported_on_the_thread_that_ends_it);
+    tcase_add_test(tcase, the_end_of_both_is_reported_once);
     tcase_add_test(tcase, an_answered_request_has_no_sender);
-    tcase_add_test(tcase, a_released_request_is_not_told_of);
+    tcase_add_test(tcase, a_released_request_does_not_call_back);
     tcase_add_loop_test(tcase, the_callback_can_be_replaced_and_taken_back, 0, 3);
-    tcase_add_loop_test(tcase, nobody_is_told_in_the_child_of_a_fork, 0, 2);
+    tcase_add_loop_test(tcase, no_callback_is_called_in_the_child_of_a_fork, 0, 2);
     tcase_add_test(tcase, no_request_is_a_mistake);
     tcase_add_test(tcase, all_of_it_at_once_harms_nothing);
     return suite;

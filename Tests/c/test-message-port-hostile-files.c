@@ -125,7 +125,7 @@ START_TEST(lent_files_that_may_lack_pages)
 END_TEST
 
 /* One that lends a file again and again, and does not hear that it was read. */
-START_TEST(a_client_that_does_not_hear_that_a_file_was_read)
+START_TEST(a_client_that_ignores_that_a_file_was_read)
 {
     int before = open_descriptors(), fd = plain_socket(), file = lent_file(100000, F_SEAL_SHRINK);
     struct head head = lend(100000);
@@ -167,6 +167,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, lent_files);
     tcase_add_test(tcase, lent_files_are_sealed);
     tcase_add_test(tcase, lent_files_that_may_lack_pages);
-    tcase_add_test(tcase, a_client_that_does_not_hear_that_a_file_was_read);
+    tcase_add_test(tcase, a_client_that_ignores_that_a_file_was_read);
     return suite;
 }

@@ -85,7 +85,7 @@ static int32_t ask_later(int32_t id, const char *text, RLTimeInterval limit, RLR
     return result;
 }
 
-START_TEST(callback_gets_the_reply)
+START_TEST(callback_receives_the_reply)
 {
     struct later later = {.ends_run = true};
     ck_assert_int_eq(ask_later(0, "abc", 20, MODE, &later), kRLMessagePortSuccess);
@@ -128,7 +128,7 @@ START_TEST(no_reply_in_time)
 }
 END_TEST
 
-START_TEST(a_dropped_request_is_told)
+START_TEST(a_dropped_request_is_reported_to_its_sender)
 {
     ck_assert_int_eq(ask(remote, 3, "x", 1e9, MODE, NULL), kRLMessagePortTransportError);
     struct later later = {.ends_run = true};
@@ -155,7 +155,7 @@ START_TEST(many_are_answered_in_another_order)
 }
 END_TEST
 
-START_TEST(end_of_the_port_is_told)
+START_TEST(the_end_of_the_port_is_reported)
 {
     struct later later = {0};
     ck_assert_int_eq(ask_later(1, "x", 1e9, MODE, &later), kRLMessagePortSuccess);
@@ -274,12 +274,12 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(local, begin_local, end_local);
     TCase *both[] = {process, local};
     for (int index = 0; index < 2; index++) {
-        tcase_add_test(both[index], callback_gets_the_reply);
+        tcase_add_test(both[index], callback_receives_the_reply);
         tcase_add_test(both[index], the_mode_is_not_empty_until_then);
         tcase_add_test(both[index], no_reply_in_time);
-        tcase_add_test(both[index], a_dropped_request_is_told);
+        tcase_add_test(both[index], a_dropped_request_is_reported_to_its_sender);
         tcase_add_test(both[index], many_are_answered_in_another_order);
-        tcase_add_test(both[index], end_of_the_port_is_told);
+        tcase_add_test(both[index], the_end_of_the_port_is_reported);
         tcase_add_test(both[index], timers_that_the_callback_makes_stay);
         tcase_add_test(both[index], released_port_lives_until_the_reply);
     }

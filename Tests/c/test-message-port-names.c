@@ -34,7 +34,7 @@ START_TEST(ports_are_one_object_per_name)
 }
 END_TEST
 
-START_TEST(nobody_serves_the_name)
+START_TEST(a_name_that_is_not_served)
 {
     ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
     ck_assert_int_eq(errno, ECONNREFUSED);
@@ -274,7 +274,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "names", 20);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, ports_are_one_object_per_name);
-    tcase_add_test(tcase, nobody_serves_the_name);
+    tcase_add_test(tcase, a_name_that_is_not_served);
     tcase_add_test(tcase, names_have_limits);
     tcase_add_test(tcase, name_is_given_later);
     tcase_add_test(tcase, directory_must_be_private);

@@ -142,7 +142,7 @@ static void send_large_between(void)
     RLRelease(remote);
 }
 
-START_TEST(what_comes_behind_a_large_one_is_announced)
+START_TEST(what_follows_a_large_one_is_announced)
 {
     endless = _i;
     pid_t child = start(send_large_between);
@@ -316,7 +316,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, threads_of_a_client_share_a_ring, 0, 2);
     tcase_add_loop_test(tcase, every_burst_arrives, 0, 2);
     tcase_add_test(tcase, what_a_dead_client_left_is_delivered);
-    tcase_add_loop_test(tcase, what_comes_behind_a_large_one_is_announced, 0, 2);
+    tcase_add_loop_test(tcase, what_follows_a_large_one_is_announced, 0, 2);
     tcase_add_test(tcase, client_is_killed);
     tcase_add_loop_test(tcase, a_full_ring_and_a_full_socket, 0, 2);
     tcase_add_test(tcase, only_streams_have_a_ring);

@@ -66,7 +66,7 @@ static void *wait_for_the_dead(void *info)
 }
 
 /* Two threads share a connection, two processes have their own. */
-START_TEST(server_is_killed_and_everybody_hears)
+START_TEST(all_clients_are_told_when_the_server_is_killed)
 {
     pid_t others[2];
     for (intptr_t index = 0; index < 2; index++) {
@@ -193,7 +193,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, end_child);
     tcase_add_test(tcase, late_reply_is_dropped);
     tcase_add_test(tcase, server_is_killed_in_the_middle);
-    tcase_add_test(tcase, server_is_killed_and_everybody_hears);
+    tcase_add_test(tcase, all_clients_are_told_when_the_server_is_killed);
     tcase_add_test(tcase, server_ends_in_its_callback);
     tcase_add_test(tcase, loop_is_stopped_while_a_request_waits);
     tcase_add_test(tcase, loop_is_stopped_by_a_signal_while_a_request_waits);

@@ -41,7 +41,7 @@ START_TEST(the_handler_is_called_before_the_abort)
 }
 END_TEST
 
-START_TEST(what_is_no_mistake_does_not_abort)
+START_TEST(what_is_not_misuse_does_not_abort)
 {
     ck_assert_ptr_null(RLStringCreateWithCString(NULL, "\xff", kRLStringEncodingUTF8));
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
@@ -64,6 +64,6 @@ Suite *suite_under_test(void)
     tcase_add_test_raise_signal(tcase, nan_aborts, SIGABRT);
     tcase_add_test_raise_signal(tcase, a_mistake_in_a_callback_aborts, SIGABRT);
     tcase_add_test_raise_signal(tcase, the_handler_is_called_before_the_abort, SIGUSR1);
-    tcase_add_test(tcase, what_is_no_mistake_does_not_abort);
+    tcase_add_test(tcase, what_is_not_misuse_does_not_abort);
     return suite;
 }

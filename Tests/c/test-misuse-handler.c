@@ -192,7 +192,7 @@ START_TEST(show_writes_long_strings_whole_and_always_a_newline)
 }
 END_TEST
 
-START_TEST(an_unknown_value_of_the_environment_is_told_of_once)
+START_TEST(an_unknown_value_of_the_environment_is_reported_once)
 {
     setenv("RUNLOOP_MISUSE", "", 1); /* as good as not there */
     RLRunLoopWakeUp(NULL);
@@ -209,7 +209,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("misuse-handler");
     TCase *tcase = add_case(suite, "handler", 20);
-    tcase_add_test(tcase, an_unknown_value_of_the_environment_is_told_of_once);
+    tcase_add_test(tcase, an_unknown_value_of_the_environment_is_reported_once);
     tcase_add_test(tcase, the_default_handler_writes_one_line_to_standard_error);
     tcase_add_test(tcase, a_handler_takes_the_place_of_standard_error);
     tcase_add_test(tcase, a_handler_is_called_on_the_thread_of_the_mistake_and_may_use_the_library);

@@ -99,7 +99,7 @@ static void drop_trio(void)
     assert_notes("");
 }
 
-START_TEST(equal_orders_come_as_they_came_into_each_mode)
+START_TEST(equal_orders_are_called_as_they_were_added_to_each_mode)
 {
     make_trio();
     add_to(kRLRunLoopDefaultMode, 2, 0, 1);
@@ -146,7 +146,7 @@ START_TEST(observers_of_the_common_modes_have_their_place_in_each)
 }
 END_TEST
 
-START_TEST(a_mode_that_becomes_common_gets_the_others_behind_its_own)
+START_TEST(a_mode_that_becomes_common_orders_the_common_items_behind_its_own)
 {
     make_trio();
     RLRunLoopAddObserver(rl, trio[2], OTHER);
@@ -267,7 +267,7 @@ static void add_victim(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopAct
     RLRunLoopAddObserver(rl, victim, kRLRunLoopDefaultMode);
 }
 
-START_TEST(an_observer_added_in_a_callback_gets_the_next_activity)
+START_TEST(an_observer_added_in_a_callback_is_notified_of_the_next_activity)
 {
     victim = make_observer(kRLRunLoopEntry | kRLRunLoopExit, 1, 1, note_info, "added");
     RLRunLoopObserverRef first = add_observer(kRLRunLoopEntry, 1, 0, add_victim, "adder");
@@ -324,7 +324,7 @@ START_TEST(removing_the_last_reference_releases_the_info)
 }
 END_TEST
 
-START_TEST(a_thousand_observers_come_and_go)
+START_TEST(a_thousand_observers_are_added_and_removed)
 {
     enum { observers = 1000 };
     static RLRunLoopObserverRef all[observers];
@@ -350,18 +350,18 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, an_observer_knows_what_it_was_made_with);
     tcase_add_test(tcase, only_the_activities_asked_for_arrive);
     tcase_add_test(tcase, lower_orders_come_first_even_the_absurd_ones);
-    tcase_add_test(tcase, equal_orders_come_as_they_came_into_each_mode);
+    tcase_add_test(tcase, equal_orders_are_called_as_they_were_added_to_each_mode);
     tcase_add_test(tcase, an_observer_that_is_removed_and_added_comes_last);
     tcase_add_test(tcase, observers_of_the_common_modes_have_their_place_in_each);
-    tcase_add_test(tcase, a_mode_that_becomes_common_gets_the_others_behind_its_own);
+    tcase_add_test(tcase, a_mode_that_becomes_common_orders_the_common_items_behind_its_own);
     tcase_add_test(tcase, a_one_shot_observer_is_called_once_and_then_invalid);
     tcase_add_test(tcase, invalidate_self_in_callback_ends_it_even_for_exit);
     tcase_add_test(tcase, an_observer_invalidated_by_an_earlier_one_is_not_called);
     tcase_add_test(tcase, an_observer_released_by_an_earlier_one_is_not_touched);
     tcase_add_test(tcase, an_observer_removed_by_an_earlier_one_is_gone_from_the_next_activity);
-    tcase_add_test(tcase, an_observer_added_in_a_callback_gets_the_next_activity);
+    tcase_add_test(tcase, an_observer_added_in_a_callback_is_notified_of_the_next_activity);
     tcase_add_test(tcase, invalidate_releases_the_info_at_once);
     tcase_add_test(tcase, removing_the_last_reference_releases_the_info);
-    tcase_add_test(tcase, a_thousand_observers_come_and_go);
+    tcase_add_test(tcase, a_thousand_observers_are_added_and_removed);
     return suite;
 }

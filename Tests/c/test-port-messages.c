@@ -286,7 +286,7 @@ static void run_nested(struct end *end, RLPortMessageRef message)
     ck_assert_uint_eq(RLPortMessageGetMessageID(message), id);
 }
 
-START_TEST(nested_run_gets_the_next)
+START_TEST(a_nested_run_receives_the_next)
 {
     struct end a = {.also = run_nested};
     make_end(&a, 0);
@@ -308,7 +308,7 @@ static void send_and_run(struct end *end, UNUSED RLPortMessageRef message)
 }
 
 /* While the last message's callback runs, who sends the next has to be heard by a nested run. */
-START_TEST(nested_run_hears_of_a_new_message)
+START_TEST(a_nested_run_notices_a_new_message)
 {
     struct end a = {.also = send_and_run};
     make_end(&a, 0);
@@ -538,8 +538,8 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, batch_gives_way_to_a_source, 0, 2);
     tcase_add_test(tcase, batch_gives_way_to_a_function);
     tcase_add_test(tcase, two_ports_take_turns_by_order);
-    tcase_add_test(tcase, nested_run_gets_the_next);
-    tcase_add_test(tcase, nested_run_hears_of_a_new_message);
+    tcase_add_test(tcase, a_nested_run_receives_the_next);
+    tcase_add_test(tcase, a_nested_run_notices_a_new_message);
     tcase_add_test(tcase, source_is_the_same_each_time);
     tcase_add_test(tcase, messages_wait_for_another_source);
     tcase_add_test(tcase, released_source_frees_the_port);

@@ -300,7 +300,7 @@ static void note_invalidation(UNUSED RLPortRef port, void *info)
     atomic_fetch_add(&invalidations, 1);
 }
 
-START_TEST(invalidation_is_told_once_and_to_latecomers)
+START_TEST(invalidation_calls_back_once_and_latecomers_too)
 {
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     RLPortRef port = RLPortCreate(NULL, linger, &context, NULL);
@@ -371,7 +371,7 @@ static void *disturb(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(child_of_fork_goes_on)
+START_TEST(the_child_of_a_fork_goes_on)
 {
     shared = (struct receiver){0};
     make_receiver(&shared, count_message, 64);
@@ -418,8 +418,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, invalidated_in_its_own_callback);
     tcase_add_test(tcase, invalidated_by_another_thread);
     tcase_add_test(tcase, info_is_released_after_the_last_callback);
-    tcase_add_test(tcase, invalidation_is_told_once_and_to_latecomers);
+    tcase_add_test(tcase, invalidation_calls_back_once_and_latecomers_too);
     tcase_add_test(tcase, messages_outlive_a_loop);
-    tcase_add_test(tcase, child_of_fork_goes_on);
+    tcase_add_test(tcase, the_child_of_a_fork_goes_on);
     return suite;
 }

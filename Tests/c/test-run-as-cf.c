@@ -94,7 +94,7 @@ static void add_last(void (*perform)(void *))
     RLRunLoopSourceSignal(last);
 }
 
-START_TEST(each_run_goes_by_its_own_name)
+START_TEST(each_run_follows_the_name_that_began_it)
 {
     add_last(run_nested_by_rl);
     ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0.01, 0), kRLRunLoopRunTimedOut);
@@ -128,7 +128,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, what_another_thread_posts_is_performed);
     tcase_add_test(all, a_mode_that_is_not_common_can_be_empty);
     tcase_add_test(all, the_loop_of_another_thread_can_be_empty);
-    tcase_add_test(all, each_run_goes_by_its_own_name);
+    tcase_add_test(all, each_run_follows_the_name_that_began_it);
     tcase_add_test(all, mistakes_are_reported_with_the_name_that_was_called);
     return suite;
 }

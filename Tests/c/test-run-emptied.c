@@ -339,7 +339,7 @@ static void release_and_post_stop(struct item *item)
 }
 
 /* The loop has the item, whoever else lets go of it: nothing is invalidated by that, and the mode is as full as before. */
-START_TEST(a_run_goes_on_when_another_thread_gives_back_the_last_reference)
+START_TEST(a_run_goes_on_when_another_thread_releases_the_last_reference)
 {
     static struct helper helper;
     pthread_t thread = start_helper(&helper, release_and_post_stop);
@@ -387,7 +387,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(all, a_run_ends_when_the_last_item_is_removed_and_the_loop_woken, 0, KINDS);
     tcase_add_loop_test(all, a_run_ends_when_a_wake_up_comes_before_the_last_item_is_invalidated, 0, KINDS);
     tcase_add_loop_test(all, a_run_ends_when_the_last_item_is_removed_before_its_first_pass, 0, KINDS);
-    tcase_add_loop_test(all, a_run_goes_on_when_another_thread_gives_back_the_last_reference, 0, KINDS);
+    tcase_add_loop_test(all, a_run_goes_on_when_another_thread_releases_the_last_reference, 0, KINDS);
     tcase_add_test(all, a_run_ends_when_another_thread_cancels_the_last_function);
     return suite;
 }

@@ -23,7 +23,7 @@ static RLRunLoopSourceRef add_source(RLIndex order, void (*perform)(void *), voi
     return source;
 }
 
-START_TEST(an_empty_mode_is_finished_and_calls_nobody)
+START_TEST(an_empty_mode_is_finished_without_any_callback)
 {
     RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0), kRLRunLoopRunFinished);
@@ -312,7 +312,7 @@ static void *wake_sleeping_loop(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_wake_up_alone_goes_round_once)
+START_TEST(a_wake_up_alone_makes_one_pass)
 {
     RLRunLoopSourceRef source = add_source(0, do_nothing, NULL);
     RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
@@ -330,7 +330,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("run-results");
     TCase *tcase = add_case(suite, "results", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, an_empty_mode_is_finished_and_calls_nobody);
+    tcase_add_test(tcase, an_empty_mode_is_finished_without_any_callback);
     tcase_add_test(tcase, an_unknown_mode_is_finished);
     tcase_add_test(tcase, errno_is_0_after_a_run_that_finished_because_the_mode_is_empty);
     tcase_add_test(tcase, a_source_in_another_mode_does_not_keep_this_one);
@@ -350,6 +350,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, removing_the_last_source_in_its_callback_finishes);
     tcase_add_test(tcase, removing_the_last_source_from_another_thread_does_not_wake);
     tcase_add_test(tcase, stop_from_another_thread_wakes_and_stops);
-    tcase_add_test(tcase, a_wake_up_alone_goes_round_once);
+    tcase_add_test(tcase, a_wake_up_alone_makes_one_pass);
     return suite;
 }

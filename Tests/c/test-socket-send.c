@@ -124,7 +124,7 @@ START_TEST(all_of_it_is_sent_without_blocking_the_loop)
 }
 END_TEST
 
-START_TEST(a_message_of_bytes_is_sent_as_a_whole_or_not)
+START_TEST(a_message_of_bytes_is_sent_whole_or_not_at_all)
 {
     int pair[2];
     char buffer[200];
@@ -268,7 +268,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, data_without_time_is_sent_as_far_as_it_fits);
     tcase_add_test(tcase, bytes_are_sent_as_far_as_they_fit);
     tcase_add_test(tcase, all_of_it_is_sent_without_blocking_the_loop);
-    tcase_add_test(tcase, a_message_of_bytes_is_sent_as_a_whole_or_not);
+    tcase_add_test(tcase, a_message_of_bytes_is_sent_whole_or_not_at_all);
     tcase_add_test(tcase, bytes_go_to_an_address);
     tcase_add_test(tcase, sending_bytes_in_vain);
     tcase_add_test(tcase, an_address_is_used_again_unless_the_flag_says_no);

@@ -200,7 +200,7 @@ START_TEST(a_loop_without_its_own_descriptors_says_so_and_works_later)
 }
 END_TEST
 
-START_TEST(ten_thousand_come_and_go)
+START_TEST(ten_thousand_are_added_and_removed)
 {
     enum { rounds = 10000 };
     long before = 0;
@@ -435,7 +435,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, accepting_on_what_does_not_listen_does_not_spin);
     tcase_add_test(tcase, every_create_function_without_descriptors);
     tcase_add_test(tcase, a_loop_without_its_own_descriptors_says_so_and_works_later);
-    tcase_add_test(tcase, ten_thousand_come_and_go);
+    tcase_add_test(tcase, ten_thousand_are_added_and_removed);
     tcase_add_test(tcase, twenty_thousand_sockets_in_one_loop);
     tcase_add_test(tcase, a_closed_number_is_reported_once);
     tcase_add_test(tcase, a_new_socket_is_not_taken_for_one_that_was_closed_behind_its_back);

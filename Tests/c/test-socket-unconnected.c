@@ -350,7 +350,7 @@ START_TEST(a_source_of_version_1_waits_for_clients_and_for_the_connection)
 }
 END_TEST
 
-START_TEST(several_objects_on_one_socket_all_hear_of_the_connection)
+START_TEST(several_objects_on_one_socket_are_all_notified_of_the_connection)
 {
     for (int round = 0; round < 2; round++) {
         begin(round % 2 ? AF_UNIX : AF_INET);
@@ -442,7 +442,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, one_that_is_not_connected_costs_nothing, 0, 2);
     tcase_add_test(tcase, a_descriptor_object_waits_for_the_connection);
     tcase_add_test(tcase, a_source_of_version_1_waits_for_clients_and_for_the_connection);
-    tcase_add_test(tcase, several_objects_on_one_socket_all_hear_of_the_connection);
+    tcase_add_test(tcase, several_objects_on_one_socket_are_all_notified_of_the_connection);
     tcase_add_test(tcase, connected_again);
     tcase_add_test(tcase, looked_at_in_one_mode_and_connected_in_another);
     return suite;

@@ -89,7 +89,7 @@ START_TEST(a_half_closed_stream_can_still_be_written)
 END_TEST
 
 /* RST: there were bytes that nobody had read. */
-START_TEST(a_reset_is_told_as_the_end)
+START_TEST(a_reset_is_reported_as_the_end)
 {
     struct sock listening = {.name = NULL};
     sock_listen(&listening, kRLSocketAcceptCallBack);
@@ -138,7 +138,7 @@ START_TEST(a_reset_that_a_read_callback_finds_does_not_spin)
 }
 END_TEST
 
-START_TEST(a_write_callback_comes_when_the_other_side_has_gone)
+START_TEST(a_write_callback_comes_when_the_other_side_has_closed)
 {
     sock_open(&sock, ends[0], kRLSocketWriteCallBack);
     ck_assert(poll_once());
@@ -227,7 +227,7 @@ START_TEST(what_is_sent_in_parts_arrives_whole)
 }
 END_TEST
 
-START_TEST(a_message_is_sent_as_a_whole_or_not)
+START_TEST(a_message_is_sent_whole_or_not_at_all)
 {
     int pair[2];
     RLDataRef large = make_data(8 << 20), small = make_data(100), nothing = make_data(0);
@@ -293,7 +293,7 @@ START_TEST(a_message_of_no_bytes_is_not_lost_when_it_has_to_wait)
 }
 END_TEST
 
-START_TEST(sending_to_who_has_gone_is_an_error_and_no_signal)
+START_TEST(sending_to_a_closed_peer_is_an_error_and_no_signal)
 {
     RLDataRef data = make_data(10);
     sock_open(&sock, ends[0], kRLSocketNoCallBack);
@@ -352,7 +352,7 @@ START_TEST(connecting_in_the_background_calls_back_once)
 }
 END_TEST
 
-START_TEST(a_refused_connection_is_told_with_its_error)
+START_TEST(a_refused_connection_is_reported_with_its_error)
 {
     struct sock listening = {.name = NULL};
     RLDataRef address = listening_address(&listening);
@@ -416,17 +416,17 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_stream_arrives_whole_and_its_end_once);
     tcase_add_test(tcase, a_half_closed_stream_can_still_be_written);
-    tcase_add_test(tcase, a_reset_is_told_as_the_end);
+    tcase_add_test(tcase, a_reset_is_reported_as_the_end);
     tcase_add_test(tcase, a_reset_that_a_read_callback_finds_does_not_spin);
-    tcase_add_test(tcase, a_write_callback_comes_when_the_other_side_has_gone);
+    tcase_add_test(tcase, a_write_callback_comes_when_the_other_side_has_closed);
     tcase_add_test(tcase, each_message_is_a_call_and_one_of_no_bytes_no_end);
     tcase_add_test(tcase, sending_more_than_fits_waits_for_room_until_its_time_is_over);
     tcase_add_test(tcase, what_is_sent_in_parts_arrives_whole);
-    tcase_add_test(tcase, a_message_is_sent_as_a_whole_or_not);
+    tcase_add_test(tcase, a_message_is_sent_whole_or_not_at_all);
     tcase_add_test(tcase, a_message_of_no_bytes_is_not_lost_when_it_has_to_wait);
-    tcase_add_test(tcase, sending_to_who_has_gone_is_an_error_and_no_signal);
+    tcase_add_test(tcase, sending_to_a_closed_peer_is_an_error_and_no_signal);
     tcase_add_test(tcase, connecting_in_the_background_calls_back_once);
-    tcase_add_test(tcase, a_refused_connection_is_told_with_its_error);
+    tcase_add_test(tcase, a_refused_connection_is_reported_with_its_error);
     tcase_add_test(tcase, connecting_while_the_report_of_not_being_connected_is_on_its_way);
     return suite;
 }

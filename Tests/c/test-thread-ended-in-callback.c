@@ -75,7 +75,7 @@ static void add_sources(RLRunLoopRef rl)
 
 static void add_source(RLRunLoopRef rl) { RLRunLoopAddSource(rl, sources[0], kRLRunLoopDefaultMode); }
 
-START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go)
+START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_released)
 {
     RLRunLoopSourceContext context = {
         .info = &life, .retain = lifetime_retain, .release = lifetime_release, .perform = end_thread};
@@ -92,7 +92,7 @@ START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go)
 }
 END_TEST
 
-START_TEST(sources_of_a_pass_whose_second_callback_ends_the_thread_are_let_go_once)
+START_TEST(sources_of_a_pass_whose_second_callback_ends_the_thread_are_released_once)
 {
     RLRunLoopSourceContext context = {
         .info = &life, .retain = lifetime_retain, .release = lifetime_release, .perform = end_thread};
@@ -124,7 +124,7 @@ static void drop_itself(UNUSED void *info)
     drop_source(sources[1]);
 }
 
-START_TEST(a_source_whose_release_ends_the_thread_after_its_perform_is_let_go_once)
+START_TEST(a_source_whose_release_ends_the_thread_after_its_perform_is_released_once)
 {
     RLRunLoopSourceContext context = {
         .info = &life, .retain = lifetime_retain, .release = lifetime_release, .perform = end_thread};
@@ -145,7 +145,7 @@ END_TEST
 static int ready_fd;
 static int ready_port(UNUSED void *info) { return ready_fd; }
 
-START_TEST(a_version_1_source_whose_callback_ends_the_thread_is_let_go)
+START_TEST(a_version_1_source_whose_callback_ends_the_thread_is_released)
 {
     int ends[2];
     make_pipe(ends);
@@ -174,7 +174,7 @@ static void leave_and_run_again(UNUSED void *info)
     RLRunLoopRun();
 }
 
-START_TEST(a_version_1_source_that_left_is_let_go_once_when_a_run_inside_its_callback_ends_the_thread)
+START_TEST(a_removed_version_1_source_is_released_once_when_a_run_inside_its_callback_ends_the_thread)
 {
     int ends[2];
     make_pipe(ends);
@@ -208,7 +208,7 @@ static void add_observers(RLRunLoopRef rl)
         RLRunLoopAddObserver(rl, observers[i], kRLRunLoopDefaultMode);
 }
 
-START_TEST(observers_of_an_activity_whose_second_callback_ends_the_thread_are_let_go_once)
+START_TEST(observers_of_an_activity_whose_second_callback_ends_the_thread_are_released_once)
 {
     RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     for (int i = 0; i < 3; i++)
@@ -349,7 +349,7 @@ static void add_function_and_waiter(RLRunLoopRef rl)
         sched_yield();
 }
 
-START_TEST(who_waits_for_a_function_behind_one_that_ends_the_thread_is_told)
+START_TEST(a_caller_that_waits_behind_a_function_that_ends_the_thread_is_told)
 {
     void *error;
     run_until_ended(add_function_and_waiter);
@@ -365,18 +365,18 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("thread-ended-in-callback");
     TCase *tcase = add_case(suite, "ended", 30);
     tcase_add_test(tcase, a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop);
-    tcase_add_test(tcase, sources_of_a_pass_whose_first_callback_ends_the_thread_are_let_go);
-    tcase_add_test(tcase, sources_of_a_pass_whose_second_callback_ends_the_thread_are_let_go_once);
-    tcase_add_test(tcase, a_source_whose_release_ends_the_thread_after_its_perform_is_let_go_once);
-    tcase_add_test(tcase, a_version_1_source_whose_callback_ends_the_thread_is_let_go);
-    tcase_add_test(tcase, a_version_1_source_that_left_is_let_go_once_when_a_run_inside_its_callback_ends_the_thread);
-    tcase_add_test(tcase, observers_of_an_activity_whose_second_callback_ends_the_thread_are_let_go_once);
+    tcase_add_test(tcase, sources_of_a_pass_whose_first_callback_ends_the_thread_are_released);
+    tcase_add_test(tcase, sources_of_a_pass_whose_second_callback_ends_the_thread_are_released_once);
+    tcase_add_test(tcase, a_source_whose_release_ends_the_thread_after_its_perform_is_released_once);
+    tcase_add_test(tcase, a_version_1_source_whose_callback_ends_the_thread_is_released);
+    tcase_add_test(tcase, a_removed_version_1_source_is_released_once_when_a_run_inside_its_callback_ends_the_thread);
+    tcase_add_test(tcase, observers_of_an_activity_whose_second_callback_ends_the_thread_are_released_once);
     tcase_add_test(tcase,
                    a_timer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread);
     tcase_add_test(tcase,
                    an_observer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread);
     tcase_add_test(tcase, observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop);
     tcase_add_test(tcase, functions_behind_one_that_ends_the_thread_are_released_and_not_run);
-    tcase_add_test(tcase, who_waits_for_a_function_behind_one_that_ends_the_thread_is_told);
+    tcase_add_test(tcase, a_caller_that_waits_behind_a_function_that_ends_the_thread_is_told);
     return suite;
 }

@@ -64,7 +64,7 @@ static void receive_three(void)
         send_parcel();
 }
 
-START_TEST(a_port_whose_callback_ends_the_thread_lets_go_of_message_and_info)
+START_TEST(a_port_whose_callback_ends_the_thread_releases_message_and_info)
 {
     make_port(end_by_message);
     join_thread(start_thread(run_until_ended, (void *)receive_three));
@@ -105,7 +105,7 @@ static void *invalidate_port(UNUSED void *info)
 
 static void ignore_message(UNUSED RLPortRef own, UNUSED RLPortMessageRef message, UNUSED void *info) {}
 
-START_TEST(a_port_whose_invalidation_callback_ends_the_thread_lets_go_of_its_info)
+START_TEST(a_port_whose_invalidation_callback_ends_the_thread_releases_its_info)
 {
     make_port(ignore_message);
     RLPortSetInvalidationCallBack(port, end_by_end);
@@ -151,14 +151,14 @@ static void start_server(RLMessagePortCallBack function, pthread_t *thread)
     gate_pass(&ready);
 }
 
-static void assert_server_is_let_go(void)
+static void assert_server_is_released(void)
 {
     ck_assert_int_eq(lifetime_held(&life), 1);
     end_server(&server);
     ck_assert_int_eq(lifetime_held(&life), 0);
 }
 
-START_TEST(a_client_of_this_process_hears_that_the_thread_of_the_callback_has_ended)
+START_TEST(a_client_in_this_process_is_told_that_the_callbacks_thread_has_ended)
 {
     pthread_t thread;
     RLDataRef reply = NULL;
@@ -168,7 +168,7 @@ START_TEST(a_client_of_this_process_hears_that_the_thread_of_the_callback_has_en
                      kRLMessagePortTransportError);
     join_thread(thread);
     ck_assert_int_eq(RLGetRetainCount(parcel), 1);
-    assert_server_is_let_go();
+    assert_server_is_released();
     RLRelease(remote);
 }
 END_TEST
@@ -181,7 +181,7 @@ static void *invalidate_server(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_message_port_whose_invalidation_callback_ends_the_thread_lets_go_of_its_info)
+START_TEST(a_message_port_whose_invalidation_callback_ends_the_thread_releases_its_info)
 {
     RLMessagePortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     server.port = RLMessagePortCreateLocal(NULL, NAME, take_and_end, &context, NULL);
@@ -208,14 +208,14 @@ static void ask_from_child(void)
     _exit(0);
 }
 
-START_TEST(a_client_of_another_process_hears_that_the_thread_of_the_callback_has_ended)
+START_TEST(a_client_in_another_process_is_told_that_the_callbacks_thread_has_ended)
 {
     pthread_t thread;
     ask_from_child();
     start_server(end_by_request, &thread);
     end_process(client, 0);
     join_thread(thread);
-    assert_server_is_let_go();
+    assert_server_is_released();
 }
 END_TEST
 
@@ -240,7 +240,7 @@ START_TEST(a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread)
     ck_assert(RLMessagePortRequestReply(taken, parcel));
     join_thread(asker);
     RLRelease(taken);
-    assert_server_is_let_go();
+    assert_server_is_released();
     ck_assert_int_eq(RLGetRetainCount(parcel), 1);
 }
 END_TEST
@@ -333,7 +333,7 @@ static void use_server_of_another_process(void *(*body)(void *))
     close(fd);
 }
 
-START_TEST(a_port_to_another_process_is_let_go_by_a_thread_that_has_ended_while_it_waited)
+START_TEST(a_port_to_another_process_is_released_by_a_thread_that_has_ended_while_it_waited)
 {
     use_server_of_another_process(ask_and_end);
 }
@@ -356,7 +356,7 @@ static void *ask_later_and_end(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_port_to_another_process_is_let_go_by_a_thread_that_a_reply_has_ended)
+START_TEST(a_port_to_another_process_is_released_by_a_thread_that_a_reply_has_ended)
 {
     use_server_of_another_process(ask_later_and_end);
     ck_assert_int_eq(RLGetRetainCount(heard), 1);
@@ -388,7 +388,7 @@ static void watch_socket(void)
     RLRelease(source);
 }
 
-static void assert_socket_is_let_go(RLOptionFlags types)
+static void assert_socket_is_released(RLOptionFlags types)
 {
     socket_types = types;
     join_thread(start_thread(run_until_ended, (void *)watch_socket));
@@ -401,11 +401,11 @@ static void assert_socket_is_let_go(RLOptionFlags types)
     close(ends[1]);
 }
 
-START_TEST(a_socket_whose_callback_ends_the_thread_lets_go_of_its_info)
+START_TEST(a_socket_whose_callback_ends_the_thread_releases_its_info)
 {
-    assert_socket_is_let_go(kRLSocketReadCallBack);
+    assert_socket_is_released(kRLSocketReadCallBack);
     gate_init(&ready);
-    assert_socket_is_let_go(kRLSocketDataCallBack);
+    assert_socket_is_released(kRLSocketDataCallBack);
     ck_assert_int_eq(RLGetRetainCount(heard), 1);
 }
 END_TEST
@@ -415,16 +415,16 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("thread-ended-in-port-callback");
     TCase *tcase = add_case(suite, "ended", 30);
     tcase_add_checked_fixture(tcase, set_up, remove_own_directory);
-    tcase_add_test(tcase, a_port_whose_callback_ends_the_thread_lets_go_of_message_and_info);
+    tcase_add_test(tcase, a_port_whose_callback_ends_the_thread_releases_message_and_info);
     tcase_add_test(tcase, a_message_that_the_callback_has_kept_outlives_its_thread);
-    tcase_add_test(tcase, a_port_whose_invalidation_callback_ends_the_thread_lets_go_of_its_info);
-    tcase_add_test(tcase, a_message_port_whose_invalidation_callback_ends_the_thread_lets_go_of_its_info);
-    tcase_add_test(tcase, a_client_of_this_process_hears_that_the_thread_of_the_callback_has_ended);
-    tcase_add_test(tcase, a_client_of_another_process_hears_that_the_thread_of_the_callback_has_ended);
+    tcase_add_test(tcase, a_port_whose_invalidation_callback_ends_the_thread_releases_its_info);
+    tcase_add_test(tcase, a_message_port_whose_invalidation_callback_ends_the_thread_releases_its_info);
+    tcase_add_test(tcase, a_client_in_this_process_is_told_that_the_callbacks_thread_has_ended);
+    tcase_add_test(tcase, a_client_in_another_process_is_told_that_the_callbacks_thread_has_ended);
     tcase_add_test(tcase, a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread);
     tcase_add_test(tcase, a_reply_to_a_thread_that_has_ended_while_it_waited_is_dropped);
-    tcase_add_test(tcase, a_port_to_another_process_is_let_go_by_a_thread_that_has_ended_while_it_waited);
-    tcase_add_test(tcase, a_port_to_another_process_is_let_go_by_a_thread_that_a_reply_has_ended);
-    tcase_add_test(tcase, a_socket_whose_callback_ends_the_thread_lets_go_of_its_info);
+    tcase_add_test(tcase, a_port_to_another_process_is_released_by_a_thread_that_has_ended_while_it_waited);
+    tcase_add_test(tcase, a_port_to_another_process_is_released_by_a_thread_that_a_reply_has_ended);
+    tcase_add_test(tcase, a_socket_whose_callback_ends_the_thread_releases_its_info);
     return suite;
 }

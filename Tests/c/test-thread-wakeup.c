@@ -70,7 +70,7 @@ END_TEST
 START_TEST(a_token_between_loops_that_have_just_stopped_spinning_always_comes_back) { send_one_token_round(2, 2e-6); }
 END_TEST
 
-START_TEST(a_loop_that_hands_the_token_to_itself_gets_it) { send_one_token_round(1, 0); }
+START_TEST(a_loop_that_passes_the_token_to_itself_receives_it) { send_one_token_round(1, 0); }
 END_TEST
 
 /* The token as a function that each loop posts to the next. */
@@ -340,7 +340,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_token_between_four_loops_always_comes_back);
     tcase_add_test(tcase, a_token_between_two_spinning_loops_always_comes_back);
     tcase_add_test(tcase, a_token_between_loops_that_have_just_stopped_spinning_always_comes_back);
-    tcase_add_test(tcase, a_loop_that_hands_the_token_to_itself_gets_it);
+    tcase_add_test(tcase, a_loop_that_passes_the_token_to_itself_receives_it);
     tcase_add_test(tcase, a_posted_token_between_two_loops_always_comes_back);
     tcase_add_test(tcase, every_signal_of_four_threads_is_served);
     tcase_add_test(tcase, every_signal_of_four_threads_is_served_by_a_spinning_loop);

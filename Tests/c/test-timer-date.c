@@ -167,7 +167,7 @@ START_TEST(adding_from_another_thread_wakes_a_sleeping_loop_earlier)
 }
 END_TEST
 
-START_TEST(the_loop_tells_the_earliest_date_of_a_mode)
+START_TEST(the_loop_returns_the_earliest_date_of_a_mode)
 {
     RLAbsoluteTime now = RLAbsoluteTimeGetCurrent();
     RLRunLoopTimerRef timers[3];
@@ -222,7 +222,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, set_on_an_invalid_timer_has_no_effect);
     tcase_add_test(tcase, set_from_another_thread_wakes_a_sleeping_loop_earlier);
     tcase_add_test(tcase, adding_from_another_thread_wakes_a_sleeping_loop_earlier);
-    tcase_add_test(tcase, the_loop_tells_the_earliest_date_of_a_mode);
+    tcase_add_test(tcase, the_loop_returns_the_earliest_date_of_a_mode);
     tcase_add_test(tcase, a_date_survives_removing_and_adding_again);
     return suite;
 }

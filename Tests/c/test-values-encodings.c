@@ -16,7 +16,7 @@ START_TEST(bytes_that_are_not_in_the_encoding_make_no_string)
 }
 END_TEST
 
-START_TEST(a_buffer_gets_whole_characters_only)
+START_TEST(a_buffer_receives_whole_characters_only)
 {
     uint8_t buffer[8] = {0};
     RLIndex used = -1;
@@ -31,7 +31,7 @@ START_TEST(a_buffer_gets_whole_characters_only)
 }
 END_TEST
 
-START_TEST(half_of_a_surrogate_pair_is_no_character)
+START_TEST(half_of_a_surrogate_pair_is_not_a_character)
 {
     uint8_t buffer[8];
     RLIndex used = -1;
@@ -71,8 +71,8 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("values: encodings");
     TCase *all = add_case(suite, "encodings", 10);
     tcase_add_test(all, bytes_that_are_not_in_the_encoding_make_no_string);
-    tcase_add_test(all, a_buffer_gets_whole_characters_only);
-    tcase_add_test(all, half_of_a_surrogate_pair_is_no_character);
+    tcase_add_test(all, a_buffer_receives_whole_characters_only);
+    tcase_add_test(all, half_of_a_surrogate_pair_is_not_a_character);
     tcase_add_test(all, mistakes_are_reported);
     return suite;
 }

@@ -200,7 +200,7 @@ static void hear(RLNotificationCenterRef from, void *observer, RLNotificationNam
         note(object);
 }
 
-START_TEST(a_notification_is_told_to_who_asked_for_it)
+START_TEST(a_notification_reaches_the_observers_of_its_name)
 {
     center = RLNotificationCenterGetLocalCenter();
     ck_assert_uint_eq(RLGetTypeID(center), RLNotificationCenterGetTypeID());
@@ -295,7 +295,7 @@ Suite *suite_under_test(void)
     tcase_add_test(values, strings_have_parts);
     tcase_add_test(values, data_says_what_is_wrong);
     TCase *notifications = add_case(suite, "notifications", 30);
-    tcase_add_test(notifications, a_notification_is_told_to_who_asked_for_it);
+    tcase_add_test(notifications, a_notification_reaches_the_observers_of_its_name);
     tcase_add_test(notifications, threads_come_go_and_post_at_once);
     tcase_add_test(notifications, a_child_of_fork_has_the_observers);
     tcase_add_test(notifications, without_libdispatch_the_main_queue_is_not_served);

@@ -1,7 +1,7 @@
 /* Objects, data and arrays: what any client of the values sees. Mistakes are in test-misuse-*.c. */
 #include "harness.h"
 
-START_TEST(the_library_tells_its_version) { ck_assert_int_eq(RLGetVersion(), RL_VERSION); }
+START_TEST(the_library_returns_its_version) { ck_assert_int_eq(RLGetVersion(), RL_VERSION); }
 END_TEST
 
 START_TEST(the_clock_counts_from_2001)
@@ -241,7 +241,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("values");
     TCase *tcase = add_case(suite, "values", 20);
     tcase_add_test(tcase, a_timer_that_is_not_armed_is_described_as_that);
-    tcase_add_test(tcase, the_library_tells_its_version);
+    tcase_add_test(tcase, the_library_returns_its_version);
     tcase_add_test(tcase, the_clock_counts_from_2001);
     tcase_add_test(tcase, every_kind_of_object_has_its_own_type);
     tcase_add_test(tcase, retain_and_release_are_counted);

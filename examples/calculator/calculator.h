@@ -7,8 +7,8 @@
 
 enum {
     CALCULATE = 1, /* "2 + 3": the reply is "5" */
-    THINK,         /* the same, but it takes its time and answers from a timer */
-    WHO_AM_I,      /* the reply tells who asks, as the kernel knows it */
+    THINK,         /* a sum, too, but it takes its time and answers from a timer */
+    WHO_AM_I,      /* the reply says who asks, as the kernel knows it */
     CRASH,         /* the server dies in the middle of it */
     STOP           /* the server ends as it should */
 };

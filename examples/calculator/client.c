@@ -33,7 +33,7 @@ static int connect_to_server(Client *client)
         client->port = RLMessagePortCreateRemote(NULL, RLSTR(CALCULATOR_NAME));
         if (client->port != NULL)
             return 1;
-        if (errno != ECONNREFUSED) /* not "nobody serves it": no use in waiting */
+        if (errno != ECONNREFUSED) /* not "the name is not served": no use in waiting */
             break;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }

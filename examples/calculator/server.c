@@ -1,4 +1,4 @@
-/* server.c - the calculator: answers at once, or later from a timer, and drops what nobody waits for. */
+/* server.c - the calculator: answers at once, or later from a timer, and drops work whose client is gone. */
 #include "calculator.h"
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void end_thought(Thought *thought)
     free(thought);
 }
 
-/* The client is gone: nobody is to be answered. */
+/* The client is gone: drop its request. */
 static void forget(RLMessagePortRequestRef request, void *info)
 {
     (void)request;
@@ -59,7 +59,7 @@ static void answer(RLRunLoopTimerRef timer, void *info)
         RLDataRef reply = number(thought->result);
         RLMessagePortRequestReply(thought->request, reply);
         RLRelease(reply);
-    } /* else: nobody waits any more */
+    } /* else: the client has stopped waiting */
     end_thought(thought);
 }
 

@@ -11,7 +11,7 @@ typedef struct RunLoopSource RunLoopSource;
 /* Handles one command, on the thread of the source's loop. `data` is valid during the call. */
 typedef void (*CommandHandler)(RunLoopSource *source, long command, const char *data, void *info);
 
-/* Who is told that the source is in a loop, and that it no longer is: the guide's application delegate.
+/* Is told that the source is in a loop, and that it no longer is: the guide's application delegate.
  * Both functions are called on `loop` with a RunLoopContext. */
 typedef struct Client {
     RLRunLoopRef loop;
@@ -29,7 +29,7 @@ typedef struct RunLoopContext {
 
 /* Returns NULL without memory. The client must live as long as the source. */
 RunLoopSource *RunLoopSourceCreate(const Client *client, CommandHandler handler, void *info);
-/* Frees an invalidated source, and commands that nobody handled. */
+/* Frees an invalidated source, and commands that were not handled. */
 void RunLoopSourceDestroy(RunLoopSource *source);
 
 /* On the thread that is to handle the commands. */

@@ -67,7 +67,7 @@ static void registerWorker(void *info)
     Demo *demo = worker->client->info;
     if (++demo->registered == demo->workerCount) {
         chooseWorker(demo);
-        readerResume(&demo->reader); /* everybody is here: begin to read */
+        readerResume(&demo->reader); /* all workers have checked in: begin to read */
     }
 }
 
@@ -172,7 +172,7 @@ static bool runLoop(Demo *demo)
         RLRunLoopTimerCreate(kRLAllocatorDefault, RLAbsoluteTimeGetCurrent() + 0.2, 0.2, 0, 0, printProgress, &context);
     if (progress == NULL)
         return fail("cannot create a timer");
-    RLRunLoopTimerSetTolerance(progress, 0.05); /* nobody minds if it is a little late */
+    RLRunLoopTimerSetTolerance(progress, 0.05); /* it may be a little late */
     /* The timer also keeps the loop alive while the reader is paused: a loop with nothing in it is Finished. */
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), progress, kRLRunLoopDefaultMode);
 

@@ -30,7 +30,7 @@ static void schedule(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
         endProgram();
 }
 
-/* The source was invalidated. Wait until the client has forgotten it: then nobody signals it or wakes its loop. */
+/* The source was invalidated. Wait until the client has forgotten it: then it neither signals it nor wakes its loop. */
 static void cancel(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
 {
     Worker *worker = info;

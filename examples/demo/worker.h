@@ -13,7 +13,7 @@
 
 enum { workerBatchLimit = 8 }; /* a worker that has so many waiting is full */
 
-/* Who uses the workers, on which loop. The functions are called on that loop, with the Worker. */
+/* The client of the workers, and its loop. The functions are called on that loop, with the Worker. */
 typedef struct WorkerClient {
     RLRunLoopRef loop;
     RLRunLoopFunction registerWorker; /* the worker's source is in its loop: it can be given work */
