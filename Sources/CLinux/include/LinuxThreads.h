@@ -30,7 +30,11 @@ static inline int linux_membarrier(void)
 
 static inline int linux_membarrier_global(void) { return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); }
 
-static inline uintptr_t linux_frame(void) { return (uintptr_t)__builtin_frame_address(0); }
+/* Of the function that calls it: in a debug build, too. */
+__attribute__((always_inline)) static inline uintptr_t linux_frame(void)
+{
+    return (uintptr_t)__builtin_frame_address(0);
+}
 /* Of a function that has a frame pointer, on x86-64 and on arm64. */
 static inline uintptr_t linux_return_address(uintptr_t frame) { return ((const volatile uintptr_t *)frame)[1]; }
 /* pthread_getattr_np: glibc reads /proc/self/maps for the main thread. */

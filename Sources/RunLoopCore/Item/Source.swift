@@ -15,12 +15,12 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     /// The client's. Stays after invalidation.
     let info: UnsafeMutableRawPointer?
     let function: SourceFunction
-    /// When the source was first signalled since the loop last took its signal, in nanoseconds; 0: before all signals that the loop
-    /// has not taken yet. Written by the signalling thread, before it sets the bit, and by the loop, which replaces a 0.
-    let signalTime = Atomic<UInt64>(0)
     /// In the first loop that the source was added to; unused while its `set` is nil.
     var inlineRegistration: Registration
     let order: Int
+    /// When the source was first signalled since the loop last took its signal, in nanoseconds; 0: before all signals that the loop
+    /// has not taken yet. Written by the signalling thread, before it sets the bit, and by the loop, which replaces a 0.
+    let signalTime = Atomic<UInt64>(0)
     /// The address of the source's registration while it is in exactly one loop, otherwise 0. Any thread.
     let onlyRegistration: Atomic<UInt>
     /// One for each loop that has it.

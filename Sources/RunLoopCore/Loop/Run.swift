@@ -1,3 +1,4 @@
+import CLinux
 import Synchronization
 
 /// How a run ended, with the values of the public header.
@@ -21,7 +22,7 @@ extension RunLoopPointer {
     func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
         guard let mode = modeToRun(name, asCF) else { return .finished }
         if pointee.depth == 0 { Clock.sampleClocksOncePerTick() }
-        let outer = enter(mode)
+        let outer = enter(mode, StackPlace(frame: linux_frame()))
         pointee.deadline = deadline
         pointee.returnsAfterSource = returnAfterSourceHandled
         pointee.runsAsCF = asCF
@@ -103,13 +104,12 @@ extension RunLoopPointer {
     }
 
     /// A new activation becomes the innermost. A stop that came before belongs to the outer one, or to nobody.
-    @inline(__always)
-    private func enter(_ mode: ModePointer) -> OuterActivation {
+    private func enter(_ mode: ModePointer, _ place: StackPlace) -> OuterActivation {
         let outer = OuterActivation(
             mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake,
             place: pointee.place, deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource, autoreleasedCount: pointee.autoreleasedCount,
             runsAsCF: pointee.runsAsCF)
-        pointee.place = .here
+        pointee.place = place
         if pointee.depth > 0 && outer.place.isLeft(by: pointee.place) { StackPlace.reportJump() }
         pointee.tookWake = false
         pointee.autoreleasedCount = 0

@@ -3,18 +3,19 @@ import CLinux
 /// Where the activation of a loop lies on the stack, to find out that longjmp left one of its callbacks. The activation is gone
 /// then, though the loop believes to be in it. Going on would be wrong in ways that show much later, so the process ends with a line.
 struct StackPlace: BitwiseCopyable {
-    private var frame: UInt = 0
-    private var returnAddress: UInt = 0
+    private let frame: UInt
+    private let returnAddress: UInt
 
-    init() {}
+    /// Before the first activation.
+    init() {
+        frame = 0
+        returnAddress = 0
+    }
 
-    /// The frame of the function that this is inlined into.
-    @inline(__always)
-    static var here: StackPlace {
-        var place = StackPlace()
-        place.frame = linux_frame()
-        place.returnAddress = linux_return_address(place.frame)
-        return place
+    /// `frame`: that of the function which the activation is, by `linux_frame`.
+    init(frame: UInt) {
+        self.frame = frame
+        returnAddress = linux_return_address(frame)
     }
 
     /// Whether this activation is no more, as seen from one that begins within it. The stack grows downwards: a callback of an
