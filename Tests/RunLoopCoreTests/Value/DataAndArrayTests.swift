@@ -36,7 +36,7 @@ import Testing
         // The bytes of others, even where they happen to lie as ours would.
         let block = malloc(48 + 32 + 4096)!.bindMemory(to: DataStorage.self, capacity: 1)
         let bytes = UnsafeMutableRawPointer(block).advanced(by: 80).assumingMemoryBound(to: UInt8.self)
-        for place in [DataStorage.PayloadLocation.given, .lent, .growing, .pooled] {
+        for place in [DataStorage.PayloadLocation.given, .noCopy, .growing, .pooled] {
             block.initialize(to: DataStorage(header: ObjectHeader(.data), payloadLocation: place, count: 4096, capacity: 4096, bytes: bytes))
             #expect(block.head == nil)
         }
