@@ -195,7 +195,7 @@ extension EndpointPointer {
     /// For a descriptor object or a socket; nil with ENOMEM. The calling thread's context.
     @inline(never)
     static func allocate(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
-        let memory = ThreadContext.endpointSlab.allocate(&threadContext.pointee.endpoints)
+        let memory = Endpoint.slab.allocate(threadContext)
         if memory == nil { systemError = ENOMEM }
         return memory
     }
@@ -203,11 +203,7 @@ extension EndpointPointer {
     /// Returns the memory to the slab; there are no references any more. Any thread.
     func destroy() {
         pointee.item.object.tag = 0
-        if let threadContext = ThreadContextPointer.current {
-            ThreadContext.endpointSlab.deallocate(self, &threadContext.pointee.endpoints)
-        } else {
-            ThreadContext.endpointSlab.deallocateWithoutCache(self)
-        }
+        Endpoint.slab.deallocate(self)
     }
 
     private func finish(closes: Bool) {

@@ -26,6 +26,9 @@ struct Endpoint: ~Copyable {
     /// The run loop source, with a reference. Guarded by `Endpoints.mutex`.
     var source: SourcePointer?
 
+    /// Memory for descriptor objects and sockets, which begin with an endpoint.
+    static let slab = Slab(size: 128)
+
     static var invalidated: UInt32 { 1 }
     static var useUnit: UInt32 { 2 }
 

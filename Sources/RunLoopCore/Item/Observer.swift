@@ -31,7 +31,7 @@ extension ObserverPointer {
         _ threadContext: ThreadContextPointer, activities: UInt, repeats: Bool, order: Int, _ callout: @escaping ObserverStorage.Callout,
         _ context: ClientContext
     ) -> ObserverPointer? {
-        guard let memory = ObserverStorage.slab.allocate(&threadContext.pointee.observers) else { return nil }
+        guard let memory = ObserverStorage.slab.allocate(threadContext) else { return nil }
         let observer = memory.assumingMemoryBound(to: ObserverStorage.self)
         observer.initialize(
             to: ObserverStorage(
@@ -43,10 +43,6 @@ extension ObserverPointer {
     /// No reference is left, neither a client's nor an internal one. Any thread; calls the context's release if it was never invalidated.
     func destroy() {
         if pointee.item.has(ItemHeader.valid) { pointee.context.released(pointee.context.info) }
-        if let threadContext = ThreadContextPointer.current {
-            ObserverStorage.slab.deallocate(self, &threadContext.pointee.observers)
-        } else {
-            ObserverStorage.slab.deallocateWithoutCache(self)
-        }
+        ObserverStorage.slab.deallocate(self)
     }
 }

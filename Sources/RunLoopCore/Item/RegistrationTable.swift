@@ -51,7 +51,7 @@ struct RegistrationTable: ~Copyable {
     private func unusedRegistration(of source: SourcePointer) -> RegistrationPointer? {
         if source.inlineRegistration.pointee.set == nil { return source.inlineRegistration }
         guard let threadContext = ThreadContextPointer.current,
-            let memory = Registration.slab.allocate(&threadContext.pointee.registrations)
+            let memory = Registration.slab.allocate(threadContext)
         else { return nil }
         return RegistrationPointer.make(in: memory, for: source)
     }
@@ -132,11 +132,7 @@ extension RegistrationPointer {
     /// child of fork() also one that never used the library.
     func destroy() {
         if self == pointee.source.inlineRegistration { return clear() }
-        if let threadContext = ThreadContextPointer.current {
-            Registration.slab.deallocate(self, &threadContext.pointee.registrations)
-        } else {
-            Registration.slab.deallocateWithoutCache(self)
-        }
+        Registration.slab.deallocate(self)
     }
 }
 

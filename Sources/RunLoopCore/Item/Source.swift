@@ -70,7 +70,7 @@ extension SourcePointer {
         _ threadContext: ThreadContextPointer, _ flags: UInt16, _ order: Int, _ info: UnsafeMutableRawPointer?, _ function: SourceFunction,
         _ getPort: SourceStorage.GetPort?, _ detail: SourceDetailPointer?
     ) -> SourcePointer? {
-        guard let memory = SourceStorage.slab.allocate(&threadContext.pointee.sources) else { return nil }
+        guard let memory = SourceStorage.slab.allocate(threadContext) else { return nil }
         let source = memory.assumingMemoryBound(to: SourceStorage.self)
         source.initialize(
             to: SourceStorage(
@@ -84,11 +84,7 @@ extension SourcePointer {
     func destroy() {
         clientContext.released(pointee.info)
         if !pointee.item.has(ItemHeader.isInternal) { free(pointee.detail) }
-        if let threadContext = ThreadContextPointer.current {
-            SourceStorage.slab.deallocate(self, &threadContext.pointee.sources)
-        } else {
-            SourceStorage.slab.deallocateWithoutCache(self)
-        }
+        SourceStorage.slab.deallocate(self)
     }
 
     /// As clients see it: 1 if it was made with getPort.

@@ -59,7 +59,7 @@ extension TimerPointer {
         guard let owner = item.tryLock() else { return false }
         let isLast = !pointee.hasDetail && item.takeLastReference()
         owner.unlockAfterTryLock()
-        if isLast { TimerStorage.slab.deallocate(self, &owner.pointee.timers) }
+        if isLast { TimerStorage.slab.deallocate(self, owner) }
         return isLast
     }
 }

@@ -108,12 +108,12 @@ extension TimerPointer {
         _ threadContext: ThreadContextPointer, date: Double, interval: Double, order: Int, _ callout: @escaping TimerStorage.Callout,
         _ context: ClientContext
     ) -> TimerPointer? {
-        guard let memory = TimerStorage.slab.allocate(&threadContext.pointee.timers) else { return nil }
+        guard let memory = TimerStorage.slab.allocate(threadContext) else { return nil }
         var detail: TimerDetailPointer?
         if interval > 0 || order != 0 || context.hasFunctions {
             detail = createDetail(threadContext, date, interval, order, context)
             if detail == nil {
-                TimerStorage.slab.deallocate(memory, &threadContext.pointee.timers)
+                TimerStorage.slab.deallocate(memory, threadContext)
                 return nil
             }
         }
@@ -131,7 +131,7 @@ extension TimerPointer {
     static func createPlain(
         _ threadContext: ThreadContextPointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
     ) -> TimerPointer? {
-        guard let memory = TimerStorage.slab.allocateCached(&threadContext.pointee.timers) else { return nil }
+        guard let memory = TimerStorage.slab.allocateCached(threadContext) else { return nil }
         let timer = memory.assumingMemoryBound(to: TimerStorage.self)
         timer.initialize(
             to: TimerStorage(
@@ -143,7 +143,7 @@ extension TimerPointer {
     private static func createDetail(
         _ threadContext: ThreadContextPointer, _ date: Double, _ interval: Double, _ order: Int, _ context: ClientContext
     ) -> TimerDetailPointer? {
-        guard let memory = TimerDetail.slab.allocate(&threadContext.pointee.timerDetails) else { return nil }
+        guard let memory = TimerDetail.slab.allocate(threadContext) else { return nil }
         let detail = memory.assumingMemoryBound(to: TimerDetail.self)
         detail.initialize(
             to: TimerDetail(
@@ -182,11 +182,7 @@ extension TimerPointer {
     @inline(never)
     func destroy() {
         if let detail = pointee.detail { destroyDetail(detail) }
-        if let threadContext = ThreadContextPointer.current {
-            TimerStorage.slab.deallocate(self, &threadContext.pointee.timers)
-        } else {
-            TimerStorage.slab.deallocateWithoutCache(self)
-        }
+        TimerStorage.slab.deallocate(self)
     }
 
     /// The same for callers that do it seldom: compiled once.
@@ -197,11 +193,7 @@ extension TimerPointer {
     private func destroyDetail(_ detail: TimerDetailPointer) {
         let context = detail.pointee.context
         if pointee.item.has(ItemHeader.valid) { context.released(pointee.info) }
-        if let threadContext = ThreadContextPointer.current {
-            TimerDetail.slab.deallocate(detail, &threadContext.pointee.timerDetails)
-        } else {
-            TimerDetail.slab.deallocateWithoutCache(detail)
-        }
+        TimerDetail.slab.deallocate(detail)
     }
 
     /// When it is due next. Reads no clock. Under the lock.

@@ -122,9 +122,11 @@ enum Registry {
         Observances.lockBeforeFork()
         InternedStrings.lockBeforeFork()
         Misuse.lockBeforeFork()
+        SlabList.lockBeforeFork()
     }
 
     private static func afterFork() {
+        SlabList.unlockAfterFork()
         Misuse.unlockAfterFork()
         InternedStrings.unlockAfterFork()
         Observances.unlockAfterFork()
@@ -148,16 +150,7 @@ enum Registry {
         }
         main = survivor
         mainIsForker = survivor != nil
-        TimerStorage.slab.resetAfterFork()
-        TimerDetail.slab.resetAfterFork()
-        SourceStorage.slab.resetAfterFork()
-        Registration.slab.resetAfterFork()
-        ObserverStorage.slab.resetAfterFork()
-        ThreadContext.endpointSlab.resetAfterFork()
-        ThreadContext.messageSlab.resetAfterFork()
-        ThreadContext.requestSlab.resetAfterFork()
-        ThreadContext.pendingSlab.resetAfterFork()
-        ThreadContext.smallDataSlab.resetAfterFork()
+        SlabList.resetSlabsAfterFork()
         afterFork()
     }
 }

@@ -138,16 +138,7 @@ extension RunLoopPointer {
 
     /// Gives the thread's spare memory to the others.
     func trimCaches() {
-        TimerStorage.slab.trim(&pointee.threadContext.timers)
-        TimerDetail.slab.trim(&pointee.threadContext.timerDetails)
-        SourceStorage.slab.trim(&pointee.threadContext.sources)
-        Registration.slab.trim(&pointee.threadContext.registrations)
-        ObserverStorage.slab.trim(&pointee.threadContext.observers)
-        ThreadContext.endpointSlab.trim(&pointee.threadContext.endpoints)
-        ThreadContext.messageSlab.trim(&pointee.threadContext.messages)
-        ThreadContext.requestSlab.trim(&pointee.threadContext.requests)
-        ThreadContext.pendingSlab.trim(&pointee.threadContext.pendings)
-        ThreadContext.smallDataSlab.trim(&pointee.threadContext.smallData)
+        threadContext.trimCaches()
         pointee.threadContext.freeScratch()
     }
 }

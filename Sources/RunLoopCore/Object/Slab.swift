@@ -28,6 +28,11 @@ struct Slab: ~Copyable {
     private let mutex = Mutex()
     /// The first of the magazines, by address. Guarded by `mutex`; atomic for a look without it.
     private let magazines = Atomic<UInt>(0)
+    /// Where a thread has its cache of this slab: the offset in `SlabCaches`, in bytes; 0 until the first allocation. Written under
+    /// the mutex of `SlabList`; any thread.
+    private let offsetOfCache = Atomic<Int>(0)
+    /// The address of the next slab of `SlabList`. Written with `offsetOfCache`; any thread.
+    private let nextAddress = Atomic<UInt>(0)
 
     /// `size` in bytes, a multiple of 8. `isZeroAtFirst`: memory that was nobody's yet is zero, for types that keep something in it from
     /// one object to the next.
@@ -36,7 +41,21 @@ struct Slab: ~Copyable {
         self.isZeroAtFirst = isZeroAtFirst
     }
 
-    /// For a child of fork().
+    /// See `offsetOfCache`.
+    @inline(__always)
+    var cacheOffset: Int { offsetOfCache.load(ordering: .relaxed) }
+
+    /// See `nextAddress`.
+    var next: UnsafePointer<Slab>? { UnsafePointer(bitPattern: nextAddress.load(ordering: .relaxed)) }
+
+    /// For `SlabList.add`.
+    func setCacheOffset(_ offset: Int, next: UnsafePointer<Slab>?) {
+        nextAddress.store(UInt(bitPattern: next), ordering: .relaxed)
+        offsetOfCache.store(offset, ordering: .releasing)
+    }
+
+    /// In the child of fork(), where a thread that had locked the mutex does not exist. The magazines are whole: each change of them
+    /// is one store.
     func resetAfterFork() { mutex.reset() }
 
     /// One thread's share of a slab.

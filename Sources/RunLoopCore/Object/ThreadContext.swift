@@ -13,29 +13,9 @@ struct ThreadContext: ~Copyable {
     /// Guards the loop and every item that names this thread context as its own.
     var lock: OwnerLock
     /// Owner's thread only.
-    var timers = Slab.Cache()
-    var timerDetails = Slab.Cache()
-    var sources = Slab.Cache()
-    var registrations = Slab.Cache()
-    var observers = Slab.Cache()
-    var endpoints = Slab.Cache()
-    var messages = Slab.Cache()
-    var requests = Slab.Cache()
-    var pendings = Slab.Cache()
-    var smallData = Slab.Cache()
+    var caches = SlabCaches()
     /// Memory for what is looked at for a moment; nil if there is none yet, or none any more.
     private var scratchMemory: UnsafeMutableRawPointer?
-
-    /// What `endpoints` is a cache of. Here, because the rooms of descriptors and ports lie above that of loops, which trim caches.
-    static let endpointSlab = Slab(size: 128)
-    /// What `messages` is a cache of.
-    static let messageSlab = Slab(size: 64)
-    /// The same of `requests`.
-    static let requestSlab = Slab(size: 128)
-    /// The same of `pendings`.
-    static let pendingSlab = Slab(size: 128)
-    /// The same of `smallData`.
-    static let smallDataSlab = Slab(size: 128)
 
     init() {
         header = ObjectHeader(.runLoop)

@@ -48,12 +48,12 @@ extension MessagePortPointer {
         _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
-        guard let memory = ThreadContext.pendingSlab.allocate(&loop.threadContext.pointee.pendings) else { return .transportError }
+        guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return .transportError }
         retainInternal()
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
         guard let destination = beginWaiting(pending, loop, mode) else {
             let result = isValid ? RequestResult.transportError : .isInvalid
-            ThreadContext.pendingSlab.deallocate(pending, &loop.threadContext.pointee.pendings)
+            PendingRequest.slab.deallocate(pending, loop.threadContext)
             releaseInternal()
             return result
         }
@@ -75,7 +75,7 @@ extension MessagePortPointer {
         let result = pending.pointee.result
         reply = pending.pointee.reply
         pending.deinitialize(count: 1)
-        ThreadContext.pendingSlab.deallocate(pending, &loop.threadContext.pointee.pendings)
+        PendingRequest.slab.deallocate(pending, loop.threadContext)
         return result
     }
 

@@ -36,6 +36,8 @@ struct PendingRequest: Linked, ~Copyable {
     var previous: PendingRequestPointer?
     var following: PendingRequestPointer?
 
+    static let slab = Slab(size: 128)
+
     init(replySource: ReplySourcePointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
         self.replySource = replySource
         self.callout = callout

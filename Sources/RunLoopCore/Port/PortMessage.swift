@@ -18,6 +18,8 @@ struct PortMessageStorage: ObjectStorage, ~Copyable {
     var receivePort: PortPointer?
     /// The data and ports that the message carries. Retained; may be nil.
     var components: ArrayPointer?
+
+    static let slab = Slab(size: 64)
 }
 
 typealias PortMessagePointer = UnsafeMutablePointer<PortMessageStorage>
@@ -29,7 +31,7 @@ extension PortMessagePointer {
         _ threadContext: ThreadContextPointer, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
         _ components: ArrayPointer?
     ) -> PortMessagePointer? {
-        guard let memory = ThreadContext.messageSlab.allocate(&threadContext.pointee.messages) else {
+        guard let memory = PortMessageStorage.slab.allocate(threadContext) else {
             systemError = ENOMEM
             return nil
         }
@@ -97,11 +99,7 @@ extension PortMessagePointer {
         let receivePort = pointee.ownsReceivePort ? pointee.receivePort : nil
         // If the client has released the message too often: `finishDelivery` sees that none is left.
         pointee.header.references.store(0, ordering: .relaxed)
-        if let threadContext = ThreadContextPointer.current {
-            ThreadContext.messageSlab.deallocate(self, &threadContext.pointee.messages)
-        } else {
-            ThreadContext.messageSlab.deallocateWithoutCache(self)
-        }
+        PortMessageStorage.slab.deallocate(self)
         parts.release()
         if let receivePort { _ = receivePort.release() }
     }

@@ -31,6 +31,8 @@ struct RequestStorage: ObjectStorage, ~Copyable {
     /// The thread that handles the request, and the next in the list of requests that the port is handling. Under the port's mutex.
     var threadContext: ThreadContextPointer?
     var outer: RequestPointer?
+
+    static let slab = Slab(size: 128)
 }
 
 typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
@@ -41,7 +43,7 @@ extension RequestPointer {
     @inline(never)
     static func make(_ frame: Frame, _ data: DataPointer, connection: ConnectionPointer?, remote: MessagePortPointer?) -> RequestPointer? {
         guard let threadContext = ThreadContextPointer.current,
-            let memory = ThreadContext.requestSlab.allocate(&threadContext.pointee.requests)
+            let memory = RequestStorage.slab.allocate(threadContext)
         else {
             systemError = ENOMEM
             return nil
@@ -139,11 +141,7 @@ extension RequestPointer {
         pointee.data.release()
         if pointee.isTaken { pointee.connection?.release() }
         pointee.remote?.releaseInternal()
-        if let threadContext = ThreadContextPointer.current {
-            ThreadContext.requestSlab.deallocate(self, &threadContext.pointee.requests)
-        } else {
-            ThreadContext.requestSlab.deallocateWithoutCache(self)
-        }
+        RequestStorage.slab.deallocate(self)
     }
 
     /// How many seconds the sender goes on waiting; 0 if it has stopped. Reads the clock, and makes a system call if the sender is

@@ -8,7 +8,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
     /// Where the bytes are, and who frees them.
     enum PayloadLocation: UInt8 {
         case behind, given, noCopy, growing
-        /// Behind it, in a piece of `ThreadContext.smallDataSlab`.
+        /// Behind it, in a piece of `smallSlab`.
         case pooled
         /// Behind it, in what was a thread's scratch memory.
         case received
@@ -19,6 +19,10 @@ struct DataStorage: ObjectStorage, ~Copyable {
     var count: Int
     var capacity: Int
     var bytes: UnsafeMutablePointer<UInt8>
+
+    /// Memory for small data, with its bytes behind it.
+    static let smallSlab = Slab(size: smallSlabSize)
+    static var smallSlabSize: Int { 128 }
 }
 
 typealias DataPointer = UnsafeMutablePointer<DataStorage>
@@ -41,8 +45,8 @@ extension DataPointer {
     /// The same for data that comes by the million: what is small costs no allocation. The context's thread.
     @inline(never)
     static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
-        guard count <= 128 - MemoryLayout<DataStorage>.stride,
-            let memory = ThreadContext.smallDataSlab.allocate(&threadContext.pointee.smallData)
+        guard count <= DataStorage.smallSlabSize - MemoryLayout<DataStorage>.stride,
+            let memory = DataStorage.smallSlab.allocate(threadContext)
         else {
             return create(source, count: count)
         }
@@ -136,11 +140,8 @@ extension DataPointer {
     func release() {
         guard pointee.header.releaseInlined() else { return }
         pointee.header.tag = 0
-        if pointee.payloadLocation == .pooled, let threadContext = ThreadContextPointer.current {
-            return ThreadContext.smallDataSlab.deallocate(self, &threadContext.pointee.smallData)
-        }
         switch pointee.payloadLocation {
-        case .pooled: return ThreadContext.smallDataSlab.deallocateWithoutCache(self)
+        case .pooled: return DataStorage.smallSlab.deallocate(self)
         case .received:
             if let threadContext = ThreadContextPointer.current { return threadContext.pointee.giveScratchBack(self) }
         case .given, .growing: free(pointee.bytes)

@@ -110,6 +110,28 @@ import Testing
         #expect(take(slab.pointer, &other, sevenChunks) == first)
     }
 
+    /// Slabs that were used in a thread's context are in the list for ever, so these two are never freed.
+    @Test func contextHasACacheForEachSlab() {
+        let slabs = UnsafeMutablePointer<Slab>.allocate(capacity: 2)
+        slabs.initialize(to: Slab(size: 64))
+        (slabs + 1).initialize(to: Slab(size: 128))
+        let first = onThread { () -> [UnsafeMutableRawPointer] in
+            let context = Registry.current!.threadContext
+            let memory = (0..<2).map { slabs[$0].allocate(context)! }
+            for number in 0..<2 { slabs[number].deallocate(memory[number]) }
+            let again = (0..<2).map { slabs[$0].allocate(context)! }
+            for number in 0..<2 { slabs[number].deallocate(again[number], context) }
+            return memory == again ? memory : []
+        }
+        #expect(first.count == 2)
+        #expect(slabs[0].cacheOffset != slabs[1].cacheOffset)
+        // What the thread had is in the slabs now: a thread that has used up its chunk gets it.
+        let second = onThread { () -> [Set<UnsafeMutableRawPointer>] in
+            (0..<2).map { number in Set((0..<40).map { _ in slabs[number].allocate(Registry.current!.threadContext)! }) }
+        }
+        #expect(second[0].contains(first[0]) && second[1].contains(first[1]))
+    }
+
     @Test func memoryFreedWithoutCacheIsUsedAgain() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()

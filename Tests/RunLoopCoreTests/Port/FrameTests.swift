@@ -9,10 +9,10 @@ import Testing
         #expect(MemoryLayout<Frame.Head>.stride == Frame.headSize)
     }
 
-    /// `ThreadContext` makes their slabs, and does not know them.
     @Test func whatIsPooledFitsIntoItsPlace() {
         #expect(MemoryLayout<RequestStorage>.size <= 128)
         #expect(MemoryLayout<PortMessageStorage>.size <= 64)
+        #expect(MemoryLayout<PendingRequest>.size <= 128)
         #expect(DataPointer.receivedLimit >= Frame.headSize + Frame.inlineLimit)
     }
 

@@ -1,0 +1,97 @@
+import CLinux
+import Synchronization
+
+// Which slabs there are, and where a thread has its cache of each. A pooled type declares its slab and nothing else: the first
+// allocation gives the slab a cache in every thread's context. So this room knows no type of the rooms above it.
+
+/// A thread's caches of all slabs. The thread of the context only.
+struct SlabCaches: ~Copyable {
+    static var limit: Int { 16 }
+
+    /// Each slab knows the offset of its cache. The first stays empty: it is that of slabs that nothing was allocated from yet.
+    private var caches = InlineArray<16, Slab.Cache> { _ in Slab.Cache() }
+}
+
+/// All slabs that something was allocated from, linked through `Slab.next`. Slabs are constants of the process: none is removed.
+enum SlabList {
+    private static let first = Atomic<UInt>(0)
+    private static let count = Atomic<Int>(0)
+    /// Guards the two above, and the links, for writing.
+    private static let mutex = Mutex()
+
+    /// Adds a slab, unless another thread has just done so. Any thread.
+    @inline(never)
+    static func add(_ slab: UnsafePointer<Slab>) {
+        mutex.lock()
+        if slab.pointee.cacheOffset == 0 {
+            let number = count.load(ordering: .relaxed) + 1
+            invariant(number < SlabCaches.limit)
+            count.store(number, ordering: .relaxed)
+            slab.pointee.setCacheOffset(
+                number * MemoryLayout<Slab.Cache>.stride, next: UnsafePointer(bitPattern: first.load(ordering: .relaxed)))
+            first.store(UInt(bitPattern: slab), ordering: .releasing)
+        }
+        mutex.unlock()
+    }
+
+    /// Calls `body` for each slab. Any thread.
+    static func forEach(_ body: (UnsafePointer<Slab>) -> Void) {
+        var next = UnsafePointer<Slab>(bitPattern: first.load(ordering: .acquiring))
+        while let slab = next {
+            body(slab)
+            next = slab.pointee.next
+        }
+    }
+
+    /// Around fork(): no slab is being added meanwhile.
+    static func lockBeforeFork() { mutex.lock() }
+
+    /// After it, in parent and child.
+    static func unlockAfterFork() { mutex.unlock() }
+
+    /// After it, in the child: the slabs' own locks are not taken around fork().
+    static func resetSlabsAfterFork() { forEach { $0.pointee.resetAfterFork() } }
+}
+
+extension ThreadContextPointer {
+    /// The thread's cache of a slab. The context's thread only.
+    @inline(__always)
+    fileprivate func cache(of slab: borrowing Slab) -> UnsafeMutablePointer<Slab.Cache> {
+        let caches = withUnsafeMutablePointer(to: &pointee.caches) { UnsafeMutableRawPointer($0) }
+        return (caches + slab.cacheOffset).assumingMemoryBound(to: Slab.Cache.self)
+    }
+
+    /// Gives what the caches have to the slabs, when the thread ends. Memory that was never used stays: the context's next thread
+    /// will use it.
+    func trimCaches() { SlabList.forEach { $0.pointee.trim(&cache(of: $0.pointee).pointee) } }
+}
+
+extension Slab {
+    /// Uninitialized memory from the cache of `context`, the calling thread's; nil if out of memory. O(1), a malloc for each chunk.
+    @inline(__always)
+    func allocate(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? { allocateCached(context) ?? allocateSlow(context) }
+
+    /// `allocate` if the cache has some; otherwise nil. O(1), calls nothing.
+    @inline(__always)
+    func allocateCached(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
+        allocateCached(&context.cache(of: self).pointee)
+    }
+
+    @inline(never)
+    private func allocateSlow(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
+        if cacheOffset == 0 { withUnsafePointer(to: self) { SlabList.add($0) } }
+        return allocate(&context.cache(of: self).pointee)
+    }
+
+    /// Gives memory back to the cache of `context`, the calling thread's. O(1).
+    @inline(__always)
+    func deallocate(_ memory: UnsafeMutableRawPointer, _ context: ThreadContextPointer) {
+        deallocate(memory, &context.cache(of: self).pointee)
+    }
+
+    /// Gives memory back, to the calling thread's cache if it has one. Any thread. O(1).
+    @inline(__always)
+    func deallocate(_ memory: UnsafeMutableRawPointer) {
+        if let context = ThreadContextPointer.current { deallocate(memory, context) } else { deallocateWithoutCache(memory) }
+    }
+}
