@@ -25,9 +25,9 @@ struct Registration: ~Copyable {
     /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only of an inline registration.
     /// Survives the source: the next one in this memory continues the count.
     var generation: UInt32
-    var source: SourcePointer
-    /// The modes it is in; nil while the registration is unused.
+    /// The modes it is in; nil while the registration is unused. Before `source`: then a delivery reads one cache line of the source.
     var set: ModeSetPointer?
+    var source: SourcePointer
     /// The next registration on the same descriptor, by `arrivalKey`.
     var nextOfWatch: RegistrationPointer?
     /// The number of the last event that this source was called for, if it shares its descriptor.
