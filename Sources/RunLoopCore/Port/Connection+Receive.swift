@@ -124,7 +124,6 @@ extension ConnectionPointer {
     }
 
     /// The rest of `receive`, for ring entries and for all packets but the most frequent. Called under the mutex, returns without it.
-    @inline(never)
     private func finishReceiving(
         _ packetReceived: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
         _ packet: inout Packet, isEntry: Bool
@@ -187,7 +186,6 @@ extension ConnectionPointer {
 
     /// Copies the payload out of a file into `data`, which is nil if there was no memory for it. False if that failed; if the peer is to
     /// blame, it is disconnected.
-    @inline(never)
     private func readFile(_ frame: Frame, _ file: Int32, _ data: DataPointer?) -> Bool {
         guard let data else {
             if frame.payloadLocation == .returnedBuffer { locked { pointee.sharedBuffer.endUse() } }
@@ -215,7 +213,6 @@ extension ConnectionPointer {
     }
 
     /// Notes what a frame says about the connection itself; sets `frame` to nil if that is impossible. Under the mutex.
-    @inline(__always)
     private func noteHeader(_ some: Frame, _ frame: inout Frame?) {
         if some.kind == .hello { pointee.handshakeDone = true }
         if some.payloadLocation == .returnedBuffer && !pointee.sharedBuffer.beginReading(some.buffersRead) { frame = nil }
@@ -230,7 +227,6 @@ extension ConnectionPointer {
     }
 
     /// The peer is gone: a client's port becomes invalid, a server closes the connection. Calls user code.
-    @inline(never)
     private func handlePeerClosed() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
 
     /// Prints one line with the reason, which completes "process 123 …", and ends the connection as if the peer were gone. Other

@@ -21,7 +21,6 @@ extension ConnectionPointer {
     /// Sends a small one-way request through the ring, and creates that if it is time to. Returns `done`, or `gone` if the server is; any
     /// other result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. No
     /// system call unless the server may be asleep, but for one in 32. Any thread.
-    @inline(never)
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit { return .failed }
@@ -40,7 +39,6 @@ extension ConnectionPointer {
 
     /// Sends a small one-way request through the ring if there is one, and room in it; otherwise returns `failed` or `full`, and nothing
     /// was sent. Reads no clock. Any thread.
-    @inline(never)
     func sendByExistingRing(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit { return .failed }
@@ -126,7 +124,6 @@ extension ConnectionPointer {
 
     /// Takes the next request from the ring as if it had come in a packet, with its data behind the room for a header in `buffer`. nil if
     /// the next thing to take is a packet. The server's end, which has a ring; under the mutex.
-    @inline(never)
     func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ frame: inout Frame?) -> PacketSocket.Received? {
         var taken = pointee.ring.takeEntry(buffer + Frame.headSize)
         if case .nothing = taken, pointee.ring.spinForEntry() { taken = pointee.ring.takeEntry(buffer + Frame.headSize) }

@@ -52,7 +52,6 @@ extension MessagePortPointer {
     }
 
     /// Closes the connection, if there is one. Any thread, without a lock; calls user code.
-    @inline(never)
     func closeConnection() {
         let connection = locked { () -> ConnectionPointer? in
             defer { pointee.connection = nil }

@@ -98,7 +98,6 @@ extension MessagePortPointer {
 
     /// There was no memory to watch a connection somewhere: lets the port's loops try again, lest its requests are never received. Any
     /// thread, without the senders' lock.
-    @inline(never)
     func requestResync() {
         queue.lockSenders()
         if let sourceInfo = pointee.sourceInfo {
@@ -109,7 +108,6 @@ extension MessagePortPointer {
     }
 
     /// Tries again what there was no memory for, in all modes of the loop: the mode in question may not be the one that runs.
-    @inline(never)
     private func resync(_ sourceInfo: MessagePortSourceInfoPointer, on loop: RunLoopPointer) {
         sourceInfo.pointee.needsResync.store(0, ordering: .relaxed)
         var number = loop.locked { loop.pointee.modes.count }
@@ -126,7 +124,6 @@ extension MessagePortPointer {
     /// The connection behind `connection` in the port's list; pass a variable that is nil to get the first. For a walk over all of them,
     /// which may visit some twice and allocates nothing. The variable has a reference until it is nil again. Any thread, without the
     /// mutex.
-    @inline(never)
     func nextConnection(_ connection: inout ConnectionPointer?) -> ConnectionPointer? {
         let last = connection
         connection = locked {

@@ -7,7 +7,6 @@ import Synchronization
 extension MessagePortPointer {
     /// RLMessagePortSendRequest without a reply, where that takes no time: sends through an existing ring. nil if the request has to be
     /// sent in another way; then nothing was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.
-    @inline(never)
     func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
         // The port's connection is kept by the port as long as the mutex is held.
         let result = ringResult(locked { pointee.connection?.sendByExistingRing(message, data) ?? .failed })
@@ -35,7 +34,6 @@ extension MessagePortPointer {
         let start: Instant
 
         /// When to give up. As in CF, more than ten days is no limit, and less than a millisecond does not wait.
-        @inline(never)
         var instant: Instant {
             if seconds >= 864_000 { return .never }
             return seconds < 0.001 ? .distantPast : start.after(seconds)
@@ -108,7 +106,6 @@ extension MessagePortPointer {
 
     /// Sends a request and runs the loop until it is completed. True if the loop was stopped meanwhile; the stop is then for the outer
     /// run.
-    @inline(never)
     private func sendAndWait(
         _ pending: PendingRequestPointer, _ destination: Destination, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit,
         _ deadline: Instant, _ loop: RunLoopPointer
@@ -188,7 +185,6 @@ extension MessagePortPointer {
     }
 
     /// Sends the most frequent kind of request: a payload that fits into a packet, for which there is room. False if it was not sent.
-    @inline(__always)
     private func sendSmall(_ frame: Frame, _ data: DataPointer?, to destination: Destination) -> Bool {
         guard let connection = destination.connection, let data, connection.fitsInPacket(data) else { return false }
         return connection.sendPacket(frame, data) == .done

@@ -75,7 +75,6 @@ extension MessagePortPointer {
     /// The port's source was added to a loop and mode, or removed from it. Two threads may report their changes in another order than
     /// they made them. So this looks where the source is now: a look follows each change, and the last look is right. Any thread, without
     /// a lock.
-    @inline(never)
     func update(_ sourceInfo: MessagePortSourceInfoPointer, at attachment: MessagePortSourceInfo.Attachment) {
         guard let source = sourceInfo.pointee.source else { return }
         pointee.attachmentsMutex.lock()

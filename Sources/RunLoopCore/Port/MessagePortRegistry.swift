@@ -27,7 +27,6 @@ enum MessagePortRegistry {
 
     /// The valid port of this kind and name, a remote one for `user`, with a reference for the caller; nil if there is none. O(number of
     /// ports). Any thread.
-    @inline(never)
     static func find(_ name: StringPointer, isRemote: Bool, of user: UInt32 = 0) -> MessagePortPointer? {
         mutex.lock()
         defer { mutex.unlock() }

@@ -14,7 +14,6 @@ extension NameServer {
 
     /// Removes the files of some dead names, beginning at a random one: in a directory of many living names each dead one's turn comes.
     /// Preserves errno. Some system calls.
-    @inline(never)
     static func sweep(_ directory: borrowing PortDirectory) {
         preservingSystemError {
             var count = 0

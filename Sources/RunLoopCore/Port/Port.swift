@@ -61,7 +61,6 @@ typealias PortSourceInfoPointer = UnsafeMutablePointer<PortSourceInfo>
 extension PortSourceInfoPointer {
     /// Makes a loop perform the source in its next pass, to try again what there was no memory for. Any thread that keeps the source
     /// alive; takes no lock.
-    @inline(never)
     func performAgain(on loop: RunLoopPointer) {
         pointee.source?.signalSeldom()
         loop.wakeUpSeldom()
@@ -199,7 +198,6 @@ extension PortPointer {
     }
 
     /// A message to receive into. nil if out of memory; then the source is signalled, so that the next pass tries again.
-    @inline(never)
     private func emptyMessage(_ sourceInfo: PortSourceInfoPointer, _ threadContext: ThreadContextPointer) -> PortMessagePointer? {
         let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
         if message == nil { sourceInfo.performAgain(on: RunLoopPointer(threadContext)) }
@@ -207,7 +205,6 @@ extension PortPointer {
     }
 
     /// Notes a loop in `loops` if it is missing there.
-    @inline(never)
     private func resync(_ sourceInfo: PortSourceInfoPointer, on loop: RunLoopPointer) {
         queue.lockSenders()
         if sourceInfo.pointee.index(of: loop) == nil && !sourceInfo.pointee.loops.append(loop) { sourceInfo.performAgain(on: loop) }

@@ -126,6 +126,5 @@ extension QueuedMessage {
         if let replyPort { _ = replyPort.release() }
     }
 
-    @inline(__always)
     fileprivate var components: ArrayPointer? { content.map { Handle.storage(UnsafeRawPointer($0)) } }
 }

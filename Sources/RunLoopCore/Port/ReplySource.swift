@@ -32,7 +32,6 @@ typealias ReplySourcePointer = UnsafeMutablePointer<ReplySource>
 extension MessagePortPointer {
     /// The reply source of the calling thread's loop for a mode, created if there is none, for a request that waits there until
     /// `endWaiting`. nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. Without the mutex.
-    @inline(never)
     func waitingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         locked { existingReplySource(loop, mode) } ?? makeReplySource(loop, mode)
     }
@@ -52,7 +51,6 @@ extension MessagePortPointer {
     }
 
     /// Creates a reply source with one request waiting. Without the mutex.
-    @inline(never)
     func makeReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         guard let memory = malloc(MemoryLayout<ReplySource>.size) else { return nil }
         let replySource = memory.bindMemory(to: ReplySource.self, capacity: 1)
@@ -97,7 +95,6 @@ extension MessagePortPointer {
     }
 
     /// Removes the reply sources of an invalid port at which no request waits. Any thread, without the mutex.
-    @inline(never)
     func removeIdleReplySources() {
         while let (replySource, source) = locked({ idleReplySource }) { remove(replySource, source) }
     }
@@ -155,7 +152,6 @@ extension ReplySourcePointer {
     }
 
     /// Takes the signal back, since no request needs it. Under the port's mutex, as all signalling.
-    @inline(__always)
     private func takeSignalLocked() {
         if let source = pointee.source, source.isSignalled { _ = source.takeSignal() }
     }

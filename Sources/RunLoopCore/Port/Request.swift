@@ -96,7 +96,6 @@ extension RequestPointer {
     private func dropUnanswered() { if claimReply() && pointee.id != 0 { sendNoReply() } }
 
     /// Tells the sender that there will be no reply.
-    @inline(never)
     private func sendNoReply() {
         if let connection = pointee.connection {
             connection.send(

@@ -186,7 +186,6 @@ struct Ring: BitwiseCopyable {
 
     /// Whether an entry came within a short spin, which is tried only in the middle of a burst: a doorbell costs both ends more. The spin
     /// looks rarely, because each look takes the cache line away from the client.
-    @inline(never)
     func spinForEntry() -> Bool {
         if counter < Self.burst { return false }
         for _ in 0..<8 {

@@ -29,7 +29,6 @@ struct SendQueue: ~Copyable {
     init() {}
 
     /// Whether no frame waits.
-    @inline(__always)
     var isEmpty: Bool { frames.count == 0 }
 
     /// Releases all frames unsent.
@@ -125,7 +124,6 @@ extension ConnectionPointer {
     }
 
     /// Tells the client that a request will not be answered. A connection of a server.
-    @inline(never)
     func sendDropped(_ frame: Frame) {
         var frame = frame
         frame.kind = .dropped
@@ -134,7 +132,6 @@ extension ConnectionPointer {
 
     /// Gives up a request that cannot be received. A client that waits for a reply is told that there will be none. One-way requests must
     /// not be lost silently, so for one of those the connection is closed.
-    @inline(never)
     func reject(_ frame: Frame) {
         if frame.id == 0 {
             disconnect(because: "is disconnected: no memory or file descriptor to receive its request")
@@ -190,7 +187,6 @@ extension ConnectionPointer {
     }
 
     /// Releases the file of a frame that was not put into the queue.
-    @inline(never)
     func releaseFile(of outgoing: SendQueue.OutgoingFrame, wasSent: Bool) {
         if !wasSent && outgoing.frame.payloadLocation == .sharedBuffer { locked { pointee.sharedBuffer.cancelSend() } }
         outgoing.closeFile()
