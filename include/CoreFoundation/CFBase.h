@@ -101,7 +101,7 @@ typedef CF_ENUM(CFIndex, CFComparisonResult) {
     kCFCompareGreaterThan = 1
 };
 
-/* What a function that looks for something returns as the place of nothing. */
+/* The index that a search returns if it finds nothing. */
 enum { kCFNotFound = -1 };
 
 typedef struct {
@@ -117,17 +117,17 @@ CF_INLINE CFRange CFRangeMake(CFIndex location, CFIndex length)
     return range;
 }
 
-/* Gets two values and tells their order: a comparison of CFArray.h. */
+/* Returns the order of two values: a comparison of CFArray.h. */
 typedef CFComparisonResult (*CFComparatorFunction)(const void *val1, const void *val2, void *context);
 
-/* There is one allocator, malloc's; three names mean it. kCFAllocatorNull is for arguments that are called a deallocator. */
+/* There is one allocator, malloc's; three names mean it. kCFAllocatorNull is for deallocator arguments. */
 CF_EXPORT const CFAllocatorRef kCFAllocatorDefault __asm__("kRLAllocatorDefault");
 CF_EXPORT const CFAllocatorRef kCFAllocatorSystemDefault __asm__("kRLAllocatorDefault");
 CF_EXPORT const CFAllocatorRef kCFAllocatorMalloc __asm__("kRLAllocatorDefault");
 
 CF_EXPORT const CFAllocatorRef kCFAllocatorNull __asm__("kRLAllocatorNull");
 
-/* An allocator of one's own: the type is here, CFAllocatorCreate is declined (CFUnavailable.h). */
+/* A custom allocator: the type is here, CFAllocatorCreate is declined (CFUnavailable.h). */
 typedef const void *(*CFAllocatorRetainCallBack)(const void *info);
 typedef void (*CFAllocatorReleaseCallBack)(const void *info);
 typedef CFStringRef (*CFAllocatorCopyDescriptionCallBack)(const void *info);
@@ -156,7 +156,7 @@ CF_INLINE CFAllocatorRef CFGetAllocator(CFTypeRef cf)
     return kCFAllocatorSystemDefault;
 }
 
-/* malloc's, without its header. 0 bytes and the allocator that is none give NULL; a hint is ignored. */
+/* malloc(), without its header. 0 bytes or kCFAllocatorNull return NULL; the hint is ignored. */
 CF_INLINE void *CFAllocatorAllocate(CFAllocatorRef allocator, CFIndex size, CFOptionFlags hint)
 {
     (void)hint;

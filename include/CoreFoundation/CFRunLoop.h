@@ -38,7 +38,7 @@ CF_EXPORT CFArrayRef CFRunLoopCopyAllModes(CFRunLoopRef rl) __asm__("RLRunLoopCo
 CF_EXPORT void CFRunLoopAddCommonMode(CFRunLoopRef rl, CFRunLoopMode mode) __asm__("RLRunLoopAddCommonMode");
 CF_EXPORT CFAbsoluteTime CFRunLoopGetNextTimerFireDate(CFRunLoopRef rl,
                                                        CFRunLoopMode mode) __asm__("RLRunLoopGetNextTimerFireDate");
-/* The main thread's loop is never empty in a common mode, as in CF; RLRunLoopRun() and RLRunLoopRunInMode() say Finished. */
+/* The main thread's loop is never empty in a common mode, as in CF; RLRunLoopRun() and RLRunLoopRunInMode() return Finished. */
 CF_EXPORT void CFRunLoopRun(void) __asm__("RLRunLoopRunAsCF");
 CF_EXPORT CFRunLoopRunResult CFRunLoopRunInMode(CFRunLoopMode mode, CFTimeInterval seconds,
                                                 Boolean returnAfterSourceHandled) __asm__("RLRunLoopRunInModeAsCF");
@@ -173,8 +173,8 @@ CF_EXPORT CFTimeInterval CFRunLoopTimerGetTolerance(CFRunLoopTimerRef timer) __a
 CF_EXPORT void CFRunLoopTimerSetTolerance(CFRunLoopTimerRef timer,
                                           CFTimeInterval tolerance) __asm__("RLRunLoopTimerSetTolerance");
 
-/* Says that the main loop is to run what is on libdispatch's main queue, if the process has libdispatch:
- * RunLoop/RLRunLoopDispatch.h. A fact, not code: nothing happens before the main loop is made. */
+/* Makes the main loop run what is on libdispatch's main queue, if the process has libdispatch:
+ * RunLoop/RLRunLoopDispatch.h. A constant, not code: nothing happens before the main loop is created. */
 extern const char __CFRunLoopServesDispatchMainQueue __asm__("kRLProgramServesDispatchMainQueue")
     __attribute__((weak, visibility("default")));
 const char __CFRunLoopServesDispatchMainQueue = 1;
@@ -196,7 +196,7 @@ CF_INLINE void __CFRunLoopCallBlock(void *block) { ((void (^)(void))block)(); }
 
 CF_INLINE void __CFRunLoopDisposeBlock(void *block) { _Block_release(block); }
 
-/* The block is held for the call: it may invalidate its own timer or observer, which releases it. */
+/* The block is retained for the call: it may invalidate its own timer or observer, which releases it. */
 CF_INLINE void __CFRunLoopCallTimerBlock(CFRunLoopTimerRef timer, void *block)
 {
     void *held = _Block_copy(block);

@@ -1,6 +1,6 @@
 /** @file CFUnavailable.h
  *  What Apple's CoreFoundation has and this library has not. The names are known here, and in headers of Apple's names
- *  (CFURL.h, CFStream.h and so on), so that the compiler says of each use of one that it is unavailable, and why.
+ *  (CFURL.h, CFStream.h and so on), so that the compiler says at each use that it is unavailable, and why.
  *  Part of the source compatibility headers: see CoreFoundation.h.
  *
  *  To let a program pass that brings its own declarations of such names: -DCF_ALLOW_UNAVAILABLE. */

@@ -6,9 +6,10 @@
  *  CoreFoundation. Constants, struct layouts and calling conventions are those of Apple's headers for Linux.
  *
  *  What is here: all of CFRunLoop, CFFileDescriptor, CFArray, CFData, CFSet, CFDictionary, CFNumber and CFBoolean; CFSocket
- *  without its name registry; CFMessagePort without dispatch queues; CFByteOrder and the null object; the part of CFString that deals with C strings, and
- *  formats; CFDate and absolute times without calendars; the local CFNotificationCenter; CFRetain and its kin; beside this
- *  directory, AssertMacros.h. What is not here, and what to use instead: CFUnavailable.h. The compiler says so of each use.
+ *  without its name registry; CFMessagePort without dispatch queues; CFByteOrder and the null object; the part of CFString
+ *  that deals with C strings, and formats; CFDate and absolute times without calendars; the local CFNotificationCenter;
+ *  CFRetain and its kin; beside this directory, AssertMacros.h. What is not here, and what to use instead, is in
+ *  CFUnavailable.h; the compiler says so at each use.
  *
  *  Behaviour, and the differences from Apple's, are documented in RunLoop/RLRunLoop.h and its neighbours under the name
  *  with RL in place of CF. Both sets of headers may be included in one file; the handles are the same objects, of

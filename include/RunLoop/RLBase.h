@@ -49,9 +49,9 @@
  *
  *  Leaving a callback
  *  ------------------
- *  A callback returns, or ends its thread. A C++ exception has to be caught in the callback that throws it: one that would
- *  leave it prints a line and ends the process by abort(), where it was thrown. So does a longjmp() past a run of a loop,
- *  when the loop is used next. CF lets both pass and is left in an unknown state. Jumps within a callback, and
+ *  A callback returns, or ends its thread. A C++ exception has to be caught in the callback that throws it: one that
+ *  would leave it prints a line and ends the process by abort(), where it was thrown. So does a longjmp() past a run of
+ *  a loop, when the loop is used next. CF lets both pass and is left in an unknown state. Jumps within a callback, and
  *  coroutines that run loops on stacks of their own, are fine. Debuggers, profilers and unwinders see through the
  *  library: each callback is called from a function whose name says why, RUNLOOP_IS_CALLING_OUT_TO_A_….
  *

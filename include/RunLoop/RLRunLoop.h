@@ -211,7 +211,7 @@ RL_EXPORT RLTimeInterval RLRunLoopGetSpinInterval(RLRunLoopRef rl);
 /** Returns whether a source, or an equal one (RLRunLoopSource.h, "Equality"), is in a mode or in the common set. */
 RL_EXPORT RLBoolean RLRunLoopContainsSource(RLRunLoopRef rl, RLRunLoopSourceRef source, RLRunLoopMode mode);
 
-/** Adds a source to a mode of a loop. If it is signalled or ready, it wakes the loop and performs.
+/** Adds a source to a mode of a loop. Version 0 wakes a sleeping loop. If it is signalled or ready, it performs.
  *  Re-entrancy: calls schedule (version 0) or getPort (version 1) on this thread. A source added in a callback takes
  *  part from the next pass on.
  *  Cost: may allocate; a system call to wake a sleeping loop, and one for a version-1 source. */

@@ -161,8 +161,8 @@ RL_EXPORT RLTimeInterval RLRunLoopTimerGetTolerance(RLRunLoopTimerRef timer);
 
 /** Allows a timer to be called later than its date, so that one wake-up of the thread can serve several timers.
  *  The grid of a repeating timer does not move by it. A tenth of the interval is a good value.
- *  @param tolerance  seconds; a negative number or NaN is taken as 0. At most half the interval for a repeating timer.
- *                    0 is the default: as punctual as the machine allows.
+ *  @param tolerance  seconds; a negative number is taken as 0, and so is NaN, which is misuse. At most half the
+ *                    interval for a repeating timer. 0 is the default: as punctual as the machine allows.
  *  Cost: O(log timers). */
 RL_EXPORT void RLRunLoopTimerSetTolerance(RLRunLoopTimerRef timer, RLTimeInterval tolerance);
 
