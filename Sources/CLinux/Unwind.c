@@ -15,13 +15,14 @@
 _Unwind_Reason_Code linux_stop_exception(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                                          struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 
-__attribute__((visibility("hidden"), used)) _Unwind_Reason_Code linux_stop_exception(
-    int version, _Unwind_Action actions, _Unwind_Exception_Class class, struct _Unwind_Exception *exception,
-    struct _Unwind_Context *context)
+__attribute__((visibility("hidden"), used)) _Unwind_Reason_Code
+linux_stop_exception(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+                     struct _Unwind_Exception *exception, struct _Unwind_Context *context)
 {
     (void)version, (void)class, (void)exception, (void)context;
     if ((actions & _UA_FORCE_UNWIND) == 0) {
-        static const char line[] = "runloop: an exception left a callback of a run loop; catch it there: see RLBase.h. The process ends.\n";
+        static const char line[] =
+            "runloop: an exception left a callback of a run loop; catch it there: see RLBase.h. The process ends.\n";
         (void)!write(STDERR_FILENO, line, sizeof line - 1);
         abort();
     }

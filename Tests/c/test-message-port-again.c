@@ -1,5 +1,6 @@
-/* A server that waits for the next request where it has answered one: whatever comes meanwhile is served as in any other wait, and what
- * ends one ends it. The main thread serves, clients are processes, and another thread does what is done to the loop. */
+/* A server that answered a request and waits for the next one: events that arrive meanwhile are handled as in any
+ * other wait, and what ends a wait ends this one. The main thread serves, the clients are processes, and another
+ * thread acts on the loop. */
 #include "message-port-meanwhile.h"
 
 enum { CLIENTS = 2, ECHO = 0, IN_CALLBACK = 1 };
@@ -69,7 +70,7 @@ static void end(void)
     remove_own_directory();
 }
 
-/* Has the client ask, and the loop wait after that. */
+/* Lets the client send a request, after which the loop waits. */
 static void have_asked(int client, char id)
 {
     int before = atomic_load(&answered);
@@ -119,7 +120,7 @@ static void have_another_client_ask(void)
 
 static void (*const deeds[])(void) = {MEANWHILE, ask_within_the_process, have_another_client_ask};
 
-START_TEST(what_arrives_meanwhile_is_served)
+START_TEST(events_during_the_wait_are_handled)
 {
     deed = deeds[_i];
     run_while(do_it);
@@ -170,7 +171,7 @@ static void *have_it_done(UNUSED void *info)
 
 static void (*const deeds_here[])(void) = {add_timer_here, perform_here, signal_here};
 
-START_TEST(what_the_callback_does_is_served)
+START_TEST(what_the_callback_does_takes_effect)
 {
     deed = deeds_here[_i];
     run_while(have_it_done);
@@ -197,7 +198,7 @@ END_TEST
 static void stop_main(void) { RLRunLoopStop(main_loop); }
 static void remove_source(void) { RLRunLoopRemoveSource(main_loop, server.source, MODE); }
 
-/* That a mode is empty is seen by the next pass. */
+/* The next pass notices that the mode is empty. */
 static void invalidate_port_and_wake(void)
 {
     RLMessagePortInvalidate(server.port);
@@ -223,7 +224,7 @@ static void *do_it_at_the_end(UNUSED void *info)
 
 static void (*const last_deeds[])(void) = {stop_main, invalidate_port_and_wake, remove_source_and_wake, stop_by_signal};
 
-START_TEST(what_ends_a_run_ends_it)
+START_TEST(what_ends_a_run_ends_the_wait)
 {
     signal(SIGUSR1, stop_in_handler);
     main_thread = pthread_self();
@@ -240,7 +241,7 @@ static void *ask_until_it_ends(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(what_ends_a_run_ends_it_in_the_callback)
+START_TEST(what_ends_a_run_in_the_callback_ends_the_wait)
 {
     deed = _i ? remove_source : stop_main;
     run_while(ask_until_it_ends);
@@ -273,12 +274,12 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-again");
     TCase *tcase = add_case(suite, "again", 20);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, what_arrives_meanwhile_is_served, 0, (int)(sizeof deeds / sizeof *deeds));
-    tcase_add_loop_test(tcase, what_the_callback_does_is_served, 0, (int)(sizeof deeds_here / sizeof *deeds_here));
+    tcase_add_loop_test(tcase, events_during_the_wait_are_handled, 0, (int)(sizeof deeds / sizeof *deeds));
+    tcase_add_loop_test(tcase, what_the_callback_does_takes_effect, 0, (int)(sizeof deeds_here / sizeof *deeds_here));
     tcase_add_loop_test(tcase, observers_added_in_the_callback_are_notified, 0,
                         (int)(sizeof activities / sizeof *activities));
-    tcase_add_loop_test(tcase, what_ends_a_run_ends_it, 0, (int)(sizeof last_deeds / sizeof *last_deeds));
-    tcase_add_loop_test(tcase, what_ends_a_run_ends_it_in_the_callback, 0, 2);
+    tcase_add_loop_test(tcase, what_ends_a_run_ends_the_wait, 0, (int)(sizeof last_deeds / sizeof *last_deeds));
+    tcase_add_loop_test(tcase, what_ends_a_run_in_the_callback_ends_the_wait, 0, 2);
     tcase_add_test(tcase, the_death_of_a_client_disturbs_no_other);
     return suite;
 }

@@ -1,5 +1,5 @@
-/* Waiting for a reply in a mode in which there is nothing else: whatever comes to that mode meanwhile is served as in any
- * other, and what ends a wait ends it. Each test hangs until its time limit if the wait is deaf. */
+/* Waiting for a reply in a mode in which there is nothing else: events that arrive in that mode are handled as in any
+ * other wait, and what ends a wait ends this one. A test hangs until its time limit if the wait misses an event. */
 #include "message-port-child.h"
 #include "message-port-meanwhile.h"
 
@@ -7,7 +7,7 @@ static RLMessagePortRequestRef kept;
 
 static RLDataRef keep_one(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
-    if (id == 1) { /* answered by the next request of id 2 */
+    if (id == 1) { /* answered when request 2 arrives */
         kept = RLMessagePortCopyRequest(local);
         return NULL;
     }
@@ -24,7 +24,7 @@ static void begin(void)
     begin_child(keep_one);
     main_loop = RLRunLoopGetCurrent();
     sem_init(&served, 0, 0);
-    /* The first one makes what later ones wait in. */
+    /* The first request creates the reply source in which later ones wait. */
     ck_assert_int_eq(ask(remote, 0, "x", 20, MODE, NULL), kRLMessagePortSuccess);
     ck_assert_int_eq(ask(remote, 0, "x", 20, kRLMessagePortPrivateReplyMode, NULL), kRLMessagePortSuccess);
 }
@@ -65,7 +65,7 @@ static void wait_while(void (*deed)(void))
     ck_assert(is_text(reply, "done"));
     RLRelease(reply);
     pthread_join(thread, NULL);
-    /* Nothing of it is left in the way of the next. */
+    /* Nothing of it affects the next test. */
     ck_assert_int_eq(ask(remote, 0, "next", 20, mode, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "next"));
     RLRelease(reply);
@@ -74,7 +74,7 @@ static void wait_while(void (*deed)(void))
 static RLRunLoopMode modes[2];
 static void (*const deeds[])(void) = {MEANWHILE, ask_as_well};
 
-START_TEST(what_arrives_meanwhile_is_served)
+START_TEST(events_during_the_wait_are_handled)
 {
     modes[0] = MODE;
     modes[1] = kRLMessagePortPrivateReplyMode;
@@ -84,7 +84,7 @@ START_TEST(what_arrives_meanwhile_is_served)
 }
 END_TEST
 
-/* ---- what ends it, or what is outside ---- */
+/* ---- what ends the wait, or belongs to an outer run ---- */
 
 static void stop_main(void) { RLRunLoopStop(main_loop); }
 
@@ -96,7 +96,7 @@ static void ask_in_perform(UNUSED void *info)
 
 static void never(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("timer"); }
 
-START_TEST(stop_is_passed_on_to_the_run_outside)
+START_TEST(stop_is_passed_on_to_the_outer_run)
 {
     mode = _i ? RLSTR("other") : kRLMessagePortPrivateReplyMode;
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
@@ -116,7 +116,7 @@ static void ask_while_posted(UNUSED void *info)
     note("asked");
 }
 
-START_TEST(work_for_the_run_outside_waits_for_it)
+START_TEST(work_for_the_outer_run_waits_for_it)
 {
     mode = kRLMessagePortPrivateReplyMode;
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
@@ -170,7 +170,7 @@ START_TEST(deadline_ends_the_wait)
     double before = monotonic_seconds();
     ck_assert_int_eq(ask(remote, 1, "x", 0.02, mode, NULL), kRLMessagePortReceiveTimeout);
     ck_assert(monotonic_seconds() - before >= 0.02);
-    /* The reply to that one comes now, and is nobody's. */
+    /* The reply to that request comes now, and is ignored. */
     ck_assert_int_eq(ask(remote, 2, "y", 20, mode, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "y"));
     RLRelease(reply);
@@ -182,9 +182,9 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-alone");
     TCase *tcase = add_case(suite, "alone", 60);
     tcase_add_checked_fixture(tcase, begin, end_child);
-    tcase_add_loop_test(tcase, what_arrives_meanwhile_is_served, 0, 2 * (int)(sizeof deeds / sizeof *deeds));
-    tcase_add_loop_test(tcase, stop_is_passed_on_to_the_run_outside, 0, 2);
-    tcase_add_test(tcase, work_for_the_run_outside_waits_for_it);
+    tcase_add_loop_test(tcase, events_during_the_wait_are_handled, 0, 2 * (int)(sizeof deeds / sizeof *deeds));
+    tcase_add_loop_test(tcase, stop_is_passed_on_to_the_outer_run, 0, 2);
+    tcase_add_test(tcase, work_for_the_outer_run_waits_for_it);
     tcase_add_loop_test(tcase, invalidation_ends_the_wait, 0, 2);
     tcase_add_loop_test(tcase, death_of_the_server_ends_the_wait, 0, 2);
     tcase_add_loop_test(tcase, deadline_ends_the_wait, 0, 2);

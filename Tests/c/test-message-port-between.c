@@ -1,8 +1,8 @@
-/* A server that finds the next request where it has answered one: whatever a pass of the loop would do between the two is done there, in
- * that order. */
+/* A server that has answered a request and finds the next one waiting: whatever a pass of the loop would do between
+ * the two is done there, in the same order. */
 #include "message-port-between.h"
 
-/* ---- what the first one's function does ---- */
+/* ---- what the callback of the first request does ---- */
 
 static void say(void *word) { note(word); }
 static void say_timer(UNUSED RLRunLoopTimerRef timer, void *word) { note(word); }
@@ -39,7 +39,7 @@ static void run_other_mode(void)
     note("run");
 }
 
-/* The inner run finds the mark, and leaves the source to the outer one. */
+/* The inner run finds the pending signal, and leaves the source to the outer run. */
 static void signal_and_run_other_mode(void)
 {
     signal_one();
@@ -103,7 +103,7 @@ static void watch_ready_pipe(int index, RLIndex order, char *word)
 
 static void watch_pipe(void) { watch_ready_pipe(0, 0, "pipe"); }
 
-/* In any order of becoming ready. */
+/* Any of them may be the first to be ready. */
 static void watch_ordered_pipes(void)
 {
     watch_ready_pipe(0, 2, "high");
@@ -124,7 +124,7 @@ static void watch_always_ready(void)
     enable(0);
 }
 
-/* A program closes a descriptor behind the library's back; an inner run finds out. */
+/* A program closes a descriptor behind the library's back; an inner run notices it. */
 static void lose_descriptor(void)
 {
     make_pipe(pipes[0]);
@@ -155,7 +155,7 @@ static void clean(void)
 
 static void stop_here(void) { RLRunLoopStop(main_loop); }
 
-/* `of_one_way`: what differs when no replies are wanted. Then several requests are taken of one report. */
+/* `of_one_way`: the notes to expect if no replies are wanted. Then several requests are taken for one event. */
 static const struct {
     void (*deed)(void);
     const char *notes, *of_one_way;
@@ -177,7 +177,7 @@ static const struct {
     {stop_here, "1", NULL},
 };
 
-START_TEST(what_a_pass_would_do_is_done)
+START_TEST(what_a_pass_would_do_happens_between_two_requests)
 {
     const char *expected = between[_i / 2].notes;
     deed = between[_i / 2].deed;
@@ -196,16 +196,16 @@ START_TEST(clients_take_turns)
     have_all_sent(0);
     have_all_sent(1);
     RLRunLoopRun();
-    if (notes[1] == '1') /* epoll's choice */
+    if (notes[1] == '1') /* epoll decides which comes first */
         assert_notes("11 1 12 2 13 3");
     else
         assert_notes("1 11 2 12 3 13");
 }
 END_TEST
 
-START_TEST(many_one_way_let_others_through)
+START_TEST(many_one_way_requests_do_not_starve_others)
 {
-    /* The first ones make the ring, in which the others wait. */
+    /* The first requests make the client create the ring, in which the others wait. */
     for (int round = 0; round < 2; round++) {
         notes[0] = 0;
         deed = round ? watch_pipe : NULL;
@@ -244,7 +244,7 @@ START_TEST(deadline_ends_the_run)
 }
 END_TEST
 
-START_TEST(a_lost_descriptor_is_reported_by_the_next_pass)
+START_TEST(a_closed_descriptor_is_reported_by_the_next_pass)
 {
     deed = lose_descriptor;
     have_all_sent(0);
@@ -259,11 +259,12 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-between");
     TCase *tcase = add_case(suite, "between", 20);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, what_a_pass_would_do_is_done, 0, 2 * (int)(sizeof between / sizeof *between));
+    tcase_add_loop_test(tcase, what_a_pass_would_do_happens_between_two_requests, 0,
+                        2 * (int)(sizeof between / sizeof *between));
     tcase_add_test(tcase, clients_take_turns);
-    tcase_add_test(tcase, many_one_way_let_others_through);
+    tcase_add_test(tcase, many_one_way_requests_do_not_starve_others);
     tcase_add_loop_test(tcase, a_run_for_one_source_handles_one, 0, 2);
     tcase_add_loop_test(tcase, deadline_ends_the_run, 0, 2);
-    tcase_add_test(tcase, a_lost_descriptor_is_reported_by_the_next_pass);
+    tcase_add_test(tcase, a_closed_descriptor_is_reported_by_the_next_pass);
     return suite;
 }

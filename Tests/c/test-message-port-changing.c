@@ -1,4 +1,5 @@
-/* Data that can change, or whose bytes are lent: what arrives is what was sent, whatever becomes of it afterwards. */
+/* Data that can change, or whose bytes belong to the program: what arrives is what was sent, whatever happens to it
+ * afterwards. */
 #include "message-port.h"
 #include <sched.h>
 #include <sys/mman.h>
@@ -7,7 +8,7 @@ enum { CHANGES, IS_LENT };
 
 static uint8_t lent[30000];
 
-/* Data with `first` in it, of one of the two kinds. */
+/* Data that contains `first`, of one of the two kinds. */
 static RLDataRef make_data(int kind, const char *first)
 {
     RLIndex length = (RLIndex)strlen(first);
@@ -20,7 +21,7 @@ static RLDataRef make_data(int kind, const char *first)
     return RLDataCreateWithBytesNoCopy(NULL, lent, length, kRLAllocatorNull);
 }
 
-/* What its owner may do as soon as the call that sends it has returned. */
+/* What the owner may do as soon as the sending call has returned. */
 static void change(int kind, RLDataRef data)
 {
     if (kind == CHANGES) {
@@ -62,7 +63,7 @@ static RLDataRef answer_with_info(UNUSED RLMessagePortRef local, UNUSED int32_t 
     return RLRetain(info);
 }
 
-START_TEST(reply_arrives_as_it_was_given)
+START_TEST(reply_arrives_as_it_was_returned)
 {
     RLDataRef data = make_data(_i, "as it was given"), reply = NULL;
     struct server server;
@@ -79,9 +80,9 @@ START_TEST(reply_arrives_as_it_was_given)
 }
 END_TEST
 
-/* ---- a reply that has to wait, as its client does not read ---- */
+/* ---- a reply that has to wait because its client does not read ---- */
 
-enum { REQUESTS = 20, ENOUGH = 7 }; /* fewer fit into the socket */
+enum { REQUESTS = 20, ENOUGH = 7 }; /* fewer than REQUESTS replies fit into the socket */
 
 static atomic_int *handled;
 static RLMutableDataRef changing;
@@ -120,7 +121,7 @@ static void expect_reply(UNUSED RLMessagePortRef port, int32_t result, RLDataRef
     received++;
 }
 
-START_TEST(reply_that_waits_stays_as_it_was_given)
+START_TEST(reply_in_the_send_queue_does_not_change)
 {
     uint8_t ids[REQUESTS];
     int ready;
@@ -150,7 +151,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "changing", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_loop_test(tcase, request_arrives_as_it_was_sent, CHANGES, IS_LENT + 1);
-    tcase_add_loop_test(tcase, reply_arrives_as_it_was_given, CHANGES, IS_LENT + 1);
-    tcase_add_loop_test(tcase, reply_that_waits_stays_as_it_was_given, CHANGES, IS_LENT + 1);
+    tcase_add_loop_test(tcase, reply_arrives_as_it_was_returned, CHANGES, IS_LENT + 1);
+    tcase_add_loop_test(tcase, reply_in_the_send_queue_does_not_change, CHANGES, IS_LENT + 1);
     return suite;
 }

@@ -1,4 +1,5 @@
-/* Names and requests when processes die at any moment: no name is stale, nobody waits for the dead, nothing is left. */
+/* Processes that die at any moment: no name stays taken, no thread waits for a dead process, and nothing is left
+ * behind. */
 #include "message-port.h"
 
 static RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
@@ -18,7 +19,9 @@ static void wait_some(unsigned *seed, unsigned limit_microseconds)
 
 static void serve_forever(int claimed)
 {
-    for (;;) { /* claims, serves a moment, gives up, and claims again: it dies in any of these */
+    for (
+        ;
+        ;) { /* claims the name, serves for a moment and releases it, again and again: it is killed at any of these steps */
         struct server server = {0};
         RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, echo, NULL, NULL);
         if (port == NULL)
@@ -45,10 +48,10 @@ START_TEST(killed_at_random_moments)
             serve_forever(claims[1]);
             _exit(1);
         }
-        if (round % 4 == 1) /* however long it takes to come so far */
+        if (round % 4 == 1) /* however long it takes until then */
             ck_assert_int_eq(read(claims[0], &byte, 1), 1);
         wait_some(&seed, 1500);
-        if (round % 2) { /* somebody asks meanwhile: it gets an answer or hears that there is none */
+        if (round % 2) { /* a client sends a request meanwhile: it gets a reply, or hears that there is none */
             RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
             if (remote == NULL)
                 ck_assert_int_eq(errno, ECONNREFUSED);
@@ -79,7 +82,7 @@ START_TEST(killed_at_random_moments)
 }
 END_TEST
 
-/* Two processes that want the same name all the time, and are killed: never do both have it. */
+/* Two processes that claim the same name again and again, and are killed: they never both have it. */
 static void contend(int fd)
 {
     for (;;) {
@@ -88,7 +91,7 @@ static void contend(int fd)
             child_assert(errno == EADDRINUSE);
             continue;
         }
-        /* An open file lock of another kind says whether somebody else is in here. */
+        /* A file lock of another kind shows whether another process is in here. */
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         child_assert(fcntl(fd, F_SETLK, &lock) == 0);
         lock.l_type = F_UNLCK;
@@ -127,7 +130,7 @@ START_TEST(a_name_has_one_owner)
 }
 END_TEST
 
-/* ---- what a client finds that has not noticed the death of its server ---- */
+/* ---- a client that has not noticed the death of its server ---- */
 
 static void serve_until_killed(int ready)
 {
@@ -168,8 +171,8 @@ static int32_t ask_and_go_on(RLMessagePortRef port)
 
 static int32_t (*const ways[])(RLMessagePortRef) = {ask_without_reply, ask_and_wait, ask_alone, ask_and_go_on};
 
-/* Not "the server went away before it replied": the request may safely be sent to another. */
-START_TEST(request_to_the_dead_was_not_sent)
+/* The result is not "the server went away before it replied": the request may safely be sent to another server. */
+START_TEST(request_to_a_dead_server_was_not_sent)
 {
     pid_t child;
     RLMessagePortRef port = connect_to_new(&child);
@@ -185,7 +188,7 @@ START_TEST(request_to_the_dead_was_not_sent)
 }
 END_TEST
 
-START_TEST(a_remote_port_belongs_to_the_present_server)
+START_TEST(a_new_remote_port_reaches_the_new_server)
 {
     pid_t child;
     RLMessagePortRef port = connect_to_new(&child);
@@ -211,7 +214,7 @@ START_TEST(a_remote_port_belongs_to_the_present_server)
 }
 END_TEST
 
-/* Two processes that ask each other, and answer while they wait. */
+/* Two processes that send each other requests, and answer while they wait. */
 static RLMessagePortRef other;
 static int other_is_done;
 enum { DONE = -1 };
@@ -243,7 +246,7 @@ static void mutual(RLStringRef own, RLStringRef theirs, int rounds)
     for (int round = 0; round < rounds; round++)
         require(ask(other, round % 5, "", 30, MODE, NULL) == kRLMessagePortSuccess);
     require(ask(other, DONE, "", 30, MODE, NULL) == kRLMessagePortSuccess);
-    /* It is served until it says so too; then it may be gone before it answers. */
+    /* It serves until it is told that the other side is done; after that it may be gone before it answers. */
     while (!other_is_done)
         require(ask(other, 0, "", 30, MODE, NULL) == kRLMessagePortSuccess || other_is_done);
     RLRelease(other);
@@ -289,8 +292,8 @@ static void keep_result(UNUSED RLMessagePortRef port, int32_t result, UNUSED RLD
     replies++;
 }
 
-/* The third was not read: that the connection was reset is heard before the reply that had come. */
-START_TEST(reply_of_a_server_that_died_since_arrives)
+/* The third request was not read: the kernel reports the reset of the connection before the reply that had arrived. */
+START_TEST(reply_arrives_although_the_server_died_since)
 {
     int ready;
     siginfo_t end;
@@ -320,9 +323,9 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, killed_at_random_moments);
     tcase_add_test(tcase, a_name_has_one_owner);
-    tcase_add_loop_test(tcase, request_to_the_dead_was_not_sent, 0, (int)(sizeof ways / sizeof *ways));
-    tcase_add_test(tcase, a_remote_port_belongs_to_the_present_server);
-    tcase_add_test(tcase, reply_of_a_server_that_died_since_arrives);
+    tcase_add_loop_test(tcase, request_to_a_dead_server_was_not_sent, 0, (int)(sizeof ways / sizeof *ways));
+    tcase_add_test(tcase, a_new_remote_port_reaches_the_new_server);
+    tcase_add_test(tcase, reply_arrives_although_the_server_died_since);
     tcase_add_test(tcase, mutual_requests_do_not_block_each_other);
     return suite;
 }

@@ -1,5 +1,5 @@
-/* A server that finds the next request where it has answered one, and should not answer it there: the port has left the mode, or somebody
- * new waits to be let in, or to hear that the loop has waited. */
+/* A server that finds the next request waiting, and must not answer it at once: its port has left the mode, or a new
+ * client wants to be accepted, or a new observer to be notified of the wait. */
 #include "message-port-between.h"
 #include <sys/resource.h>
 
@@ -15,7 +15,7 @@ static void *stop_when_waiting(UNUSED void *info)
 
 static pthread_t stopper;
 
-/* The port stays in another mode of the loop, which watches its descriptors as before. */
+/* The port stays in another mode of the loop, which still watches its descriptors. */
 static void move_to_other_mode(void)
 {
     keeper = make_source(0, do_nothing, NULL);
@@ -59,8 +59,8 @@ static void *take_out_while_waiting(UNUSED void *info)
     return NULL;
 }
 
-/* Another thread moves the source while the server waits in place for its next request. */
-START_TEST(requests_follow_the_port_that_another_thread_moves)
+/* Another thread moves the source while the server waits for the next request. */
+START_TEST(requests_follow_a_port_that_another_thread_moves)
 {
     make_pipe(pair);
     keeper = make_port_source(0, first_pipe, stop_for_pipe, "pipe");
@@ -102,7 +102,7 @@ static void *observe_while_waiting(UNUSED void *info)
     return NULL;
 }
 
-/* Whoever has come to watch the loop wait, where it has answered: it may also take the port out of the mode. */
+/* An observer is added where the loop waits after answering; it may also take the port out of the mode. */
 START_TEST(an_observer_added_during_the_sleep_is_notified_of_its_end)
 {
     missing = 1;
@@ -123,10 +123,10 @@ static struct rlimit usual;
 static void have_descriptors_again(void)
 {
     require(setrlimit(RLIMIT_NOFILE, &usual) == 0);
-    spin_until(RLAbsoluteTimeGetCurrent() + 0.06); /* longer than until the next try */
+    spin_until(RLAbsoluteTimeGetCurrent() + 0.06); /* longer than until the next attempt */
 }
 
-/* The server is out of descriptors when somebody new comes; later, when it has some again, it is kept busy by another. */
+/* The server is out of descriptors when a new client connects. When it has some again, another client keeps it busy. */
 START_TEST(a_client_that_could_not_be_accepted_is_accepted_later)
 {
     have_sent(2, 1);
@@ -149,7 +149,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "follows", 20);
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_loop_test(tcase, requests_follow_the_port_into_another_mode, 0, 2);
-    tcase_add_test(tcase, requests_follow_the_port_that_another_thread_moves);
+    tcase_add_test(tcase, requests_follow_a_port_that_another_thread_moves);
     tcase_add_loop_test(tcase, an_observer_added_during_the_sleep_is_notified_of_its_end, 0, 2);
     tcase_add_test(tcase, a_client_that_could_not_be_accepted_is_accepted_later);
     return suite;

@@ -1,4 +1,5 @@
-/* Requests whose sender is gone before they are answered: the remaining time is 0, and a callback says so. */
+/* Requests whose sender goes away before they are answered: the remaining time is 0, and the invalidation callback is
+ * called. */
 #include "message-port.h"
 
 static struct server server;
@@ -23,7 +24,7 @@ static void on_gone(RLMessagePortRequestRef request, void *info)
 
 static void count_only(UNUSED RLMessagePortRequestRef request, void *info) { ++*(int *)info; }
 
-/* Message 1 is taken over and ends the run, any other is answered. */
+/* Request 1 is taken over and ends the run, any other is answered. */
 static RLDataRef take(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
     if (id != 1)
@@ -61,7 +62,7 @@ static void await_taken(void)
         RLRunLoopRunInMode(MODE, 20, false);
 }
 
-/* ---- another process asks ---- */
+/* ---- the sender is another process ---- */
 
 static void ask_for_ever(void)
 {
@@ -91,7 +92,7 @@ START_TEST(a_killed_client_waits_no_more)
 {
     start_client();
     kill_client();
-    /* No loop has run meanwhile. */
+    /* no loop has run meanwhile */
     ck_assert(RLMessagePortRequestGetRemainingTime(taken) == 0);
     RLRelease(taken);
 }
@@ -107,7 +108,7 @@ START_TEST(the_end_of_a_client_is_reported_once)
         RLRunLoopRunInMode(MODE, 20, false);
     ck_assert_ptr_eq(told_request, taken);
     ck_assert(pthread_equal(told_thread, pthread_self()));
-    ck_assert(RLMessagePortRequestReply(taken, NULL)); /* to no effect */
+    ck_assert(RLMessagePortRequestReply(taken, NULL)); /* has no effect */
     RLRelease(taken);
     RLMessagePortInvalidate(server.port);
     ck_assert_int_eq(told, 1);
@@ -167,7 +168,7 @@ START_TEST(the_end_of_the_local_port_is_reported)
 }
 END_TEST
 
-/* ---- a thread of this process asks ---- */
+/* ---- the sender is a thread of this process ---- */
 
 static void note_result(UNUSED RLMessagePortRef port, int32_t result, UNUSED RLDataRef reply, void *info)
 {
@@ -213,7 +214,7 @@ START_TEST(the_end_of_both_is_reported_once)
     RLMessagePortInvalidate(remote);
     ck_assert_int_eq(told, 1);
     ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &told));
-    ck_assert_int_eq(told, 2); /* one that is set again */
+    ck_assert_int_eq(told, 2); /* the callback that is set again is called too */
     RLRelease(taken);
     RLRelease(remote);
 }
@@ -244,7 +245,7 @@ START_TEST(a_released_request_does_not_call_back)
 }
 END_TEST
 
-START_TEST(the_callback_can_be_replaced_and_taken_back)
+START_TEST(the_callback_can_be_replaced_and_removed)
 {
     int first = 0, second = 0;
     ask_here();
@@ -290,7 +291,7 @@ START_TEST(no_callback_is_called_in_the_child_of_a_fork)
 }
 END_TEST
 
-START_TEST(no_request_is_a_mistake)
+START_TEST(null_for_a_request_is_reported)
 {
     ck_assert(!RLMessagePortRequestSetInvalidationCallBack(NULL, on_gone, &told));
     assert_misuse("RLMessagePortRequestSetInvalidationCallBack", "request", NULL);
@@ -299,7 +300,7 @@ START_TEST(no_request_is_a_mistake)
 }
 END_TEST
 
-/* ---- all at once ---- */
+/* ---- all at the same time ---- */
 
 enum { RACES = 300 };
 static gate race_begins, race_is_over;
@@ -322,8 +323,8 @@ static void *answer_in_a_race(UNUSED void *info)
     return NULL;
 }
 
-/* The callback, the answer, the last release and the end of the sender meet. */
-START_TEST(all_of_it_at_once_harms_nothing)
+/* The callback, the answer, the last release and the end of the sender coincide. */
+START_TEST(callback_answer_release_and_end_may_coincide)
 {
     gate_init(&race_begins);
     gate_init(&race_is_over);
@@ -361,9 +362,9 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, the_end_of_both_is_reported_once);
     tcase_add_test(tcase, an_answered_request_has_no_sender);
     tcase_add_test(tcase, a_released_request_does_not_call_back);
-    tcase_add_loop_test(tcase, the_callback_can_be_replaced_and_taken_back, 0, 3);
+    tcase_add_loop_test(tcase, the_callback_can_be_replaced_and_removed, 0, 3);
     tcase_add_loop_test(tcase, no_callback_is_called_in_the_child_of_a_fork, 0, 2);
-    tcase_add_test(tcase, no_request_is_a_mistake);
-    tcase_add_test(tcase, all_of_it_at_once_harms_nothing);
+    tcase_add_test(tcase, null_for_a_request_is_reported);
+    tcase_add_test(tcase, callback_answer_release_and_end_may_coincide);
     return suite;
 }

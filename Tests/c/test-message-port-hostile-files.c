@@ -1,10 +1,10 @@
-/* Memory files that hostile clients lend: none of them can make the server fault, or keep it from others. */
+/* Shared buffers of hostile clients: none of them can make the server fault, or keep it from serving others. */
 #include "message-port-hostile.h"
 #include <limits.h>
 #include <poll.h>
 
-/* How many memory files of others are mapped here. */
-static int lent_files_mapped(void) { return mapped_files("lent", 0, ULONG_MAX); }
+/* How many memory files of other processes are mapped here. */
+static int shared_buffers_mapped(void) { return mapped_files("lent", 0, ULONG_MAX); }
 
 static int lent_file(off_t size, unsigned seals)
 {
@@ -31,8 +31,8 @@ static void lend_file(int fd, int file, int mapped)
     while (calls == before)
         turn();
     ck_assert_int_eq(calls, before + 1);
-    ck_assert_int_eq(lent_files_mapped(), mapped);
-    /* It may be written to again. */
+    ck_assert_int_eq(shared_buffers_mapped(), mapped);
+    /* The server reports that it has read the file, so it may be written to again. */
     static uint16_t buffers_read;
     ck_assert_int_eq(recv(fd, &head, sizeof head, MSG_DONTWAIT), sizeof head);
     ck_assert(head.magic == MAGIC && head.kind == READ && head.location == ABSENT && head.id == 0 && head.length == 0);
@@ -40,29 +40,29 @@ static void lend_file(int fd, int file, int mapped)
     ck_assert_uint_eq(head.buffers_read, buffers_read);
 }
 
-START_TEST(lent_files)
+START_TEST(invalid_shared_buffers_disconnect)
 {
     enum { PAGES_STAY = F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE };
     int before = open_descriptors(), calls_before = calls;
     int loose = lent_file(100000, F_SEAL_GROW), file = lent_file(100000, PAGES_STAY);
-    throw_request(lend(100000), 0, &loose, 1); /* it could be made smaller */
+    throw_request(lend(100000), 0, &loose, 1); /* without a seal it could be made smaller */
     throw_request(lend(100000), 0, NULL, 0);
     throw_request(lend(9 << 20), 0, &file, 1);
     throw_request(lend(200000), 0, &file, 1);
     ck_assert_int_eq(calls, calls_before);
-    ck_assert_int_eq(lent_files_mapped(), 0);
+    ck_assert_int_eq(shared_buffers_mapped(), 0);
     int others[2] = {file, lent_file(100000, PAGES_STAY)}, fd = plain_socket();
     greet(fd);
     for (int round = 0; round < 6; round++)
         lend_file(fd, others[round / 2 % 2], 1);
-    /* It is mapped, and has to stay what it is. */
+    /* It is mapped, and must not change its size. */
     ck_assert_int_eq(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
     ck_assert_int_eq(errno, EPERM);
     ck_assert_int_eq(ftruncate(file, 4096), -1);
     struct head larger = lend(200000);
     throw_packet(fd, &larger, sizeof larger, &file, 1);
     expect_cut(fd);
-    ck_assert_int_eq(lent_files_mapped(), 0);
+    ck_assert_int_eq(shared_buffers_mapped(), 0);
     close(loose);
     close(file);
     close(others[1]);
@@ -71,8 +71,8 @@ START_TEST(lent_files)
 }
 END_TEST
 
-/* A file that its owner can still take pages from is sealed by whom it is lent to, once that has mapped it. */
-START_TEST(lent_files_are_sealed)
+/* The receiver seals a file whose owner could still remove pages, once it has mapped it. */
+START_TEST(shared_buffers_are_sealed)
 {
     int before = open_descriptors(), fd = plain_socket(), soft = lent_file(100000, F_SEAL_SHRINK);
     char *bytes = mmap(NULL, 100000, PROT_READ | PROT_WRITE, MAP_SHARED, soft, 0);
@@ -80,7 +80,7 @@ START_TEST(lent_files_are_sealed)
     lend_file(fd, soft, 2);
     ck_assert_int_eq(fallocate(soft, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
     ck_assert_int_eq(errno, EPERM);
-    (void)madvise(bytes, 65536, MADV_REMOVE); /* an emulator says 0 and does nothing */
+    (void)madvise(bytes, 65536, MADV_REMOVE); /* an emulator returns 0 and does nothing */
     ck_assert_int_eq(lseek(soft, 0, SEEK_HOLE), 100000);
     ck_assert_int_eq(ftruncate(soft, 4096), -1);
     ck_assert_int_eq(munmap(bytes, 100000), 0);
@@ -88,14 +88,14 @@ START_TEST(lent_files_are_sealed)
     close(fd);
     turn();
     close(soft);
-    ck_assert_int_eq(lent_files_mapped(), 0);
+    ck_assert_int_eq(shared_buffers_mapped(), 0);
     ck_assert_int_eq(open_descriptors(), before);
     expect_service();
 }
 END_TEST
 
-/* A page that is missing when it is read could be SIGBUS, where memory is short: such files are not mapped. */
-START_TEST(lent_files_that_may_lack_pages)
+/* Reading a missing page raises SIGBUS when memory is short: such files are not mapped. */
+START_TEST(shared_buffers_that_may_lack_pages)
 {
     int before = open_descriptors(), fd = plain_socket();
     int hindered = lent_file(100000, F_SEAL_SHRINK | F_SEAL_SEAL);
@@ -104,7 +104,7 @@ START_TEST(lent_files_that_may_lack_pages)
     int huge = lent_file(9 << 20, F_SEAL_SHRINK);
     ck_assert_int_eq(fallocate(huge, 0, 0, 9 << 20), 0);
     ck_assert_int_eq(fcntl(huge, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
-    /* As many pages as its size says, but some of them behind the end. */
+    /* As many pages as its size says, but some of them beyond the end. */
     ck_assert_int_eq(fallocate(displaced, FALLOC_FL_KEEP_SIZE, 200704, 102400), 0);
     greet(fd);
     lend_file(fd, hindered, 0);
@@ -124,7 +124,7 @@ START_TEST(lent_files_that_may_lack_pages)
 }
 END_TEST
 
-/* One that lends a file again and again, and does not hear that it was read. */
+/* A client that sends a buffer again and again, without reading that it was read. */
 START_TEST(a_client_that_ignores_that_a_file_was_read)
 {
     int before = open_descriptors(), fd = plain_socket(), file = lent_file(100000, F_SEAL_SHRINK);
@@ -154,7 +154,7 @@ START_TEST(a_client_that_ignores_that_a_file_was_read)
     close(fd);
     close(file);
     turn();
-    ck_assert_int_eq(lent_files_mapped(), 0);
+    ck_assert_int_eq(shared_buffers_mapped(), 0);
     ck_assert_int_eq(open_descriptors(), before);
 }
 END_TEST
@@ -164,9 +164,9 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-hostile-files");
     TCase *tcase = add_case(suite, "files", 60);
     tcase_add_checked_fixture(tcase, begin, finish);
-    tcase_add_test(tcase, lent_files);
-    tcase_add_test(tcase, lent_files_are_sealed);
-    tcase_add_test(tcase, lent_files_that_may_lack_pages);
+    tcase_add_test(tcase, invalid_shared_buffers_disconnect);
+    tcase_add_test(tcase, shared_buffers_are_sealed);
+    tcase_add_test(tcase, shared_buffers_that_may_lack_pages);
     tcase_add_test(tcase, a_client_that_ignores_that_a_file_was_read);
     return suite;
 }

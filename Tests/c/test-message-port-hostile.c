@@ -1,8 +1,8 @@
-/* Whatever a peer sends: that connection is cut with one diagnostic, the server and its other clients go on. */
+/* Whatever a peer sends: its connection is closed with one diagnostic, and the server and its other clients go on. */
 #include "message-port-hostile.h"
 #include <sys/resource.h>
 
-START_TEST(frames_that_make_no_sense)
+START_TEST(invalid_frames_disconnect)
 {
     int before = open_descriptors(), calls_before = calls;
     struct head head = request(4, INLINE);
@@ -37,7 +37,7 @@ START_TEST(frames_that_make_no_sense)
 }
 END_TEST
 
-START_TEST(no_greeting_or_a_wrong_one)
+START_TEST(missing_or_wrong_handshake_disconnects)
 {
     struct head head = request(4, INLINE);
     char packet[sizeof head + 300] = {0};
@@ -52,7 +52,7 @@ START_TEST(no_greeting_or_a_wrong_one)
     fd = plain_socket();
     throw_packet(fd, packet, sizeof head + 256, NULL, 0);
     expect_cut(fd);
-    /* Another name is no crime, but there is nobody here of that name. */
+    /* A wrong name is no violation, but no port here has it. */
     char byte;
     head.length = 5;
     memcpy(packet, &head, sizeof head);
@@ -67,7 +67,7 @@ START_TEST(no_greeting_or_a_wrong_one)
 }
 END_TEST
 
-START_TEST(descriptors_that_should_not_be_passed)
+START_TEST(unexpected_descriptors_disconnect)
 {
     int before = open_descriptors(), ends[2];
     make_pipe(ends);
@@ -77,7 +77,7 @@ START_TEST(descriptors_that_should_not_be_passed)
     throw_request(request(100000, IN_FILE), 0, some, 1);
     throw_request(request(100000, IN_FILE), 0, some, 2);
     throw_request(request(100000, IN_FILE), 0, NULL, 0);
-    /* Nothing at all, but a descriptor with it, is as good as the end. */
+    /* A descriptor without any bytes counts as the end of the connection. */
     int fd = plain_socket();
     greet(fd);
     throw_packet(fd, "", 0, some, 1);
@@ -85,7 +85,7 @@ START_TEST(descriptors_that_should_not_be_passed)
         turn();
     close(fd);
     close_pipe(ends);
-    /* A memory file that is too small, not sealed, or has holes where data should be. */
+    /* A memory file that is too small, is not sealed, or has holes where data should be. */
     int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     char *bytes = calloc(1, 100000);
     ck_assert_int_eq(write(file, bytes, 100000), 100000);
@@ -101,7 +101,7 @@ START_TEST(descriptors_that_should_not_be_passed)
 }
 END_TEST
 
-/* The most memory that this process has ever mapped. */
+/* The most memory that this process has ever had mapped. */
 static long peak_kilobytes(void)
 {
     long peak = -1;
@@ -115,8 +115,8 @@ static long peak_kilobytes(void)
     return peak;
 }
 
-/* A claim of 1.5 GB costs nothing but a look at the file that comes with it. */
-START_TEST(claims_are_looked_at_before_there_is_memory)
+/* A claimed length of 1.5 GB costs nothing but a look at the file that comes with it. */
+START_TEST(claimed_lengths_are_checked_before_memory_is_allocated)
 {
     long before = peak_kilobytes();
     int file = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -128,7 +128,7 @@ START_TEST(claims_are_looked_at_before_there_is_memory)
 }
 END_TEST
 
-START_TEST(random_packets)
+START_TEST(random_packets_harm_no_other_client)
 {
     unsigned seed = 20;
     char packet[256];
@@ -151,7 +151,7 @@ START_TEST(random_packets)
 }
 END_TEST
 
-START_TEST(a_thousand_that_say_nothing)
+START_TEST(a_thousand_silent_clients)
 {
     enum { MANY = 1000 };
     static int silent[MANY];
@@ -166,7 +166,7 @@ START_TEST(a_thousand_that_say_nothing)
 }
 END_TEST
 
-/* More peers than the server has descriptors for: it does not spin, and goes on when there are some again. */
+/* More clients than the server has descriptors for: it does not spin, and goes on when it has descriptors again. */
 static void crowd_process(int ready)
 {
     int fds[50];
@@ -178,7 +178,7 @@ static void crowd_process(int ready)
     pause();
 }
 
-START_TEST(out_of_descriptors)
+START_TEST(a_server_out_of_descriptors_does_not_spin)
 {
     atomic_int passes = 0;
     int ready;
@@ -198,7 +198,8 @@ START_TEST(out_of_descriptors)
 }
 END_TEST
 
-/* A client that asks and never reads: what it asked for waits, and when that is enough, nothing more is read of it. */
+/* A client that sends requests and never reads: its replies wait, and after a number of them no more of its requests
+ * are read. */
 START_TEST(a_client_that_does_not_read)
 {
     static char packet[sizeof(struct head) + 20000];
@@ -219,7 +220,7 @@ START_TEST(a_client_that_does_not_read)
         ck_assert_int_lt(sent, 500);
     }
     expect_service();
-    /* Now it reads: all answers are there, and it is served again. */
+    /* Now it reads: all replies are there, and it is served again. */
     int received = 0;
     while (received < sent) {
         char reply[sizeof packet];
@@ -237,7 +238,7 @@ END_TEST
 
 /* ---- the server is hostile ---- */
 
-/* What it answers, after how many packets. The lent file is in the last of them. */
+/* What the server answers, and after how many packets. The shared buffer is in the last of them. */
 static struct nonsense {
     struct head head;
     int packets;
@@ -246,7 +247,7 @@ static struct nonsense {
 
 static void spoil(int file)
 {
-    /* Whatever it is, nobody takes its end away. */
+    /* No other process closes this end. */
     if (file < 0 || ftruncate(file, 4096) == 0)
         _exit(4);
     if (nonsense.deed == TAKES_PAGES_AWAY && fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536) != 0)
@@ -290,13 +291,13 @@ static void nonsense_process(int ready)
     unlink(victim_address.sun_path);
 }
 
-START_TEST(a_server_that_answers_nonsense)
+START_TEST(a_server_that_sends_invalid_replies)
 {
     static const struct nonsense answers[] = {
         {{.kind = REPLY, .location = INLINE, .length = 1ull << 40}, 2, ONLY_LIES},
-        /* that it has read a request with a number */
+        /* reports that it has read a buffer, of a request with a number */
         {{.kind = READ, .location = ABSENT}, 2, ONLY_LIES},
-        /* in a file that it was not lent, or says it has not read, or is larger than the file, or is not what it was */
+        /* with a payload in a buffer that was not sent, was not read, is too small, or has changed */
         {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 0}, 2, ONLY_LIES},
         {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 1}, 2, ONLY_LIES},
         {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 0}, 3, ONLY_LIES},
@@ -313,7 +314,7 @@ START_TEST(a_server_that_answers_nonsense)
     pid_t child = start_server_process(nonsense_process, &ready);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, VICTIM);
     ck_assert_ptr_nonnull(remote);
-    /* Only the second large request lends a file. */
+    /* Only the second large request uses the shared buffer. */
     bool lends = nonsense.packets > 2;
     RLDataRef data = RLDataCreate(NULL, bytes, lends ? sizeof bytes : 1), reply = NULL;
     if (lends)
@@ -333,14 +334,14 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-hostile");
     TCase *tcase = add_case(suite, "hostile", 60);
     tcase_add_checked_fixture(tcase, begin, finish);
-    tcase_add_test(tcase, frames_that_make_no_sense);
-    tcase_add_test(tcase, no_greeting_or_a_wrong_one);
-    tcase_add_test(tcase, descriptors_that_should_not_be_passed);
-    tcase_add_test(tcase, claims_are_looked_at_before_there_is_memory);
-    tcase_add_test(tcase, random_packets);
-    tcase_add_test(tcase, a_thousand_that_say_nothing);
-    tcase_add_test(tcase, out_of_descriptors);
+    tcase_add_test(tcase, invalid_frames_disconnect);
+    tcase_add_test(tcase, missing_or_wrong_handshake_disconnects);
+    tcase_add_test(tcase, unexpected_descriptors_disconnect);
+    tcase_add_test(tcase, claimed_lengths_are_checked_before_memory_is_allocated);
+    tcase_add_test(tcase, random_packets_harm_no_other_client);
+    tcase_add_test(tcase, a_thousand_silent_clients);
+    tcase_add_test(tcase, a_server_out_of_descriptors_does_not_spin);
     tcase_add_test(tcase, a_client_that_does_not_read);
-    tcase_add_loop_test(tcase, a_server_that_answers_nonsense, 0, 9);
+    tcase_add_loop_test(tcase, a_server_that_sends_invalid_replies, 0, 9);
     return suite;
 }

@@ -107,7 +107,8 @@ extension RunLoopPointer {
     private func enter(_ mode: ModePointer, _ place: StackPlace) -> OuterActivation {
         let outer = OuterActivation(
             mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake,
-            place: pointee.place, deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource, autoreleasedCount: pointee.autoreleasedCount,
+            place: pointee.place, deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource,
+            autoreleasedCount: pointee.autoreleasedCount,
             runsAsCF: pointee.runsAsCF)
         pointee.place = place
         if pointee.depth > 0 && outer.place.isLeft(by: pointee.place) { StackPlace.reportJump() }

@@ -37,7 +37,8 @@ import Testing
         let block = malloc(48 + 32 + 4096)!.bindMemory(to: DataStorage.self, capacity: 1)
         let bytes = UnsafeMutableRawPointer(block).advanced(by: 80).assumingMemoryBound(to: UInt8.self)
         for place in [DataStorage.PayloadLocation.given, .noCopy, .growing, .pooled] {
-            block.initialize(to: DataStorage(header: ObjectHeader(.data), payloadLocation: place, count: 4096, capacity: 4096, bytes: bytes))
+            block.initialize(
+                to: DataStorage(header: ObjectHeader(.data), payloadLocation: place, count: 4096, capacity: 4096, bytes: bytes))
             #expect(block.head == nil)
         }
         free(block)
