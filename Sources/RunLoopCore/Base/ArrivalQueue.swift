@@ -1,37 +1,37 @@
-/// Elements that wait for their turns in the order of their arrival: a sorted list, from which all can be taken out.
+/// A queue in order of arrival, from which any element can be removed.
 ///
-/// Filled once, with elements that an `IndexedHeap` gives away because they have the same key (`takeFirsts`). As in
-/// the heap, an element is known by the address of its own `position` field, which is its index here while it waits.
+/// Filled once, by `IndexedHeap.takeFirsts`, with the elements of a heap that have the same key. As in the heap, an element is
+/// known by the address of its `position` field, which is its index here while it is queued.
 ///
 /// Not thread-safe: guarded by whatever guards its owner. Calls no user code.
 struct ArrivalQueue: ~Copyable {
     typealias Position = UnsafeMutablePointer<UInt32>
 
-    /// Whoever was taken out is nil.
+    /// `position` is nil once the element was removed.
     struct Entry: BitwiseCopyable {
-        /// Until it is sorted: where it lay in the heap.
+        /// The number by which the queue is sorted; before `sort`, the index in the heap.
         var arrival: UInt
         var position: Position?
     }
 
     private var entries = PlainList<Entry>()
-    /// Who is first, if there is anybody.
+    /// The index of the first element that was not removed.
     private var head = 0
     private(set) var count = 0
 
     init() {}
 
-    /// The first to have come. O(1).
+    /// The element that arrived first; nil if the queue is empty. O(1).
     @inline(__always)
     var first: Position? { count == 0 ? nil : entries[head].position }
 
-    /// Whether the element with this position waits here; it may be in a heap. O(1).
+    /// Whether the element with this position is in the queue; its index may also be one in a heap. O(1).
     @inline(__always)
     func contains(_ position: Position) -> Bool {
         count > 0 && position.pointee < entries.count && entries[Int(position.pointee)].position == position
     }
 
-    /// Of an element that waits here. O(1), but for those before the next that were taken out.
+    /// Removes an element that is in the queue. O(1), or O(n) to skip n removed elements at the head.
     @inline(__always)
     mutating func remove(_ position: Position) {
         let index = Int(position.pointee)
@@ -50,28 +50,28 @@ struct ArrivalQueue: ~Copyable {
 
     // MARK: filling it
 
-    /// How many were added so far.
+    /// How many elements were added.
     @inline(__always)
     var unsortedCount: Int { entries.count }
 
-    /// Adds one that lies at `index` of its heap; false if out of memory. Before `sort`.
+    /// Adds an element that has `index` in its heap; false if out of memory. Before `sort`.
     @inline(__always)
     mutating func add(_ position: Position, at index: Int) -> Bool {
         entries.appendInlined(Entry(arrival: UInt(bitPattern: index), position: position))
     }
 
-    /// Where the one that was added as number `number` lay in its heap. Before `sort`.
+    /// The index in the heap of the element that was added as number `number`. Before `sort`.
     @inline(__always)
     func index(ofUnsorted number: Int) -> Int { Int(bitPattern: entries[number].arrival) }
 
-    /// Who that is. Before `sort`.
+    /// The position of the element that was added as number `number`. Before `sort`.
     func position(ofUnsorted number: Int) -> Position { entries[number].position.unsafelyUnwrapped }
 
-    /// Forgets all but the first that were added. Before `sort`.
-    mutating func forgetUnsorted(from number: Int) { entries.truncate(to: number) }
+    /// Removes all elements from number `number` on. Before `sort`.
+    mutating func removeUnsorted(from number: Int) { entries.truncate(to: number) }
 
-    /// From here on those that were added wait, by the arrivals that `arrival` tells. O(n log² n) at most for arrivals in whatever order,
-    /// without memory.
+    /// Sorts the elements that were added by their arrival, as the closure returns it, and makes them the queue. O(n log² n) at
+    /// most; needs no memory.
     @inline(__always)
     mutating func sort(_ arrival: (Position) -> UInt) {
         count = entries.count
@@ -86,7 +86,7 @@ struct ArrivalQueue: ~Copyable {
         for index in 0..<count { base[index].position.unsafelyUnwrapped.pointee = UInt32(truncatingIfNeeded: index) }
     }
 
-    /// A step of Shell's sort: puts those in order that lie `gap` apart.
+    /// One step of Shell's sort: sorts the elements that lie `gap` apart.
     @inline(__always)
     private static func sort(_ base: UnsafeMutablePointer<Entry>, _ count: Int, _ gap: Int) {
         var start = gap

@@ -1,8 +1,8 @@
-/// A set of small numbers, which needs memory only for numbers from 64 on. Not thread-safe: guarded by whatever guards its owner. Calls no
-/// user code.
+/// A set of small numbers. Allocates memory only for numbers from 64 on. Not thread-safe: guarded by whatever guards its owner.
+/// Calls no user code.
 struct BitSet: ~Copyable {
     private var first: UInt64 = 0
-    /// The words behind the first.
+    /// The words after the first.
     private var rest = PlainList<UInt64>()
 
     init() {}

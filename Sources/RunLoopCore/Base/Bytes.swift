@@ -1,4 +1,4 @@
-/// What is done with runs of bytes. Pure; any thread.
+/// Functions on arrays of bytes. Pure; any thread.
 enum Bytes {
     /// FNV-1a. O(n).
     static func hash(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> UInt32 {
@@ -7,7 +7,7 @@ enum Bytes {
         return hash
     }
 
-    /// Spreads a pointer or a client's hash over 64 bits (splitmix64's last steps). O(1).
+    /// Spreads the bits of a pointer or of a client's hash over the word (the last steps of splitmix64). O(1).
     @inline(__always)
     static func mix(_ value: UInt) -> UInt {
         var mixed = value
@@ -52,11 +52,11 @@ enum Bytes {
         return true
     }
 
-    /// A letter of ASCII as a small one. O(1).
+    /// An ASCII letter in lower case; any other byte unchanged. O(1).
     static func lower(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
-    /// Writes UTF-16 as UTF-8, then a 0; a surrogate without its partner as U+FFFD. Returns the number of bytes without
-    /// the 0, at most 3 per unit. O(n).
+    /// Converts UTF-16 to UTF-8 with a terminating 0; a surrogate without its partner becomes U+FFFD. Returns the number of bytes
+    /// without the 0, at most 3 per unit. O(n).
     static func encode(_ units: UnsafePointer<UInt16>, _ count: Int, into bytes: UnsafeMutablePointer<UInt8>) -> Int {
         var (index, size) = (0, 0)
         func put(_ byte: UInt32) {

@@ -1,5 +1,5 @@
-/// A cache line of nothing, to keep what different threads write apart: a write to one side would take the line away
-/// from a reader of the other, about 100 ns each time.
+/// Padding: keeps fields that different threads use in different cache lines. Otherwise each write to one field takes the line away
+/// from the readers of the other, about 100 ns each time.
 struct CacheLine: BitwiseCopyable {
     private let nothing: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0, 0, 0, 0)
 }

@@ -139,7 +139,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
             let end = min(index &+ 4, count)
             while index < end {
                 if !Key.precedes(first.key, base[index].key) && !queue.add(base[index].position, at: index) {
-                    queue.forgetUnsorted(from: start)
+                    queue.removeUnsorted(from: start)
                     return false
                 }
                 index &+= 1

@@ -1,15 +1,16 @@
-/// What lies in a list by knowing its neighbours: it goes in and out at once, without memory. A list is the pointer to its first.
+/// An element of a doubly linked list, which has the pointers to its neighbours: adding and removing it takes no memory. A list is
+/// the pointer to its first element.
 ///
-/// Guarded by whatever guards the list; an element is in one list at a time.
+/// Guarded by whatever guards the list. An element is in one list at a time.
 protocol Linked: ~Copyable {
-    /// nil for the first, and for what is in no list.
+    /// nil for the first element, and for one that is in no list.
     var previous: UnsafeMutablePointer<Self>? { get set }
-    /// nil for the last.
+    /// nil for the last element.
     var following: UnsafeMutablePointer<Self>? { get set }
 }
 
 extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
-    /// Becomes the first of a list. O(1).
+    /// Adds it to the front of a list. O(1).
     @inline(__always)
     func link(into first: inout Self?) {
         pointee.following = first
@@ -17,7 +18,7 @@ extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
         first = self
     }
 
-    /// Out of the list; false if it is in none. O(1).
+    /// Removes it from its list; false if it is in none. O(1).
     @inline(__always)
     @discardableResult
     func unlink(from first: inout Self?) -> Bool {

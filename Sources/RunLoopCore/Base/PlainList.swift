@@ -1,9 +1,9 @@
 import CLinux
 
-/// A growable array of plain values (pointers, small structs without destructors) that owns its memory.
+/// A growable array of plain values (pointers, small structs without destructors) that owns its memory. Used instead of Swift's
+/// Array, which retains, checks, and traps where this library has to report "out of memory" and continue.
 ///
-/// Exists because the standard Array retains, checks and traps where this library must answer "out of
-/// memory" and go on. Not thread-safe: guarded by whatever guards its owner. Calls no user code.
+/// Not thread-safe: guarded by whatever guards its owner. Calls no user code.
 struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     private var memory = ListMemory()
     private(set) var count = 0
@@ -16,7 +16,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         @inline(__always) get { memory.start?.assumingMemoryBound(to: Element.self) }
     }
 
-    /// The same where there is memory.
+    /// `elements` when there is memory.
     private var base: UnsafeMutablePointer<Element> {
         @inline(__always) get { memory.start.unsafelyUnwrapped.assumingMemoryBound(to: Element.self) }
     }
@@ -32,21 +32,21 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         @inline(__always) set { base[index] = newValue }
     }
 
-    /// Amortised O(1); false if out of memory.
+    /// Makes room for `total` elements; false if out of memory. Amortized O(1).
     @inline(never)
     mutating func reserve(_ total: Int) -> Bool { reserveInlined(total) }
 
-    /// The same on a hot path.
+    /// `reserve` for hot paths.
     @inline(__always)
     mutating func reserveInlined(_ total: Int) -> Bool {
         total <= capacity || memory.grow(atLeast: total, stride: MemoryLayout<Element>.stride)
     }
 
-    /// Amortised O(1); false if out of memory.
+    /// Adds an element at the end; false if out of memory. Amortized O(1).
     @inline(never)
     mutating func append(_ element: Element) -> Bool { appendInlined(element) }
 
-    /// The same on a hot path.
+    /// `append` for hot paths.
     @inline(__always)
     mutating func appendInlined(_ element: Element) -> Bool {
         if count == capacity && !memory.grow(atLeast: count &+ 1, stride: MemoryLayout<Element>.stride) { return false }
@@ -55,7 +55,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// O(n); false if out of memory.
+    /// Inserts an element at `index`; false if out of memory. O(n).
     mutating func insert(_ element: Element, at index: Int) -> Bool {
         guard append(element) else { return false }
         let base = base
@@ -68,7 +68,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// Puts others in front of all. O(n); false if out of memory.
+    /// Inserts the elements of another list before all others; false if out of memory. O(n).
     mutating func prepend(_ others: borrowing PlainList<Element>) -> Bool {
         guard reserve(count + others.count), let elements, let first = others.elements else { return others.count == 0 }
         memmove(elements + others.count, elements, count * MemoryLayout<Element>.stride)
@@ -77,18 +77,18 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// Keeps the order. O(n).
+    /// Removes an element; the others keep their order. O(n).
     mutating func remove(at index: Int) {
         let base = base
         for next in (index + 1)..<max(count, index + 1) { base[next - 1] = base[next] }
         count -= 1
     }
 
-    /// Keeps the first `newCount` elements. O(1).
+    /// Removes all elements from `newCount` on. O(1).
     @inline(__always)
     mutating func truncate(to newCount: Int) { count = newCount }
 
-    /// Gives the memory back. O(1).
+    /// Removes all elements and frees the memory. O(1).
     mutating func discard() {
         free(memory.start)
         memory = ListMemory()
@@ -96,12 +96,12 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     }
 }
 
-/// Where the elements of a list are, whatever they are: lists grow in very many places, which share one function.
+/// The memory of a list, whatever its elements are, so that lists of all types share one function that grows them.
 private struct ListMemory {
     var start: UnsafeMutableRawPointer?
     var capacity = 0
 
-    /// Room for twice as many elements, or `total`; false if there is none, and then nothing has changed.
+    /// Makes room for twice as many elements, or for `total` if that is more; false if out of memory: then nothing has changed.
     @inline(never)
     mutating func grow(atLeast total: Int, stride: Int) -> Bool {
         let wanted = max(max(total, capacity * 2), 8)

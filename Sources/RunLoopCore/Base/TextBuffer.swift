@@ -1,7 +1,7 @@
 import CLinux
 
-/// Builds a short text (a diagnostic, a description) without allocating: what does not fit is left out.
-/// Swift's String would bring Unicode tables into a library that has no other use for them.
+/// Builds a short text (a diagnostic, a description) without allocating; what does not fit is cut off. Used instead of Swift's
+/// String, which would bring Unicode tables into the library.
 struct TextBuffer: ~Copyable {
     static var capacity: Int { 1000 }
 
@@ -13,7 +13,7 @@ struct TextBuffer: ~Copyable {
         count = 0
     }
 
-    /// Hands `body` an empty buffer on the stack.
+    /// Calls `body` with an empty buffer on the stack.
     static func build<Result>(_ body: (inout TextBuffer) -> Result) -> Result {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity + 1) { memory in
             var text = TextBuffer(memory.baseAddress.unsafelyUnwrapped)
@@ -21,21 +21,21 @@ struct TextBuffer: ~Copyable {
         }
     }
 
-    /// A text of the program's own. O(n).
+    /// Appends a text of the program's own. O(n).
     @inline(never)
     mutating func append(_ name: Name) { append(name.text, Int(strlen(UnsafeRawPointer(name.text).assumingMemoryBound(to: CChar.self)))) }
 
-    /// Bytes. O(n).
+    /// Appends bytes. O(n).
     @inline(never)
     mutating func append(_ source: UnsafePointer<UInt8>, _ length: Int) {
         var fitting = min(length, Self.capacity - count)
-        // Not the first half of a character: the text would not be UTF-8.
+        // Do not cut in the middle of a character: the text must remain UTF-8.
         while fitting > 0 && fitting < length && source[fitting] & 0xC0 == 0x80 { fitting -= 1 }
         memcpy(bytes + count, source, fitting)
         count += fitting
     }
 
-    /// One byte. O(1).
+    /// Appends one byte. O(1).
     @inline(never)
     mutating func append(_ byte: UInt8) {
         if count < Self.capacity {
@@ -44,30 +44,30 @@ struct TextBuffer: ~Copyable {
         }
     }
 
-    /// A text, then a number. O(n).
+    /// Appends a text, then a number in decimal. O(n).
     @inline(never)
     mutating func append(_ name: Name, decimal value: Int) {
         append(name)
         append(decimal: value)
     }
 
-    /// A number. O(digits).
+    /// Appends a number in decimal. O(digits).
     @inline(never)
     mutating func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
         appendDigits(value.magnitude, radix: 10)
     }
 
-    /// An address as 0x and hexadecimal digits. O(digits).
+    /// Appends an address as 0x and hexadecimal digits. O(digits).
     mutating func append(address: UnsafeRawPointer?) {
         append("0x")
         appendDigits(UInt(bitPattern: address), radix: 16)
     }
 
-    /// With three digits after the point.
+    /// Appends a number with three digits after the point.
     mutating func append(seconds value: Double) { append(value, isExact: false) }
 
-    /// With as many digits as it takes to tell it from every other one.
+    /// Appends a number with as many digits as distinguish it from all others.
     mutating func append(double value: Double) { append(value, isExact: true) }
 
     @inline(never)
@@ -84,16 +84,16 @@ struct TextBuffer: ~Copyable {
         append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
     }
 
-    /// The bytes so far.
+    /// Calls `body` with the bytes so far.
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result { body(bytes, count) }
 
-    /// The bytes so far with a newline behind them, which has a place even if nothing else has.
+    /// Calls `body` with the bytes so far and a newline, for which there is always room.
     func withLine(_ body: (UnsafePointer<UInt8>, Int) -> Void) {
         bytes[count] = UInt8(ascii: "\n")
         body(bytes, count + 1)
     }
 
-    /// The bytes so far with a 0 behind them.
+    /// Calls `body` with the bytes so far and a terminating 0.
     func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         bytes[count] = 0
         return body(UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self))

@@ -1,7 +1,7 @@
 import CRunLoop
 
-/// The part that all contexts have in common, and the only place that calls a context's functions.
-/// All of them are user code: never with a lock held.
+/// The fields that all of CF's contexts have in common. No other file calls a context's functions. They are user code: never call
+/// them with a lock held.
 struct ClientContext: BitwiseCopyable, @unchecked Sendable {
     var info: UnsafeMutableRawPointer?
     var retain: (@convention(c) (UnsafeRawPointer?) -> UnsafeRawPointer?)?
@@ -10,32 +10,32 @@ struct ClientContext: BitwiseCopyable, @unchecked Sendable {
 
     static let empty = ClientContext(info: nil)
 
-    /// Whether there is more than the info pointer in it.
+    /// Whether there is anything but the info pointer in it.
     @inline(__always)
     var hasFunctions: Bool { retain != nil || release != nil || copyDescription != nil }
 
-    /// The info to keep: what `retain` makes of it.
+    /// Retains the info; returns the pointer to keep, which `retain` may have replaced.
     func retained() -> UnsafeMutableRawPointer? {
         guard let retain else { return info }
         return UnsafeMutableRawPointer(mutating: retain(info))
     }
 
-    /// Gives up an info that `retained` returned.
+    /// Releases an info that `retained` has returned.
     func released(_ info: UnsafeMutableRawPointer?) {
         if let release { release(info) }
     }
 
-    /// A string the caller owns, nil if there is no such function or it gave none.
+    /// A string that the caller owns; nil if the context has no such function, or if it returned NULL.
     func description(of info: UnsafeMutableRawPointer?) -> OpaquePointer? { copyDescription?(info) }
 }
 
 extension RLRunLoopSourceContext {
-    /// Whether two infos are the same to the client. Calls user code.
+    /// Asks the client's function whether two infos are equal. Calls user code.
     static func areEqual(
         _ equal: @convention(c) (UnsafeRawPointer?, UnsafeRawPointer?) -> UInt8, _ left: UnsafeRawPointer?,
         _ right: UnsafeRawPointer?
     ) -> Bool { equal(left, right) != 0 }
 
-    /// What the client's hash function makes of an info. Calls user code.
+    /// The hash of an info, by the client's function. Calls user code.
     static func hash(_ hash: @convention(c) (UnsafeRawPointer?) -> UInt, _ info: UnsafeRawPointer?) -> UInt { hash(info) }
 }

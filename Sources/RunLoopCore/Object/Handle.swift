@@ -1,7 +1,7 @@
-/// The one place where a C handle becomes one of our objects, and back.
+/// Turns the handles that C programs have into our objects, and back. No other file does.
 enum Handle {
-    /// The object behind `handle` if it is of the wanted kind; otherwise nil, and one diagnostic.
-    /// One load. Any thread. Calls the client's error handler if there is something to report.
+    /// The object behind `handle`; if it is not of the wanted kind, nil, and one diagnostic. Adds no reference. One load. Any
+    /// thread. Calls the client's error handler if there is something to report.
     @inline(__always)
     static func borrowInlined<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
@@ -11,7 +11,7 @@ enum Handle {
         return nil
     }
 
-    /// The same where a call matters less than fifty bytes of code: everywhere but on hot paths.
+    /// `borrowInlined` for everything but hot paths: a call instead of fifty bytes of code.
     @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
@@ -19,7 +19,7 @@ enum Handle {
         borrow(UnsafeRawPointer(handle), function, parameter)
     }
 
-    /// The same for a handle that the header calls RLTypeRef.
+    /// `borrow` for a handle that the header declares as RLTypeRef.
     @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: UnsafeRawPointer?, _ function: Name, _ parameter: Name
@@ -38,41 +38,41 @@ enum Handle {
         return nil
     }
 
-    /// A number is shorter to pass than a name.
+    /// Reports a handle of the wrong kind. Takes the kind instead of its name, to keep the calls short.
     @inline(never)
     private static func reportWrong(_ handle: UnsafeRawPointer?, _ kind: Kind, _ function: Name, _ parameter: Name) {
         Misuse.report(function, parameter, expected: kind.name, got: handle)
     }
 
-    /// The object behind a handle whose kind the caller has looked at.
+    /// The object behind a handle whose kind the caller has checked.
     @inline(__always)
     static func storage<Storage: ObjectStorage & ~Copyable>(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<Storage> {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: Storage.self)
     }
 
-    /// The header of a live object of any kind: the caller has looked at its kind.
+    /// The header of a live object of any kind. The caller has checked that it is one.
     @inline(__always)
     static func header(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<ObjectHeader> {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: ObjectHeader.self)
     }
 
-    /// The common beginning of sources, timers and observers: the caller has looked at its kind.
+    /// The item behind a handle. The caller has checked that it is a source, timer or observer.
     static func item(_ handle: UnsafeRawPointer) -> ItemPointer {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: ItemHeader.self)
     }
 
-    /// What kind of object a handle stands for; nil for NULL, a released object or something else.
+    /// The kind of the object behind a handle; nil for NULL, a destroyed object or anything else.
     @inline(__always)
     static func kind(of handle: UnsafeRawPointer?) -> Kind? {
         guard let handle else { return nil }
         return Kind(rawValue: tag(of: handle))
     }
 
-    /// Whether a handle stands for an object of this kind. One load.
+    /// Whether the object behind a handle is of this kind. One load.
     @inline(__always)
     static func isKind(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool { tag(of: handle) == kind.rawValue }
 
-    /// Handles come from clients: anything may be in them, so an odd address is not even read.
+    /// The first word of an object. Handles come from clients and may be any address: a misaligned one is not read.
     @inline(__always)
     private static func tag(of handle: UnsafeRawPointer) -> UInt32 {
         UInt(bitPattern: handle) & 7 == 0 ? handle.load(as: UInt32.self) : 0
@@ -80,7 +80,7 @@ enum Handle {
 }
 
 extension UnsafeMutablePointer where Pointee: ObjectStorage & ~Copyable {
-    /// The handle that C knows this object by.
+    /// The handle by which C programs know this object.
     @inline(__always)
     var handle: OpaquePointer { OpaquePointer(self) }
 }

@@ -1,49 +1,51 @@
 import Synchronization
 
-/// How every item (source, timer, observer) begins.
+/// The first field of every item: source, timer, observer (and, for its owner, of an endpoint).
 ///
-/// An item is guarded by the lock of its thread context: at first the thread context of the thread that made it, and the loop's
-/// while it is in a loop. So a thread that makes items for its own loop never executes a locked
-/// instruction for them.
+/// An item is guarded by the lock of its owner, a `ThreadContext`: that of the thread that made it, later that of the loop it is
+/// in. So a thread that makes items for its own loop never executes a locked instruction for them.
 ///
-/// Life: an item lives while clients have references or a loop has holds. References are counted by
-/// atomics, but the last one goes under the lock, where holds are counted too; so exactly one of the two
-/// sides finds both at zero.
+/// An item lives as long as clients have references to it, or a loop has internal references. Both counts may only reach zero
+/// together under the lock: references are atomic, but the last one is given up under the lock, which guards the internal ones. So
+/// exactly one thread finds both at zero, and destroys the item.
 struct ItemHeader: ~Copyable {
     var object: ObjectHeader
-    /// Whose lock guards the item. Changed only by a holder of both locks; read by anybody.
-    /// An address: ThreadSanitizer's compiler pass does not survive atomic pointers (Swift 6.3).
+    /// The address of the context whose lock guards the item. Changed only with the locks of the old and the new owner; read by any
+    /// thread. An integer, because ThreadSanitizer's compiler pass crashes on atomic pointers (Swift 6.3).
     private let ownerAddress: Atomic<UInt>
-    /// `Flags`. Changed under the lock, read by anybody.
+    /// The flags below. Changed under the lock; read by any thread.
     let flags: Atomic<UInt16>
-    /// Reasons of a loop to keep the item: it is in there, or its function is running. Under the lock.
+    /// How many reasons the library has to keep the item: it is in a loop; its function is running. Under the lock.
     var internalReferences: UInt16
-    /// For timers: the place in the queue. Under the lock. For sources: see `SourcePointer.signalFlag`.
+    /// The heap index of a timer, under the lock; the signal flag of a source: see `SourcePointer.signalFlag`.
     var position: UInt32
 
+    /// Not invalidated yet.
     static var valid: UInt16 { 1 }
-    /// Its function is running (timers and observers: they are not re-entered).
+    /// Timers and observers: the function is running. It is not called again before it returns.
     static var firing: UInt16 { 2 }
+    /// Timers and observers: it stays valid after its function was called.
     static var repeats: UInt16 { 4 }
-    /// A loop has it in at least one mode.
+    /// It is in at least one mode of a loop.
     static var bound: UInt16 { 8 }
-    /// Sources on descriptors: what they wait for, epoll's bits moved by four places. The source of a descriptor object or socket
-    /// changes that as it goes.
+    /// Sources on descriptors: the events of interest, as epoll's bits shifted left by four. The source of a descriptor object or
+    /// socket changes them while it is in use.
     static var waitsToRead: UInt16 { 16 }
     static var waitsToWrite: UInt16 { 64 }
-    /// Sources: its function is one of ours, which wants to know what has happened.
+    /// Sources: made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
     static var isInternal: UInt16 { 32 }
-    /// For sources of our own: it does not keep a mode from being empty.
+    /// Internal sources: it does not keep a mode from being empty.
     static var unreferenced: UInt16 { 128 }
 
-    /// For sources of our own: its info is an endpoint, and the loop itself calls the client of that.
+    /// Internal sources: the info is an endpoint, whose client the loop calls directly.
     static var callsClient: UInt16 { 256 }
 
-    /// Timers and observers: it has moved while its function ran, which another thread than the owner's has called.
+    /// Timers and observers: it was moved to another loop while its function ran, so the thread that called the function is not
+    /// that of its owner.
     static var away: UInt16 { 512 }
-    /// A source of a descriptor object or a socket, which is its info.
+    /// Sources: the info is a descriptor object or a socket.
     static var isOfEndpoint: UInt16 { 1024 }
-    /// Timers: when it is due is in its detail, not in its date. Those that repeat are that kind anyway.
+    /// Timers: the deadline is stored in the detail, not computed from the date. Implied for repeating timers.
     static var keepsDeadline: UInt16 { 2048 }
 
     init(_ kind: Kind, owner: ThreadContextPointer, flags: UInt16, position: UInt32 = .max) {
@@ -54,40 +56,41 @@ struct ItemHeader: ~Copyable {
         self.position = position
     }
 
-    /// Any thread; stable only under the lock.
+    /// The context whose lock guards the item. Any thread; stable only under that lock.
     @inline(__always)
     var owner: ThreadContextPointer { ThreadContextPointer(bitPattern: ownerAddress.load(ordering: .acquiring)).unsafelyUnwrapped }
 
-    /// Under both locks.
+    /// Under the locks of both owners.
     @inline(__always)
     func setOwner(_ new: ThreadContextPointer) { ownerAddress.store(UInt(bitPattern: new), ordering: .releasing) }
 
-    /// Any thread.
+    /// Whether any of these flags is set. Any thread.
     @inline(__always)
     func has(_ flag: UInt16) -> Bool { flags.load(ordering: .acquiring) & flag != 0 }
 
-    /// Under the lock.
+    /// Sets flags. Under the lock.
     @inline(__always)
     func set(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) | flag, ordering: .releasing) }
 
-    /// Whether of these flags it has exactly those `wanted`. Any thread.
+    /// Whether exactly the flags `wanted`, of all in `flags`, are set. Any thread.
     @inline(__always)
     func has(_ wanted: UInt16, of flags: UInt16) -> Bool { self.flags.load(ordering: .acquiring) & flags == wanted }
 
-    /// Under the lock.
+    /// Clears flags. Under the lock.
     @inline(__always)
     func clear(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) & ~flag, ordering: .releasing) }
 }
 
 extension ItemHeader {
-    /// Embedded Swift has no `MemoryLayout.offset(of:)`; a test compares.
+    /// The offset of `position`. Embedded Swift has no `MemoryLayout.offset(of:)`, so a test compares.
     static var positionOffset: Int { 20 }
 }
 
 typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 
 extension ItemPointer {
-    /// Takes the lock that guards this item and returns whose it is. The caller has a reference or a hold.
+    /// Locks the item's owner and returns it. The caller has a reference of either kind. The owner may change until it is locked,
+    /// so this looks again.
     @inline(__always)
     func lockInlined() -> ThreadContextPointer {
         while true {
@@ -98,12 +101,12 @@ extension ItemPointer {
         }
     }
 
-    /// The same, not on hot paths.
+    /// `lockInlined`, not inlined: for everything but hot paths.
     @inline(never)
     func lock() -> ThreadContextPointer { lockInlined() }
 
-    /// Takes the lock that guards this item and returns whose it is, if it is the calling thread's and nobody else is
-    /// about; nil: nothing is locked. Give back with `unlockAfterTryLock`.
+    /// Locks the item's owner and returns it, if that is the calling thread and no other thread uses the lock; otherwise nil, and
+    /// nothing is locked. Unlock with `unlockAfterTryLock`.
     @inline(__always)
     func tryLock() -> ThreadContextPointer? {
         let owner = pointee.owner
@@ -113,8 +116,8 @@ extension ItemPointer {
         return nil
     }
 
-    /// Takes the lock of this item and that of `loop`, which may be the same. Give back with `unlockBoth`.
-    /// The lower address goes first, everywhere: two threads cannot wait for each other.
+    /// Locks the item's owner and the context of a loop, which may be the same, and returns the owner. Unlock with `unlockBoth`.
+    /// The lower address is locked first, everywhere, so that no two threads wait for each other.
     func lock(and loop: ThreadContextPointer) -> ThreadContextPointer {
         while true {
             let owner = pointee.owner
@@ -125,28 +128,29 @@ extension ItemPointer {
         }
     }
 
-    /// What `lock(and:)` took.
+    /// Unlocks what `lock(and:)` has locked.
     static func unlockBoth(_ owner: ThreadContextPointer, _ loop: ThreadContextPointer) {
         owner.unlock()
         if owner != loop { loop.unlock() }
     }
 
-    /// One more reason of a loop to keep the item. Under the lock.
+    /// Adds an internal reference. Under the lock.
     @inline(__always)
     func retainInternal() { pointee.internalReferences &+= 1 }
 
-    /// One reason less. Under the lock; true if nobody has the item any more: destroy it after unlocking.
+    /// Removes an internal reference. True if that was the last reference of either kind: the caller destroys the item after
+    /// unlocking. Under the lock.
     @inline(__always)
     func releaseInternal() -> Bool {
         pointee.internalReferences -= 1
         return pointee.internalReferences == 0 && pointee.object.references.load(ordering: .acquiring) == 0
     }
 
-    /// What became of an item from which a reference was taken.
+    /// What became of an item when a reference to it was released.
     enum ReleaseOutcome { case alive, dead, overReleased }
 
-    /// A client gives a reference back. `dead`: the caller destroys the item. Any thread; on the owner's no
-    /// locked instruction for the last reference.
+    /// Releases a client's reference. `dead`: the caller destroys the item. `overReleased`: there was none. Any thread; on the
+    /// owner's thread without a locked instruction for the last reference.
     @inline(__always)
     func release() -> ReleaseOutcome {
         if pointee.object.releaseUnlessLast() { return .alive }
@@ -156,11 +160,10 @@ extension ItemPointer {
         return outcome
     }
 
-    /// Takes the only reference, the caller's, from an item that no loop has: the caller destroys it. False: there is more,
-    /// and nothing has changed. Under the lock.
+    /// Takes the only reference, the caller's, from an item that no loop has; the caller then destroys the item. False if there are
+    /// other references: then nothing has changed. Under the lock.
     ///
-    /// Who has neither a reference nor the lock cannot retain, so in this case nobody can. Otherwise somebody may, at this
-    /// moment.
+    /// A plain store suffices: to retain an item, a thread needs a reference or the lock, and no other thread has either.
     @inline(__always)
     func takeLastReference() -> Bool {
         if pointee.internalReferences != 0 || pointee.object.references.load(ordering: .acquiring) != 1 { return false }

@@ -1,17 +1,17 @@
 import CLinux
 import Synchronization
 
-/// What is done about callers' mistakes: one line to the error handler, then the call does nothing.
-/// Never inlined into a hot path; calls user code (the handler), so never with a lock held.
+/// Diagnostics of callers' mistakes: one line to the error handler, then the function returns its failure value. Calls user code
+/// (the handler), so never with a lock held; never inlined into a hot path.
 enum Misuse {
     typealias Handler = @convention(c) (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void
 
     private nonisolated(unsafe) static var handler: Handler?
     private nonisolated(unsafe) static var handlerInfo: UnsafeMutableRawPointer?
-    /// Guards the two above: a handler must meet its own info.
+    /// Guards `handler` and `handlerInfo`, so that a handler is called with its own info.
     private static let handlerMutex = Mutex()
 
-    /// nil: standard error. Any thread.
+    /// Sets the client's error handler; nil: lines go to standard error. Any thread.
     static func setHandler(_ new: Handler?, _ info: UnsafeMutableRawPointer?) {
         handlerMutex.lock()
         handler = new
@@ -19,10 +19,10 @@ enum Misuse {
         handlerMutex.unlock()
     }
 
-    /// Around fork().
+    /// Around fork(), so that the child finds the mutex unlocked.
     static func lockBeforeFork() { handlerMutex.lock() }
 
-    /// After it, in parent and child.
+    /// In parent and child, after `lockBeforeFork`.
     static func unlockAfterFork() { handlerMutex.unlock() }
 
     /// `runloop: FUNCTION: PARAMETER: expected EXPECTED, got …` for a handle of the wrong kind.
@@ -58,8 +58,8 @@ enum Misuse {
         }
     }
 
-    /// `runloop: SUBJECT: process 123 PROBLEM` for what another process does wrong: nothing that this one could help, so it is
-    /// told to the handler and aborts nothing.
+    /// Reports `runloop: SUBJECT: PARAMETER NUMBER PROBLEM`, for what another process does wrong. Never aborts: this process cannot
+    /// prevent it. Leaves errno as it was.
     @inline(never)
     static func warn(_ subject: Name, _ parameter: Name, _ number: Int, _ problem: Name) {
         TextBuffer.build { text in
@@ -70,18 +70,19 @@ enum Misuse {
             text.append(" ", decimal: number)
             text.append(" ")
             text.append(problem)
-            preservingSystemError { tell(&text) }
+            preservingSystemError { write(&text) }
         }
     }
 
-    /// `runloop: FUNCTION: PARAMETER: PROBLEMREASON` for a failure of the system that no result tells of: it aborts nothing.
+    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM` and a reason, for a failure of the system that no result of a function
+    /// shows. Never aborts. Leaves errno as it was.
     @inline(never)
     static func warn(_ function: Name, _ parameter: Name, _ problem: Name, _ reason: Name) {
         TextBuffer.build { text in
             begin(&text, function, parameter)
             text.append(problem)
             text.append(reason)
-            preservingSystemError { tell(&text) }
+            preservingSystemError { write(&text) }
         }
     }
 
@@ -93,30 +94,32 @@ enum Misuse {
         text.append(": ")
     }
 
-    /// errno is EINVAL afterwards: for callers that have no other failure value.
+    /// Reports a mistake, and aborts if RUNLOOP_MISUSE says so. Sets errno to EINVAL, for functions that have no other failure
+    /// value.
     private static func deliver(_ text: inout TextBuffer) {
-        tell(&text)
-        if let wish = getenv("RUNLOOP_MISUSE") {
-            if strcmp(wish, "abort") == 0 { abort() }
-            if strlen(wish) > 0 && !hasToldOfWish.exchange(true, ordering: .relaxed) { tellOfUnknownWish(wish) }
+        write(&text)
+        if let setting = getenv("RUNLOOP_MISUSE") {
+            if strcmp(setting, "abort") == 0 { abort() }
+            if strlen(setting) > 0 && !hasReportedSetting.exchange(true, ordering: .relaxed) { reportUnknownSetting(setting) }
         }
         systemError = EINVAL
     }
 
-    private static let hasToldOfWish = Atomic(false)
+    private static let hasReportedSetting = Atomic(false)
 
-    /// Once, where a known value would have had an effect.
+    /// Reports, once, that RUNLOOP_MISUSE has a value without a meaning.
     @inline(never)
-    private static func tellOfUnknownWish(_ wish: UnsafePointer<CChar>) {
+    private static func reportUnknownSetting(_ setting: UnsafePointer<CChar>) {
         TextBuffer.build { text in
             text.append("runloop: RUNLOOP_MISUSE=")
-            text.append(UnsafeRawPointer(wish).assumingMemoryBound(to: UInt8.self), min(Int(strlen(wish)), 64))
+            text.append(UnsafeRawPointer(setting).assumingMemoryBound(to: UInt8.self), min(Int(strlen(setting)), 64))
             text.append(": unknown value ignored; the only known one is abort")
-            tell(&text)
+            write(&text)
         }
     }
 
-    private static func tell(_ text: inout TextBuffer) {
+    /// Hands a line to the client's error handler, or writes it to standard error.
+    private static func write(_ text: inout TextBuffer) {
         handlerMutex.lock()
         let current = handler
         let info = handlerInfo

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What a handle can stand for. The raw value is the tag at the start of every object, so that checking
-/// a handle's kind is one load; 0 is memory that is free.
+/// The types of objects. The raw value is the tag in the first word of every object, so that checking the kind of a handle takes
+/// one load. The tag of free memory is 0.
 enum Kind: UInt32 {
     case string = 0x524C_0001
     case data = 0x524C_0002
@@ -24,7 +24,7 @@ enum Kind: UInt32 {
     case messagePortRequest = 0x524C_0013
     case null = 0x524C_0020
 
-    /// What RLGetTypeID answers.
+    /// The result of RLGetTypeID.
     var typeID: UInt { UInt(rawValue & 0xFF) }
 
     /// The kind's name in diagnostics and descriptions.
@@ -54,15 +54,15 @@ enum Kind: UInt32 {
     }
 }
 
-/// The first eight bytes of every object. Objects are plain memory of our own layout, not instances of
-/// Swift classes: constants can be static data of C, and no hot path pays for automatic counting.
+/// The first eight bytes of every object. Objects are plain structs, not instances of Swift classes: so constants can be static
+/// data of C, and no hot path pays for automatic reference counting.
 struct ObjectHeader: ~Copyable {
-    /// A `Kind`, or 0 once the object is gone. Written at birth and death only.
+    /// A `Kind`, or 0 once the object is destroyed. Written when it is created and destroyed only.
     var tag: UInt32
-    /// The clients' references. What a loop holds is not counted here (see `ItemHeader`). Any thread.
+    /// The clients' references. Those of the library are counted apart (see `ItemHeader`). Any thread.
     let references: Atomic<UInt32>
 
-    /// From here on a count means "constant: lives as long as the process".
+    /// Counts from here on belong to constants, which are never destroyed.
     static let immortal: UInt32 = 0x8000_0000
 
     init(_ kind: Kind, references: UInt32 = 1) {
@@ -70,30 +70,30 @@ struct ObjectHeader: ~Copyable {
         self.references = Atomic(references)
     }
 
-    /// One more reference. Any thread, lock-free.
+    /// Adds a reference. Any thread, lock-free.
     @inline(__always)
     func retain() {
         if references.load(ordering: .relaxed) < Self.immortal { references.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// The same where it is often: without a locked instruction as long as the process has only one thread.
+    /// `retain` for hot paths: without a locked instruction while the process has one thread.
     @inline(__always)
     func retainInlined() {
         if references.load(ordering: .relaxed) < Self.immortal { references.countUp() }
     }
 
-    /// One reference less; true if it was the last and the caller has to destroy the object. For values;
-    /// items that a loop can hold too have a rule of their own. Any thread, lock-free.
+    /// Releases a reference; true if it was the last: the caller destroys the object. For values; items have internal references,
+    /// too, and `ItemPointer.release`. Any thread, lock-free.
     @inline(__always)
     func release() -> Bool {
         references.load(ordering: .relaxed) < Self.immortal && references.countDownShared()
     }
 
-    /// The same where it is often, as `retainInlined`.
+    /// `release` for hot paths: without a locked instruction while the process has one thread.
     @inline(__always)
     func releaseInlined() -> Bool { references.load(ordering: .relaxed) < Self.immortal && references.countDown() }
 
-    /// Takes one reference away unless it is the last: then false, and nothing has changed. Any thread, lock-free.
+    /// Releases a reference unless it is the last one: then returns false, and nothing has changed. Any thread, lock-free.
     @inline(__always)
     func releaseUnlessLast() -> Bool {
         var seen = references.load(ordering: .acquiring)

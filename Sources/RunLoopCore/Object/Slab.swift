@@ -1,22 +1,24 @@
 import CLinux
 import Synchronization
 
-/// Memory for the objects of which there are many. One slab per type; memory is never given to another
-/// type and never unmapped, so a late look at a dead object reads valid memory of its own type (tag 0).
+/// Memory for one type of object of which there are many. The memory is never used for another type, and never unmapped. So a late
+/// look at a destroyed object reads memory of its own type, with the tag 0.
 ///
-/// A thread takes from and gives to a cache of its own without any lock; caches trade whole magazines
-/// with the slab. Addresses lie in the magazines, not in the free memory itself: taking one does not
-/// wait for a cache miss on it.
+/// Each thread allocates from a cache of its own, without a lock. Caches exchange magazines, lists of free addresses, with the
+/// slab. The addresses are stored in the magazines, not in the free memory, so that allocating does not wait for a cache miss on
+/// it.
 struct Slab: ~Copyable {
+    /// How many addresses a full magazine has.
     static var magazineSize: Int { 256 }
-    /// Most threads have a few objects. Each chunk is twice as large as the one before, up to so many objects: a thread that needs
-    /// more, half a megabyte of timers or more than a megabyte of sources, takes huge pages, of which one byte takes all.
+    /// The size of a thread's first chunk, in bytes. Most threads have few objects, so chunks begin small, and each is twice as
+    /// large as the one before. A thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a
+    /// megabyte of sources) gets huge pages: the kernel allocates all of a huge page when its first byte is used.
     private static var firstChunk: Int { 2048 }
     private static var mostInSmallPages: Int { 4096 }
-    /// So many objects ahead memory is fetched into the processor's cache.
+    /// How many allocations ahead memory is prefetched.
     private static var ahead: Int { 3 }
 
-    /// Addresses on their way from one thread's cache to another's.
+    /// Free addresses on their way from one thread's cache to another's.
     private struct Magazine: ~Copyable {
         var next: UnsafeMutablePointer<Magazine>?
         var count: Int
@@ -26,7 +28,7 @@ struct Slab: ~Copyable {
     private let size: Int
     private let isZeroAtFirst: Bool
     private let mutex = Mutex()
-    /// The first of the magazines, by address. Guarded by `mutex`; atomic for a look without it.
+    /// The address of the first magazine. Guarded by `mutex`; atomic, so that a thread can see without it that there is none.
     private let magazines = Atomic<UInt>(0)
     /// Where a thread has its cache of this slab: the offset in `SlabCaches`, in bytes; 0 until the first allocation. Written under
     /// the mutex of `SlabList`; any thread.
@@ -34,8 +36,8 @@ struct Slab: ~Copyable {
     /// The address of the next slab of `SlabList`. Written with `offsetOfCache`; any thread.
     private let nextAddress = Atomic<UInt>(0)
 
-    /// `size` in bytes, a multiple of 8. `isZeroAtFirst`: memory that was nobody's yet is zero, for types that keep something in it from
-    /// one object to the next.
+    /// `size`: in bytes, a multiple of 8. `isZeroAtFirst`: memory is zero when it is allocated for the first time, for types that
+    /// keep a field from one object to the next in the same memory.
     init(size: Int, isZeroAtFirst: Bool = false) {
         self.size = size
         self.isZeroAtFirst = isZeroAtFirst
@@ -54,30 +56,33 @@ struct Slab: ~Copyable {
         offsetOfCache.store(offset, ordering: .releasing)
     }
 
-    /// In the child of fork(), where a thread that had locked the mutex does not exist. The magazines are whole: each change of them
-    /// is one store.
+    /// In the child of fork(): unlocks the mutex, which a thread that does not exist here may have locked. The list of magazines is
+    /// intact, since each change of it is one store.
     func resetAfterFork() { mutex.reset() }
 
-    /// One thread's share of a slab.
+    /// One thread's share of a slab. That thread only.
     struct Cache: ~Copyable {
+        /// Room for two magazines of free addresses, of which `count` are used.
         fileprivate var free: UnsafeMutablePointer<UnsafeMutableRawPointer>?
         fileprivate var count = 0
+        /// The rest of the last chunk: `freshCount` objects that were never allocated.
         fileprivate var fresh: UnsafeMutableRawPointer?
         fileprivate var freshCount = 0
+        /// How often the size of a chunk was doubled.
         fileprivate var doublings = 0
     }
 
-    /// Uninitialised memory, nil if out of memory. The cache's thread. O(1), a malloc for each chunk.
+    /// Uninitialized memory; nil if out of memory. The cache's thread. O(1), a malloc for each chunk.
     @inline(__always)
     func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateCached(&cache) ?? allocateSlow(&cache) }
 
-    /// The same as far as the cache has some; nil if not. The cache's thread. O(1), calls nothing.
+    /// Uninitialized memory if the cache has some; otherwise nil. The cache's thread. O(1), calls nothing.
     @inline(__always)
     func allocateCached(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if cache.count > 0 {
             cache.count &-= 1
             let free = cache.free.unsafelyUnwrapped
-            // For those who come next: the last memory to be given back is in the cache, the rest is cold.
+            // Only the memory that was freed last is in the processor's cache: prefetch for the next allocations.
             linux_prefetch(free[max(cache.count &- Self.ahead, 0)])
             return free[cache.count]
         }
@@ -88,7 +93,7 @@ struct Slab: ~Copyable {
         return memory
     }
 
-    /// The cache's thread. O(1).
+    /// Frees memory into the cache, and clears its tag. The cache's thread. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         memory.storeBytes(of: 0, as: UInt32.self)
@@ -97,15 +102,15 @@ struct Slab: ~Copyable {
         cache.count &+= 1
     }
 
-    /// For a thread that has no cache. O(1), one malloc.
+    /// Frees memory in a thread that has no cache. Any thread. O(1), one malloc.
     func deallocateWithoutCache(_ memory: UnsafeMutableRawPointer) {
         memory.storeBytes(of: 0, as: UInt32.self)
         var address = memory
         give(&address, 1)
     }
 
-    /// A thread ends: its cache goes to the others, all but what was never used, which the next owner of the
-    /// cache's thread context finds there.
+    /// Gives all free addresses of a cache to the slab, when its thread ends. The rest of the last chunk stays in the cache, whose
+    /// next owner will use it.
     func trim(_ cache: inout Cache) {
         while cache.count > 0 {
             let some = min(cache.count, Self.magazineSize)
@@ -127,7 +132,7 @@ struct Slab: ~Copyable {
         return allocateCached(&cache)
     }
 
-    /// Out of memory here loses a few objects' memory; nothing else can be done while giving back.
+    /// Out of memory, this loses the memory of the object: a caller that frees cannot handle a failure.
     @inline(never)
     private func deallocateSlow(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         guard prepare(&cache) else { return }
@@ -140,6 +145,7 @@ struct Slab: ~Copyable {
         cache.count += 1
     }
 
+    /// Allocates the room for free addresses, if the cache has none yet. False if out of memory.
     private func prepare(_ cache: inout Cache) -> Bool {
         if cache.free == nil {
             cache.free = malloc(2 * Self.magazineSize * MemoryLayout<UnsafeMutableRawPointer>.stride)?
@@ -148,7 +154,7 @@ struct Slab: ~Copyable {
         return cache.free != nil
     }
 
-    /// Fills an empty cache from a magazine. False if there is none, also if one comes at this moment.
+    /// Fills an empty cache from a magazine. False if there is none; one that another thread adds at this moment may be missed.
     private func take(_ cache: inout Cache) -> Bool {
         if magazines.load(ordering: .relaxed) == 0 { return false }
         guard prepare(&cache) else { return false }
@@ -165,6 +171,7 @@ struct Slab: ~Copyable {
         return true
     }
 
+    /// Adds a magazine with these addresses. Out of memory, they are lost.
     private func give(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) {
         let bytes = count * MemoryLayout<UnsafeMutableRawPointer>.stride
         guard let memory = malloc(MemoryLayout<Magazine>.stride + bytes) else { return }

@@ -1,20 +1,21 @@
 import CLinux
 import Synchronization
 
-/// What a thread that uses the library owns: the lock biased to it, and its caches of memory.
+/// What each thread that uses the library owns: a lock that is biased to it, and caches of memory.
 ///
-/// A thread context is the beginning of the thread's run loop (`RunLoopStorage`), has its address, and is all that the
-/// rooms below the loop need to know of it. Its memory is never given back, only to another thread: a
-/// pointer to a thread context can be used at any time, at worst to take the lock of a stranger.
+/// A context is the first field of the thread's run loop (`RunLoopStorage`), so both have one address; it is all that the rooms
+/// below `Loop` know of a loop. Its memory is never freed, only reused for another thread's loop. So a stale pointer to a context
+/// is harmless: at worst the wrong lock is taken, and given back.
 struct ThreadContext: ~Copyable {
     var header: ObjectHeader
-    /// The header is read by every thread that uses the loop, the lock written by the owner all the time.
+    /// Keeps the header, which every thread that uses the loop reads, out of the cache line of the lock, which the owner writes all
+    /// the time.
     private let apart = CacheLine()
-    /// Guards the loop and every item that names this thread context as its own.
+    /// Guards the loop and every item that has this context as its owner.
     var lock: OwnerLock
-    /// Owner's thread only.
+    /// The context's thread only.
     var caches = SlabCaches()
-    /// Memory for what is looked at for a moment; nil if there is none yet, or none any more.
+    /// See `scratch`; nil if it is not allocated, or was taken over. The context's thread only.
     private var scratchMemory: UnsafeMutableRawPointer?
 
     init() {
@@ -24,11 +25,11 @@ struct ThreadContext: ~Copyable {
 }
 
 extension ThreadContext {
-    /// Of what `scratch` gives.
+    /// The number of bytes that `scratch` returns.
     static var scratchSize: Int { 33 * 1024 }
 
-    /// `scratchSize` bytes that are good until the next call; nil if out of memory. The owner's thread. O(1), one malloc now
-    /// and then.
+    /// Returns `scratchSize` bytes of temporary memory, valid until the next call; nil if out of memory. The context's thread.
+    /// O(1); allocates if the last memory was taken over (`keepScratch`).
     @inline(__always)
     mutating func scratch() -> UnsafeMutableRawPointer? { scratchMemory ?? makeScratch() }
 
@@ -38,16 +39,16 @@ extension ThreadContext {
         return scratchMemory
     }
 
-    /// What `scratch` gave is the caller's from now on, who gives it back, here or at another thread's thread context, or frees it.
+    /// Makes what `scratch` has returned the caller's own, which frees it later, or gives it to any thread's `giveScratchBack`.
     mutating func keepScratch() { scratchMemory = nil }
 
-    /// Nobody needs it any more. The owner's thread.
+    /// Takes memory of `scratchSize` bytes for the next `scratch`. The context's thread.
     mutating func giveScratchBack(_ memory: UnsafeMutableRawPointer) {
         free(scratchMemory)
         scratchMemory = memory
     }
 
-    /// The owner's thread ends.
+    /// Frees the temporary memory, when the thread ends.
     mutating func freeScratch() {
         free(scratchMemory)
         scratchMemory = nil
@@ -57,62 +58,65 @@ extension ThreadContext {
 typealias ThreadContextPointer = UnsafeMutablePointer<ThreadContext>
 
 extension ThreadContextPointer {
-    /// The calling thread's; nil if it has not used the library yet.
+    /// The calling thread's context; nil if the thread has not used the library yet.
     @inline(__always)
     static var current: ThreadContextPointer? { Thread.slot?.assumingMemoryBound(to: ThreadContext.self) }
 
-    /// Two plain stores and a load on the owner's thread, a membarrier elsewhere.
+    /// Locks the context. Any thread: two plain stores and a load on its own, a membarrier(2) on others.
     @inline(__always)
     func lockInlined() {
         if !isCurrent || !pointee.lock.tryLock() { lockSlow() }
     }
 
-    /// The same where a call matters less than twenty bytes of code: everywhere but on hot paths.
+    /// `lockInlined`, not inlined: for everything but hot paths.
     @inline(never)
     func lock() { lockInlined() }
 
-    /// Takes the lock if this is the calling thread's and nobody else is about. False: nothing is locked.
+    /// Locks the context if it is the calling thread's and no other thread uses the lock; otherwise false, and nothing is locked.
     @inline(__always)
     func tryLock() -> Bool {
         if !isCurrent { return false }
         return pointee.lock.tryLock() || retract()
     }
 
-    /// After `tryLock`.
+    /// Unlocks what `tryLock` has locked.
     @inline(__always)
     func unlockAfterTryLock() {
         if !pointee.lock.tryUnlockUncontended() { unlockSlow() }
     }
 
-    /// The same for who knows that this is the calling thread's.
+    /// `lockInlined` if this is known to be the calling thread's context.
     @inline(__always)
     func lockAsOwner() { if !pointee.lock.tryLock() { lockSlow() } }
-    /// The other end of `lockAsOwner`.
+
+    /// Unlocks what `lockAsOwner` has locked.
     @inline(__always)
     func unlockAsOwner() { if !pointee.lock.tryUnlock() { unlockSlow() } }
 
-    /// Around fork(): see `OwnerLock`.
+    /// See `OwnerLock.lockBeforeFork`.
     func lockBeforeFork() { pointee.lock.lockBeforeFork(asOwner: isCurrent) }
-    /// After it, in parent and child.
+
+    /// In the parent and in the child of fork(): unlocks what `lockBeforeFork` has locked.
     func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isCurrent) }
 
-    /// The thread that called `lock` or `lockInlined`.
+    /// Unlocks what `lock` or `lockInlined` has locked. The same thread.
     @inline(__always)
     func unlockInlined() {
         if !isCurrent || !pointee.lock.tryUnlock() { unlockSlow() }
     }
 
-    /// The same, not on hot paths.
+    /// `unlockInlined`, not inlined: for everything but hot paths.
     @inline(never)
     func unlock() { unlockInlined() }
 
-    /// Whether this is the calling thread's.
+    /// Whether this is the calling thread's context.
     @inline(__always)
     var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
     @inline(never)
     private func lockSlow() { pointee.lock.lockSlow(asOwner: isCurrent) }
 
+    /// After a failed attempt to lock.
     @inline(never)
     private func retract() -> Bool {
         pointee.lock.retract()
