@@ -1,5 +1,5 @@
-/* Large requests one way: the file of one is filled again for the next as soon as the server has said that it was read. The server is
- * a plain socket here, which says so or does not; at the end a real one. */
+/* Large one-way requests: the client uses its shared buffer again as soon as the server has reported that it read it.
+ * Here the server is a plain socket, which reports that or does not; at the end it is a real one. */
 #include "message-port-hostile.h"
 #include <limits.h>
 #include <poll.h>
@@ -10,8 +10,8 @@ enum { LARGE = 100000, ANY = 300 };
 /* What the server has seen, and what it is to do. Shared with it. */
 static struct {
     atomic_int received, said,
-        read;        /* packets; what it said of them; how many it is to say that it has read, from now on */
-    atomic_int junk; /* how many frames it says before */
+        read;        /* packets; what the server reported about them; how many it is to report as read from now on */
+    atomic_int junk; /* how many frames it sends before that */
     struct {
         uint8_t kind, location;
         uint64_t inode;
@@ -78,7 +78,7 @@ static void plain_server(int ready)
 
 static RLMessagePortRef remote;
 
-/* Goes on when the server has had it, and said what it says. */
+/* Returns when the server has received it and has reported what it is to report. */
 static void send_large(RLTimeInterval limit)
 {
     static const uint8_t bytes[LARGE];
@@ -111,26 +111,26 @@ static void end_with_plain_server(pid_t child)
     end_process(child, 0);
 }
 
-START_TEST(a_file_that_was_read_is_lent_again)
+START_TEST(a_buffer_that_was_read_is_sent_again)
 {
     int before = open_descriptors();
     shared->read = 1;
     pid_t child = begin_with_plain_server();
     for (int count = 1; count <= 40; count++) {
-        /* It need not wait for what has been said: without a time limit as well. */
+        /* The client need not wait for what was reported: it works without a time limit as well. */
         send_large(count % 2 ? 10 : 0);
         ck_assert_int_eq(location(count), count == 1 ? IN_FILE : SHARED_BUFFER);
         ck_assert(count < 3 || shared->packets[count].inode == shared->packets[2].inode);
     }
     ck_assert_int_ne((int)(shared->packets[1].inode == shared->packets[2].inode), 1);
     end_with_plain_server(child);
-    /* The pipe of the server. */
+    /* The pipe to the server. */
     ck_assert_int_le(open_descriptors(), before + 1);
 }
 END_TEST
 
-/* Files of their own meanwhile; who waits in vain does not wait again. */
-START_TEST(a_file_that_was_not_read_is_left_alone)
+/* Other payloads go in files of their own meanwhile; a sender that has waited in vain does not wait again. */
+START_TEST(a_buffer_that_was_not_read_is_not_written_to)
 {
     pid_t child = begin_with_plain_server();
     for (int count = 1; count <= 10; count++) {
@@ -140,7 +140,7 @@ START_TEST(a_file_that_was_not_read_is_left_alone)
     shared->read = 1;
     send_large(10);
     ck_assert_int_eq(location(11), IN_FILE);
-    /* Now it may be known that it was read, once somebody has looked. */
+    /* Now the report may be known, once a thread has read it. */
     RLRunLoopRunInMode(MODE, 0, false);
     RLDataRef reply = NULL;
     shared->read = 0;
@@ -152,8 +152,8 @@ START_TEST(a_file_that_was_not_read_is_left_alone)
 }
 END_TEST
 
-/* What nobody has lent was not read, and what was said before does not matter. */
-START_TEST(a_server_that_says_too_much)
+/* A buffer that was not sent was not read; earlier reports do not matter. */
+START_TEST(a_server_that_reports_too_much)
 {
     pid_t child = begin_with_plain_server();
     shared->junk = 2;
@@ -167,7 +167,7 @@ START_TEST(a_server_that_says_too_much)
 }
 END_TEST
 
-/* Four threads send, each data of another size. */
+/* Four threads send, each with data of another size. */
 static void send_by_threads(void *(*body)(void *), size_t step, int byte)
 {
     enum { THREADS = 4 };
@@ -194,9 +194,9 @@ static void *send_sixty(void *info)
     return NULL;
 }
 
-/* That something was read before it was sent: nobody takes the file away from who fills it. What may not happen is in LoanTests; here it
- * has many chances. */
-START_TEST(a_server_that_says_it_too_soon)
+/* The server reports buffers as read before they are sent: a buffer that a thread is writing to must not be used by
+ * another. SharedBufferTests shows that; here it has many chances to go wrong. */
+START_TEST(a_server_that_reports_too_soon)
 {
     pid_t child = begin_with_plain_server();
     shared->junk = 40;
@@ -207,10 +207,10 @@ END_TEST
 
 /* ---- a real server ---- */
 
-/* Files here that large data may be in. */
+/* Memory files of this process that may contain large payloads. */
 static int large_files(void) { return mapped_files("runloop", (1 << 20) + 1, ULONG_MAX); }
 
-/* Says how many that are in the server, or checks what it gets. */
+/* Returns how many of those the server has, or checks what it receives. */
 static RLDataRef count_or_check(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, UNUSED void *info)
 {
     static int32_t expected;
@@ -253,8 +253,8 @@ static int files_of_server(void)
     return count;
 }
 
-/* Small requests one way, by the socket and through the ring, let both ends give the file up. */
-START_TEST(files_are_given_up)
+/* Small one-way requests, through the socket and through the ring, make both ends close the buffer. */
+START_TEST(buffers_are_closed_after_small_requests)
 {
     int ready, open = 0;
     int32_t id = 0;
@@ -306,8 +306,8 @@ static void counting_server(int ready)
     RLRunLoopRun();
 }
 
-/* Each of several threads gets the file now and then, and what it is told of the others' requests is theirs. */
-START_TEST(threads_share_the_file)
+/* Several threads use the buffer in turn, and the report that one of them reads may be about another's request. */
+START_TEST(threads_share_the_buffer)
 {
     int ready;
     pid_t child = start_server_process(counting_server, &ready);
@@ -323,11 +323,11 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-large");
     TCase *tcase = add_case(suite, "large", 60);
     tcase_add_checked_fixture(tcase, begin_shared, remove_own_directory);
-    tcase_add_test(tcase, a_file_that_was_read_is_lent_again);
-    tcase_add_test(tcase, a_file_that_was_not_read_is_left_alone);
-    tcase_add_test(tcase, a_server_that_says_too_much);
-    tcase_add_test(tcase, a_server_that_says_it_too_soon);
-    tcase_add_test(tcase, files_are_given_up);
-    tcase_add_test(tcase, threads_share_the_file);
+    tcase_add_test(tcase, a_buffer_that_was_read_is_sent_again);
+    tcase_add_test(tcase, a_buffer_that_was_not_read_is_not_written_to);
+    tcase_add_test(tcase, a_server_that_reports_too_much);
+    tcase_add_test(tcase, a_server_that_reports_too_soon);
+    tcase_add_test(tcase, buffers_are_closed_after_small_requests);
+    tcase_add_test(tcase, threads_share_the_buffer);
     return suite;
 }

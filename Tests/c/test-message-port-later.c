@@ -1,4 +1,4 @@
-/* What CFMessagePort's users wish for: asking without waiting, answering later, from any thread. */
+/* What users of CFMessagePort miss: sending without waiting, and answering later, from any thread. */
 #include "message-port-child.h"
 
 /* ---- a server that answers later ---- */
@@ -12,7 +12,7 @@ static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED
         return RLRetain(data);
     RLMessagePortRequestRef request = RLMessagePortCopyRequest(local);
     require(RLGetTypeID(request) == RLMessagePortRequestGetTypeID());
-    if (id == 1) { /* answered by the next request of id 2 */
+    if (id == 1) { /* answered when request 2 arrives */
         kept[kept_count++] = request;
         return text_data("not this one");
     }
@@ -28,7 +28,7 @@ static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED
         kept_count = 0;
         require(RLMessagePortRequestReply(request, NULL));
     }
-    /* Any other is dropped without an answer. */
+    /* Any other request is dropped without an answer. */
     RLRelease(request);
     return NULL;
 }
@@ -97,7 +97,7 @@ START_TEST(callback_receives_the_reply)
 }
 END_TEST
 
-START_TEST(the_mode_is_not_empty_until_then)
+START_TEST(the_mode_is_not_empty_until_the_reply)
 {
     struct later later = {0};
     RLRunLoopMode mode = RLSTR("later");
@@ -121,7 +121,7 @@ START_TEST(no_reply_in_time)
     ck_assert_int_eq(later.calls, 1);
     ck_assert_int_eq(later.result, kRLMessagePortReceiveTimeout);
     ck_assert(!later.had_reply);
-    /* The late reply is nobody's. */
+    /* The late reply is ignored. */
     ck_assert_int_eq(ask(remote, 2, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
     RLRunLoopRunInMode(MODE, 0.1, false);
     ck_assert_int_eq(later.calls, 1);
@@ -138,7 +138,7 @@ START_TEST(a_dropped_request_is_reported_to_its_sender)
 }
 END_TEST
 
-START_TEST(many_are_answered_in_another_order)
+START_TEST(many_requests_are_answered_in_another_order)
 {
     struct later later[20] = {{0}};
     for (int index = 0; index < 20; index++)
@@ -167,7 +167,7 @@ START_TEST(the_end_of_the_port_is_reported)
         RLRunLoopRunInMode(MODE, 1, true);
     ck_assert_int_eq(later.result, kRLMessagePortBecameInvalidError);
     ck_assert(!RLMessagePortIsValid(remote));
-    for (int index = 0; index < kept_count; index++) /* answering nobody is no mistake */
+    for (int index = 0; index < kept_count; index++) /* answering when no sender waits is no mistake */
         RLRelease(kept[index]);
 }
 END_TEST
@@ -201,7 +201,7 @@ static void start_answering(UNUSED RLRunLoopTimerRef timer, void *info)
         *(pthread_t *)info = start_thread(answer_kept, NULL);
 }
 
-START_TEST(answered_by_a_thread)
+START_TEST(a_request_answered_by_another_thread)
 {
     pthread_t thread;
     RLDataRef reply = NULL;
@@ -238,7 +238,7 @@ START_TEST(only_one_answer_counts)
 }
 END_TEST
 
-/* ---- what is made in a callback ---- */
+/* ---- timers that are created in the callback ---- */
 
 enum { MADE = 8 };
 
@@ -250,8 +250,9 @@ static void make_timers(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNU
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* They may lie where the request's own timer was: that is released before the callback, and not once more after it. */
-START_TEST(timers_that_the_callback_makes_stay)
+/* They may get the memory of the request's own timer: that is released before the callback, and must not be released
+ * again after it. */
+START_TEST(timers_that_the_callback_creates_stay)
 {
     RLRunLoopTimerRef timers[MADE];
     RLDataRef data = text_data("x");
@@ -275,15 +276,15 @@ Suite *suite_under_test(void)
     TCase *both[] = {process, local};
     for (int index = 0; index < 2; index++) {
         tcase_add_test(both[index], callback_receives_the_reply);
-        tcase_add_test(both[index], the_mode_is_not_empty_until_then);
+        tcase_add_test(both[index], the_mode_is_not_empty_until_the_reply);
         tcase_add_test(both[index], no_reply_in_time);
         tcase_add_test(both[index], a_dropped_request_is_reported_to_its_sender);
-        tcase_add_test(both[index], many_are_answered_in_another_order);
+        tcase_add_test(both[index], many_requests_are_answered_in_another_order);
         tcase_add_test(both[index], the_end_of_the_port_is_reported);
-        tcase_add_test(both[index], timers_that_the_callback_makes_stay);
+        tcase_add_test(both[index], timers_that_the_callback_creates_stay);
         tcase_add_test(both[index], released_port_lives_until_the_reply);
     }
-    tcase_add_test(local, answered_by_a_thread);
+    tcase_add_test(local, a_request_answered_by_another_thread);
     tcase_add_test(local, only_one_answer_counts);
     return suite;
 }

@@ -1,12 +1,12 @@
-/* Message ports where the process may not do all that it wants: no descriptors left, no large files, data that is too large. A
- * request says so, and the connection goes on. */
+/* Message ports at the limits of their process: no descriptors left, no large files allowed, data that is too large. A
+ * request reports it, and the connection goes on. */
 #include "message-port-child.h"
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 enum { LARGE = 300000, ASK_FOR_MUCH = 1, ASK_FOR_TOO_MUCH, TAKE_DESCRIPTORS, LIMIT_FILES, TOO_LARGE = 0x60000001 };
 
-/* Memory that is not touched, so that it costs nothing. */
+/* Memory that is not touched, so it costs nothing. */
 static RLDataRef too_large_data(void)
 {
     void *bytes = mmap(NULL, TOO_LARGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -24,7 +24,7 @@ static RLDataRef data_of(RLIndex size)
     return data;
 }
 
-/* From now on this process gets no more of them. */
+/* From now on this process gets no more descriptors. */
 static void take_descriptors(int spare)
 {
     int next = dup(0);
@@ -33,7 +33,8 @@ static void take_descriptors(int spare)
     require(close(next) == 0 && setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
-/* Files of this process, those in memory too, are small from now on; to write more raises SIGXFSZ, which ends it. */
+/* From now on files of this process, memory files included, have to be small; writing more would raise SIGXFSZ and end
+ * it. */
 static void limit_files(void)
 {
     struct rlimit limit = {LARGE / 3, LARGE / 3};
@@ -89,7 +90,7 @@ static int32_t ask_with(int32_t id, RLIndex size, RLRunLoopMode mode)
 
 static void expect(int32_t result, int32_t id, RLIndex size)
 {
-    /* More than once: a file may be kept from the second time on. */
+    /* More than once, because the client keeps its buffer from the second time on. */
     for (int round = 0; round < 3; round++)
         ck_assert_int_eq(ask_with(id, size, MODE), result);
     ck_assert_int_eq(ask_with(0, 64, MODE), kRLMessagePortSuccess);
@@ -99,7 +100,7 @@ START_TEST(client_may_not_write_large_files)
 {
     begin();
     limit_files();
-    /* Enough of them for memory that is shared, which is a file too. */
+    /* Enough of them for shared memory, which is a file too. */
     for (int i = 0; i < 100; i++)
         ck_assert_int_eq(ask_with(0, 64, NULL), kRLMessagePortSuccess);
     expect(kRLMessagePortTransportError, 0, LARGE);
@@ -115,14 +116,14 @@ START_TEST(server_may_not_write_large_files)
     begin();
     ck_assert_int_eq(ask_with(LIMIT_FILES, 0, MODE), kRLMessagePortSuccess);
     expect(kRLMessagePortTransportError, ASK_FOR_MUCH, 64);
-    /* Another's file may be read; from the second one on the answer may be in it. */
+    /* The peer's file may be read; from the second one on the reply may be in it. */
     ck_assert_int_eq(ask_with(0, LARGE, MODE), kRLMessagePortTransportError);
     expect(kRLMessagePortSuccess, 0, LARGE);
     finish();
 }
 END_TEST
 
-/* A number is needed for a file that is sent and for one that comes: nobody is to blame for what is not there. */
+/* A file needs a descriptor when it is sent and when it is received; lacking one is not the peer's fault. */
 START_TEST(client_is_out_of_descriptors)
 {
     begin();
@@ -148,8 +149,8 @@ START_TEST(server_is_out_of_descriptors)
 }
 END_TEST
 
-/* Nothing that is sent one way may be missing between others: the connection ends instead. */
-START_TEST(server_has_no_descriptor_for_what_is_sent_one_way)
+/* One-way requests must not be lost silently: the connection ends instead. */
+START_TEST(server_has_no_descriptor_for_a_one_way_request)
 {
     begin();
     ck_assert_int_eq(ask_with(TAKE_DESCRIPTORS, 0, MODE), kRLMessagePortSuccess);
@@ -158,7 +159,7 @@ START_TEST(server_has_no_descriptor_for_what_is_sent_one_way)
         ;
     ck_assert(!RLMessagePortIsValid(remote));
     RLRelease(remote);
-    remote = RLMessagePortCreateRemote(NULL, NAME); /* into the number of the old one */
+    remote = RLMessagePortCreateRemote(NULL, NAME); /* gets the descriptor number of the old one */
     ck_assert_ptr_nonnull(remote);
     expect(kRLMessagePortSuccess, 0, 64);
     finish();
@@ -210,7 +211,7 @@ START_TEST(directory_is_in_the_way)
     RLRelease(port);
     strcpy(strstr(path, ".port"), ".new");
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    /* Nobody has the name. */
+    /* No process has the name. */
     ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
     ck_assert_int_eq(errno, EACCES);
     ck_assert_int_eq(rmdir(path), 0);
@@ -227,7 +228,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, server_may_not_write_large_files);
     tcase_add_test(tcase, client_is_out_of_descriptors);
     tcase_add_test(tcase, server_is_out_of_descriptors);
-    tcase_add_test(tcase, server_has_no_descriptor_for_what_is_sent_one_way);
+    tcase_add_test(tcase, server_has_no_descriptor_for_a_one_way_request);
     tcase_add_test(tcase, data_is_too_large);
     tcase_add_test(tcase, data_is_too_large_within_the_process);
     tcase_add_test(tcase, directory_is_in_the_way);

@@ -1,4 +1,4 @@
-/* Message ports of which both ends are in this process: CF's semantics. */
+/* Message ports with both ends in this process: CF's semantics. */
 #include "message-port.h"
 
 static int32_t last_id;
@@ -32,7 +32,7 @@ START_TEST(request_and_reply_in_one_thread)
     ck_assert_int_eq(ask(remote, 7, "abc", 5, MODE, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "7:abc"));
     RLRelease(reply);
-    /* NULL from the callback is success with NULL; NULL data is data without bytes. */
+    /* NULL from the callback is success with NULL; NULL as data arrives as data without bytes. */
     reply = (RLDataRef)&reply;
     ck_assert_int_eq(ask(remote, 0, NULL, 5, MODE, &reply), kRLMessagePortSuccess);
     ck_assert_ptr_null(reply);
@@ -168,7 +168,7 @@ END_TEST
 
 static void note_timer(UNUSED RLRunLoopTimerRef timer, void *info) { note(info); }
 
-START_TEST(reply_mode_is_served_and_others_are_not)
+START_TEST(only_the_reply_mode_is_served)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -180,7 +180,7 @@ START_TEST(reply_mode_is_served_and_others_are_not)
     assert_notes("");
     ck_assert_int_eq(ask(remote, 1, "x", 0.01, MODE, NULL), kRLMessagePortReceiveTimeout);
     assert_notes("T");
-    /* A late reply goes nowhere. */
+    /* A late reply is ignored. */
     RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
     RLRunLoopRunInMode(MODE, 0.1, false);
     ck_assert_int_eq(calls, 2);
@@ -224,7 +224,7 @@ START_TEST(queue_has_a_limit)
 }
 END_TEST
 
-/* A callback that asks its own port again, three deep. */
+/* A callback that sends requests to its own port, three deep. */
 static RLMessagePortRef inner;
 
 static RLDataRef ask_again(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
@@ -261,7 +261,7 @@ static void ask_in_perform(void *info)
     note("asked");
 }
 
-START_TEST(stop_reaches_the_run_outside)
+START_TEST(stop_reaches_the_outer_run)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -323,11 +323,11 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, invalidation_ends_both_ends);
     tcase_add_test(tcase, credentials_and_deadline_are_known);
     tcase_add_test(tcase, invalidated_in_its_own_callback);
-    tcase_add_test(tcase, reply_mode_is_served_and_others_are_not);
+    tcase_add_test(tcase, only_the_reply_mode_is_served);
     tcase_add_test(tcase, waiting_leaves_the_mode_as_it_was);
     tcase_add_test(tcase, queue_has_a_limit);
     tcase_add_test(tcase, requests_nest);
-    tcase_add_test(tcase, stop_reaches_the_run_outside);
+    tcase_add_test(tcase, stop_reaches_the_outer_run);
     tcase_add_test(tcase, mistakes_are_reported);
     return suite;
 }

@@ -3,9 +3,9 @@
 #include "message-port-frames.h"
 #include <malloc.h>
 
-enum { IDLE_LIMIT = 4096 }; /* bytes of ours for a connection that says nothing, at each end */
+enum { IDLE_LIMIT = 4096 }; /* our bytes for an idle connection, at each end */
 
-/* What the process has allocated. A sanitizer's allocator does not say. */
+/* How many bytes the process has allocated. A sanitizer's allocator does not tell. */
 static long allocated(void)
 {
     struct mallinfo2 now = mallinfo2();
@@ -21,7 +21,7 @@ static RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRe
 
 static int answered;
 
-/* Connects, asks once, gets the answer, and says nothing more. */
+/* Connects, sends one request, gets the reply, and then stays silent. */
 static int idle_client(void)
 {
     char packet[128];
@@ -46,7 +46,7 @@ START_TEST(idle_connection_of_a_server_is_small)
     long before = 0, resident = 0;
     serve(&server, NAME, echo, NULL);
     for (int index = 0; index < FIRST + MANY; index++) {
-        if (index == FIRST) { /* what the first ones bring belongs to the loop */
+        if (index == FIRST) { /* what the first connections allocate belongs to the loop */
             before = allocated();
             resident = resident_kilobytes();
         }
@@ -57,7 +57,7 @@ START_TEST(idle_connection_of_a_server_is_small)
         printf("message-port-many: an idle connection of a server: %ld B allocated, %ld B resident\n", each, page);
     ck_assert_int_eq(answered, FIRST + MANY);
     if (!SANITIZED) {
-        ck_assert_int_gt(each, 100); /* or nothing was measured */
+        ck_assert_int_gt(each, 100); /* otherwise nothing was measured */
         ck_assert_int_le(each, IDLE_LIMIT);
         ck_assert_int_le(page, IDLE_LIMIT);
     }
@@ -72,7 +72,7 @@ static void is_told_to_try_again(UNUSED void *info)
     child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EAGAIN);
 }
 
-START_TEST(too_many_wait_to_be_heard)
+START_TEST(too_many_clients_wait_to_be_accepted)
 {
     enum { MANY = 129 };
     int clients[MANY];
@@ -110,7 +110,7 @@ static void server_of_many_names(int ready)
     RLRunLoopRun();
 }
 
-/* A process has one connection to a name, so these are to many. */
+/* A process has one connection per name, so these are to many names. */
 START_TEST(idle_connection_of_a_client_is_small)
 {
     enum { FIRST = 16 };
@@ -181,7 +181,7 @@ static void server_process(int ready)
     RLRunLoopRun();
 }
 
-/* `remote` is for CONTROL, which is not what is connected to so often. */
+/* `remote` is for CONTROL, a name with a single connection. */
 static void begin_server(void) { begin_child_process(server_process, CONTROL); }
 
 struct usage {
@@ -218,7 +218,7 @@ static void connect_often(int count)
 {
     for (int round = 0; round < count; round++) {
         RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
-        while (port == NULL) { /* the server is behind */
+        while (port == NULL) { /* the server has not accepted the earlier ones yet */
             ck_assert_int_eq(errno, EAGAIN);
             ck_assert_int_eq(ask(remote, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
             port = RLMessagePortCreateRemote(NULL, NAME);
@@ -227,7 +227,7 @@ static void connect_often(int count)
             require(ask(port, ECHO, "x", 20, MODE, NULL) == kRLMessagePortSuccess);
         RLRelease(port);
     }
-    /* The last one is heard after all others. */
+    /* The last one is served after all others. */
     RLMessagePortRef port = NULL;
     while ((port = RLMessagePortCreateRemote(NULL, NAME)) == NULL)
         ck_assert_int_eq(ask(remote, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
@@ -242,7 +242,7 @@ START_TEST(ten_thousand_connections_leak_nothing)
     connect_often(500);
     struct usage here = of_this_process(), there = of_the_server();
     connect_often(SCALED(10000));
-    /* Two bytes a connection: tables still grow with how many of them wait at once. */
+    /* Two bytes per connection: tables grow with how many connections wait at once. */
     expect_the_same(there, of_the_server(), 20480, 512);
     expect_the_same(here, of_this_process(), 20480, 512);
     ck_assert_int_eq(name_files(), 4);
@@ -270,7 +270,7 @@ START_TEST(ten_thousand_within_the_process_leak_nothing)
 }
 END_TEST
 
-/* Clients that are killed while the server has their requests, and large data of theirs. */
+/* Clients that are killed while the server has requests and large payloads of theirs. */
 static void die_waiting(int ready)
 {
     enum { SIZE = 1 << 20 };
@@ -303,7 +303,7 @@ START_TEST(killed_clients_leave_nothing)
     clients_die(4);
     struct usage there = of_the_server();
     clients_die(SCALED(60));
-    /* What is kept for later: not one piece of data. malloc() may keep some of the memory that was freed. */
+    /* Payloads are not kept, but malloc() may keep some of the memory that was freed. */
     expect_the_same(there, of_the_server(), 65536, 8192);
 }
 END_TEST
@@ -316,7 +316,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(many, begin_server, end_child);
     tcase_add_test(idle, idle_connection_of_a_server_is_small);
     tcase_add_test(idle, idle_connection_of_a_client_is_small);
-    tcase_add_test(idle, too_many_wait_to_be_heard);
+    tcase_add_test(idle, too_many_clients_wait_to_be_accepted);
     tcase_add_test(many, ten_thousand_connections_leak_nothing);
     tcase_add_test(many, ten_thousand_within_the_process_leak_nothing);
     tcase_add_test(many, killed_clients_leave_nothing);

@@ -1,4 +1,4 @@
-/* Names of message ports, and the directory in which they are. */
+/* Names of message ports, and the directory where they are. */
 #include "message-port.h"
 
 static RLDataRef answer(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
@@ -72,7 +72,7 @@ START_TEST(names_have_limits)
 }
 END_TEST
 
-START_TEST(name_is_given_later)
+START_TEST(a_name_can_be_set_later)
 {
     struct server server, other;
     serve(&server, NULL, answer, NULL);
@@ -135,7 +135,7 @@ static unsigned socket_rights(void)
     return rights;
 }
 
-/* That others really are let in, or not: test-message-port-users.c. */
+/* Whether other users are really accepted is tested in test-message-port-users.c. */
 START_TEST(socket_is_for_its_user_unless_others_are_allowed)
 {
     struct server server;
@@ -161,7 +161,7 @@ START_TEST(socket_is_for_its_user_unless_others_are_allowed)
     ck_assert_int_eq(ask(remote, 1, "x", 5, MODE, NULL), kRLMessagePortSuccess);
     RLRelease(remote);
     RLRelease(remote);
-    /* Somebody has taken the files away: nobody could come. */
+    /* Another program has removed the files: no client could connect. */
     ck_assert_int_eq(name_files(), 2);
     remove_own_directory();
     ck_assert_int_eq(mkdir(name_directory, 0700), 0);
@@ -181,7 +181,7 @@ static void serve_in(const char *directory)
     strcpy(name_directory, directory);
     bool is_there = access(directory, F_OK) == 0;
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
-    if (is_there) { /* that has swept away the files of dead processes, so now they can be counted */
+    if (is_there) { /* the claim has swept away the files of dead processes, so now files can be counted */
         RLRelease(port);
         port = NULL;
     }
@@ -196,7 +196,7 @@ static void serve_in(const char *directory)
     ck_assert_int_eq(name_files(), before);
 }
 
-/* The first that is set; a directory that is missing is made. */
+/* The first variable that is set decides; a missing directory is created. */
 START_TEST(directory_is_chosen)
 {
     char own[64], chosen[64], runtime[64];
@@ -256,8 +256,8 @@ static void *use_names_when_cancelled(UNUSED void *info)
     return NULL;
 }
 
-/* A thread that ended with the names' lock held would keep everybody from them, for ever. */
-START_TEST(a_cancelled_thread_leaves_the_names_to_others)
+/* A thread that ended with the lock of the names would block all others for ever. */
+START_TEST(a_cancelled_thread_does_not_keep_the_names_locked)
 {
     struct server server;
     void *result;
@@ -276,11 +276,11 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, ports_are_one_object_per_name);
     tcase_add_test(tcase, a_name_that_is_not_served);
     tcase_add_test(tcase, names_have_limits);
-    tcase_add_test(tcase, name_is_given_later);
+    tcase_add_test(tcase, a_name_can_be_set_later);
     tcase_add_test(tcase, directory_must_be_private);
     tcase_add_test(tcase, socket_is_for_its_user_unless_others_are_allowed);
     tcase_add_test(tcase, directory_is_chosen);
     tcase_add_test(tcase, nothing_is_left_behind);
-    tcase_add_test(tcase, a_cancelled_thread_leaves_the_names_to_others);
+    tcase_add_test(tcase, a_cancelled_thread_does_not_keep_the_names_locked);
     return suite;
 }

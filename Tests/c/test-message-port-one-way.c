@@ -1,4 +1,4 @@
-/* Requests that want no reply: this process serves, another has sent them all, and may be gone. */
+/* One-way requests: this process serves; another has sent them all before, and may be gone. */
 #include "message-port.h"
 
 static int received, seen_by_source;
@@ -68,7 +68,7 @@ START_TEST(requests_wait_when_the_source_leaves_the_mode)
 }
 END_TEST
 
-/* ---- a client that is gone, and has not read what it was told ---- */
+/* ---- a client that is gone, and has not read what it was sent ---- */
 
 enum { IN_FILE = 40000, ASKED = 30, LARGE = 3, LAST = 3 };
 static int client_may_go[2];
@@ -83,7 +83,7 @@ static RLDataRef receive_and_answer(UNUSED RLMessagePortRef local, int32_t id, R
 
 static void ignore(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED RLDataRef reply, UNUSED void *info) {}
 
-/* Asks for replies that it does not wait for, or none. */
+/* Sends requests whose replies it does not wait for, or one-way requests. */
 static void send_and_go(int count)
 {
     static const uint8_t bytes[IN_FILE];
@@ -102,8 +102,9 @@ static void send_and_go(int count)
     _exit(0);
 }
 
-/* The kernel then says once that the connection was reset, before it gives out the rest; and what waits to be sent to it cannot be. */
-START_TEST(what_a_client_has_sent_arrives_though_it_has_not_read_everything)
+/* The kernel then reports once that the connection was reset, before it delivers the rest; and replies to the client
+ * cannot be sent. */
+START_TEST(requests_arrive_although_their_client_left_replies_unread)
 {
     static const int asked_before[] = {0, 1, ASKED};
     int asked = asked_before[_i];
@@ -132,6 +133,6 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, requests_without_reply_take_turns_with_others);
     tcase_add_loop_test(tcase, requests_wait_when_the_source_leaves_the_mode, 0, 2);
-    tcase_add_loop_test(tcase, what_a_client_has_sent_arrives_though_it_has_not_read_everything, 0, 3);
+    tcase_add_loop_test(tcase, requests_arrive_although_their_client_left_replies_unread, 0, 3);
     return suite;
 }

@@ -1,11 +1,12 @@
-/* Message ports between processes: requests and replies. What is not answered: test-message-port-unanswered.c. */
+/* Message ports between processes: requests and replies. Requests that are not answered: test-message-port-
+ * unanswered.c. */
 #include "message-port-child.h"
 
 static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
     if (id == 0)
         return NULL;
-    if (id == 2) { /* a reply as large as asked for */
+    if (id == 2) { /* the reply is as large as the request says */
         char text[32] = {0};
         memcpy(text, RLDataGetBytePtr(data), (size_t)RLDataGetLength(data));
         size_t size = (size_t)atol(text);
@@ -16,7 +17,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
         free(bytes);
         return reply;
     }
-    if (id == 3) { /* who asks, and how long it waits */
+    if (id == 3) { /* who sent the request, and how long the sender waits */
         char text[128];
         int pid;
         unsigned uid, gid;
@@ -29,7 +30,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
         RLRunLoopStop(RLRunLoopGetCurrent());
         return NULL;
     }
-    if (id == 7) { /* the sum of the bytes, to see that all have come */
+    if (id == 7) { /* the sum of the bytes, to see that all have arrived */
         unsigned long sum = 0;
         RLIndex length = RLDataGetLength(data);
         const uint8_t *bytes = RLDataGetBytePtr(data);
@@ -39,7 +40,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
         snprintf(text, sizeof text, "%ld %lu", (long)RLDataGetLength(data), sum);
         return text_data(text);
     }
-    if (id == 10) { /* the same with another size, each byte changed: half as much, as much, or twice as much */
+    if (id == 10) { /* a reply of another size with each byte changed: half as much, as much, or twice as much */
         const uint8_t *asked = RLDataGetBytePtr(data);
         RLIndex size = RLDataGetLength(data), wanted = size * (1 << asked[0] % 3) / 2;
         uint8_t *bytes = malloc((size_t)wanted);
@@ -70,8 +71,8 @@ START_TEST(request_and_reply)
     ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
     ck_assert_int_eq(errno, EADDRINUSE);
     ck_assert_int_eq(RLMessagePortGetNameOwner(NAME), child);
-    ck_assert_int_eq(errno, EADDRINUSE); /* who asks by whom it is taken says why in the same line */
-    /* A server stops as it should, and leaves nothing. */
+    ck_assert_int_eq(errno, EADDRINUSE); /* some callers print errno next to the owner of the name */
+    /* A server that ends properly leaves nothing behind. */
     ck_assert_int_eq(ask(remote, 6, NULL, 10, MODE, NULL), kRLMessagePortSuccess);
     end_process(child, 0);
     child = 0;
@@ -117,7 +118,7 @@ START_TEST(data_of_every_size)
 {
     static const size_t sizes[] = {1, 63, 4096, 32767, 32768, 32769, 65536, 1 << 20, 64 << 20};
     check_size(1 << 20);
-    check_size(1 << 20); /* now the loop has its own descriptors, and the connection the file that it keeps */
+    check_size(1 << 20); /* now the loop has its own descriptors, and the connection its buffer */
     int before = open_descriptors();
     for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)
         check_size(sizes[index]);
@@ -125,7 +126,7 @@ START_TEST(data_of_every_size)
 }
 END_TEST
 
-/* What comes in one packet and is long is kept where it was received: the next packet must not be received there. */
+/* A long payload of one packet is kept where it was received: the next packet must not be received there. */
 static void *release_all(void *replies)
 {
     for (int index = 0; index < 8; index++)
@@ -133,7 +134,7 @@ static void *release_all(void *replies)
     return NULL;
 }
 
-START_TEST(data_stays_what_it_is)
+START_TEST(received_data_does_not_change)
 {
     enum { SIZE = 32768, COUNT = 16 };
     static uint8_t bytes[SIZE];
@@ -160,7 +161,7 @@ START_TEST(data_stays_what_it_is)
 }
 END_TEST
 
-/* Large data both ways, which may go through one file: byte for byte. */
+/* Large payloads both ways, which may share one file: compared byte for byte. */
 static RLDataRef pattern(size_t size, unsigned seed)
 {
     uint8_t *bytes = malloc(size);
@@ -189,13 +190,13 @@ static void ask_for_pattern(size_t size, unsigned seed, RLRunLoopMode mode)
     RLRelease(data);
 }
 
-START_TEST(large_data_both_ways)
+START_TEST(large_data_goes_both_ways)
 {
     static const size_t sizes[] = {33000, 70000, 200000, 1 << 20, 5 << 20, 9 << 20, 100000, 40000, 10};
     for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)
         for (unsigned seed = 0; seed < SCALED(6); seed++)
             ask_for_pattern(sizes[index], seed, MODE);
-    /* The file is given up meanwhile. */
+    /* The buffer is closed meanwhile. */
     for (int round = 0; round < 100; round++)
         ask_for_pattern(10, 1, MODE);
     ask_for_pattern(100000, 1, MODE);
@@ -249,7 +250,7 @@ static void use_in_child(UNUSED void *info)
     RLRelease(own);
 }
 
-START_TEST(child_of_fork_has_to_ask_anew)
+START_TEST(child_of_fork_has_to_connect_again)
 {
     RLDataRef reply = NULL;
     ck_assert_int_eq(ask(remote, 1, "x", 10, MODE, NULL), kRLMessagePortSuccess);
@@ -287,11 +288,11 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, request_and_reply);
     tcase_add_test(tcase, credentials_and_deadline_travel);
     tcase_add_test(tcase, data_of_every_size);
-    tcase_add_test(tcase, data_stays_what_it_is);
-    tcase_add_test(tcase, large_data_both_ways);
+    tcase_add_test(tcase, received_data_does_not_change);
+    tcase_add_test(tcase, large_data_goes_both_ways);
     tcase_add_test(tcase, much_large_data_at_once);
     tcase_add_test(tcase, threads_share_a_port_for_large_data);
-    tcase_add_test(tcase, child_of_fork_has_to_ask_anew);
+    tcase_add_test(tcase, child_of_fork_has_to_connect_again);
     tcase_add_test(tcase, threads_share_a_remote_port);
     return suite;
 }

@@ -1,9 +1,9 @@
-/* Rings that hostile clients hand over, and what hostile ends do with one that is shared. */
+/* Rings that hostile clients pass, and what hostile ends do with a ring that is shared. */
 #include "message-port-hostile.h"
 
 enum { PAGE = 4096, ROOM = 128 * 1024, RING_SIZE = PAGE + ROOM, TAIL = 0, HEAD = 64, WANTED = 128 };
 
-/* A ring of ours, as its two ends see it. */
+/* The ring as its two ends see it. */
 struct ring {
     int fd, file;
     uint8_t *memory;
@@ -33,7 +33,7 @@ static void ring_bell(int fd)
     throw_packet(fd, &head, sizeof head, NULL, 0);
 }
 
-/* As an honest client would. */
+/* As an honest client does. */
 static struct ring share_ring(void)
 {
     struct head head = head_of_ring();
@@ -54,7 +54,7 @@ static void drop_ring(struct ring *ring)
     close(ring->file);
 }
 
-/* An entry at a place, and the tail behind it. */
+/* Writes an entry at an offset, and a tail behind it. */
 static void put(struct ring *ring, uint32_t at, uint32_t length, uint32_t before, uint32_t tail)
 {
     uint32_t entry[4] = {length, 7, before, 0};
@@ -63,7 +63,7 @@ static void put(struct ring *ring, uint32_t at, uint32_t length, uint32_t before
     ring_bell(ring->fd);
 }
 
-/* As `expect_cut`, though the server has not read the doorbell. */
+/* `expect_cut` for a server that has not read the doorbell. */
 static void expect_ring_cut(struct ring *ring)
 {
     char byte;
@@ -86,7 +86,7 @@ static void throw_ring(int file)
     close(file);
 }
 
-START_TEST(files_that_are_no_rings)
+START_TEST(files_that_are_no_rings_disconnect)
 {
     int before = open_descriptors(), ends[2];
     char path[64];
@@ -98,7 +98,7 @@ START_TEST(files_that_are_no_rings)
     throw_ring(ring_file(4096, ENDS));
     throw_ring(ring_file(RING_SIZE, ENDS | F_SEAL_FUTURE_WRITE));
     throw_ring(ring_file(RING_SIZE, ENDS | F_SEAL_WRITE));
-    /* It may get holes, and nobody can forbid it. */
+    /* It may get holes, and no seal prevents that. */
     throw_ring(ring_file(RING_SIZE, ENDS | F_SEAL_SEAL));
     int file = ring_file(RING_SIZE, ENDS);
     ck_assert_int_eq(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 65536, 4096), 0);
@@ -124,7 +124,7 @@ static void throw_head(struct head head, const int *passed, int count)
     expect_cut(fd);
 }
 
-START_TEST(frames_that_are_no_rings)
+START_TEST(invalid_ring_frames_disconnect)
 {
     int before = open_descriptors();
     int files[2] = {ring_file(RING_SIZE, F_SEAL_SHRINK | F_SEAL_GROW), ring_file(RING_SIZE, F_SEAL_SHRINK)};
@@ -139,14 +139,14 @@ START_TEST(frames_that_are_no_rings)
     head = head_of_ring();
     head.location = SHARED_BUFFER;
     throw_head(head, files, 1);
-    /* A doorbell without a ring, or with a file, and a ring before there is a name. */
+    /* A doorbell without a ring, or with a file, and a ring before the handshake. */
     throw_head(head_of_doorbell(), NULL, 0);
     throw_head(head_of_doorbell(), files, 1);
     head = head_of_ring();
     int fd = plain_socket();
     throw_packet(fd, &head, sizeof head, files, 1);
     expect_cut(fd);
-    /* A second one. */
+    /* A second ring. */
     struct ring ring = share_ring();
     throw_packet(ring.fd, &head, sizeof head, files, 1);
     expect_ring_cut(&ring);
@@ -157,7 +157,7 @@ START_TEST(frames_that_are_no_rings)
 }
 END_TEST
 
-START_TEST(shared_ring_stays_what_it_is)
+START_TEST(a_shared_ring_is_not_replaced)
 {
     struct ring ring = share_ring();
     ck_assert_int_eq(fallocate(ring.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
@@ -171,7 +171,7 @@ START_TEST(shared_ring_stays_what_it_is)
 }
 END_TEST
 
-START_TEST(entries_that_make_no_sense)
+START_TEST(invalid_entries_disconnect)
 {
     static const struct {
         uint32_t length, before, tail;
@@ -186,7 +186,7 @@ START_TEST(entries_that_make_no_sense)
         expect_ring_cut(&ring);
     }
     ck_assert_int_eq(calls, before);
-    /* What comes before is delivered. */
+    /* The entries in front of it are delivered. */
     struct ring ring = share_ring();
     uint32_t second[4] = {5000, 7, 0, 0};
     memcpy(ring.memory + PAGE + 32, second, sizeof second);
@@ -197,8 +197,8 @@ START_TEST(entries_that_make_no_sense)
 }
 END_TEST
 
-/* An entry that waits for a request waits, without the loop being busy, until it comes. */
-START_TEST(an_entry_for_which_it_is_too_early)
+/* An entry that waits for a request waits until that comes, and the loop sleeps meanwhile. */
+START_TEST(an_early_entry_waits_for_its_request)
 {
     atomic_int passes = 0;
     int before = calls;
@@ -226,7 +226,7 @@ START_TEST(an_entry_for_which_it_is_too_early)
 }
 END_TEST
 
-START_TEST(bells_without_end)
+START_TEST(doorbells_without_end)
 {
     struct ring ring = share_ring();
     struct head head = head_of_doorbell();
@@ -251,7 +251,7 @@ START_TEST(bells_without_end)
 }
 END_TEST
 
-/* ---- the other end changes what is being read ---- */
+/* ---- the client changes what is being read ---- */
 
 static atomic_bool over;
 
@@ -277,7 +277,7 @@ static RLDataRef measure(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDat
     return NULL;
 }
 
-START_TEST(entries_that_change)
+START_TEST(entries_that_change_while_they_are_read)
 {
     end_server(&server);
     serve(&server, NAME, measure, NULL);
@@ -326,7 +326,7 @@ END_TEST
 
 /* ---- the server is hostile ---- */
 
-/* The file that comes with the next ring; the packets before it are read. */
+/* The file that comes with the next ring; the packets in front of it are read. */
 static struct ring receive_ring(int fd)
 {
     struct ring ring = {fd, -1, NULL};
@@ -360,7 +360,8 @@ static void server_that_lies(int ready)
     }
 }
 
-/* A server that says nonsense, or nothing, about how far it has read: messages go in until there is no room, and then time out. */
+/* A server that reports a wrong reading position, or none: messages are accepted until the ring is full, and then time
+ * out. */
 START_TEST(a_server_that_does_not_read)
 {
     static const unsigned heads[] = {0, 0x80000000u, ~0u, 12345, ROOM + 16};
@@ -401,7 +402,7 @@ static void server_that_hands_over_a_ring(int ready)
     unlink(victim_address.sun_path);
 }
 
-START_TEST(a_server_that_hands_over_a_ring)
+START_TEST(a_server_must_not_pass_a_ring)
 {
     int ready;
     hostile_head = (unsigned)_i;
@@ -419,15 +420,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-ring-hostile");
     TCase *tcase = add_case(suite, "hostile", 60);
     tcase_add_checked_fixture(tcase, begin, finish);
-    tcase_add_test(tcase, files_that_are_no_rings);
-    tcase_add_test(tcase, frames_that_are_no_rings);
-    tcase_add_test(tcase, shared_ring_stays_what_it_is);
-    tcase_add_test(tcase, entries_that_make_no_sense);
-    tcase_add_test(tcase, an_entry_for_which_it_is_too_early);
-    tcase_add_test(tcase, bells_without_end);
-    tcase_add_test(tcase, entries_that_change);
+    tcase_add_test(tcase, files_that_are_no_rings_disconnect);
+    tcase_add_test(tcase, invalid_ring_frames_disconnect);
+    tcase_add_test(tcase, a_shared_ring_is_not_replaced);
+    tcase_add_test(tcase, invalid_entries_disconnect);
+    tcase_add_test(tcase, an_early_entry_waits_for_its_request);
+    tcase_add_test(tcase, doorbells_without_end);
+    tcase_add_test(tcase, entries_that_change_while_they_are_read);
     tcase_add_test(tcase, rings_of_random_bytes);
     tcase_add_loop_test(tcase, a_server_that_does_not_read, 0, 5);
-    tcase_add_loop_test(tcase, a_server_that_hands_over_a_ring, 0, 2);
+    tcase_add_loop_test(tcase, a_server_must_not_pass_a_ring, 0, 2);
     return suite;
 }

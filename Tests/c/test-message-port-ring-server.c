@@ -32,7 +32,7 @@ static void server_that_ends(int ready)
     pause();
 }
 
-/* A client hears of it at one of its next messages, and can begin anew at once. */
+/* A client notices it at one of its next messages, and can connect again at once. */
 START_TEST(server_dies_in_the_middle)
 {
     end_server(&server);
@@ -58,7 +58,7 @@ START_TEST(server_dies_in_the_middle)
 }
 END_TEST
 
-/* The name is served by another process from now on. */
+/* From now on another process serves the name. */
 static RLMessagePortRef serve_elsewhere(void (*body)(int ready), pid_t *child)
 {
     int ready;
@@ -69,7 +69,7 @@ static RLMessagePortRef serve_elsewhere(void (*body)(int ready), pid_t *child)
     return RLMessagePortCreateRemote(NULL, NAME);
 }
 
-/* It was awake, so nobody is told of what comes; but the end is to be heard at once. */
+/* The server was awake, so it gets no doorbell; still its end has to be noticed at once. */
 START_TEST(server_ends_while_awake)
 {
     pid_t child;
@@ -99,8 +99,8 @@ static void counting_server(int ready)
     RLRunLoopRun();
 }
 
-/* Dead for sure: the next message says so if the server slept, one of the next 32 if it did not. */
-START_TEST(message_to_the_dead)
+/* A server that is certainly dead: the next message reports it if the server slept, one of the next 32 if it did not. */
+START_TEST(message_to_a_dead_server)
 {
     pid_t child;
     int id = 0;
@@ -125,7 +125,7 @@ START_TEST(message_to_the_dead)
 }
 END_TEST
 
-/* A server that does not run is no dead one. */
+/* A server that does not run is not dead. */
 START_TEST(server_is_stopped_for_a_while)
 {
     pid_t child;
@@ -152,7 +152,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, finish);
     tcase_add_loop_test(tcase, server_dies_in_the_middle, 0, 2);
     tcase_add_test(tcase, server_ends_while_awake);
-    tcase_add_loop_test(tcase, message_to_the_dead, 0, 2);
+    tcase_add_loop_test(tcase, message_to_a_dead_server, 0, 2);
     tcase_add_test(tcase, server_is_stopped_for_a_while);
     return suite;
 }

@@ -1,5 +1,5 @@
-/* Small messages one way between processes, so many that the client and the server share a ring: order, back-pressure, sleeping and
- * waking, deaths of clients. Deaths of servers: test-message-port-ring-server.c. */
+/* Small one-way messages between processes, so many that client and server share a ring: order, back-pressure,
+ * sleeping and waking, deaths of clients. Deaths of servers: test-message-port-ring-server.c. */
 #include "message-port-ring.h"
 
 /* ---- order ---- */
@@ -70,7 +70,8 @@ END_TEST
 
 /* ---- sleeping and waking ---- */
 
-/* Each burst finds the server asleep, or about to be, or still at the last one: a doorbell that is lost is never made good. */
+/* Each burst finds the server asleep, about to sleep, or still busy with the previous one: no later doorbell makes up
+ * for a lost one. */
 static void be_bursting_client(void)
 {
     RLMessagePortRef remote = connect_to_server();
@@ -110,8 +111,9 @@ static void send_thousand(UNUSED void *info)
         child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
 }
 
-/* The client is gone, what it left in the ring is delivered: one in each run, and again after the loop has served another mode. */
-START_TEST(what_a_dead_client_left_is_delivered)
+/* The client is gone, and what it left in the ring is delivered: one message per run, also after the loop has served
+ * another mode. */
+START_TEST(entries_of_a_dead_client_are_delivered)
 {
     RLRunLoopSourceRef other = make_source(0, do_nothing, NULL);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), other, RLSTR("other"));
@@ -130,7 +132,7 @@ START_TEST(what_a_dead_client_left_is_delivered)
 }
 END_TEST
 
-/* The doorbell that announced the first ones may be read before the large one, which it precedes. */
+/* The doorbell of the first entries may be read before the large request, which it precedes. */
 static void send_large_between(void)
 {
     RLMessagePortRef remote = connect_to_server();
@@ -142,7 +144,7 @@ static void send_large_between(void)
     RLRelease(remote);
 }
 
-START_TEST(what_follows_a_large_one_is_announced)
+START_TEST(entries_behind_a_large_request_have_a_doorbell)
 {
     endless = _i;
     pid_t child = start(send_large_between);
@@ -161,7 +163,7 @@ static void kill_itself_while_sending(void)
     kill(getpid(), SIGKILL);
 }
 
-START_TEST(client_is_killed)
+START_TEST(a_killed_client_leaves_no_ring)
 {
     int before = open_descriptors();
     pid_t child = start(kill_itself_while_sending);
@@ -170,7 +172,7 @@ START_TEST(client_is_killed)
     RLRunLoopRunInMode(MODE, 0.01, false);
     ck_assert_int_eq(shared->received, shared->sent);
     ck_assert_int_eq(rings(), 0);
-    ck_assert_int_le(open_descriptors(), before + 2); /* the loop's own, made by its first run */
+    ck_assert_int_le(open_descriptors(), before + 2); /* the loop's own descriptors, which its first run opens */
 }
 END_TEST
 
@@ -207,7 +209,7 @@ START_TEST(a_full_ring_and_a_full_socket)
 }
 END_TEST
 
-/* ---- who has a ring ---- */
+/* ---- which connections have a ring ---- */
 
 static void look_for_rings(UNUSED void *info)
 {
@@ -226,7 +228,7 @@ static void look_for_rings(UNUSED void *info)
     child_assert(rings() == 1);
     int before = open_descriptors();
     ask_one(remote, 0, id++, SMALL);
-    child_assert(open_descriptors() <= before + 2); /* the loop's own */
+    child_assert(open_descriptors() <= before + 2); /* the loop's own descriptors */
     RLRelease(remote);
     child_assert(rings() == 0);
     shared->answers = 1;
@@ -315,9 +317,9 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, order_is_kept_among_all_kinds, 0, 2);
     tcase_add_loop_test(tcase, threads_of_a_client_share_a_ring, 0, 2);
     tcase_add_loop_test(tcase, every_burst_arrives, 0, 2);
-    tcase_add_test(tcase, what_a_dead_client_left_is_delivered);
-    tcase_add_loop_test(tcase, what_follows_a_large_one_is_announced, 0, 2);
-    tcase_add_test(tcase, client_is_killed);
+    tcase_add_test(tcase, entries_of_a_dead_client_are_delivered);
+    tcase_add_loop_test(tcase, entries_behind_a_large_request_have_a_doorbell, 0, 2);
+    tcase_add_test(tcase, a_killed_client_leaves_no_ring);
     tcase_add_loop_test(tcase, a_full_ring_and_a_full_socket, 0, 2);
     tcase_add_test(tcase, only_streams_have_a_ring);
     tcase_add_test(tcase, a_client_forks);
