@@ -139,8 +139,10 @@ static struct looper looper;
 START_TEST(signals_of_a_source_in_two_loops_are_seen_too)
 {
     looper_start(&looper);
-    make_other(-1);
+    other = make_source(-1, note_info, "other");
+    /* The other loop first: its bitmap is the one that a signal of a source in several loops marks. */
     RLRunLoopAddSource(looper.loop, other, OTHER);
+    RLRunLoopAddSource(rl, other, MODE);
     deed = signal_other;
     run();
     assert_notes("first other second");
