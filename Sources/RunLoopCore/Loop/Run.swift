@@ -9,16 +9,17 @@ enum RunResult: Int32 {
     case handledSource = 4
 }
 
-// Running a loop. Everything here is the loop's thread's, and calls user code.
+// Running a loop: the iteration with its ten steps, and what surrounds an activation. All of it belongs to the loop's thread and
+// calls user code.
 
 extension RunLoopPointer {
-    /// RLRunLoopRunInMode: one activation of the loop, perhaps inside others.
+    /// RLRunLoopRunInMode: one activation of the loop, perhaps nested in others.
     func run(in name: StringPointer, seconds: Double, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
         run(in: name, until: Instant.now(after: seconds), returnAfterSourceHandled: returnAfterSourceHandled, asCF: asCF)
     }
 
-    /// The same for who knows the deadline; `.distantPast` looks once. errno says why a run is `.finished`: 0 if the mode is empty.
-    /// `asCF`: a common mode of the main loop is never empty.
+    /// Runs the loop until an absolute deadline; `.distantPast` makes one pass that does not sleep. If the result is `.finished`,
+    /// errno says why: 0 if the mode is empty. `asCF`: a common mode of the main loop is never empty.
     func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
         guard let mode = modeToRun(name, asCF) else { return .finished }
         if pointee.depth == 0 { Clock.sampleClocksOncePerTick() }
@@ -36,7 +37,7 @@ extension RunLoopPointer {
         return result
     }
 
-    /// nil with errno if there is no run to be made: 0 if the mode is empty, otherwise what the system refused.
+    /// The mode to run, or nil with errno if it cannot be run: 0 if it is empty, otherwise what the system refused.
     private func modeToRun(_ name: StringPointer, _ asCF: Bool) -> ModePointer? {
         var found = locked { mode(named: name) }
         if found == nil {
@@ -52,27 +53,28 @@ extension RunLoopPointer {
         return canListen(mode) ? mode : nil
     }
 
-    /// The iteration, with the numbers of the guide. Steps 1 and 10 (telling observers of entry and exit) are `run`'s.
+    /// The iteration, with the step numbers of the guide. `run` does steps 1 and 10, the observers of entry and exit.
     private func iterate(_ mode: ModePointer, until deadline: Instant, onlyOne: Bool) -> RunResult {
         if isStopRequested { return .stopped }
         let depth = pointee.depth
         while true {
-            // What a wake-up announced before this is seen by this pass; a stop, too, that came since the last one looked.
+            // This pass sees whatever was announced by a wake-up before this point, and a stop that came after the last pass
+            // looked.
             if takeWakeUp() && isStopRequested { return .stopped }
             handleWatchTrouble()
 
-            // 2, 3: tell observers that timers, then sources are about to be looked at.
+            // 2, 3: notify observers that timers, then sources are about to be handled.
             notify(mode, .beforeTimers)
             notify(mode, .beforeSources)
 
-            // 4: functions to be performed, signalled sources, and what those left to be performed.
+            // 4: call functions, perform signalled sources, then call the functions that those queued.
             var called = performFunctions(mode)
             var handled = performSignalledSources(mode, onlyOne: onlyOne)
             if handled { called = performFunctions(mode) || called }
             dropOutdatedEvents(mode, handled || called)
 
-            // 5 to 8: a ready descriptor goes to 9 at once; otherwise tell observers, sleep until a descriptor is ready,
-            // a timer is due, the deadline has come or somebody wakes the loop, and tell observers.
+            // 5 to 8: a ready descriptor goes straight to step 9. Otherwise notify observers, sleep until a descriptor is ready,
+            // a timer is due, the deadline has come or the loop is woken, and notify observers.
             let isPolling = handled || deadline == .distantPast
             if isPolling { poll(mode) } else if !hasReadyDescriptor(mode) { waitForEvents(mode, until: deadline) }
 
@@ -91,7 +93,7 @@ extension RunLoopPointer {
 
     // MARK: entering and leaving
 
-    /// What an activation puts back when it ends.
+    /// What a nested activation saves of the outer one and restores when it ends.
     struct OuterActivation {
         var mode: ModePointer?
         var stop: UInt32
@@ -103,7 +105,8 @@ extension RunLoopPointer {
         var runsAsCF: Bool
     }
 
-    /// A new activation becomes the innermost. A stop that came before belongs to the outer one, or to nobody.
+    /// A new activation becomes the innermost. A stop that was requested before is not for it: it is saved for the outer
+    /// activation, if there is one, and dropped otherwise.
     private func enter(_ mode: ModePointer, _ place: StackPlace) -> OuterActivation {
         let outer = OuterActivation(
             mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake,
@@ -123,8 +126,8 @@ extension RunLoopPointer {
         return outer
     }
 
-    /// The outer activation goes on. Its stop, if one was asked for, is put back; one that came for this activation too
-    /// late ends with it. A wake-up that this one took may have been for the outer mode: it is given on.
+    /// Continues the outer activation. A stop that was saved for it is restored; one that came too late for the activation that
+    /// ends is dropped. A wake-up that this activation took may have been meant for the outer mode, so the loop wakes itself.
     private func leave(to outer: OuterActivation) {
         pointee.depth -= 1
         dropEvents()
@@ -143,19 +146,19 @@ extension RunLoopPointer {
         pointee.tookWake = outer.tookWake
         pointee.deadline = outer.deadline
         pointee.returnsAfterSource = outer.returnsAfterSource
-        // What release callbacks autoreleased without end is left: the outer activation goes on with it.
+        // Release callbacks may have autoreleased more than one drain releases: the outer activation gets the rest.
         pointee.autoreleasedCount += outer.autoreleasedCount
         pointee.runsAsCF = outer.runsAsCF
     }
 
-    /// The name is for other threads; the mode lives as long as the loop. Under the lock, but for the end of the outermost
-    /// activation: other threads look at the mode while timers fire.
+    /// Sets the mode that runs, and its name for other threads. The mode lives as long as the loop. Under the lock, because other
+    /// threads read it while timers fire; at the end of the outermost activation it may also be set without.
     func setCurrentMode(_ mode: ModePointer?) {
         pointee.currentMode = mode
         pointee.currentModeName.store(UInt(bitPattern: mode?.pointee.name), ordering: .releasing)
     }
 
-    /// Whether the mode has no descriptors, or the loop what it takes to wait for them; false with errno if that is not to be had.
+    /// Whether the mode has no descriptors, or the loop could open what it needs to wait for them; otherwise false with errno.
     private func canListen(_ mode: ModePointer) -> Bool { locked { portCount(mode) == 0 || pointee.poller.open() } }
 
     private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 }
@@ -168,41 +171,42 @@ extension RunLoopPointer {
 
     // MARK: events
 
-    /// Takes the wake-up that is pending; false if there is none. The loop's thread; calls no user code.
+    /// Takes the pending wake-up; false if there is none. The loop's thread; calls no user code.
     @inline(__always)
     @discardableResult
     func takeWakeUp() -> Bool {
         if !pointee.wake.takePending() { return false }
-        // What empties a mode relies on a pending wake-up (`WakeWord.adjust`), which is gone now: `sleep` has to look.
+        // A thread that empties a mode makes no second wake-up while one is pending (`WakeWord.adjust`). This one is gone now, so
+        // `sleep` has to look whether the mode is empty.
         pointee.mayBeEmpty.store(1, ordering: .relaxed)
         pointee.tookWake = true
         return true
     }
 
-    /// Looks for ready descriptors without sleeping.
+    /// Fetches events without sleeping.
     @inline(__always)
     private func poll(_ mode: ModePointer) {
         takeWakeUp()
         fetchEvents(mode)
     }
 
-    /// Reports of an earlier pass go on being delivered without another system call, as long as nobody but the sources
-    /// on descriptors has been called since: others may have read what is reported.
+    /// Drops events of an earlier pass if anything but sources on descriptors was called since: that may have read what was
+    /// reported. Otherwise they are dispatched without another system call.
     @inline(__always)
     private func dropOutdatedEvents(_ mode: ModePointer, _ called: Bool) {
         if pointee.eventBatch.isEmpty { return }
         if called || mode.pointee.firedTimersLast || observes(mode, .beforeTimers, .beforeSources) { dropEvents() }
     }
 
-    /// Whether step 9 can follow at once. Only a mode that somebody watches waiting needs the extra look: otherwise nobody
-    /// can tell it from going to sleep and waking at once.
+    /// Whether step 9 can follow at once. Only if an observer would be notified of waiting is the kernel asked first: otherwise
+    /// no client can tell this from a sleep that ends at once.
     @inline(__always)
     private func hasReadyDescriptor(_ mode: ModePointer) -> Bool {
         if !pointee.eventBatch.isEmpty { return true }
         return observes(mode, .beforeWaiting, .afterWaiting) && fetchEvents(mode)
     }
 
-    /// Asks the kernel which descriptors are ready, unless reports are left; true if there are any then.
+    /// Asks the kernel which descriptors are ready, unless events are left from before; true if there are events then.
     @inline(__always)
     @discardableResult
     func fetchEvents(_ mode: ModePointer) -> Bool {
@@ -215,7 +219,7 @@ extension RunLoopPointer {
         return !pointee.eventBatch.isEmpty
     }
 
-    /// Step 9. Timers and descriptors that are both ready take turns, so that neither starves the other.
+    /// Step 9. If timers and descriptors are ready all the time, passes alternate between them, so neither starves.
     @inline(__always)
     private func deliver(_ mode: ModePointer) -> Bool {
         if mode.pointee.firedTimersLast {

@@ -1,11 +1,11 @@
 import CLinux
 import Synchronization
 
-// Calls that do not end as they began: the timer or observer has moved to another loop meanwhile, the thread has ended in the client's
-// function (pthread_exit, cancellation), or is not there any more in the child of a fork().
+// Calls that do not end normally, in whatever step: the timer or observer has moved to another loop meanwhile, the thread has
+// ended in the client's function (pthread_exit, cancellation), or it does not exist in the child of a fork().
 
 extension RunLoopPointer {
-    /// The thread has ended in calls that will never return: lets go of what was held for them. Calls user code.
+    /// The thread has ended in calls that will never return: releases what was kept for them. Calls user code.
     func abandonCalls() {
         runCleanups()
         lock()
@@ -19,7 +19,7 @@ extension RunLoopPointer {
         for index in 0..<notifyingObservers.count { abandon(notifyingObservers[index]) }
     }
 
-    /// Innermost first: what a function of ours holds keeps alive what the functions outside use.
+    /// Innermost first, since what an inner function keeps alive is used by the outer ones.
     private func runCleanups() {
         while pointee.cleanupHandlers.count > 0 {
             let last = pointee.cleanupHandlers[pointee.cleanupHandlers.count - 1]
@@ -29,7 +29,8 @@ extension RunLoopPointer {
         pointee.cleanupHandlers.discard()
     }
 
-    /// Before a call of the client. The number is for `popCleanup`. Out of memory nothing is noted. O(1). The loop's thread.
+    /// Registers what to do if the thread ends in the client's function that is called next. Returns the level for `popCleanup`.
+    /// Out of memory nothing is registered. O(1). The loop's thread.
     @inline(__always)
     func pushCleanup(_ cleanup: CleanupHandler) -> Int {
         let level = pointee.cleanupHandlers.count
@@ -37,24 +38,25 @@ extension RunLoopPointer {
         return level
     }
 
-    /// The next call is about another part. The loop's thread.
+    /// Changes the `part` of a handler for the next call. The loop's thread.
     @inline(__always)
     func updateCleanup(_ level: Int, part: UnsafeMutableRawPointer?) {
         if level < pointee.cleanupHandlers.count { pointee.cleanupHandlers[level].part = part }
     }
 
-    /// The call has returned. The loop's thread.
+    /// The call has returned: removes the handler. The loop's thread.
     @inline(__always)
     func popCleanup(_ level: Int) { pointee.cleanupHandlers.truncate(to: level) }
 
-    /// How many have been begun for an object. The loop's thread.
+    /// How many handlers are registered for an object. The loop's thread.
     func countCleanups(of object: UnsafeMutableRawPointer) -> UInt32 {
         var count: UInt32 = 0
         for level in 0..<pointee.cleanupHandlers.count where pointee.cleanupHandlers[level].object == object { count += 1 }
         return count
     }
 
-    /// A one-shot timer has fired; a repeating one goes on if it is in another loop by now.
+    /// The thread has ended in this timer's function. A one-shot timer counts as fired; a repeating one goes on if it is in
+    /// another loop by now.
     private func abandon(_ firing: Firing) {
         let timer = firing.timer
         if let retained = firing.retained { timer.pointee.detail?.pointee.context.released(retained) }
@@ -87,14 +89,15 @@ extension RunLoopPointer {
         return taken
     }
 
-    /// In a child of fork(): no function of this loop's items will ever return, so that they can be called by other loops. Under all
-    /// locks; calls no user code.
+    /// In a child of fork(): marks this loop's timers and observers as not being called, since those calls never return. They can
+    /// then be called by other loops. Under all locks; calls no user code.
     func abandonItems() {
         for index in 0..<pointee.firing.count {
             let timer = pointee.firing[index].timer
             timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
             let its = RunLoopPointer(timer.pointee.item.owner)
-            // In a loop that is gone it must not be without a place in the queue. Elsewhere a one-shot timer has fired and stays parked.
+            // A timer without a place in a queue would be lost to a loop that is gone, so it leaves it. Elsewhere a one-shot
+            // timer counts as fired and stays parked.
             if timer.pointee.set != nil, !its.isCurrent {
                 _ = timer.leaveSet()
             } else if timer.pointee.set != nil, timer.pointee.item.has(ItemHeader.repeats) {
@@ -123,35 +126,34 @@ extension RunLoopPointer {
         if !isCalling(timer) { timer.pointee.item.set(ItemHeader.away) }
     }
 
-    /// A timer whose function is running. If another loop called that it stands at the end of time meanwhile, so that this loop finds
-    /// all that it has when it ends. Under the lock.
+    /// Queues a timer whose function another loop is running at the end of time, so that this loop finds all its timers when it
+    /// ends. Under the lock.
     @inline(never)
     func park(_ timer: TimerPointer) {
         if timer.pointee.item.has(ItemHeader.away) { queue(timer, at: .max) }
     }
 
-    /// The end of parking: the timer is queued for its deadline. Under the lock.
+    /// Ends parking: queues the timer for its deadline. Under the lock.
     func resume(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.removeSeldom(timer)
         enqueueSeldom(timer)
     }
 
-    /// Whether a function that this loop called, and that has not returned, is the timer's. O(1): calls are seldom nested. Under the
-    /// lock.
+    /// Whether this loop is calling the timer's function. O(1), as calls are seldom nested. Under the lock.
     func isCalling(_ timer: TimerPointer) -> Bool {
         for index in 0..<pointee.firing.count where pointee.firing[index].timer == timer { return true }
         return false
     }
 
-    /// As of a timer. Under the locks of the loop and the observer.
+    /// Whether this loop is calling the observer's function. Under the locks of the loop and the observer.
     func isCalling(_ observer: ObserverPointer) -> Bool {
         for index in 0..<pointee.notifyingObservers.count
         where pointee.notifyingObservers[index].observer == observer && pointee.notifyingObservers[index].state == .called { return true }
         return false
     }
 
-    /// The lists of this loop are not guarded by the lock of the timer's new one. Returns with the timer's lock, whose it is, and the
-    /// timer out of its queue.
+    /// The end of a call of a timer that has moved to another loop: this loop's list is changed under this loop's lock, the rest
+    /// under the new one's. Returns with the lock of the timer's owner held and the timer out of its queue.
     @inline(never)
     func finishElsewhere(_ timer: TimerPointer, _ owner: ThreadContextPointer) -> ThreadContextPointer {
         owner.unlock()

@@ -1,6 +1,6 @@
 import CLinux
 
-// Cancelling functions that wait to be called.
+// Cancelling functions that wait to be called. No step of the iteration; any thread.
 
 extension RunLoopPointer {
     /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions.
@@ -11,13 +11,14 @@ extension RunLoopPointer {
         return withdrawn + cancelDelayed(choice)
     }
 
-    /// Takes out all requests that are chosen: they will never run. The number. Needs no memory. Calls release functions.
+    /// Removes all chosen requests, which will never run; returns how many. Needs no memory. Calls release functions.
     func withdraw(_ choice: PerformChoice) -> Int {
         var total = 0
         var count = 0
         withUnsafeTemporaryAllocation(of: PerformRequest.self, capacity: 32) { few in
             repeat {
-                // Where there were more, room for all of them, if there is memory: each look at the queue is as long as the queue.
+                // Each search is as long as the queue. So if there were more than 32, the next one makes room for all, if there
+                // is memory.
                 var many = PlainList<PerformRequest>()
                 if count > 0 { _ = many.reserve(locked { queuedCount }) }
                 let memory = UnsafeMutableBufferPointer(start: many.elements, count: many.capacity)
@@ -40,7 +41,7 @@ extension RunLoopPointer {
         return count + 1
     }
 
-    /// As many as there is room for. Under the lock.
+    /// Takes as many chosen requests as there is room for. Under the lock.
     private func take(
         _ choice: PerformChoice, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {

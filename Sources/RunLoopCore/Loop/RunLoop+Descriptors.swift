@@ -1,15 +1,17 @@
 import CLinux
 import Synchronization
 
-// Sources on descriptors: watching. Several may be on one descriptor: they share its watch. Telling them what is ready is
-// `RunLoop+ReadyDescriptors.swift`.
+// Sources on descriptors: which watches there are and what they are interested in. Several sources may share a watch. No step of
+// the iteration, except that step 7 asks `target` what to wait for; calling the sources is `RunLoop+ReadyDescriptors.swift`.
 
 extension RunLoopPointer {
     // MARK: watching
 
-    /// A registration that has just come into the loop. One epoll_ctl if the source waits for something. Under the lock; false if out of memory.
+    /// Begins to watch the descriptor of a registration that has just come into the loop. One epoll_ctl if the source waits for
+    /// something. Under the lock; false if out of memory.
     func watch(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
-        // As if it had just had its turn: who leaves and comes again goes behind the others, and takes part from the next pass on.
+        // As if it had just had its turn: a source that leaves and comes back goes behind the others, and takes part from the
+        // next pass on.
         registration.pointee.lastDispatch = pointee.dispatchStamp
         guard beginWatching(fd, for: registration) else { return false }
         if registration.pointee.source.rank != 0 { pointee.orderedRegistrations += 1 }
@@ -27,7 +29,7 @@ extension RunLoopPointer {
         let source = registration.pointee.source
         let tag = registration == source.inlineRegistration ? source.eventTag : nil
         guard let index = pointee.poller.add(fd, interest: source.epollInterest, client: tag ?? registration.asClient) else {
-            // It may have been registered for a moment, and reported.
+            // It may have been registered for a moment, and an event fetched.
             if tag != nil { source.advanceGeneration() }
             return false
         }
@@ -36,7 +38,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether those who are on a watch have closed their descriptor, and whoever comes now means another file: that is reported.
+    /// Whether the file of a watch was closed and its number now stands for another file; that is reported. Sources that come
+    /// from now on mean the new file.
     private func hasLostFile(_ index: Int) -> Bool {
         if !pointee.poller.hasLostFile(index) { return false }
         noteWatchTrouble(WatchTrouble.lost)
@@ -44,7 +47,7 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether the source's descriptor turned out to be none. Any thread.
+    /// Whether the source's descriptor turned out not to be open. Any thread.
     func isBroken(_ source: SourcePointer) -> Bool {
         let owner = source.item.lock(and: threadContext)
         defer { ItemPointer.unlockBoth(owner, threadContext) }
@@ -52,7 +55,7 @@ extension RunLoopPointer {
         return pointee.poller[Int(registration.pointee.watch)].state == .broken
     }
 
-    /// Behind the others on the same descriptor of the same or a lower order.
+    /// Inserts a registration into the list of its watch, behind those of the same or a lower order.
     private func insert(_ registration: RegistrationPointer, onWatch index: Int) {
         registration.pointee.watch = Int32(index)
         let first = pointee.poller.registrations(index)
@@ -67,7 +70,7 @@ extension RunLoopPointer {
         pointee.poller.setClient(first.asClient, at: index)
     }
 
-    /// The registration's descriptor is not watched for it any more; the last one ends the watch. Under the lock.
+    /// Stops watching a descriptor for a registration; the last one ends the watch. Under the lock.
     func unwatch(_ registration: RegistrationPointer) {
         let index = Int(registration.pointee.watch)
         registration.pointee.watch = -1
@@ -87,13 +90,13 @@ extension RunLoopPointer {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
     }
 
-    /// A source on a watch may wait for more than before: epoll hears of it when the loop waits next. Under the lock.
+    /// Updates the interest of a registration's watch. epoll is told when the loop waits next. Under the lock.
     func updateInterest(of registration: RegistrationPointer) {
         let index = Int(registration.pointee.watch)
         if index >= 0 { pointee.poller.setInterest(interest(onWatch: index), at: index) }
     }
 
-    /// What all sources on a watch wait for, those of other modes too.
+    /// The interest of all sources on a watch, those of other modes included.
     func interest(onWatch index: Int) -> Events {
         var events: Events = []
         var next = pointee.poller.registrations(index)
@@ -104,8 +107,8 @@ extension RunLoopPointer {
         return events
     }
 
-    /// Listens again where epoll was told less than is wanted, because no running mode wanted more or the system was out
-    /// of memory, and `mode` wants it. Under the lock.
+    /// Registers interest again where epoll has been told less than `mode` is interested in, because the modes that ran did not
+    /// want more or the system was out of memory. Under the lock.
     func revisitWatches(_ mode: ModePointer) {
         pointee.mustRevisitWatches = false
         if pointee.poller.underRegisteredCount == 0 { return }
@@ -124,8 +127,8 @@ extension RunLoopPointer {
         advanceGenerationIfSilent(index)
     }
 
-    /// epoll may have been told to report no more of a watch, and nevertheless go on, of a file that was closed before it heard of that
-    /// and is open elsewhere: then its reports are nobody's. Under the lock.
+    /// Makes events of a watch that is no longer in the epoll set match nothing. epoll may go on reporting a file that was closed
+    /// before it left the set and is open elsewhere. Under the lock.
     func advanceGenerationIfSilent(_ index: Int) {
         let watch = pointee.poller[index]
         guard watch.hasTagOfSource, watch.state != .listening, let registration = watch.registrations else { return }
@@ -133,10 +136,10 @@ extension RunLoopPointer {
         pointee.poller.setClient(registration.pointee.source.eventTag ?? registration.asClient, at: index)
     }
 
-    /// Whether some source of the mode on this watch waits for something. Under the lock.
+    /// Whether some source of the mode on this watch is interested in something. Under the lock.
     func hasInterest(onWatch index: Int, _ mode: ModePointer) -> Bool { !interest(onWatch: index, mode).isEmpty }
 
-    /// What they wait for. Under the lock.
+    /// The interest of the mode's sources on a watch. Under the lock.
     func interest(onWatch index: Int, _ mode: ModePointer) -> Events {
         var events: Events = []
         var next = pointee.poller.registrations(index)
@@ -148,10 +151,10 @@ extension RunLoopPointer {
     }
 }
 
-// Descriptors that are watched less than they should be, for a while.
+// Watches that are registered for less than they should be, for a while, and looking after them.
 
 extension RunLoopPointer {
-    /// How long the loop waits before it tries again what failed for want of memory or descriptors, in nanoseconds.
+    /// How long after a failure for want of memory or descriptors the loop registers watches again, in nanoseconds.
     private static var retryInterval: UInt64 { 50_000_000 }
 
     /// Under the lock.
@@ -162,7 +165,7 @@ extension RunLoopPointer {
         pointee.retryDeadline = Clock.now.advanced(by: Self.retryInterval)
     }
 
-    /// What to wait for in this mode; epoll hears of all changes first. Under the lock.
+    /// What to wait for in this mode, after epoll has been told of all changes. Under the lock.
     @inline(never)
     func target(_ mode: ModePointer) -> EventBatch.Target {
         if pointee.poller.hasUnconnected { lookAtUnconnected() }
@@ -181,8 +184,9 @@ extension RunLoopPointer {
             hasUnreportedConnects: pointee.poller.unreportedConnectCount > 0)
     }
 
-    /// Whether a watch that was reported as hung up is of a socket that is not connected, or was not a moment ago: that is news for nobody.
-    /// In the first case epoll does not repeat it. Up to three system calls and one epoll_ctl. Under the lock.
+    /// Whether a watch that was reported as hung up is of a socket that is not connected, or was not a moment ago: nobody wants
+    /// to know that. If it is not connected, epoll will not report it again. Up to three system calls and one epoll_ctl. Under
+    /// the lock.
     @inline(never)
     func isUnconnected(_ index: Int) -> Bool {
         let hangUp = Sockets.hangUp(of: pointee.poller[index].fd)
@@ -263,7 +267,7 @@ extension RunLoopPointer {
 }
 
 extension SourcePointer {
-    /// Among several ready descriptors the lowest comes first. A client's source of version 1 only stores its order, as in CFRunLoop.
+    /// The order among ready descriptors, lowest first. A client's version-1 source only stores its order, as in CFRunLoop.
     var rank: Int { pointee.item.has(ItemHeader.isInternal) ? pointee.order : 0 }
 }
 

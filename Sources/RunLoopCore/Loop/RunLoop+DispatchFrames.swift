@@ -1,12 +1,12 @@
 import CRunLoop
 import Synchronization
 
-/// A source on a descriptor that is being called. The loop has it when the call begins, and that keeps it alive, so nothing
-/// is counted for the call; if it leaves the loop meanwhile, the loop's internal reference becomes the call's.
+/// The call of a source on a descriptor. The loop's reference keeps the source alive, so none is taken for the call; if the
+/// source leaves the loop during the call, the loop's reference becomes the call's.
 struct DispatchFrame: BitwiseCopyable {
-    /// nil: nobody is being called, or it has left.
+    /// nil if nothing is being called, or the source has left the loop.
     var source: SourcePointer?
-    /// It has left, and what is held is to be given up when the call has ended.
+    /// The source if it has left the loop: its reference is released when the call has ended.
     var departed: SourcePointer?
 
     /// Nothing is being called.
@@ -15,17 +15,17 @@ struct DispatchFrame: BitwiseCopyable {
     /// Who is being called.
     var anySource: SourcePointer? { source ?? departed }
 
-    /// Whether this is still the source that is being called: it has not left.
+    /// Whether this source is being called and has not left the loop.
     @inline(__always)
     func isCalling(_ called: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: called) }
 
-    /// In a child of fork(), which does not have the thread that calls it.
+    /// In a child of fork(), where the thread of the call does not exist.
     fileprivate func forgetAfterFork() {
         guard let source = anySource, source.pointee.item.has(ItemHeader.isOfEndpoint) else { return }
         EndpointPointer(info: source.pointee.info).resetCallsAfterFork()
     }
 
-    /// The source leaves the loop: whether its internal reference is the call's from now on.
+    /// A source leaves the loop: true if this call takes over the loop's reference.
     fileprivate mutating func transferReference(of leaving: SourcePointer) -> Bool {
         if source != leaving { return false }
         source = nil
@@ -37,8 +37,8 @@ struct DispatchFrame: BitwiseCopyable {
 // Who is being called.
 
 extension RunLoopPointer {
-    /// A source leaves this loop: true if it is being called, and the internal reference that the loop had to it is the call's. The outermost
-    /// call takes it, which ends last. Under the locks of both.
+    /// A source leaves this loop: true if it is being called, and the call takes over the loop's reference. Of nested calls of
+    /// one source the outermost takes it, since it ends last. Under the locks of both.
     func transfersReference(of source: SourcePointer) -> Bool {
         for index in 0..<pointee.outerDispatchFrames.count where pointee.outerDispatchFrames[index].transferReference(of: source) {
             return true
@@ -46,7 +46,7 @@ extension RunLoopPointer {
         return pointee.dispatchFrame.transferReference(of: source)
     }
 
-    /// The call of a source has ended that left meanwhile. Under the lock, which it gives back meanwhile.
+    /// The call of a source that left the loop has ended: releases its reference. Under the lock, which is released meanwhile.
     @inline(never)
     func releaseDeparted() {
         guard let departed = pointee.dispatchFrame.departed else { return }
@@ -67,7 +67,7 @@ extension RunLoopPointer {
         pointee.outerDispatchFrames.truncate(to: last)
     }
 
-    /// How many calls of sources of ours that have this info are under way, one in another. The loop's thread.
+    /// How many calls of internal sources with this info are under way, one nested in another. The loop's thread.
     func dispatchDepth(of info: UnsafeMutableRawPointer) -> UInt32 {
         locked {
             var count: UInt32 = 0
@@ -81,7 +81,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// The thread has ended in calls, which will never come back: ours are told. Without the lock; calls user code.
+    /// The thread has ended in these calls: tells internal sources so. Without the lock; calls user code.
     func abandonDispatches() {
         while let frame = locked({ takeInnermostFrame() }), let source = frame.anySource {
             if source.pointee.item.has(ItemHeader.isInternal) {
@@ -92,13 +92,13 @@ extension RunLoopPointer {
         }
     }
 
-    /// In a child of fork() that does not have this loop's thread: its calls never end. Under all locks.
+    /// In a child of fork() without this loop's thread: its calls never end. Under all locks.
     func forgetDispatchesAfterFork() {
         pointee.dispatchFrame.forgetAfterFork()
         for index in 0..<pointee.outerDispatchFrames.count { pointee.outerDispatchFrames[index].forgetAfterFork() }
     }
 
-    /// With a reference. Under the lock.
+    /// Pops the innermost frame, with a reference to its source. Under the lock.
     private func takeInnermostFrame() -> DispatchFrame? {
         let frame = pointee.dispatchFrame
         guard let source = frame.anySource else { return nil }

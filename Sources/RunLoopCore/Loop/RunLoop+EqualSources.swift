@@ -1,10 +1,10 @@
-// Equal sources (see `SourcePointer.equals`): a mode takes one of them, as in CFRunLoop. The contexts' equal functions are user
-// code, so they are called without the lock; what they said is used under it. A loop rarely has any, and then this costs one
-// look into the table.
+// Equal sources (see `SourcePointer.equals`), for adding and removing: a mode takes only one of them, as in CFRunLoop. The
+// contexts' equal functions are user code, so they are called without the lock, and what they returned is used under it. A loop
+// rarely has equal sources; without them this costs one look into the table.
 
 extension RunLoopPointer {
-    /// The other sources of this loop, in whatever mode, that count as the same as this one, each with a reference for the
-    /// caller: see `release`. O(1) on average. Any thread; calls equal.
+    /// The other sources of this loop, in whatever mode, that equal this one, each with a reference for the caller. O(1) on
+    /// average. Any thread; calls equal.
     func equals(of source: SourcePointer, _ hash: UInt) -> PlainList<SourcePointer> {
         var found = PlainList<SourcePointer>()
         locked {
@@ -36,7 +36,7 @@ extension RunLoopPointer {
         sources.truncate(to: 0)
     }
 
-    /// The set that one of the sources is in; nil if none of them is in the loop any more. Under the lock.
+    /// The set that a source is in; nil if it is not in the loop any more. Under the lock.
     private func set(of source: SourcePointer, _ hash: UInt) -> ModeSetPointer? {
         var next = pointee.registrations.bucket(hash)
         while let registration = next {
@@ -52,8 +52,8 @@ extension RunLoopPointer {
         return false
     }
 
-    /// What a source in `old` is to be in when it is added to the chosen mode: `modes` gets what `old` has, and what none of its
-    /// `equals` is in. False if out of memory. Under the lock.
+    /// Adds to `modes` the modes in which a source belongs when it is added to the chosen one: those it has in `old`, and the
+    /// chosen ones that none of its `equals` is in. False if out of memory. Under the lock.
     func unite(
         _ modes: inout BitSet, _ old: ModeSetPointer?, _ choice: ModeChoice, beside equals: borrowing PlainList<SourcePointer>,
         _ hash: UInt
@@ -68,8 +68,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// The sources of the common set that are not to come into the mode when it becomes common, since it has an equal one; each
-    /// with a reference for the caller. Any thread; calls equal.
+    /// The sources of the common set that stay out of the mode when it becomes common, since it has an equal one; each with a
+    /// reference for the caller. Any thread; calls equal.
     func commonSourcesEqualToOne(of mode: StringPointer) -> PlainList<SourcePointer> {
         var common = PlainList<SourcePointer>()
         locked {
@@ -105,8 +105,8 @@ extension RunLoopPointer {
         return false
     }
 
-    /// The sources, which came into the mode with the rest of the common set, are taken out again before anybody sees them there.
-    /// Without memory one stays. Under the lock.
+    /// Takes the sources, which came into the mode with the rest of the common set, out of it again before another thread can see
+    /// them there. Out of memory one stays. Under the lock.
     func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
         if sources.count == 0 { return }
         pointee.registrations.forEach { registration in

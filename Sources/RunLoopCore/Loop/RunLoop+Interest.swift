@@ -1,17 +1,18 @@
 import Synchronization
 
-// What the sources of descriptor objects and sockets wait for, which changes with every call of their users.
+// The interest of descriptor objects and sockets, which changes with every call of their users. No step of the iteration; any
+// thread.
 
 extension RunLoopPointer {
-    /// Brings up to date what one of our own sources waits for. `events` is asked under the lock, so that the last of several
-    /// threads is right. Costs a system call, when its loop waits next, only if it is more than epoll knows already. O(number of
+    /// Updates the interest of an internal source. `events` is called under the lock, so of several threads the last one is
+    /// right. Costs a system call, when the loop waits next, only if the interest is more than epoll knows already. O(number of
     /// loops it is in). Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
         let owner = source.item.lockInlined()
         setInterest(of: source, events(), owner)
     }
 
-    /// Under the source's lock, which it gives back.
+    /// The rest of `setInterest`. Under the source's lock, which is released.
     @inline(never)
     private static func setInterest(of source: SourcePointer, _ now: Events, _ owner: ThreadContextPointer) {
         let before = source.interest
@@ -28,7 +29,7 @@ extension RunLoopPointer {
         tellAllLoops(of: source)
     }
 
-    /// Those that come meanwhile find out by themselves.
+    /// Loops that get the source meanwhile see its new interest by themselves.
     private static func tellAllLoops(of source: SourcePointer) {
         forEachLoop(of: source) { loop, registration in
             loop.updateInterest(of: registration)
@@ -36,13 +37,14 @@ extension RunLoopPointer {
         }
     }
 
-    /// Loops of other threads that sleep look again at the source's descriptor. Any thread that has a loop; calls no user code.
+    /// Makes sleeping loops of other threads look at the source's descriptor again. Any thread that has a loop; calls no user
+    /// code.
     static func recheck(_ source: SourcePointer) {
         forEachLoop(of: source) { loop, _ in if !loop.isCurrent { loop.pointee.wake.adjust() } }
     }
 
-    /// Before the descriptor of a source of ours is closed: nobody watches it any more, and who gets the source from now on does not begin
-    /// to. The source stays where it is. At most one epoll_ctl for each loop. Any thread that has a loop; calls no user code.
+    /// Stops watching the descriptor of an internal source before it is closed; loops that get the source later do not begin to.
+    /// The source stays in its loops. At most one epoll_ctl per loop. Any thread that has a loop; calls no user code.
     static func unwatch(_ source: SourcePointer) {
         let owner = source.item.lock()
         source.setInterest([])
@@ -54,8 +56,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Calls `body` under the locks of source and loop, once for each loop that has the source from beginning to end. O(square of
-    /// the number of loops).
+    /// Calls `body` under the locks of source and loop, once for each loop that has the source all the time. O(square of the
+    /// number of loops).
     private static func forEachLoop(of source: SourcePointer, _ body: (RunLoopPointer, RegistrationPointer) -> Void) {
         var last: ThreadContextPointer?
         while let next = loop(of: source, after: last) {
@@ -66,7 +68,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// By address, so that none is missed when others come or go. nil: that was all.
+    /// The next loop of the source by address, so that none is missed when others come or go; nil after the last.
     private static func loop(of source: SourcePointer, after last: ThreadContextPointer?) -> ThreadContextPointer? {
         let owner = source.item.lock()
         defer { owner.unlock() }

@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Modes, and the sets of modes that items are queued by. All under the loop's lock; no user code.
+// Modes, and the sets of modes by which items are queued. No step of the iteration. All under the loop's lock; no user code.
 
 extension RunLoopPointer {
     /// The mode of this name, nil if the loop has none. O(number of modes), O(1) for the default mode's constant.
@@ -14,7 +14,7 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// The mode of this name, made if need be; nil if out of memory.
+    /// The mode of this name, created if need be; nil if out of memory.
     func makeMode(named name: StringPointer) -> ModePointer? {
         if let known = mode(named: name) { return known }
         guard pointee.modes.reserve(pointee.modes.count + 2), let memory = malloc(MemoryLayout<Mode>.size) else { return nil }
@@ -31,15 +31,15 @@ extension RunLoopPointer {
         /// kRLRunLoopCommonModes.
         case common
         case mode(ModePointer)
-        /// There is no such mode (and none was to be made, or out of memory).
+        /// There is no such mode, and none was to be created; or out of memory.
         case none
     }
 
-    /// Any mode argument; `make`: a mode that does not exist comes into being.
+    /// What a mode argument means; `make`: a mode that does not exist is created.
     @inline(never)
     func choose(_ name: StringPointer, make: Bool) -> ModeChoice { chooseInlined(name, make: make) }
 
-    /// The same for a hot path.
+    /// `choose`, inlined for hot paths.
     @inline(__always)
     func chooseInlined(_ name: StringPointer, make: Bool) -> ModeChoice {
         if pointee.modes.count > 1, let first = pointee.modes[1], first.pointee.name == name { return .mode(first) }
@@ -52,7 +52,7 @@ extension RunLoopPointer {
     @inline(never)
     func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool { containsInlined(set, choice) }
 
-    /// The same on a hot path.
+    /// `contains`, inlined for hot paths.
     @inline(__always)
     func containsInlined(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set else { return false }
@@ -63,8 +63,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Whether an item in `set` gains nothing by being added to the chosen mode. One that was added to the common modes may
-    /// have been removed from one of them.
+    /// Whether an item in `set` gains nothing by being added to the chosen mode. An item that was added to the common modes may
+    /// have been removed from one of them since.
     @inline(__always)
     func isComplete(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set, contains(set, choice) else { return false }
@@ -111,7 +111,7 @@ extension RunLoopPointer {
         return intern(modes)
     }
 
-    /// What is left of a membership from which a mode was taken.
+    /// What is left after removing a mode from an item's modes.
     enum Remainder {
         case nothing
         case set(ModeSetPointer)
@@ -154,8 +154,8 @@ extension RunLoopPointer {
         return set
     }
 
-    /// Adds `mode` to the common modes: every set whose items were added to those has it from now on.
-    /// False if it was a member already, or out of memory.
+    /// Adds `mode` to the common modes: from now on every set whose items were added to those contains it. False if it was common
+    /// already, or out of memory.
     func makeCommon(_ mode: ModePointer) -> Bool {
         if pointee.commonModes.contains(mode.pointee.number) { return false }
         guard mode.pointee.sets.reserve(mode.pointee.sets.count + pointee.sets.count),
@@ -186,8 +186,8 @@ extension RunLoopPointer {
         self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
     }
 
-    /// Whether nothing can ever happen in the mode: no source, no timer, no function waiting to be performed
-    /// in it. Observers alone do not count. O(number of sets of the mode). The loop's thread.
+    /// Whether the mode has no source, no timer, and no function waiting for it. Observers do not count. O(number of sets of the
+    /// mode). The loop's thread.
     func isEmpty(_ mode: ModePointer) -> Bool {
         lockedInlined {
             for index in 0..<mode.pointee.sets.count {
@@ -198,8 +198,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Ends the loop's sleep if the mode it runs in is empty by now. Any thread but the loop's, after it has invalidated an item or
-    /// cancelled a function. Removing an item does not call this: as in CFRunLoop it may be on its way to another mode.
+    /// Ends the loop's sleep if the mode that runs is empty by now. Any thread but the loop's, after it has invalidated an item
+    /// or cancelled a function. Removing an item does not call this: as in CFRunLoop it may be on its way to another mode.
     @inline(never)
     func noteEmptied() {
         pointee.mayBeEmpty.store(1, ordering: .releasing)
@@ -252,7 +252,7 @@ extension RunLoopPointer {
         var staying = commonSourcesEqualToOne(of: name)
         let mode = locked { () -> ModePointer? in
             guard pointee.isOpen, joining.reserve(pointee.registrations.count), let mode = makeMode(named: name) else { return nil }
-            // Before the mode joins: afterwards nobody could tell who was in it already.
+            // Before the mode becomes common: afterwards the sources that join it could not be told from those that were in it.
             pointee.registrations.forEach { registration in
                 guard let set = registration.pointee.set, set.pointee.modes.contains(ModeSet.common),
                     !set.pointee.modes.contains(mode.pointee.number), registration.pointee.source.pointee.detail?.pointee.schedule != nil,

@@ -1,8 +1,9 @@
 import Synchronization
 
-// Observers in a loop. They are few: a sorted list for each mode, with a mask that tells whether it is worth a look.
+// Steps 1 to 3, 6, 8 and 10: notifying observers; and adding and removing them. Each mode has a sorted list of its few observers,
+// and a mask of the activities that they observe.
 
-/// The stations of an iteration, with the values of the public header.
+/// The activities of an iteration, with the values of the public header.
 enum Activity: UInt {
     case entry = 1
     case beforeTimers = 2
@@ -13,19 +14,20 @@ enum Activity: UInt {
 }
 
 extension RunLoopPointer {
-    /// Tells the mode's observers of an activity, by order. One load if none wants it. The loop's thread; calls user code.
+    /// Notifies the mode's observers of an activity, by order. One load if none observes it. The loop's thread; calls user code.
     @inline(__always)
     func notify(_ mode: ModePointer, _ activity: Activity) {
         if mode.pointee.observedActivities.load(ordering: .relaxed) & activity.rawValue != 0 { callObservers(mode, activity) }
     }
 
-    /// Whether some observer of the mode wants one of two activities. One load. The loop's thread.
+    /// Whether some observer of the mode observes one of two activities. One load. The loop's thread.
     @inline(__always)
     func observes(_ mode: ModePointer, _ either: Activity, _ or: Activity) -> Bool {
         mode.pointee.observedActivities.load(ordering: .relaxed) & (either.rawValue | or.rawValue) != 0
     }
 
-    /// All that want it when it begins are called, those removed meanwhile too, those invalidated not (as CFRunLoop does).
+    /// Calls all that observe the activity when this begins, also those removed meanwhile, but not those invalidated (as
+    /// CFRunLoop does).
     @inline(never)
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
         lockInlined()
@@ -38,7 +40,7 @@ extension RunLoopPointer {
             observer.item.retainInternal()
         }
         let last = pointee.notifyingObservers.count
-        // By index: a nested run puts its own behind these and takes them away again.
+        // By index, since a nested run appends its own and truncates them again.
         for index in first..<last {
             unlockInlined()
             call(index, activity)
@@ -48,7 +50,7 @@ extension RunLoopPointer {
         unlockInlined()
     }
 
-    /// Calls one observer that is held for it, if it is still valid, and lets go of it.
+    /// Calls one observer, if it is still valid, and releases what keeps it alive.
     private func call(_ index: Int, _ activity: Activity) {
         let observer = pointee.notifyingObservers[index].observer
         var owner = observer.item.lockInlined()
@@ -63,7 +65,7 @@ extension RunLoopPointer {
             owner = observer.item.lockInlined()
             observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         }
-        // What follows may end the thread, too.
+        // What follows may call user code, which may end the thread.
         pointee.notifyingObservers[index].state = .done
         observer.letGo(owner)
     }
@@ -113,15 +115,15 @@ extension RunLoopPointer {
         return hasRoom
     }
 
-    /// An observer comes into a mode, behind those of its order; there is room. Under the lock.
+    /// Inserts an observer into a mode's list, behind those of its order; there is room. Under the lock.
     private func enter(_ observer: ObserverPointer, _ mode: ModePointer) {
         var index = mode.pointee.observers.count
         while index > 0 && mode.pointee.observers[index - 1].pointee.order > observer.pointee.order { index -= 1 }
         _ = mode.pointee.observers.insert(observer, at: index)
     }
 
-    /// A mode has become a common one: the observers that were added to those come into it, in the order in which they came into the
-    /// loop. There is room for all. O(square of the number of observers). Under the lock.
+    /// Adds to a mode that has become common the observers that were added to the common modes, in the order in which they came
+    /// into the loop. There is room for all. O(square of the number of observers). Under the lock.
     func enterCommonObservers(_ mode: ModePointer) {
         for index in 0..<pointee.observers.count {
             let observer = pointee.observers[index]
@@ -162,7 +164,7 @@ extension RunLoopPointer {
         if isDead { observer.destroy() }
     }
 
-    /// Takes an observer of this loop out of it. Under the lock; true if it is to be destroyed after unlocking.
+    /// Removes an observer from this loop. Under the lock; true if it is to be destroyed after unlocking.
     func leave(_ observer: ObserverPointer) -> Bool {
         remove(observer, from: &pointee.observers)
         if let set = observer.pointee.set { forEachMode(of: set, butOf: nil) { remove(observer, from: &$0.pointee.observers) } }

@@ -1,21 +1,21 @@
 import CLinux
 import Synchronization
 
-/// A batch of functions that a loop is calling. Where it stands is kept with the loop, so that a cancellation finds it, and
-/// the end of the thread if one of the functions ends it.
+/// A batch of functions that a loop is calling. Its progress is stored with the loop, where a cancellation finds it, and the end
+/// of the thread if a function ends it.
 struct PerformBatch: BitwiseCopyable {
     let requests: UnsafeMutablePointer<PerformRequest>
     let count: Int
-    /// Those before have had their turn ...
+    /// The requests before this one have been looked at.
     var next = 0
-    /// ... the last of them is having it ...
+    /// The last of these is being called.
     var isCalling = false
-    /// ... and of them these, moved to the front, were for other modes.
+    /// How many of these were for other modes; they have been moved to the front.
     var kept = 0
 }
 
-/// How long the functions of one batch may keep timers, sources and descriptors waiting. The clock is read after 16 of them, and
-/// then after twice as many each time, up to every 64: reading it costs as much as half a post.
+/// How long the functions of one batch may keep timers, sources and descriptors waiting. The clock is read after 16 functions,
+/// and then after twice as many each time, up to every 64: reading it costs as much as half a post.
 struct PerformBudget {
     private static var nanoseconds: UInt64 { 1_000_000 }
 
@@ -23,7 +23,7 @@ struct PerformBudget {
     private var interval = 16
     private let end: Instant
 
-    /// So many functions may be called; of a few, none is put off.
+    /// For a batch of this size. Of up to 16 functions none is put off.
     @inline(__always)
     init(_ count: Int) {
         let isLong = count > 16
@@ -31,7 +31,7 @@ struct PerformBudget {
         end = isLong ? Clock.now.advanced(by: Self.nanoseconds) : .never
     }
 
-    /// Asked after each function.
+    /// Whether the time is over. Asked after each function.
     @inline(__always)
     var isSpent: Bool {
         mutating get {
@@ -48,7 +48,7 @@ struct PerformBudget {
     }
 }
 
-// Calling functions on a loop's thread.
+// Steps 4 and 9: calling functions on a loop's thread; and queueing them, from any thread.
 
 extension RunLoopPointer {
     /// RLRunLoopPerformFunction and RLRunLoopPostFunction. O(1), amortised no allocation; at most one system call per
@@ -69,13 +69,13 @@ extension RunLoopPointer {
         }
     }
 
-    /// The same for callers that do it seldom: compiled once.
+    /// `enqueue`, not inlined.
     @inline(never)
     func enqueueSlow(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         enqueue(request, wakes: wakes, isAwaited: isAwaited)
     }
 
-    /// Takes the inbox's requests, and makes room for what the batches that are under way may put back. How many were posts of
+    /// Takes the requests out of the inbox, and makes room for what running batches may put back. Returns how many were posts of
     /// other threads. Out of memory they stay in the inbox for the next time. Under the lock.
     private func take(into list: inout PlainList<PerformRequest>) -> Int {
         var room = 0
@@ -83,7 +83,8 @@ extension RunLoopPointer {
         return inbox.empty(into: &list, room: room) ?? 0
     }
 
-    /// Says so before the inbox says that it is empty: `performFunctions` sees one or the other. Under the lock.
+    /// Takes the requests of the inbox into `held`. Sets the flag before the inbox becomes empty, so that `performFunctions` sees
+    /// one or the other. Under the lock.
     func takeIntoHeld() {
         noteUse(of: EverUsed.heldFunctions)
         _ = take(into: &pointee.held)
@@ -101,7 +102,7 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Gives every mode that a waiting request names its place in the list of modes, as CFRunLoop does when one is queued.
+    /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued.
     func makeModesOfRequests() {
         locked {
             if pointee.held.count == 0 && inbox.isEmpty { return }
@@ -114,10 +115,10 @@ extension RunLoopPointer {
         }
     }
 
-    /// Calls the functions that wait for this mode, first come, first served. What they queue waits for the next
-    /// time; a run nested in one of them does not see the rest (as in CFRunLoop). True if there was any. The loop's thread; calls user code.
-    /// If the run has passes left, the rest of a long queue waits for the next time: after a millisecond timers and descriptors
-    /// have their turn.
+    /// Calls the functions that wait for this mode, in the order in which they were queued; true if there was any. What they
+    /// queue waits for the next time, and a nested run does not see the rest (as in CFRunLoop). If the run has passes left, the
+    /// rest of a long queue waits for the next one after a millisecond, so that timers and descriptors have their turn. The
+    /// loop's thread; calls user code.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
         let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && lockedInlined { pointee.held.count > 0 })
@@ -158,8 +159,8 @@ extension RunLoopPointer {
         return called
     }
 
-    /// Under the lock, which it gives back for each call. Writes to the batch only what stays in it: the memory goes back
-    /// to those who fill it, and a line that was not written here is had back sooner.
+    /// Calls the functions of a batch. Under the lock, which is released for each call. Writes to the batch only what stays in
+    /// it: its memory goes back to the threads that post, and a cache line that was not written here is theirs again sooner.
     private func perform(_ level: Int, _ mode: ModePointer) -> Bool {
         let hasPassesLeft = pointee.deadline != .distantPast
         var budget = PerformBudget(hasPassesLeft ? pointee.batches[level].count - pointee.batches[level].next : 0)
@@ -191,8 +192,8 @@ extension RunLoopPointer {
         return called
     }
 
-    /// A batch whose turn was over before it was done: what is left stays in its place, behind what was for other modes, so
-    /// that a long queue is not moved each time. Under the lock.
+    /// Puts back the rest of a batch whose time was over. It stays where it is, behind what was for other modes, so that a long
+    /// queue is not moved each time. Under the lock.
     @inline(never)
     private func putBack(_ requests: inout PlainList<PerformRequest>, after batch: PerformBatch, from first: Int) {
         let stride = MemoryLayout<PerformRequest>.stride
@@ -204,7 +205,8 @@ extension RunLoopPointer {
             requests.truncate(to: left)
             start = 0
         }
-        // Those before `first` are marked, but for where the others were kept.
+        // Requests before `first` are marked already. Mark the others that were called, except where requests of other modes lie
+        // now.
         for index in first..<Swift.max(first, start) { batch.requests[index].markCancelled() }
         for index in 0..<Swift.min(batch.kept, start) { batch.requests[index].markCancelled() }
         noteUse(of: EverUsed.heldFunctions)
@@ -213,7 +215,7 @@ extension RunLoopPointer {
         swap(&requests, &pointee.held)
     }
 
-    /// In front of what came meanwhile, or what a nested run has left. `take` has made room. Under the lock.
+    /// Puts requests in front of what came meanwhile, or what a nested run has left. `take` has made room. Under the lock.
     private func putInFront(_ requests: borrowing PlainList<PerformRequest>) {
         let start = pointee.heldStart
         if start > 0, let elements = pointee.held.elements {
@@ -224,8 +226,8 @@ extension RunLoopPointer {
         invariant(pointee.held.prepend(requests))
     }
 
-    /// What did not match and was not cancelled stays in front of what came meanwhile; the buffer stays for the next time, unless it is
-    /// much larger than what it was used for. Under the lock.
+    /// Puts back what was for other modes and was not cancelled, in front of what came meanwhile. The buffer is kept for the next
+    /// time unless it is much larger than what it was used for. Under the lock.
     private func putBack(_ requests: inout PlainList<PerformRequest>, taken: Int) {
         var kept = 0
         for index in 0..<requests.count where requests[index].modes != nil {
@@ -274,12 +276,12 @@ extension RunLoopPointer {
 }
 
 extension Instant {
-    /// `seconds` from now; at once if that is not positive, never if it is more than anybody waits.
+    /// `seconds` from now; `.distantPast` if that is not positive, `.never` if it is beyond what dates can express.
     static func now(after seconds: Double) -> Instant {
         seconds > 0 && seconds < Clock.latestDate ? Clock.now.after(seconds) : distantPast.after(seconds)
     }
 
-    /// The same from this instant on.
+    /// `seconds` from this instant on, with the same limits as `now(after:)`.
     func after(_ seconds: Double) -> Instant {
         if seconds <= 0 { return .distantPast }
         return seconds >= Clock.latestDate ? .never : advanced(by: Clock.nanoseconds(seconds))
@@ -287,7 +289,7 @@ extension Instant {
 }
 
 extension RunLoopPointer {
-    /// The thread ends: nothing that waits will ever run. Calls release functions.
+    /// The thread ends: drops all requests, which will never run. Calls release functions.
     func dropRequests() {
         var requests = PlainList<PerformRequest>()
         locked {
@@ -300,7 +302,7 @@ extension RunLoopPointer {
         for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSeldom(.loopIsGone) }
     }
 
-    /// A batch that one of its functions has left for ever, with the thread. Under the lock.
+    /// Collects what is left of a batch whose function has ended the thread. Under the lock.
     @inline(never)
     private func drop(_ batch: PerformBatch, into requests: inout PlainList<PerformRequest>) {
         for index in 0..<batch.kept { _ = requests.append(batch.requests[index]) }

@@ -1,7 +1,7 @@
 import CRunLoop
 import Synchronization
 
-// Telling sources that their descriptors are ready.
+// Steps 5 and 9: calling the sources whose descriptors are ready. The loop's thread.
 
 extension RunLoopPointer {
     /// Calls the mode's source on the next ready descriptor, or all its sources if they share the descriptor; true if one was called.
@@ -26,7 +26,7 @@ extension RunLoopPointer {
         pointee.dispatchFrame = DispatchFrame()
         let batch = pointee.eventBatch.number
         let dispatched = dispatchEvents(mode)
-        // Unless a nested run has fetched or dropped reports, all that were ready have had a turn.
+        // If no nested run has fetched or dropped events meanwhile, all that were ready have had their turn.
         if pointee.eventBatch.isEmpty && pointee.eventBatch.number == batch && !pointee.eventBatch.isSingle { endRound(mode) }
         pointee.dispatchFrame = DispatchFrame()
         if isNested { popDispatchFrame() }
@@ -34,7 +34,7 @@ extension RunLoopPointer {
         return dispatched
     }
 
-    /// Only where some source has another order than 0: most have not.
+    /// Sorts fresh events by the order of their sources. Called only if some source has another order than 0; most have not.
     @inline(never)
     private func sortEvents(_ mode: ModePointer) {
         pointee.eventBatch.sort { tag in
@@ -45,7 +45,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Under the lock, which it gives back meanwhile.
+    /// Takes events until one makes a call; true if one did. Under the lock, which is released during calls.
     @inline(__always)
     private func dispatchEvents(_ mode: ModePointer) -> Bool {
         if mode.pointee.sets.count == 0 { return false }
@@ -69,8 +69,8 @@ extension RunLoopPointer {
         return false
     }
 
-    /// While a source is called, what the next ones need comes into the processor's cache: of the next but one what is read to deliver
-    /// it, of the next what it will ask for first.
+    /// Prefetches for the next events while a source is being called: of the next but one what is read to dispatch it, of the
+    /// next what its callback reads first.
     @inline(__always)
     private func prefetchNext() {
         SourcePointer.prefetch(tag: pointee.eventBatch.tag(ahead: 1))
@@ -88,8 +88,8 @@ extension RunLoopPointer {
         return dispatch(watch: index, [.readable, .writable], mode)
     }
 
-    /// Tells a source of which the tag was reported, if it is in the mode and waits for what was. Under the lock, which it gives back
-    /// meanwhile.
+    /// Calls the source of an event if it is in the mode and interested in what is ready. Under the lock, which is released
+    /// during the call.
     @inline(__always)
     private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
         if events.isBareHangUp && isUnconnected(Int(source.pointee.inlineRegistration.watch)) { return false }
@@ -108,8 +108,8 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Tells the sources of the mode on one descriptor that wait for what was reported. Under the lock, which it gives
-    /// back meanwhile.
+    /// Calls the sources of the mode that share a descriptor and are interested in what is ready. Under the lock, which is
+    /// released during calls.
     @inline(never)
     private func dispatch(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
         if events.isBareHangUp && isUnconnected(index) { return false }
@@ -126,12 +126,12 @@ extension RunLoopPointer {
         let generation = pointee.poller[index].generation
         var events = reported
         var outcome = DispatchResult.unwanted
-        // A nested run that has served something knows better: what is still ready will be reported again.
+        // A nested run that dispatched something knows better what is ready; what still is will be reported again.
         while pointee.dispatchStamp == stamp, pointee.poller[index].generation == generation,
             let registration = nextRegistration(onWatch: index, mode, notYet: stamp)
         {
             registration.pointee.lastDispatch = stamp
-            // The first of them may have read what there was.
+            // The first of them may have read what there was, so ask again.
             if outcome == .handled { events = Descriptor.poll(pointee.poller[index].fd, for: events) }
             let ready = events.matching(registration.pointee.source.interest)
             if ready.isEmpty { continue }
@@ -147,7 +147,8 @@ extension RunLoopPointer {
         return .handled
     }
 
-    /// The one whose turn is the longest ago: a nested run may have cut the last turn short. As a rule, the first.
+    /// The registration whose last dispatch is the longest ago: as a rule the first, unless a nested run cut the last round
+    /// short.
     private func nextRegistration(onWatch index: Int, _ mode: ModePointer, notYet stamp: UInt32) -> RegistrationPointer? {
         var oldest: (registration: RegistrationPointer, age: UInt32)?
         var next = pointee.poller.registrations(index)
@@ -160,8 +161,8 @@ extension RunLoopPointer {
         return oldest?.registration
     }
 
-    /// A client's source is called. Under the lock, which it gives back meanwhile. The loop has the source, and that keeps it alive: see
-    /// `DispatchFrame`.
+    /// Calls a client's source. Under the lock, which is released during the call. The loop's reference keeps the source alive:
+    /// see `DispatchFrame`.
     @inline(__always)
     private func call(_ source: SourcePointer) -> Bool {
         guard let perform = source.pointee.function.perform else { return true }
@@ -173,7 +174,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// The same for one of ours.
+    /// Calls an internal source: the client's function at once if the endpoint needs nothing else, otherwise its event handler.
+    /// Under the lock, which is released during the call.
     @inline(__always)
     private func call(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         pointee.dispatchFrame.source = source
@@ -185,8 +187,8 @@ extension RunLoopPointer {
         return dispatch(source, ready, reported)
     }
 
-    /// A client whose own source this is in all but name is called from here: behind a system call that it makes, the processor mispredicts
-    /// each return, so the less of them the better.
+    /// Calls the client's function of a descriptor object or socket. This repeats what its event handler would do, because every
+    /// return after a system call in the client's function is mispredicted: the fewer frames the better.
     @inline(__always)
     private func call(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
         let fired = endpoint.beginCall(ready, threadContext)
@@ -216,7 +218,7 @@ extension RunLoopPointer {
         return DispatchResult(rawValue: outcome) ?? .unwanted
     }
 
-    /// Nobody was called for a report, and epoll would make it again and again. Under the lock.
+    /// An event called nothing, and epoll would report it again and again: registers less interest. Under the lock.
     @inline(never)
     private func disarm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: DispatchResult) {
         pointee.poller.setInterest(interest(onWatch: index), at: index)

@@ -1,11 +1,11 @@
 import CRunLoop
 import Synchronization
 
-/// A source that is to be performed, kept alive until it has been.
+/// A signalled source that this pass will perform, kept alive until then.
 struct BatchEntry: BitwiseCopyable {
-    /// An internal reference costs nothing, but is counted under the lock of the source's owner; a source that is in several loops may
-    /// have another one than this loop's.
-    /// `nothing`: it has had its turn.
+    /// How the source is kept alive. An internal reference costs nothing, but is counted under the lock of the source's owner. A
+    /// source in several loops may have another owner than this loop: then it is an ordinary reference. `released`: the source
+    /// has been performed.
     enum Retention { case internalReference, reference, released }
 
     let source: SourcePointer
@@ -17,16 +17,16 @@ struct BatchEntry: BitwiseCopyable {
     }
 }
 
-// Performing signalled sources, those of version 0. The loop's thread.
+// Step 4: performing signalled sources (version 0). The loop's thread.
 
 extension RunLoopPointer {
-    /// Performs the mode's signalled sources by order; true if there was any. `onlyOne`: the first, the others stay
+    /// Performs the mode's signalled sources by order; true if there was any. `onlyOne`: performs the first only, the others stay
     /// signalled. Calls user code.
     ///
-    /// Who is signalled when it begins has a turn, whatever happens to its place in the loop meanwhile; invalidation
-    /// and a nested run that performs it first take it away. Who is signalled later waits for the next pass.
+    /// Each source that is signalled when this begins is performed, even if it leaves the loop meanwhile, unless it is
+    /// invalidated or a nested run performs it first. Sources signalled later wait for the next pass.
     ///
-    /// O(1) if nothing is signalled; otherwise O(log n) for each that is, however many there are that are not.
+    /// O(1) if nothing is signalled; otherwise O(log n) per signalled source, however many sources there are.
     @inline(__always)
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         if pointee.pendingSignals.isEmpty && !pointee.mayHaveQueued && SharedSignals.count == pointee.sharedSignalsSeen { return false }
@@ -41,7 +41,7 @@ extension RunLoopPointer {
         let first = pointee.signalledBatch.count
         if single != nil || onlyOne || !collectBatch(mode) {
             while !handled {
-                // Out of memory, they stay queued for the next pass, which has to come.
+                // Out of memory: they stay queued, and the wake-up makes the next pass come.
                 if !pointee.signalledBatch.reserveInlined(first + 1) {
                     wakeUp()
                     break
@@ -53,7 +53,7 @@ extension RunLoopPointer {
                 pointee.signalledBatch.truncate(to: first)
             }
         } else {
-            // By index: a nested run puts its own turns behind these and takes them away again.
+            // By index, since a nested run appends its own batch and truncates it again.
             let last = pointee.signalledBatch.count
             for index in first..<last { handled = perform(entryAt: index) || handled }
             pointee.signalledBatch.truncate(to: first)
@@ -63,7 +63,7 @@ extension RunLoopPointer {
         return handled
     }
 
-    /// Whether signalled sources are queued, be it for other modes. O(number of sets). Under the lock.
+    /// Whether signalled sources are queued, for whatever mode. O(number of sets). Under the lock.
     @inline(__always)
     private var hasQueued: Bool {
         var count = 0
@@ -71,8 +71,8 @@ extension RunLoopPointer {
         return count != 0
     }
 
-    /// Moves what was marked into the queues of its modes; the source that is to be performed at once if it is the only one, for which
-    /// there is room in the list of turns then. Under the lock.
+    /// Moves pending signals into the queues of their sets. If only one source is signalled, returns it to be performed at once;
+    /// there is room for it in the batch then. Under the lock.
     @inline(__always)
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
         var first: RegistrationPointer?
@@ -120,14 +120,14 @@ extension RunLoopPointer {
         pointee.signalsTaken = Clock.now.nanoseconds
     }
 
-    /// The queue has room: that was made when the source came.
+    /// Queues a source if it is signalled. There is room: it was reserved when the source was added.
     @inline(never)
     private func enqueue(_ registration: RegistrationPointer) {
         let source = registration.pointee.source
         guard !source.hasDescriptor, source.isSignalled, let set = registration.pointee.set else { return }
         if source.signalTime == 0 { source.pointee.signalTime.store(pointee.signalsTaken, ordering: .relaxed) }
         if registration.isQueued {
-            // For a signal that a nested run has taken, perhaps.
+            // A nested run may have taken the earlier signal; this one has another time.
             set.pointee.signalled.updateSeldom(registration.position, to: registration.key)
         } else {
             _ = set.pointee.signalled.insert(registration.key, registration.position)
@@ -135,7 +135,8 @@ extension RunLoopPointer {
         pointee.mayHaveQueued = true
     }
 
-    /// Takes the mode's first queued registration; what it was queued for may be over by now. O(log n). Under the lock.
+    /// Takes the mode's first queued registration out of its queue; its signal may have been taken since. O(log n). Under the
+    /// lock.
     @inline(never)
     private func takeFirst(_ mode: ModePointer) -> RegistrationPointer? {
         var best: RegistrationPointer?
@@ -153,8 +154,8 @@ extension RunLoopPointer {
         return best
     }
 
-    /// Lists everybody in the mode's queues by order, and leaves them queued for a nested run to find. False if there are
-    /// less than two, or no memory for the list: then one at a time will do. Under the lock.
+    /// Collects all sources in the mode's queues by order, and leaves them queued, so that a nested run finds them. False if
+    /// there are fewer than two, or no memory: then they are performed one at a time. Under the lock.
     @inline(__always)
     private func collectBatch(_ mode: ModePointer) -> Bool {
         var count = 0
@@ -167,7 +168,7 @@ extension RunLoopPointer {
         var registrations = PlainList<RegistrationPointer>()
         guard registrations.reserve(count), pointee.signalledBatch.reserve(pointee.signalledBatch.count + count) else { return false }
         while let registration = takeFirst(mode) {
-            // A nested run may have performed it and left it queued.
+            // A nested run may have performed it and left it in the queue.
             if !registration.pointee.source.isSignalled { continue }
             _ = registrations.append(registration)
             _ = pointee.signalledBatch.append(BatchEntry(registration.pointee.source, retain(registration.pointee.source)))
@@ -179,7 +180,7 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Performs a source that has a turn, if it is still signalled and valid. Under the lock, which it gives back meanwhile.
+    /// Performs a source of the batch if it is still signalled and valid. Under the lock, which is released meanwhile.
     @inline(never)
     private func perform(entryAt index: Int) -> Bool {
         let entry = pointee.signalledBatch[index]
@@ -188,7 +189,7 @@ extension RunLoopPointer {
             callPerform(entry.source)
             if pointee.performedNothing { isDue = takePerformedNothing() }
         }
-        // Letting go may end the thread, too.
+        // Releasing the source may call user code, which may end the thread.
         pointee.signalledBatch[index].retention = .released
         release(entry)
         return isDue
@@ -204,7 +205,7 @@ extension RunLoopPointer {
         lockInlined()
     }
 
-    /// Whether the source that has just performed counts as handled after all: it does not.
+    /// Returns false: a source that performed nothing does not count as handled.
     @inline(never)
     private func takePerformedNothing() -> Bool {
         pointee.performedNothing = false
@@ -222,7 +223,8 @@ extension RunLoopPointer {
         return .reference
     }
 
-    /// Under the lock of this loop, which it gives back if another one is concerned or the source dies.
+    /// Releases what keeps a batch entry's source alive. Under the lock, which is released if another loop's lock is needed or
+    /// the source dies.
     @inline(__always)
     func release(_ entry: BatchEntry) {
         let source = entry.source
@@ -233,7 +235,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// A turn that was given and never had, or had and never ended, because the thread did. Any thread; without the lock.
+    /// Releases an entry of a batch that will never be finished, because the thread has ended. Any thread, without the lock.
     func release(abandoned entry: BatchEntry) {
         lockInlined()
         releaseSlow(entry)

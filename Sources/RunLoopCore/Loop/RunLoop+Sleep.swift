@@ -1,10 +1,10 @@
 import Synchronization
 
-// Sleeping, steps 6 to 8 of the iteration. Everything here is the loop's thread's.
+// Steps 6 to 8: sleeping. The loop's thread.
 
 extension RunLoopPointer {
-    /// Steps 6 to 8: tells observers, sleeps until a descriptor is ready, a timer is due, the deadline has come or somebody wakes the loop,
-    /// and tells observers. The loop's thread; calls user code.
+    /// Steps 6 to 8: notifies observers, sleeps until a descriptor is ready, a timer is due, the deadline has come or the loop is
+    /// woken, and notifies observers. The loop's thread; calls user code.
     func waitForEvents(_ mode: ModePointer, until deadline: Instant) {
         notify(mode, .beforeWaiting)
         releaseAutoreleasedInPass()
@@ -15,7 +15,8 @@ extension RunLoopPointer {
 
     private enum Sleep { case over, again }
 
-    /// One sleep; `again` if it ended only to look again what the loop may sleep for. `count`: how many sleeps of this pass ended so.
+    /// One sleep. Returns `again` if it ended only because the loop has to compute again what to sleep for. `count`: how many
+    /// sleeps of this pass ended like that.
     private func sleep(_ mode: ModePointer, until deadline: Instant, _ extent: EventBatch.Extent, again count: Int = 0) -> Sleep {
         lock()
         let target = hasEverUsed(EverUsed.descriptors) ? self.target(mode) : .nothing
@@ -34,7 +35,7 @@ extension RunLoopPointer {
                 takeWakeUp()
                 return .over
             }
-            // Nobody minds if a run ends 50 µs late; timers are for being on time.
+            // A run may end 50 µs late. Timers have to be on time.
             if pointee.timerSlack == 0 && timerLimit < deadline { pointee.timerSlack = TimerSlack.sharpen() }
         }
         let spin = pointee.spinInterval.load(ordering: .relaxed)
@@ -60,8 +61,8 @@ extension RunLoopPointer {
         return end(of: pointee.wake.wakeFromSleep(), mode, limit)
     }
 
-    /// A loop that is woken in each pass never sleeps, and sleeping is how it asks the kernel which descriptors are ready. So it asks
-    /// in every eighth of such passes, and when it did not for a tenth of a millisecond.
+    /// A loop that is woken in every pass never sleeps, and so never asks the kernel for events. Therefore it asks in every
+    /// eighth such pass, and if it has not asked for 0.1 ms.
     private func mustPoll() -> Bool {
         pointee.passesUnpolled += 1
         let now = Clock.now
@@ -81,13 +82,13 @@ extension RunLoopPointer {
         }
     }
 
-    /// A signal that the loop knows nothing of ends a system call early: that is no reason to pass.
+    /// A signal ends a system call early. That alone is no reason for a pass.
     private func isSleepOver(_ limit: Instant) -> Bool {
         if !pointee.eventBatch.isEmpty { return true }
         return limit != .never && Clock.now >= limit
     }
 
-    /// The outermost activation ends. The loop's thread.
+    /// Restores the thread's timer slack at the end of the outermost activation. The loop's thread.
     func restoreTimerSlack() {
         if pointee.timerSlack > 1 { TimerSlack.restore(pointee.timerSlack) }
         pointee.timerSlack = 0

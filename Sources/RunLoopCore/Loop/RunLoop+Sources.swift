@@ -2,7 +2,8 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Sources in a loop: adding and removing. What happens when they are signalled or ready is in `RunLoop+SignalledSources.swift`.
+// Sources in a loop: adding and removing, from any thread. No step of the iteration; performing them is
+// `RunLoop+SignalledSources.swift` and `RunLoop+ReadyDescriptors.swift`.
 
 extension RunLoopPointer {
     /// RLRunLoopAddSource. O(1) on average, one epoll_ctl for version 1. Any thread; calls schedule, and equal,
@@ -27,7 +28,7 @@ extension RunLoopPointer {
         return added
     }
 
-    /// Under both locks. A mode that has one of the `equals` does not take the source.
+    /// Adds under both locks. A mode that has one of the `equals` does not take the source.
     private func addLocked(
         _ source: SourcePointer, _ hash: UInt, _ fd: Int32?, in name: StringPointer, beside equals: borrowing PlainList<SourcePointer>,
         _ joined: inout ScheduleCalls
@@ -69,7 +70,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// A source that this thread makes is likely to come into its loop: a signal that it gets before keeps its place among the loop's.
+    /// A source that this thread makes is likely to come into its loop: a signal that comes before that is ordered with those of
+    /// the loop.
     @inline(__always)
     func expect(_ source: SourcePointer) {
         source.inlineRegistration.pointee.pendingSignals.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
@@ -77,7 +79,7 @@ extension RunLoopPointer {
 
     private var pendingSignals: UnsafePointer<PendingSignals> { withUnsafePointer(to: pointee.pendingSignals) { $0 } }
 
-    /// In the queue of signalled sources, so that signalling needs no memory.
+    /// Makes room in the set's queue, so that signalling needs no memory.
     func makeRoom(in set: ModeSetPointer, for source: SourcePointer) -> Bool {
         source.hasDescriptor || set.pointee.signalled.reserve(set.pointee.signalled.count + set.pointee.sourceCount + 1)
     }
@@ -118,7 +120,7 @@ extension RunLoopPointer {
         if registration.pointee.watch >= 0 { pointee.mustRevisitWatches = true }
     }
 
-    /// Makes the registration known to signallers.
+    /// Makes the registration known to threads that signal the source.
     private func link(_ registration: RegistrationPointer, to source: SourcePointer) {
         registration.pointee.nextOfSource = source.pointee.registrations
         source.pointee.registrations = registration
@@ -159,7 +161,7 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// Whether it was there. Any thread; calls cancel.
+    /// Removes just this source; true if it was in the mode. Any thread; calls cancel.
     private func removeItself(_ source: SourcePointer, from name: StringPointer) -> Bool {
         var left = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
@@ -183,7 +185,7 @@ extension RunLoopPointer {
         return isThere
     }
 
-    /// The source leaves this loop. Under both locks; true if it is to be destroyed after unlocking.
+    /// Removes the registration from this loop. Under both locks; true if the source is to be destroyed after unlocking.
     private func leave(_ registration: RegistrationPointer) -> Bool {
         let source = registration.pointee.source
         let set = registration.pointee.set.unsafelyUnwrapped
@@ -233,8 +235,8 @@ extension RunLoopPointer {
         source.pointee.item.clear(ItemHeader.valid)
         owner.unlock()
         if !wasValid {
-            // Another thread may be taking it out of its loops at this moment. Of these the caller's own must have lost it on return:
-            // it would perform the source once more.
+            // Another thread may be invalidating it at this moment. On return the caller's own loop must have lost it, or it
+            // would perform the source once more.
             if let owner = ThreadContextPointer.current { RunLoopPointer(owner).drop(source) }
             return
         }

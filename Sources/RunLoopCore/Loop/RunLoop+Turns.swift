@@ -1,7 +1,8 @@
-// Whose turn it is among several ready descriptors: `EventBatch` says when the loop has to choose.
+// Step 9: fairness among ready descriptors. `EventBatch` says when the loop itself has to choose which event goes first.
 
 extension RunLoopPointer {
-    /// Forgets the reports that are left. Those that were taken have had their turn. The loop's thread, without the lock.
+    /// Drops the events that are left of the batch. Those that were taken have had their turn. The loop's thread, without the
+    /// lock.
     @inline(__always)
     func dropEvents() {
         if !pointee.eventBatch.isEmpty { dropRemainingEvents() }
@@ -16,24 +17,24 @@ extension RunLoopPointer {
         pointee.eventBatch.drop()
     }
 
-    /// A round of the mode is over when each of its descriptors that are ready has had a turn in it. So the lowest order goes
-    /// first in each round, and nothing that stays ready is passed over in the next.
+    /// Whether a tag has not had its turn in this round of the mode. A round ends when every ready descriptor has had one. So the
+    /// lowest order goes first in each round, and nothing that stays ready is passed over twice.
     func isNext(_ tag: UInt64, _ mode: ModePointer) -> Bool {
         guard let turn = turn(tag, mode) else { return false }
         let since = turn.pointee &- mode.pointee.roundBegan
         return since == 0 || since > pointee.dispatchStamp &- mode.pointee.roundBegan
     }
 
-    /// All that are ready have had their turn, unless there are more than were reported. Under the lock.
+    /// Begins a new round, as all that are ready have had their turn; not if more are ready than were fetched. Under the lock.
     func endRound(_ mode: ModePointer) {
         if pointee.eventBatch.isPartial { return }
         mode.pointee.roundBegan = pointee.dispatchStamp
         pointee.modeInOrder = mode
     }
 
-    /// One in a batch has a turn left in this round, or none. After the last one epoll's order, in which the round was, says whose turn
-    /// it is. More may be ready than are in the batch, where a round has no end: then the one goes first whose turn is the longest ago.
-    /// Under the lock.
+    /// The batch has one event left that has not had its turn in this round (`left` = 1), or none. After the last one epoll's own
+    /// order says whose turn it is. If more are ready than the batch holds, a round never ends, so the one with the oldest turn
+    /// goes first. Under the lock.
     func beginLast(_ mode: ModePointer, _ left: Int) {
         if !pointee.eventBatch.isPartial && left == 1 { pointee.modeInOrder = mode }
         if left == 1 { return }
@@ -41,7 +42,8 @@ extension RunLoopPointer {
         pointee.eventBatch.begin(oldest: { tag in turn(tag, mode).map { pointee.dispatchStamp &- $0.pointee } ?? 0 })
     }
 
-    /// Of a watch that sources share, each of them that is told is noted then. Under the lock.
+    /// Notes that a tag has its turn now. For a watch that several sources share, each is noted when it is called. Under the
+    /// lock.
     @inline(never)
     func noteTurn(_ tag: UInt64, _ mode: ModePointer) {
         if tag & 1 == 0 && tag != Poller.alwaysReadyTag { return }
@@ -49,7 +51,7 @@ extension RunLoopPointer {
         turn(tag, mode)?.pointee = pointee.dispatchStamp
     }
 
-    /// Where the number of the last turn is kept of what a tag was reported for; nil if there is nothing of it in the mode. Under the lock.
+    /// Where the stamp of a tag's last turn is stored; nil if it belongs to nothing in the mode. Under the lock.
     private func turn(_ tag: UInt64, _ mode: ModePointer) -> UnsafeMutablePointer<UInt32>? {
         if tag == Poller.alwaysReadyTag { return withUnsafeMutablePointer(to: &mode.pointee.alwaysReadyLastDispatch) { $0 } }
         let registration: RegistrationPointer?
@@ -70,7 +72,7 @@ extension RunLoopPointer {
         return next
     }
 
-    /// The only report that was asked for was nobody's: looks at all of them.
+    /// The only event that was asked for called nothing: fetches all of them.
     @inline(never)
     func fetchAllEvents(_ mode: ModePointer) -> Bool {
         pointee.modeInOrder = nil
@@ -79,9 +81,9 @@ extension RunLoopPointer {
         return !pointee.eventBatch.isEmpty
     }
 
-    /// Whether this pass delivers one report at most, and the next one asks again. All that are ready have to be known where epoll does
-    /// not keep the turns: after another mode was run, for which descriptors leave epoll's set and come back behind the others, and
-    /// where descriptors have an order.
+    /// How many events to fetch. A run that dispatches at most one per pass, and asks again in the next, needs only one if
+    /// epoll's order gives each descriptor its turn. It does not after another mode was run, since descriptors then leave the
+    /// epoll set and come back behind the others, nor if sources have an order.
     @inline(__always)
     func extent(_ mode: ModePointer) -> EventBatch.Extent {
         guard pointee.returnsAfterSource || pointee.deadline == .distantPast || observes(mode, .beforeTimers, .beforeSources) else {

@@ -1,11 +1,12 @@
 import CLinux
 import Synchronization
 
-/// RLRunLoop: one per thread that uses the library. The files `RunLoop+….swift` are its facets, `Run.swift` its heart.
+/// RLRunLoop: one per thread that uses the library. `Run.swift` has the iteration; the `RunLoop+….swift` files say at their
+/// beginning which of its steps they serve.
 ///
-/// Each variable says who may touch it. "Under the lock" is `threadContext.lock`, which costs the loop's own thread two
-/// plain stores. The memory is never given back (see `Registry`): a signaller that is late, or a client with
-/// an old handle, reads a loop without a thread, on which nothing has any effect.
+/// Each variable says who may touch it. "Under the lock" means the lock of `threadContext`, which costs the loop's own thread two
+/// plain stores. The memory is never freed (see `Registry`), so a late signaller, or a client with an old handle, reads a loop
+/// without a thread, on which nothing has any effect.
 struct RunLoopStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .runLoop }
 
@@ -21,11 +22,10 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     private let apartFromPendingSignals = CacheLine()
     var inbox = PerformInbox()
     private let apartFromInbox = CacheLine()
-    /// Until when the loop sleeps, in nanoseconds: a timer that is due earlier has to make it look again. 0 while it
-    /// is awake. Written by the loop under the lock.
+    /// Until when the loop sleeps, in nanoseconds; 0 while it is awake. A thread that adds an earlier timer makes the loop
+    /// compute its limit again. Written by the loop under the lock.
     let sleepLimit = Atomic<UInt64>(0)
-    /// Nanoseconds. 0 unless the program says otherwise, as measured (RLRunLoop.h has the numbers): a loop that is woken more
-    /// seldom pays the whole interval for each sleep, and is woken no sooner.
+    /// How long the loop spins before it sleeps, in nanoseconds; 0 unless the program sets it (RLRunLoop.h has measurements).
     let spinInterval = Atomic<UInt64>(0)
     /// Bits of `EverUsed`: a pass does not take the lock to look for what the loop never had. Set under the lock together with
     /// the first such thing; read by the loop's thread, which looks again under the lock before it sleeps.
@@ -33,8 +33,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// Bits of `WatchTrouble`: what the next pass has to do about descriptors that cannot be watched. Changed under the lock; read
     /// by the loop's thread without it.
     let watchTrouble = Atomic<UInt32>(0)
-    /// 1: another thread has invalidated the last item of some mode, perhaps of the one that runs, or may have: the loop looks before it
-    /// sleeps. Any thread; see `noteEmptied`.
+    /// 1 if another thread may have emptied the mode that runs: the loop looks before it sleeps. Any thread; see `noteEmptied`.
     let mayBeEmpty = Atomic<UInt32>(0)
     /// The name of the mode that runs, for other threads: a StringPointer or 0. Written by the loop.
     let currentModeName = Atomic<UInt>(0)
@@ -56,21 +55,21 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var poller = Poller()
     /// How many sources on descriptors have another order than 0.
     var orderedRegistrations = 0
-    /// A mode may now want more of its watches than epoll reports.
+    /// Set when the mode that runs may be interested in more of its watches than epoll reports.
     var mustRevisitWatches = false
-    /// When to try again to watch what could not be watched; `never`: there is nothing of that kind.
+    /// When to register watches again that could not be registered; `never` if there are none.
     var retryDeadline = Instant.never
-    /// Functions to be performed that the mode so far did not match.
+    /// Functions taken out of the inbox that no mode has run yet.
     var held = PlainList<PerformRequest>()
-    /// So many at the beginning of `held` have been performed; they are marked as cancelled.
+    /// How many at the beginning of `held` have been called already; they are marked as cancelled.
     var heldStart = 0
     var delayed: DelayedPerformPointer?
 
     // The loop's thread, while it runs.
     var eventBatch = EventBatch()
-    /// The mode in which epoll's own order gives each descriptor its turn; nil if that was disturbed since a round was over.
+    /// The mode in which epoll's own order gives each descriptor its turn; nil if that order was disturbed since a round ended.
     var modeInOrder: ModePointer?
-    /// How many passes in a row did not ask the kernel for descriptors although there are some, and since when.
+    /// How many passes in a row did not ask the kernel for events although a descriptor is watched, and since when.
     var passesUnpolled = 0
     var unpolledSince = Instant.distantPast
     /// Changed under the lock while timers fire.
@@ -78,59 +77,59 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var depth = 0
     /// Where the innermost activation lies on the stack.
     var place = StackPlace()
-    /// How the innermost activation ends: for sources that would like to continue at once (`mayContinue`).
+    /// When the innermost activation ends, and whether it returns after a source.
     var deadline = Instant.distantPast
     var returnsAfterSource = false
-    /// How many objects at the end of `autoreleased` belong to the innermost activation, or, outside of any, to the thread.
+    /// How many objects at the end of `autoreleased` belong to the innermost activation or, outside of any, to the thread.
     var autoreleasedCount = 0
     /// The innermost activation was begun by CF's name: see `isEmpty(_:asCF:)`.
     var runsAsCF = false
-    /// Set by the perform function of a source of our own that found nothing to do: it does not count as handled.
+    /// Set by the perform function of an internal source that had nothing to do: it does not count as handled.
     var performedNothing = false
     /// A wake-up was taken by the innermost activation.
     var tookWake = false
-    /// When signals were last taken of which some were queued, in nanoseconds. A signal that found no other that the loop had not
-    /// taken came later than all that are queued, and counts as this old: so a signal that is alone needs no clock.
-    /// Never 0, which says that a signal has no time yet.
+    /// When signals were last taken of which some were queued, in nanoseconds. A signal that found no other pending came later
+    /// than all that are queued, and counts as this old, so a lone signal needs no clock. Never 0, which stands for a signal
+    /// without a time.
     var signalsTaken: UInt64 = 1
     /// Some set may have signalled sources in its queue.
     var mayHaveQueued = false
-    /// While a timer pass is under way a deadline up to here is moved behind it, so that the pass fires no timer that was
-    /// set in it, until the outermost pass has ended; otherwise 0. Under the lock.
+    /// While a timer pass is under way, earlier deadlines are moved here, behind it, so that the pass fires no timer that was set
+    /// during it. 0 outside of timer passes. Under the lock.
     var minimumDeadline: UInt64 = 0
     /// The number of the last timer that was added, or whose deadline was set; odd. See `TimerPointer.arrival`. Under the lock.
     var timerArrivals: UInt = 1
     /// The innermost timer pass fires what was due by then. Under the lock.
     var timersDueBy: UInt64 = 0
     var postBackoff = PostBackoff()
-    /// How many reports were served: a stamp for the sources on one descriptor that have had theirs, and for turns. Under the lock.
+    /// Counts dispatched events: the stamp by which registrations remember their last dispatch and their turns. Under the lock.
     var dispatchStamp: UInt32 = 0
-    /// The sources whose turn it is, of the batches that are under way, one in another. Under the lock.
+    /// The signalled sources that this pass performs, and those of outer activations before them. Under the lock.
     var signalledBatch = PlainList<BatchEntry>()
-    /// The source on a descriptor that is being called, nil if none is; see `DispatchFrame`. Under the lock.
+    /// The innermost call of a source on a descriptor. Under the lock.
     var dispatchFrame = DispatchFrame()
-    /// Those from whose calls the loop is run once more, one in another. Under the lock.
+    /// The calls from which the loop is run again, outermost first. Under the lock.
     var outerDispatchFrames = PlainList<DispatchFrame>()
     /// How many timer passes are under way, one in another. Under the lock.
     var timerPasses = 0
     /// `SharedSignals` as last looked at.
     var sharedSignalsSeen: UInt32 = 0
-    /// To be given back when the outermost run ends; 0 for nothing.
+    /// The thread's timer slack, restored when the outermost run ends; 0 if it was not changed.
     var timerSlack: UInt = 0
-    /// The batches of functions that are being called, one in another. Under the lock.
+    /// The batches of functions that are being called, outermost first. Under the lock.
     var batches = PlainList<PerformBatch>()
-    /// The timers whose functions are running, one in another. Under the lock.
+    /// The timers whose functions are running, outermost first. Under the lock.
     var firing = PlainList<Firing>()
-    /// The observers that are to be told, of the activities under way, one in another. Under the lock.
+    /// The observers that are being notified, those of outer notifications first. Under the lock.
     var notifyingObservers = PlainList<ObserverCall>()
-    /// What our own functions have begun that are calling the client, one in another. The loop's thread.
+    /// What is to be cleaned up if the thread ends in a client's function, outermost first. The loop's thread.
     var cleanupHandlers = PlainList<CleanupHandler>()
     /// Memory for `TimerQueue.restoreDeadlines`. Under the lock.
     var displaced = PlainList<IndexedHeap<DeadlineKey>.Position>()
-    /// What RLAutorelease was given and is still to be released; that of nested activations behind that of outer ones. The loop's
-    /// thread; it grows under the lock, so that a child of fork() finds it whole.
+    /// The objects of RLAutorelease that are to be released, those of outer activations first. The loop's thread; it grows under
+    /// the lock, so that a child of fork() finds it whole.
     var autoreleased = PlainList<UnsafeRawPointer>()
-    /// RLRelease: the rooms that it needs lie above this one. nil as long as nothing was autoreleased.
+    /// RLRelease, passed down because its room lies above this one. nil until something was autoreleased.
     var releaseObject: ReleaseFunction?
 }
 
@@ -153,27 +152,27 @@ enum WatchTrouble {
 /// A timer whose function is running.
 struct Firing: BitwiseCopyable {
     let timer: TimerPointer
-    /// What the context's retain made of info for this call; nil if there is nothing to release after it.
+    /// What the context's retain returned for this call; nil if there is nothing to release after it.
     var retained: UnsafeMutableRawPointer?
 }
 
-/// What is left to do by one of our own functions if the thread ends in the client's function that it calls; as
-/// pthread_cleanup_push, which would need unwind tables.
+/// What the library has to clean up if the thread ends in a client's function that it calls, like pthread_cleanup_push, which
+/// would need unwind tables.
 struct CleanupHandler: BitwiseCopyable {
-    /// The thread that ends, without a lock; may call user code.
+    /// Called by the ending thread, without a lock; may call user code.
     typealias Function =
         @convention(c) (_ object: UnsafeMutableRawPointer, _ part: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) -> Void
 
     let function: Function
     let object: UnsafeMutableRawPointer
     var part: UnsafeMutableRawPointer?
-    /// What the context's retain made of info for this call.
+    /// What the context's retain returned for this call.
     var info: UnsafeMutableRawPointer?
 }
 
-/// An observer that is to be told of an activity; held until it is done.
+/// An observer that is being notified of an activity; kept alive until that is done.
 struct ObserverCall: BitwiseCopyable {
-    /// How far it is.
+    /// How far the notification has come.
     enum State: UInt8 { case waiting, called, done }
 
     let observer: ObserverPointer
@@ -183,7 +182,7 @@ struct ObserverCall: BitwiseCopyable {
 
 typealias RunLoopPointer = UnsafeMutablePointer<RunLoopStorage>
 
-/// A mode of one loop. Lives as long as the loop has a thread.
+/// A mode of one loop. Lives as long as the loop's thread.
 struct Mode: ~Copyable {
     /// Retained.
     let name: StringPointer
@@ -194,13 +193,13 @@ struct Mode: ~Copyable {
     var soleSet: ModeSetPointer?
     /// Its observers, by order; those of the same order as they came into the mode. Under the lock.
     var observers = PlainList<ObserverPointer>()
-    /// Timers were served last, so ready descriptors go first. The loop's thread.
+    /// Timers were fired last, so ready descriptors go first. The loop's thread.
     var firedTimersLast = false
     /// `RunLoopStorage.dispatchStamp` when this round of turns began: see `isNext`. Under the lock.
     var roundBegan: UInt32 = 0
-    /// The last turn of the watches that are always ready, together; like `Registration.lastDispatch`.
+    /// When the watches that are always ready had their last turn, together; as `Registration.lastDispatch`.
     var alwaysReadyLastDispatch: UInt32 = 0
-    /// All activities that some observer of the mode wants. Written under the lock, read by the loop.
+    /// All activities that some observer of the mode observes. Written under the lock, read by the loop's thread.
     let observedActivities = Atomic<UInt>(0)
 }
 
@@ -216,7 +215,7 @@ extension RunLoopPointer {
         self = UnsafeMutableRawPointer(threadContext).assumingMemoryBound(to: RunLoopStorage.self)
     }
 
-    /// Where it lies, without the claim that nobody else uses it that an inout argument would make.
+    /// The address of the inbox. An inout argument would claim exclusive access, but other threads use the inbox, too.
     @inline(__always)
     var inbox: PerformInboxPointer {
         let place: UnsafePointer<PerformInbox> = withUnsafePointer(to: pointee.inbox) { $0 }
@@ -259,7 +258,7 @@ extension RunLoopPointer {
         if !hasEverUsed(kind) { pointee.everUsed.store(pointee.everUsed.load(ordering: .relaxed) | kind, ordering: .relaxed) }
     }
 
-    /// `locked` for a hot path.
+    /// As `locked`, with lock and unlock inlined, for hot paths.
     @inline(__always)
     func lockedInlined<Result>(_ body: () -> Result) -> Result {
         lockInlined()
@@ -275,15 +274,15 @@ extension RunLoopPointer {
     @inline(never)
     func wakeUpSeldom() { wakeUp() }
 
-    /// RLRunLoopStop: the innermost activation returns as soon as its pass is over. Any thread, async-signal-safe.
+    /// RLRunLoopStop: the innermost activation returns when its pass is over. Any thread, async-signal-safe.
     func requestStop() {
         RaceDetector.happensBefore(pointee.stop)
         pointee.stop.store(1, ordering: .releasing)
         wakeUpSeldom()
     }
 
-    /// The loop looks again how long it may sleep, if `deadline` is before what it sleeps for. Any thread,
-    /// under the lock or after the change that concerns it.
+    /// Makes the loop compute again how long it may sleep, if `deadline` is earlier than its limit. Any thread, under the lock or
+    /// after the change.
     @inline(__always)
     func adjustSleep(for deadline: UInt64) {
         if !isCurrent && deadline < pointee.sleepLimit.load(ordering: .relaxed) { pointee.wake.adjust() }
