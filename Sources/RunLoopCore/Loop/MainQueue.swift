@@ -2,12 +2,10 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// The source of the main loop that runs what is on libdispatch's main queue.
-///
-/// It is an ordinary version-1 source in the common modes. libdispatch calls its queue the main thread's, so only the
-/// main loop can have it.
+/// The source of the main loop that runs what is on libdispatch's main queue: an ordinary version-1 source in the common modes.
+/// libdispatch calls this queue the main thread's, so only the main loop can have it.
 enum MainQueue {
-    /// The source, `inTheMaking`, or 0. Any thread. One reference is ours.
+    /// The source, `inTheMaking`, or 0. Any thread. We hold one reference.
     private static let source = Atomic<UInt>(0)
 
     /// For programs that were compiled with CoreFoundation/CFRunLoop.h and have libdispatch: when the main thread first uses
@@ -16,15 +14,15 @@ enum MainQueue {
         if Dispatch.isWanted { preservingSystemError { _ = serve(by: loop) } }
     }
 
-    /// Work of the queue is being run. A run nested in it cannot serve the queue, so there it keeps no mode from being empty, as
-    /// in CFRunLoop. The main thread.
+    /// Whether work of the queue is running. A run nested in it cannot serve the queue, so there the source does not keep a mode
+    /// from being empty, as in CFRunLoop. The main thread.
     nonisolated(unsafe) private(set) static var isDraining = false
 
     /// The source's perform function.
     static func drain() {
         if isDraining { return Dispatch.drainMainQueue() }
         isDraining = true
-        // Held: the work may take the source away.
+        // Retained, since the work may take the source away.
         let bits = source.load(ordering: .acquiring)
         let served = bits > inTheMaking ? SourcePointer(bitPattern: bits) : nil
         if let served, let loop = Registry.current {
@@ -39,7 +37,7 @@ enum MainQueue {
         isDraining = false
     }
 
-    /// Somebody is about to store the source.
+    /// A thread is about to store the source.
     private static let inTheMaking: UInt = 1
 
     /// False with errno. Any thread that has a loop.
@@ -54,7 +52,7 @@ enum MainQueue {
             SourceDetail())
         guard let new, loop.add(new, in: ModeName.common) else {
             if let new, new.item.release() == .dead { new.destroy() }
-            // Without memory; or the descriptor is none.
+            // Out of memory, or libdispatch's descriptor cannot be watched.
             source.store(0, ordering: .releasing)
             return false
         }

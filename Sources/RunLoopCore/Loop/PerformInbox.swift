@@ -1,40 +1,40 @@
 import CLinux
 import Synchronization
 
-/// Where any thread leaves functions for a loop. Two buffers: the loop takes the full one and leaves an empty
-/// one, so a steady flow allocates nothing. A post into an inbox from which a wake-up is owed already needs none.
+/// Where any thread enqueues functions for a loop. There are two buffers: the loop takes the full one and leaves an empty one, so
+/// a steady flow allocates nothing. A post into an inbox for which a wake-up is owed already makes none.
 struct PerformInbox: ~Copyable {
     fileprivate let mutex = StoreMutex()
     /// Guarded by `mutex`, as the next three.
     fileprivate var incoming = PlainList<PerformRequest>()
-    /// Somebody has woken the loop, or is about to, for what is in here.
+    /// A thread has woken the loop, or is about to, for what is in here.
     fileprivate var wakeIsOwed = false
     fileprivate var isOpen = false
     fileprivate var isOpenIfWatched = false
-    /// How many of those in `incoming` another thread has left without waiting for them.
+    /// How many requests in `incoming` were posted by other threads that do not wait for them.
     fileprivate var posts = 0
     private let apart = CacheLine()
-    /// 1 while there is something in `incoming`, for a look without the mutex. Written only when that changes, and on a
-    /// line of its own: the loop looks often, and must not slow down those who are filling.
+    /// 1 while `incoming` is not empty, to be read without the mutex. Written only when that changes, and on a cache line of its
+    /// own: the loop reads it often, and must not slow down the threads that post.
     fileprivate let nonEmptyFlag = Atomic<UInt32>(0)
 
     init() {}
 
-    /// In a child of fork(), under the mutex: nobody will ever take anything out.
+    /// In a child of fork(), under the mutex, for a loop without its thread: nothing will be taken out any more.
     mutating func abandon() {
         isOpen = false
         isOpenIfWatched = false
     }
 
-    /// What became of a request that was left here.
+    /// What became of a request that was enqueued.
     enum Outcome { case queued, queuedAndWakeNeeded, failed }
 }
 
-/// Through a pointer: many threads are in here at once, each touching a field only as far as the mutex allows.
+/// Through a pointer, because many threads use it at once, each only the fields that the mutex allows.
 typealias PerformInboxPointer = UnsafeMutablePointer<PerformInbox>
 
 extension PerformInboxPointer {
-    /// Leaves a request; `failed` with errno ENOMEM, or ESRCH when the loop's thread has ended. Any thread.
+    /// Enqueues a request; `failed` with errno ENOMEM, or ESRCH when the loop's thread has ended. Any thread.
     @inline(__always)
     func enqueue(_ request: PerformRequest, wakes: Bool, isPost: Bool) -> PerformInbox.Outcome {
         pointee.mutex.lock()
@@ -56,7 +56,7 @@ extension PerformInboxPointer {
         return mustWake ? .queuedAndWakeNeeded : .queued
     }
 
-    /// Where a race detector watches, `isOpen` is never set, and whoever leaves something comes here. Under `mutex`.
+    /// Under a race detector `isOpen` is never set, so every thread that enqueues comes here. Under `mutex`.
     @inline(never)
     private var isOpenAndWatched: Bool {
         if pointee.isOpenIfWatched { RaceDetector.takeAndLeave(self) }
@@ -67,12 +67,12 @@ extension PerformInboxPointer {
     @inline(__always)
     var isEmpty: Bool { nonEmptyBits == 0 }
 
-    /// 0 if it is empty. One load. Any thread.
+    /// Not 0 if it is not empty. One load. Any thread.
     @inline(__always)
     var nonEmptyBits: UInt32 { pointee.nonEmptyFlag.load(ordering: .acquiring) }
 
-    /// Moves all requests behind those in `list`, in which there is then room for so many more: by swapping buffers if that is empty. The
-    /// loop's lock holder. How many of them were posts of other threads; nil if out of memory: then they stay here.
+    /// Moves all requests behind those in `list`, by swapping buffers if that is empty, and makes room for `room` more. Returns
+    /// how many were posts of other threads; nil if out of memory: then they stay here. Under the loop's lock.
     func empty(into list: inout PlainList<PerformRequest>, room: Int) -> Int? {
         pointee.mutex.lock()
         defer { pointee.mutex.unlock() }
@@ -98,7 +98,7 @@ extension PerformInboxPointer {
         return posts
     }
 
-    /// A thread begins or ends to have this loop.
+    /// Opens the inbox when a thread gets this loop, and closes it when the thread ends.
     func setOpen(_ open: Bool) {
         pointee.mutex.lock()
         pointee.isOpen = open && !RaceDetector.isWatching
@@ -106,7 +106,7 @@ extension PerformInboxPointer {
         pointee.mutex.unlock()
     }
 
-    /// Around fork(): keeps everybody out.
+    /// Locks before fork(), so that no other thread is inside.
     func lockBeforeFork() { pointee.mutex.lock() }
     /// After it, in parent and child.
     func unlockAfterFork() { pointee.mutex.unlock() }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// A function that waits to be called by a loop.
 ///
-/// Three words: requests are handed from thread to thread by the million, and what that costs is moving cache lines.
-/// What few requests have (a release function, somebody who waits) is in a `PerformExtra`.
+/// Three words, because requests are handed from thread to thread by the million, and moving cache lines is what that costs. What
+/// few requests have (a release function, a thread that waits) is in a `PerformExtra`.
 struct PerformRequest: BitwiseCopyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
@@ -22,7 +22,7 @@ struct PerformRequest: BitwiseCopyable {
         detail = info
     }
 
-    /// A request with a release function or with somebody who waits for it; nil if out of memory.
+    /// A request with a release function, or with a thread that waits for it; nil if out of memory.
     init?(
         _ modes: UnsafeRawPointer, _ function: @escaping Function, _ info: UnsafeMutableRawPointer?, release: Function?,
         ticket: PerformTicketPointer?
@@ -39,27 +39,28 @@ struct PerformRequest: BitwiseCopyable {
         taggedModes & 1 == 0 ? nil : detail.unsafelyUnwrapped.assumingMemoryBound(to: PerformExtra.self)
     }
 
-    /// nil: it has been cancelled.
+    /// nil once it has been cancelled.
     @inline(__always)
     var modes: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: taggedModes & ~1) }
 
-    /// The client's.
+    /// The client's `info`.
     @inline(__always)
     var info: UnsafeMutableRawPointer? { extra.map { $0.pointee.info } ?? (taggedModes & 1 == 0 ? detail : nil) }
 
     var ticket: PerformTicketPointer? { extra?.pointee.ticket }
 
-    /// Leaves an empty place where it was queued.
+    /// Marks the entry as empty; it stays in its queue.
     mutating func markCancelled() { taggedModes = 0 }
 
-    /// It has run, or will never: tells who waits, calls the release function, lets the modes go. Without any lock.
+    /// The request has run, or never will: wakes the thread that waits, calls the release function, and releases the modes.
+    /// Without any lock.
     @inline(__always)
     func finish(_ outcome: PerformTicket.State) {
         if let extra { Self.finish(extra, outcome) }
         if let modes { Self.release(modes: modes) }
     }
 
-    /// The same for callers that do it seldom: compiled once.
+    /// `finish`, not inlined.
     @inline(never)
     func finishSeldom(_ outcome: PerformTicket.State) { finish(outcome) }
 
@@ -71,7 +72,7 @@ struct PerformRequest: BitwiseCopyable {
         content.ticket?.finish(outcome)
     }
 
-    /// Gives up a request that could not be queued, without telling anybody.
+    /// Frees a request that could not be queued, without calling anything.
     func discard() {
         if let extra { free(extra) }
     }
@@ -108,7 +109,7 @@ struct PerformRequest: BitwiseCopyable {
         }
     }
 
-    /// Keeps the modes as long as the request is queued. Any thread.
+    /// Keeps the modes alive while the request is queued. Any thread.
     @inline(__always)
     static func retain(modes: UnsafeRawPointer) {
         Handle.header(modes).pointee.retain()
@@ -132,17 +133,17 @@ struct PerformExtra: BitwiseCopyable {
     let info: UnsafeMutableRawPointer?
     /// Called with `info` once the function has been called or will never be.
     let release: PerformRequest.Function?
-    /// Where somebody waits for it.
+    /// Where a thread waits for it, if one does.
     let ticket: PerformTicketPointer?
 }
 
-/// Where a thread waits until a loop has called its function. Shared by the two, freed by the last.
+/// Where a thread waits until a loop has called its function. Shared by the thread and the request; the last of the two frees it.
 struct PerformTicket: ~Copyable {
     /// A `State`; also the futex word.
     let state: Atomic<UInt32>
     let holders: Atomic<UInt32>
 
-    /// How far the request is.
+    /// How far the request has come.
     enum State: UInt32 {
         case queued
         case done
@@ -154,7 +155,7 @@ struct PerformTicket: ~Copyable {
 typealias PerformTicketPointer = UnsafeMutablePointer<PerformTicket>
 
 extension PerformTicketPointer {
-    /// Held by the waiter and the request. nil if out of memory.
+    /// A ticket of the thread and the request. nil if out of memory.
     static func create() -> PerformTicketPointer? {
         guard let memory = malloc(MemoryLayout<PerformTicket>.size) else { return nil }
         let ticket = memory.bindMemory(to: PerformTicket.self, capacity: 1)
@@ -162,7 +163,7 @@ extension PerformTicketPointer {
         return ticket
     }
 
-    /// The request's holder says how it ended and lets go.
+    /// The request has ended: stores how, wakes the thread, and gives up the request's share.
     func finish(_ state: PerformTicket.State) {
         RaceDetector.happensBefore(self)
         pointee.state.store(state.rawValue, ordering: .releasing)
@@ -189,7 +190,7 @@ extension PerformTicketPointer {
     }
 }
 
-/// Which of the functions that wait are meant.
+/// Selects requests to cancel.
 struct PerformChoice: BitwiseCopyable {
     /// Of the function; 0: any.
     private var address: UInt = 0
@@ -203,12 +204,12 @@ struct PerformChoice: BitwiseCopyable {
         return choice
     }
 
-    /// Those with this info, and this function if there is one.
+    /// Those with this info, and with this function if there is one.
     static func all(of function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> PerformChoice {
         PerformChoice(address: unsafeBitCast(function, to: UInt.self), info: info)
     }
 
-    /// The one that somebody waits for.
+    /// The one of this ticket.
     static func one(_ ticket: PerformTicketPointer) -> PerformChoice { PerformChoice(ticket: ticket) }
 
     /// O(1).

@@ -1,20 +1,19 @@
 import CLinux
 import Synchronization
 
-/// Which loops there are: one for each thread that has used the library, made at the first use and taken apart
-/// when the thread ends.
+/// All loops: one for each thread that has used the library, created at the first use and closed when the thread ends.
 enum Registry {
     private static let mutex = Mutex()
-    /// All that were ever made, whether they have a thread or not: items of ended threads go on using their locks. Sorted
-    /// by address, which is the order in which locks are taken. Guarded by `mutex`, as the next three.
+    /// All loops ever created, with a thread or without: items of ended threads go on using their locks. Sorted by address, the
+    /// order in which locks are taken. Guarded by `mutex`, as the next three.
     private nonisolated(unsafe) static var loops = PlainList<RunLoopPointer>()
-    /// The memory of loops that nobody has any more. Never unmapped: see `ThreadContext`.
+    /// The memory of loops without a thread and without references. Never unmapped: see `ThreadContext`.
     private nonisolated(unsafe) static var unused = PlainList<RunLoopPointer>()
     private nonisolated(unsafe) static var main: RunLoopPointer?
     /// In a child of fork() the thread that forked is the main thread, whatever the kernel's ids say.
     private nonisolated(unsafe) static var mainIsForker = false
 
-    /// What the library asks of the process, once. False if it has no thread key left.
+    /// What the library asks of the process, once. False if the process has no thread key left.
     private static let isPrepared: Bool = {
         guard Thread.prepareExit({ threadEnds($0) }) else { return false }
         Clock.sampleClocks()
@@ -22,13 +21,13 @@ enum Registry {
         return true
     }()
 
-    /// For what needs no loop but must be whole in a child of fork(). False with ENOMEM.
+    /// For rooms that need no loop but have to be whole in a child of fork(). False with ENOMEM.
     static func prepare() -> Bool {
         if !isPrepared { systemError = ENOMEM }
         return isPrepared
     }
 
-    /// The calling thread's loop, made at the first call; nil with errno if out of memory. Not async-signal-safe.
+    /// The calling thread's loop, created at the first call; nil with errno if out of memory. Not async-signal-safe.
     @inline(__always)
     static var current: RunLoopPointer? {
         if let threadContext = ThreadContextPointer.current { return RunLoopPointer(threadContext) }
@@ -55,7 +54,8 @@ enum Registry {
         return loop
     }
 
-    /// The loop of the process's first thread, made if that has not used the library yet; nil with errno if out of memory.
+    /// The loop of the process's first thread, created if that thread has not used the library yet; nil with errno if out of
+    /// memory.
     static var mainLoop: RunLoopPointer? {
         if Thread.slot == nil && !mainIsForker && Thread.isMain { return current }
         guard isPrepared else { return nil }
@@ -89,7 +89,7 @@ enum Registry {
         return loop
     }
 
-    /// The thread's loop is taken apart; whoever calls the library in this thread after this makes another one.
+    /// Closes the thread's loop. A thread that calls the library after this gets another one.
     private static func threadEnds(_ slot: UnsafeMutableRawPointer?) {
         guard let threadContext = ThreadContextPointer.current, UnsafeMutableRawPointer(threadContext) == slot else { return }
         let loop = RunLoopPointer(threadContext)
@@ -97,7 +97,8 @@ enum Registry {
         loop.close()
         loop.trimCaches()
         Thread.slot = nil
-        // The main loop's handle is everybody's (RLRunLoopGetMain): it stays what it was, closed.
+        // Every thread may use the main loop's handle (RLRunLoopGetMain), which counts no reference: it stays valid, of a closed
+        // loop.
         mutex.lock()
         let isMain = main == loop
         mutex.unlock()
@@ -135,7 +136,7 @@ enum Registry {
         mutex.unlock()
     }
 
-    /// Only the forking thread lives on. Its loop goes on; the others are abandoned.
+    /// Only the forking thread exists in the child. Its loop goes on; the others are abandoned.
     private static func afterForkInChild() {
         Membarrier.registerAfterFork()
         let survivor = ThreadContextPointer.current.map { RunLoopPointer($0) }
@@ -144,7 +145,7 @@ enum Registry {
             if loop == survivor {
                 if loop.pointee.isOpen { loop.survive() }
             } else if loop.pointee.isOpen || loop.pointee.sets.count > 0 {
-                // Its thread may have been about to take it apart.
+                // Its thread may have been about to close it.
                 loop.abandon()
             }
         }
@@ -156,7 +157,7 @@ enum Registry {
 }
 
 extension RunLoopPointer {
-    /// RLRelease. Any thread. False if that was a reference nobody had: the thread keeps its loop.
+    /// RLRelease. Any thread. False if the caller had no reference, and the thread keeps its loop.
     @discardableResult
     func release() -> Bool {
         if pointee.threadContext.header.releaseUnlessLast() { return true }

@@ -1,13 +1,13 @@
 import CLinux
 
-// Objects that are released at the end of the pass: RLAutorelease. Everything here is the loop's thread's.
+// End of a pass, and step 6: releasing the objects of RLAutorelease. The loop's thread.
 
 extension RunLoopStorage {
     /// RLRelease. Calls user code.
     typealias ReleaseFunction = @convention(c) (UnsafeRawPointer?) -> Void
 
-    /// A release callback may autorelease something each time it is called. The work of one drain is bounded: so many releases,
-    /// and for each object that was there when it began so many more.
+    /// A release callback may autorelease something each time it is called. So a drain is bounded: to this many releases, and
+    /// this many more for each object that was there when it began.
     fileprivate static var releasesPerDrain: Int { 1_000 }
     fileprivate static var releasesPerObject: Int { 100 }
     /// The bound at the end of the thread, in drains.
@@ -15,7 +15,7 @@ extension RunLoopStorage {
 }
 
 extension RunLoopPointer {
-    /// RLAutorelease: takes over one reference of the caller's. False with ENOMEM, and then it has not. Amortised O(1).
+    /// RLAutorelease: takes over a reference of the caller's. False with ENOMEM, and then it has not. Amortised O(1).
     func autorelease(_ object: UnsafeRawPointer, by release: @escaping RunLoopStorage.ReleaseFunction) -> Bool {
         let hasRoom = locked { pointee.autoreleased.append(object) }
         guard hasRoom else {
@@ -27,8 +27,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// A pass ends, or the loop is about to sleep in it. One load if there is nothing to release; otherwise calls user code. What is left
-    /// is released in another pass, which begins at once, so that other things have their turn in between.
+    /// A pass ends, or the loop is about to sleep in it. One load if there is nothing to release; otherwise calls user code. What
+    /// a bounded drain leaves is released in another pass, which begins at once, so that other things have their turn in between.
     @inline(__always)
     func releaseAutoreleasedInPass() {
         if pointee.autoreleasedCount != 0 { drainInPass() }
@@ -42,8 +42,9 @@ extension RunLoopPointer {
         dropEvents()
     }
 
-    /// Releases what the innermost activation has autoreleased, the last first, and what is autoreleased by that; some may be left, see
-    /// `releasesPerDrain`. Calls user code, which may run the loop or end the thread: so an object leaves the list first.
+    /// Releases what the innermost activation has autoreleased, the last first, and what that autoreleases in turn; some may be
+    /// left, see `releasesPerDrain`. Calls user code, which may run the loop or end the thread, so each object leaves the list
+    /// first.
     func releaseAutoreleased() {
         guard pointee.autoreleasedCount != 0, let release = pointee.releaseObject else { return }
         var releasesLeft = RunLoopStorage.releasesPerDrain + RunLoopStorage.releasesPerObject * pointee.autoreleasedCount

@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-// How a loop begins and ends with its thread.
+// How a loop begins and ends with its thread. No step of the iteration.
 
 extension RunLoopPointer {
     /// Makes an unused loop ready for a thread: the default mode, which is the first of the common ones. False if out of memory.
@@ -13,8 +13,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// The thread ends: sources are told (cancel), everything the loop had is let go, functions that wait are dropped.
-    /// Sources and timers stay valid and can be used in another loop. Calls user code.
+    /// The thread ends: calls the sources' cancel functions, removes everything from the loop, and drops functions that wait.
+    /// Sources and timers stay valid and can be added to another loop. Calls user code.
     func close() {
         locked { pointee.isOpen = false }
         inbox.setOpen(false)
@@ -113,8 +113,8 @@ extension RunLoopPointer {
         pointee.registrations = RegistrationTable()
     }
 
-    /// In a child of fork(): the thread of this loop does not exist there. What it was doing will never be finished, and
-    /// nobody is told.
+    /// In a child of fork(): the thread of this loop does not exist there. What it was doing will never be finished, and no
+    /// function is called.
     func abandon() {
         pointee.isOpen = false
         pointee.isAbandoned = true
@@ -128,7 +128,7 @@ extension RunLoopPointer {
         pointee.poller.detachAfterFork()
     }
 
-    /// In a child of fork(): this loop's thread is the one that lives on, with kernel objects of its own.
+    /// In a child of fork(): this loop's thread is the one that lives on. It will get kernel objects of its own.
     func survive() {
         pointee.poller.detachAfterFork()
         pointee.eventBatch.reset()
@@ -136,7 +136,7 @@ extension RunLoopPointer {
         pointee.wake.leavePending()
     }
 
-    /// Gives the thread's spare memory to the others.
+    /// Returns the thread's spare memory to the slabs.
     func trimCaches() {
         threadContext.trimCaches()
         pointee.threadContext.freeScratch()

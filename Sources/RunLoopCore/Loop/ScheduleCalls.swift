@@ -1,11 +1,11 @@
 import CRunLoop
 
-/// The names of modes that a source has joined or left, collected under the lock so that the source's
-/// schedule or cancel function can be called for each without it.
+/// The calls of a source's schedule or cancel function that a change of its modes owes: the names of the modes, collected under
+/// the lock, so that the function can be called for each without it.
 struct ScheduleCalls: ~Copyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void
 
-    /// Each retained. The first few need no memory, so that a source in few modes can always be told.
+    /// Each retained. The first few need no memory, so that a source in few modes always gets its calls.
     private var first = InlineArray<8, StringPointer?>(repeating: nil)
     private var rest = PlainList<StringPointer>()
     private var count = 0
@@ -16,8 +16,8 @@ struct ScheduleCalls: ~Copyable {
         index < first.count ? first[index].unsafelyUnwrapped : rest[index - first.count]
     }
 
-    /// The modes that are in one of the sets only, if the source wants to know of them. Under the lock.
-    /// False if out of memory.
+    /// Collects the modes that are in only one of the two sets, if the source has such a function. Under the lock. False if out
+    /// of memory.
     mutating func collect(_ loop: RunLoopPointer, _ source: SourcePointer, from old: ModeSetPointer?, to new: ModeSetPointer?) -> Bool {
         guard let detail = source.pointee.detail, detail.pointee.schedule != nil || detail.pointee.cancel != nil else { return true }
         for number in 1..<loop.pointee.modes.count {
@@ -29,7 +29,7 @@ struct ScheduleCalls: ~Copyable {
         return true
     }
 
-    /// One more. The list retains it; false if out of memory.
+    /// Adds a name, and retains it; false if out of memory.
     mutating func append(_ name: StringPointer) -> Bool {
         if count < first.count { first[count] = name } else if !rest.append(name) { return false }
         count += 1
@@ -44,7 +44,7 @@ struct ScheduleCalls: ~Copyable {
         }
     }
 
-    /// At the end, in any case.
+    /// Releases the names. Must be called in any case.
     mutating func release() {
         for index in 0..<count { self[index].release() }
         rest.truncate(to: 0)

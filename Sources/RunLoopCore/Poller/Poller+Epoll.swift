@@ -1,9 +1,9 @@
 import CLinux
 
-// The epoll of a poller and the eventfd for being woken out of it: made, closed, and made anew.
+// The epoll of a poller and the eventfd that wakes it: opened, closed, and replaced.
 
 extension Poller {
-    /// The epoll and the eventfd, if they are not there yet. False with errno.
+    /// Opens the epoll and the eventfd, if they are not open. False with errno.
     mutating func open() -> Bool {
         if epoll >= 0 { return true }
         do {
@@ -17,8 +17,8 @@ extension Poller {
         }
     }
 
-    /// The loop's thread ends. `wakes` were made or are on their way: the last has arrived before the descriptor is closed
-    /// and its number can be somebody else's.
+    /// The loop's thread ends. Waits for the last of the `wakes` that were made or are on their way: only then may the eventfd be
+    /// closed and its number become another file's.
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
@@ -39,8 +39,8 @@ extension Poller {
         wakeDescriptor = -1
     }
 
-    /// A descriptor that was closed while a duplicate of it stays open cannot be taken out of an epoll, which goes on
-    /// reporting it: the only way out is another epoll. False if some watch could not move there. Under the lock, before waiting.
+    /// Replaces the epoll. A descriptor that was closed while a duplicate of it is open cannot be removed from an epoll, which
+    /// goes on reporting it. False if some watch could not be registered in the new one. Under the lock, before waiting.
     mutating func rebuild() -> Bool {
         guard let new = try? Epoll.create() else { return true }
         do {
@@ -59,15 +59,16 @@ extension Poller {
         return isWhole
     }
 
-    /// Somebody has closed our descriptors: the numbers may be anybody's. All watches are silent until they are listened to.
+    /// The program has closed our descriptors, and their numbers may stand for other files. All watches are silent until they are
+    /// listened to.
     mutating func forgetDescriptors() {
         epoll = -1
         wakeDescriptor = -1
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 
-    /// In the child of fork(): the epoll is the parent's too, and what is taken out of it here would be missing there.
-    /// All watches are silent until they are listened to again, in an epoll of the child's own.
+    /// In the child of fork(): the epoll is shared with the parent, where everything that is removed from it here would be
+    /// missing. All watches are silent until they are listened to again, in an epoll of the child's own.
     mutating func detachAfterFork() {
         closeDescriptors()
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }

@@ -1,25 +1,25 @@
 import CLinux
 
-// Sockets that are watched before they are connected or listening. The kernel reports such a socket as hung up all the time, whatever it
-// was asked for, and a loop that listened to that would spin; but a loop that stopped listening would never hear of the connection. So
-// the watch becomes edge-triggered: epoll reports it once more, and then only when the kernel wakes those who wait for the socket.
+// Sockets that are watched before they are connected or listening. The kernel reports such a socket as hung up all the time,
+// whatever was asked for. A loop that listened to that would spin; one that stopped listening would miss the connection. So the
+// watch becomes edge-triggered: epoll reports it once more, and then only when the kernel wakes those who wait for the socket.
 //
-// TCP does so when a connection is established, refused or reset, and when a client arrives at a socket that listens by now. UNIX sockets
-// do so when a client or data arrives, but not for connect(2), which changes the caller's socket without waking anybody. Therefore the
-// loop looks at these sockets before each wait, one ppoll(2) each, which sees what its own thread has done since; and while it sleeps it
-// looks at those of UNIX now and then, for what other threads do: `RunLoop.sleep`. That look also makes up for a report that was fetched
-// and dropped, which an edge-triggered watch does not repeat.
+// TCP does so when a connection is established, refused or reset, and when a client arrives at a socket that listens by then.
+// UNIX sockets do so when a client or data arrives, but not for connect(2), which changes the caller's socket without waking
+// anything. Therefore the loop looks at all these sockets before each wait, with one ppoll(2) each, and so sees what its own
+// thread has done. For what other threads do, it looks at UNIX sockets from time to time while it sleeps (`EventBatch.wait`).
+// This also makes up for an event that was fetched and dropped, which an edge-triggered watch does not repeat.
 //
-// Whoever asks epoll for more of such a watch meanwhile (`listen`) leaves it edge-triggered.
+// `listen` leaves such a watch edge-triggered.
 
 extension Poller {
     /// Whether `takeConnected` has something to look at. O(1).
     @inline(__always)
     var hasUnconnected: Bool { unconnected.count > 0 }
 
-    /// A watch that was reported as hung up is of a socket that is not connected: epoll reports only changes from now on, until
-    /// `takeConnected` gives the watch. At most one epoll_ctl, which makes epoll report the present state once more. False with errno if out
-    /// of memory: then it is silent until `listen`.
+    /// Makes a watch edge-triggered that was reported as hung up because its socket is not connected, until `takeConnected`
+    /// returns it. At most one epoll_ctl, after which epoll reports the present state once more. False with errno if out of
+    /// memory: then the watch is silent until `listen`.
     mutating func awaitConnection(_ index: Int, isUnix: Bool) -> Bool {
         let watch = watches[index]
         if watch.state != .listening || watch.trigger != .level { return true }
@@ -37,8 +37,8 @@ extension Poller {
         return true
     }
 
-    /// A watch that is level-triggered again because its socket is not unconnected any more: for `listen`, which tells epoll. nil if there are no
-    /// more. Before waiting, with a position of 0 at first; one ppoll for each that is passed over.
+    /// The next watch whose socket is no longer unconnected, made level-triggered again, for `listen`; nil if there are no more.
+    /// Called before waiting, first with a position of 0. One ppoll for each watch that is passed over.
     @inline(never)
     mutating func takeConnected(from position: inout Int) -> Int? {
         while position < unconnected.count {

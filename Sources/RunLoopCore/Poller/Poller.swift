@@ -2,43 +2,44 @@ import CLinux
 
 /// One epoll for a loop, whatever its modes, and the descriptors it watches.
 ///
-/// Two descriptors, made when the first one is watched: the epoll, and an eventfd for being woken out of it.
-/// What is wanted of a watch may change often; epoll hears of it as late as possible and as seldom: of more when the loop
-/// is about to wait (`takeChange`), of less only when it reports something that nobody wants (`reduce`). It reports
-/// hang-ups whether asked or not, so wanting nothing means leaving the epoll set.
+/// It needs two descriptors, created when the first watch comes: the epoll, and an eventfd by which the loop is woken out of it.
+/// What clients are interested in may change often, so epoll is told as late and as seldom as possible: of more interest when the
+/// loop is about to wait (`takeChange`), of less only when it reports something that nobody wants (`reduce`). epoll reports
+/// hang-ups whether asked to or not, so a watch without interest leaves the epoll set.
 ///
-/// Its fields are changed here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift` only. Guarded by the loop's lock; waiting, which
-/// needs none, is `EventBatch`. Calls no user code.
+/// The fields are changed only here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift`, under the lock of the loop.
+/// Waiting needs no lock: `EventBatch`. Calls no user code.
 struct Poller: ~Copyable {
-    /// What epoll reports of it, its tag, is its index and generation, so that a report fetched before a watch was removed never
-    /// reaches the next user of its index; or a number of its client's own, which makes the watch superfluous to deliver it.
+    /// A descriptor that is watched. Its tag, which epoll reports, is its index and generation, so that an event fetched before a
+    /// watch was removed never reaches the next user of its index; or a number of its client's, so that the client is found
+    /// without the watch.
     struct Watch: BitwiseCopyable {
         var fd: Int32
-        /// What epoll has been told to report.
+        /// The events that epoll has been told to report.
         var registered: Events = []
-        /// What the clients want, as they last said.
+        /// The events that the clients are interested in, as last set.
         var interest: Events = []
         var generation: UInt32
         var state = State.free
-        /// It waits in the list of changes.
+        /// It is in the list of changes.
         var isChanged = false
         var trigger = Trigger.level
         /// It is in the list of sockets that are not connected.
         var isUnconnected = false
-        /// Whoever asked for it: an odd number is what epoll is to report. 0 while the index is free.
+        /// Its client. An odd number is what epoll is to report as its tag. 0 while the index is free.
         var client: UInt64 = 0
     }
 
-    /// Where a watch stands.
+    /// The state of a watch.
     enum State: UInt8 {
         case free
         /// In the epoll set.
         case listening
-        /// Not in the epoll set until `listen`: nobody wants anything, no running mode does, or the system was out of memory.
+        /// Not in the epoll set until `listen`: no client is interested, no mode that runs is, or the system was out of memory.
         case silent
         /// epoll cannot watch it (a regular file, /dev/null): it is always ready.
         case alwaysReady
-        /// The number is no descriptor that can be watched. Never ready.
+        /// The number is no open descriptor, or one that can be neither watched nor always ready. Never ready.
         case broken
     }
 
@@ -52,9 +53,9 @@ struct Poller: ~Copyable {
         case edgeWithoutConnect
     }
 
-    /// Even, as those that are made of an index.
+    /// The tag of the eventfd. Even, like the tags made of an index.
     static var wakeTag: UInt64 { .max - 1 }
-    /// Stands among the reports for all watches that are always ready.
+    /// The tag of one event that stands for all watches that are always ready.
     static var alwaysReadyTag: UInt64 { .max - 3 }
 
     var epoll: Int32 = -1
@@ -63,14 +64,14 @@ struct Poller: ~Copyable {
     var freeIndexes = PlainList<Int32>()
     /// Descriptor number → index of its watch, -1 for none.
     var indexOfDescriptor = PlainList<Int32>()
-    /// Watches of which more is wanted than epoll has been told. Places of others may be among them.
+    /// Watches whose clients are interested in more than is registered. Some may have been freed or satisfied since.
     var changes = PlainList<Int32>()
-    /// How many watches epoll reports less of than is wanted.
+    /// How many watches are registered for less than their clients are interested in.
     var underRegisteredCount = 0
     var alwaysReadyCount = 0
-    /// Watches of which epoll does not report that they were connected.
+    /// How many watches there are of which epoll does not report that they were connected.
     var unreportedConnectCount = 0
-    /// Watches that are edge-triggered, and some that were.
+    /// Watches that are edge-triggered, and some that no longer are.
     var unconnected = PlainList<Int32>()
 
     init() {}
@@ -84,12 +85,12 @@ struct Poller: ~Copyable {
     /// O(1).
     subscript(index: Int) -> Watch { watches[index] }
 
-    /// Of a number that was odd epoll is told by `listenAnew` that it is no more. O(1).
+    /// Sets the client. If the old number was odd, epoll reports it until `listenAnew`. O(1).
     mutating func setClient(_ client: UInt64, at index: Int) { watches[index].client = client }
 
-    /// Begins to watch `fd`, on which there is no watch yet: its index, nil if out of memory. See its state for
-    /// what became of it; `silent`, with errno, if the system has no descriptor for us now: `listen` tries again.
-    /// One epoll_ctl, none if nothing is wanted yet; three system calls more for the first one of a loop.
+    /// Begins to watch `fd`, which must have no watch yet. Returns its index, nil if out of memory. Its state says what became of
+    /// it: `silent`, with errno, if the system refused for want of descriptors or memory; `listen` tries again. One epoll_ctl,
+    /// none without interest; three more system calls for the first watch of a loop.
     mutating func add(_ fd: Int32, interest: Events, client: UInt64) -> Int? {
         guard watches.reserve(watches.count + 1), freeIndexes.reserve(watches.count + 1), changes.reserve(watches.count + 1) else {
             return nil
@@ -118,20 +119,21 @@ struct Poller: ~Copyable {
         return index
     }
 
-    /// Stops watching. One epoll_ctl. A descriptor that was closed before is no error.
+    /// Stops watching. One epoll_ctl. It is no error if the descriptor was closed before.
     mutating func remove(_ index: Int) {
         let watch = watches[index]
         if watch.state == .free { return }
         if watch.state == .listening { Epoll.remove(epoll, watch.fd) }
         if self.index(of: watch.fd) == index { indexOfDescriptor[Int(watch.fd)] = -1 }
-        // A place in a list stays, and may be the next user's.
+        // The index may still be in a list; then it stays there for the next user of the index.
         update(index) {
             $0 = Watch(fd: -1, generation: watch.generation &+ 1, isChanged: watch.isChanged, isUnconnected: watch.isUnconnected)
         }
         _ = freeIndexes.append(Int32(index))
     }
 
-    /// Says what all clients together want. epoll hears of it in `listen`, for `takeChange` gives it, or `reduce`. O(1), no system call.
+    /// Sets the interest of all clients together. epoll is told by `listen`, after `takeChange`, or by `reduce`. O(1), no system
+    /// call.
     mutating func setInterest(_ interest: Events, at index: Int) {
         update(index) { $0.interest = interest }
         if !watches[index].isUnderRegistered || watches[index].isChanged { return }
@@ -143,8 +145,8 @@ struct Poller: ~Copyable {
     @inline(__always)
     var hasChanges: Bool { changes.count > 0 }
 
-    /// A watch of which more is wanted than epoll has been told, nil when there are no more: before waiting, for `listen`. O(1) on
-    /// average.
+    /// A watch to `listen` to, since its clients are interested in more than is registered; nil if there is none. Called before
+    /// waiting. O(1) on average.
     mutating func takeChange() -> Int? {
         while changes.count > 0 {
             let index = Int(changes[changes.count - 1])
@@ -155,7 +157,7 @@ struct Poller: ~Copyable {
         return nil
     }
 
-    /// epoll reports no more than `events` of a watch until `listen`. At most one epoll_ctl.
+    /// Makes epoll report no more than `events` of a watch until `listen`. At most one epoll_ctl.
     mutating func reduce(_ index: Int, to events: Events) {
         let watch = watches[index]
         guard watch.state == .listening, watch.registered != events else { return }
@@ -169,7 +171,7 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Tells epoll what to report of a watch that is in its set. False if it is not any more.
+    /// Changes what epoll reports of a watch in its set. False if the watch is no longer there.
     func modify(_ index: Int, _ events: Events) -> Bool {
         let watch = watches[index]
         do {
@@ -180,8 +182,8 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Makes sure that epoll reports all that is wanted of a watch, if it can. One epoll_ctl. False with errno if the system is
-    /// out of descriptors or memory.
+    /// Registers all that the clients are interested in, if epoll can watch the descriptor. One epoll_ctl. False with errno if
+    /// the system is out of descriptors or memory.
     mutating func listen(_ index: Int) -> Bool {
         let watch = watches[index]
         if watch.interest.isEmpty {
@@ -196,7 +198,7 @@ struct Poller: ~Copyable {
             }
             return register(index)
         case .listening:
-            // The descriptor may have been closed and its number given to another file: epoll forgets such ones.
+            // The descriptor may have been closed and its number given to another file: epoll has forgotten it then.
             if modify(index, watch.interest) {
                 settle(index, .listening, registered: watch.interest)
                 return true
@@ -207,8 +209,8 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Whether a watch is of a file that was closed, while its number stands for another one. Then that watch never reports, and the number is
-    /// free for a new one. One epoll_ctl.
+    /// Whether the file of a watch was closed and its number stands for another one. Then the watch never reports, and the number
+    /// is free for a new one. One epoll_ctl.
     mutating func hasLostFile(_ index: Int) -> Bool {
         let watch = watches[index]
         if watch.state != .listening || modify(index, watch.registered) { return false }
@@ -217,13 +219,14 @@ struct Poller: ~Copyable {
         return true
     }
 
-    /// The same when somebody comes who may mean another file than those who were there: what is known of the number is forgotten.
+    /// Listens for a new client, who may mean another file than the earlier ones: forgets what is known of the number. False with
+    /// errno as `listen`.
     mutating func listenAnew(_ index: Int) -> Bool {
         if watches[index].state == .broken || watches[index].state == .alwaysReady { settle(index, .silent) }
         return listen(index)
     }
 
-    /// Where a watch stands from now on, as epoll has been told. O(1).
+    /// Sets the state of a watch, and what epoll has been told. O(1).
     mutating func settle(_ index: Int, _ state: State, registered: Events = []) {
         update(index) {
             $0.state = state
@@ -232,7 +235,7 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// The only way to change what the counts are about.
+    /// Changes a watch, and with it the counts.
     mutating func update(_ index: Int, _ change: (inout Watch) -> Void) {
         count(watches[index], -1)
         change(&watches[index])
@@ -245,10 +248,10 @@ struct Poller: ~Copyable {
         if watch.trigger == .edgeWithoutConnect { unreportedConnectCount += sign }
     }
 
-    /// The number of watches ever used at the same time: for walking over them.
+    /// The number of watches ever used at the same time, for walking over all indexes.
     var indexLimit: Int { watches.count }
 
-    /// A silent watch. False with errno if it stays so.
+    /// Adds a silent watch to the epoll set. False with errno if it stays silent.
     mutating func register(_ index: Int) -> Bool {
         let watch = watches[index]
         do {
@@ -258,7 +261,7 @@ struct Poller: ~Copyable {
             switch error.number {
             case EPERM: settle(index, .alwaysReady)
             case EEXIST where modify(index, watch.interest):
-                // The same file was closed and is open again under the same number.
+                // The same file was closed and opened again under its old number.
                 settle(index, .listening, registered: watch.interest)
             case ENOMEM, ENOSPC: return false
             default: settle(index, .broken)
@@ -274,7 +277,7 @@ struct Poller: ~Copyable {
 
     // MARK: reports
 
-    /// The watch that a report with an even tag is about, nil if it is not there any more. O(1).
+    /// The watch of an even tag, nil if it is not there any more. O(1).
     @inline(__always)
     func index(ofTag tag: UInt64) -> Int? {
         let index = Int(UInt32(truncatingIfNeeded: tag) >> 1)
@@ -283,7 +286,7 @@ struct Poller: ~Copyable {
         return index
     }
 
-    /// Of the watches that are always ready the one with the greatest `age`, how long ago it had its turn; nil: it is not wanted. nil
+    /// The always ready watch with the greatest `age`, which says how long ago it had its turn, or nil if it is not wanted. nil
     /// if there is none. O(number of watches).
     func nextAlwaysReady(_ age: (Int) -> UInt32?) -> Int? {
         var next: (index: Int, age: UInt32)?
@@ -303,6 +306,6 @@ struct Poller: ~Copyable {
 }
 
 extension Poller.Watch {
-    /// Whether epoll reports less of it than is wanted.
+    /// Whether less is registered than the clients are interested in.
     var isUnderRegistered: Bool { (state == .listening || state == .silent) && !interest.isSubset(of: registered) }
 }
