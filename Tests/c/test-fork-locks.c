@@ -77,11 +77,48 @@ START_TEST(loops_of_threads_that_the_child_does_not_have_refuse_functions)
 }
 END_TEST
 
+static void ignore_line(UNUSED const char *message, UNUSED void *info) {}
+
+static void *make_strings_and_mistakes(UNUSED void *info)
+{
+    for (; !is_over; reads++) {
+        RLStringMakeConstant("a string");
+        RLSetErrorHandler(ignore_line, NULL);
+        RLArrayGetCount(NULL);
+    }
+    return NULL;
+}
+
+static void make_them_in_child(UNUSED void *info)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(20);
+    RLStringMakeConstant("another string");
+    RLSetErrorHandler(ignore_line, NULL);
+    child_assert(RLArrayGetCount(NULL) == 0);
+}
+
+START_TEST(strings_and_diagnostics_before_the_first_loop_are_not_locked_in_the_child)
+{
+    pthread_t threads[2] = {start_thread(make_strings_and_mistakes, NULL),
+                            start_thread(make_strings_and_mistakes, NULL)};
+    int status = 0;
+    await_count(&reads, 1);
+    for (int i = 0; i < SCALED(400) && status == 0; i++)
+        status = run_in_child(make_them_in_child, NULL);
+    is_over = true;
+    join_thread(threads[0]);
+    join_thread(threads[1]);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("fork-locks");
     TCase *tcase = add_case(suite, "fork", 60);
     tcase_add_test(tcase, items_of_ended_threads_are_not_locked_for_ever_in_the_child);
+    tcase_add_test(tcase, strings_and_diagnostics_before_the_first_loop_are_not_locked_in_the_child);
     tcase_add_test(tcase, loops_of_threads_that_the_child_does_not_have_refuse_functions);
     return suite;
 }

@@ -85,6 +85,8 @@ public func RLStringMakeConstant(_ cString: UnsafePointer<CChar>?) -> OpaquePoin
         systemError = EILSEQ
         return nil
     }
+    // fork() has to take the table's lock, whether there is a loop or not.
+    guard Registry.prepare() else { return nil }
     return InternedStrings.string(bytes, count: count)?.handle
 }
 

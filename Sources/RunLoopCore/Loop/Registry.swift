@@ -122,13 +122,11 @@ enum Registry {
         for index in 0..<loops.count { loops[index].inbox.lockBeforeFork() }
         Observances.lockBeforeFork()
         InternedStrings.lockBeforeFork()
-        Misuse.lockBeforeFork()
         SlabList.lockBeforeFork()
     }
 
     private static func afterFork() {
         SlabList.unlockAfterFork()
-        Misuse.unlockAfterFork()
         InternedStrings.unlockAfterFork()
         Observances.unlockAfterFork()
         for index in 0..<loops.count { loops[index].inbox.unlockAfterFork() }

@@ -11,19 +11,20 @@ enum Misuse {
     /// Guards `handler` and `handlerInfo`, so that a handler is called with its own info.
     private static let handlerMutex = Mutex()
 
+    /// Whether fork() takes the mutex, so that a child does not find it locked. No other lock is taken under it, and it is taken under none.
+    private static let forkIsPrepared: Bool = {
+        Thread.prepareFork(before: { handlerMutex.lock() }, inParent: { handlerMutex.unlock() }, inChild: { handlerMutex.unlock() })
+        return true
+    }()
+
     /// Sets the client's error handler; nil: lines go to standard error. Any thread.
     static func setHandler(_ new: Handler?, _ info: UnsafeMutableRawPointer?) {
+        _ = forkIsPrepared
         handlerMutex.lock()
         handler = new
         handlerInfo = info
         handlerMutex.unlock()
     }
-
-    /// Around fork(), so that the child finds the mutex unlocked.
-    static func lockBeforeFork() { handlerMutex.lock() }
-
-    /// In parent and child, after `lockBeforeFork`.
-    static func unlockAfterFork() { handlerMutex.unlock() }
 
     /// `runloop: FUNCTION: PARAMETER: expected EXPECTED, got …` for a handle of the wrong kind.
     @inline(never)
@@ -120,6 +121,7 @@ enum Misuse {
 
     /// Hands a line to the client's error handler, or writes it to standard error.
     private static func write(_ text: inout TextBuffer) {
+        _ = forkIsPrepared
         handlerMutex.lock()
         let current = handler
         let info = handlerInfo
