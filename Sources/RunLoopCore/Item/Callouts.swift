@@ -1,10 +1,9 @@
 import CLinux
 import CRunLoop
 
-// The only place from which clients' functions are called (their contexts' retain, release and so on are in
-// `Object/ClientContext.swift`). Never inlined and loudly named, so that a backtrace says whose code runs
-// and why, as CFRunLoop's do. Never with a lock held. The barrier behind each call keeps it from becoming a
-// jump that leaves no frame, and the functions from being folded into one.
+// Clients' functions are called from here only (except those of contexts: `Object/ClientContext.swift`), and never with a lock held.
+// The functions are never inlined, and have names like CFRunLoop's, so that a backtrace shows whose code runs and why. The barrier
+// after each call keeps the compiler from making it a jump that leaves no frame; its number, from folding two functions into one.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)

@@ -9,11 +9,11 @@ struct ObserverStorage: ObjectStorage, ~Copyable {
     let activities: UInt
     let order: Int
     let callout: Callout
-    /// `info` becomes nil at invalidation.
+    /// The client's context. Its `info` is nil after invalidation.
     var context: ClientContext
-    /// nil while it is in no loop.
+    /// The modes it is in; nil while it is in no loop.
     var set: ModeSetPointer?
-    /// Another thread has invalidated the observer while its function runs: this is released when that returns.
+    /// The info, if another thread has invalidated the observer while its function ran. It is released when that returns.
     var owedRelease: UnsafeMutableRawPointer?
 
     static let slab = Slab(size: MemoryLayout<ObserverStorage>.stride)
@@ -25,8 +25,8 @@ extension ObserverPointer {
     @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// An observer in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
-    /// `context.info` is retained already. Calls no user code.
+    /// Creates an observer with one reference, in no loop, owned by the calling thread's context; nil if out of memory.
+    /// `context.info` has been retained. Calls no user code.
     static func create(
         _ threadContext: ThreadContextPointer, activities: UInt, repeats: Bool, order: Int, _ callout: @escaping ObserverStorage.Callout,
         _ context: ClientContext
@@ -40,7 +40,8 @@ extension ObserverPointer {
         return observer
     }
 
-    /// No reference is left, neither a client's nor an internal one. Any thread; calls the context's release if it was never invalidated.
+    /// Frees the memory, once no reference of either kind is left. Any thread; calls the context's release if the observer was
+    /// never invalidated.
     func destroy() {
         if pointee.item.has(ItemHeader.valid) { pointee.context.released(pointee.context.info) }
         ObserverStorage.slab.deallocate(self)

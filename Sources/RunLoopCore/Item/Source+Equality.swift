@@ -1,8 +1,8 @@
 import CRunLoop
 
-// When two sources count as one: CFRunLoop's rules, by which a loop does not take the second.
+// When two sources are equal: by CFRunLoop's rules. A loop does not take a source if it has an equal one.
 extension SourcePointer {
-    /// Whether a loop has to take this source for the other one. Any thread; calls the context's equal.
+    /// Whether a loop that has one of the sources does not take the other. Any thread; may call the context's equal.
     func equals(_ other: SourcePointer) -> Bool {
         if self == other { return true }
         guard mayEqual(other) else { return false }
@@ -10,7 +10,7 @@ extension SourcePointer {
         return RLRunLoopSourceContext.areEqual(equal, pointee.info, other.pointee.info)
     }
 
-    /// Whether two sources may be equal: everything but what the client's equal function decides. Any thread; calls no user code.
+    /// Whether everything is equal but what the client's equal function compares. Any thread; calls no user code.
     func mayEqual(_ other: SourcePointer) -> Bool {
         let equal = address(pointee.detail?.pointee.equal)
         return pointee.item.has(ItemHeader.valid) == other.pointee.item.has(ItemHeader.valid)
@@ -23,11 +23,11 @@ extension SourcePointer {
 
     private func address<Function>(_ function: Function?) -> UInt { unsafeBitCast(function, to: UInt.self) }
 
-    /// RLHash. Equal sources have equal hashes. Any thread; calls user code if the context has a hash function.
+    /// The result of RLHash. Equal sources have equal hashes. Any thread; may call the context's hash.
     var contextHash: UInt {
         if let hash = pointee.detail?.pointee.hash { return RLRunLoopSourceContext.hash(hash, pointee.info) }
         return pointee.detail?.pointee.equal == nil ? UInt(bitPattern: pointee.info) : 0
     }
-    /// `contextHash`, for the table of a loop.
+    /// `contextHash`, mixed for the buckets of a loop's `RegistrationTable`. Any thread; may call the context's hash.
     var hash: UInt { Bytes.mix(contextHash) }
 }

@@ -2,20 +2,20 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLRunLoopSource, of either version, and the sources of descriptor objects and sockets.
+/// RLRunLoopSource of both versions, and the sources that the library makes, for descriptor objects and sockets.
 ///
-/// What is read to deliver it lies in its first cache line. Guarded by the lock of `item.owner`; a registration of another
-/// loop also by that loop's lock.
+/// Guarded by the lock of `item.owner`; a registration in another loop also by that loop's lock. The fields that are read when a
+/// ready descriptor is dispatched are in the first cache line.
 struct SourceStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .source }
 
     typealias GetPort = @convention(c) (UnsafeMutableRawPointer?) -> Int32
 
     var item: ItemHeader
-    /// The client's. Stays after invalidation.
+    /// The info of the client's context, retained. Kept after invalidation, until the source is destroyed.
     let info: UnsafeMutableRawPointer?
     let function: SourceFunction
-    /// In the first loop that the source was added to; unused while its `set` is nil.
+    /// The registration in the first loop that the source was added to; unused while its `set` is nil.
     var inlineRegistration: Registration
     let order: Int
     /// When the source was first signalled since the loop last took its signal, in nanoseconds; 0: before all signals that the loop
@@ -23,13 +23,15 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     let signalTime = Atomic<UInt64>(0)
     /// The address of the source's registration while it is in exactly one loop, otherwise 0. Any thread.
     let onlyRegistration: Atomic<UInt>
-    /// One for each loop that has it.
+    /// The first of the registrations, one for each loop that the source is in, linked by `nextOfSource`.
     var registrations: RegistrationPointer?
-    /// Says on which descriptor it waits; nil for version 0.
+    /// Returns the descriptor to watch; nil for version 0.
     let getPort: GetPort?
-    /// nil: none of that.
+    /// The rest of the context; nil if all its functions are NULL.
     let detail: SourceDetailPointer?
 
+    /// Zero at first, because `Registration.generation` outlives its source; aligned, because `eventTag` leaves out the low bits of
+    /// the address.
     static let slab = Slab(size: (MemoryLayout<SourceStorage>.stride + 63) & ~63, isZeroAtFirst: true)
 }
 
@@ -39,25 +41,25 @@ extension SourcePointer {
     @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// A client's source in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
-    /// `info` is retained already. Calls no user code.
+    /// Creates a client's source with one reference, in no loop, owned by the calling thread's context; nil if out of memory.
+    /// `info` has been retained. Calls no user code.
     static func create(
         _ threadContext: ThreadContextPointer, order: Int, info: UnsafeMutableRawPointer?, perform: SourceFunction.Perform?,
         getPort: SourceStorage.GetPort?, _ detail: SourceDetail
     ) -> SourcePointer? {
-        var place: SourceDetailPointer?
+        var storage: SourceDetailPointer?
         if detail.isNeeded {
-            place = malloc(MemoryLayout<SourceDetail>.size)?.bindMemory(to: SourceDetail.self, capacity: 1)
-            guard let place else { return nil }
-            place.initialize(to: detail)
+            storage = malloc(MemoryLayout<SourceDetail>.size)?.bindMemory(to: SourceDetail.self, capacity: 1)
+            guard let storage else { return nil }
+            storage.initialize(to: detail)
         }
         let flags = getPort == nil ? 0 : ItemHeader.waitsToRead
-        let source = create(threadContext, flags, order, info, SourceFunction(perform), getPort, place)
-        if source == nil { free(place) }
+        let source = create(threadContext, flags, order, info, SourceFunction(perform), getPort, storage)
+        if source == nil { free(storage) }
         return source
     }
 
-    /// A source of ours, which so far waits for nothing. `detail` outlives it. Calls no user code.
+    /// Creates an internal source, which at first is not interested in any event. `detail` must outlive it. Calls no user code.
     static func create(
         _ threadContext: ThreadContextPointer, order: Int, info: UnsafeMutableRawPointer?, eventHandler: SourceFunction.EventHandler,
         getPort: @escaping SourceStorage.GetPort, _ detail: SourceDetailPointer
@@ -80,21 +82,21 @@ extension SourcePointer {
         return source
     }
 
-    /// No reference is left, neither a client's nor an internal one. Any thread; calls the context's release.
+    /// Releases the context's info and frees the memory, once no reference of either kind is left. Any thread; calls user code.
     func destroy() {
         clientContext.released(pointee.info)
         if !pointee.item.has(ItemHeader.isInternal) { free(pointee.detail) }
         SourceStorage.slab.deallocate(self)
     }
 
-    /// As clients see it: 1 if it was made with getPort.
+    /// The version that clients see: 1 if the source was created with a getPort function.
     var version: Int { pointee.getPort == nil || pointee.item.has(ItemHeader.isInternal) ? 0 : 1 }
 
-    /// Whether it waits for a descriptor, not for Signal.
+    /// Whether it waits for events on a descriptor, not for RLRunLoopSourceSignal. Any thread.
     @inline(__always)
     var hasDescriptor: Bool { pointee.item.has(ItemHeader.waitsToRead | ItemHeader.isInternal) }
 
-    /// The part of the context that all have in common.
+    /// The fields of the context that all kinds of objects have.
     var clientContext: ClientContext {
         guard let detail = pointee.detail else { return ClientContext(info: pointee.info) }
         return ClientContext(
@@ -102,29 +104,30 @@ extension SourcePointer {
             copyDescription: detail.pointee.copyDescription)
     }
 
-    /// What it waits for on its descriptor. Any thread; stable under the lock.
+    /// The events that the source waits for on its descriptor. Any thread; stable under the lock.
     @inline(__always)
     var interest: Events { Self.interest(pointee.item.flags.load(ordering: .acquiring)) }
 
-    /// The part of the flags that says what a source waits for.
+    /// The events that flags of an item stand for.
     @inline(__always)
     static func interest(_ flags: UInt16) -> Events { Events(rawValue: flags >> 4).intersection(.interest) }
 
-    /// What epoll is told of that: our own functions want to know when the other side has ended, too. Any thread.
+    /// The events to register with epoll for `interest`. Internal sources that read are also told when the peer has closed its end.
+    /// Any thread.
     @inline(__always)
     var epollInterest: Events {
         let interest = interest
         return interest.contains(.readable) && pointee.item.has(ItemHeader.isInternal) ? interest.union(.peerClosed) : interest
     }
 
-    /// Under the lock.
+    /// Changes `interest`. Under the lock; the caller updates epoll.
     func setInterest(_ events: Events) {
         pointee.item.clear(ItemHeader.waitsToRead | ItemHeader.waitsToWrite)
         pointee.item.set(events.intersection(.interest).rawValue << 4)
     }
 
-    /// One more reference, unless nobody has the source any more and it is about to be destroyed. Any thread that knows that
-    /// the memory is still this source's.
+    /// Adds a reference, unless none of either kind is left and the source is about to be destroyed: then returns false. Any thread
+    /// that knows that the memory is still this source's.
     func retainIfAlive() -> Bool {
         let owner = item.lock()
         defer { owner.unlock() }
@@ -133,7 +136,7 @@ extension SourcePointer {
         return true
     }
 
-    /// The source's registration in a loop. O(number of loops it is in). Under its lock.
+    /// The source's registration in a loop; nil if it is not in it. O(number of loops it is in). Under the loop's lock.
     @inline(__always)
     func registration(in loop: ThreadContextPointer) -> RegistrationPointer? {
         var registration = pointee.registrations
@@ -141,58 +144,62 @@ extension SourcePointer {
         return registration
     }
 
-    /// Gives back a reference of our own. Any thread; may call the context's release.
+    /// Releases a reference that the library has taken like a client. Any thread; may call the context's release.
     @inline(never)
     func release() {
         if item.release() == .dead { destroy() }
     }
 }
 
-// What epoll reports of a source that is alone on its descriptor, so that nothing has to be looked up to deliver it: where the source
-// is, and which of the generations of its first registration on a descriptor this is. So a report that was fetched before the source left, or of
-// a registration that outlived it, reaches nobody, though the memory may be another source's by now.
+// The event tag: what epoll hands back for a source that is alone on its descriptor, so that dispatching needs no table. It is the
+// source's address and the generation of its inline registration. Removing the source from the descriptor advances the generation. So
+// an event that was fetched before, or of a duplicate of the descriptor that epoll still watches, matches no source, even if the
+// memory is another source's by now (`Tests/model/generation.pml`).
 extension SourcePointer {
+    /// A tag has the upper 42 of the 48 bits of an address (sources are 64-byte aligned), then the generation.
     private static var generationBits: UInt64 { 22 }
     private static var generationMask: UInt32 { 1 << 22 - 1 }
 
-    /// Odd; nil if the address has more bits than there is room for. Under the loop's lock.
+    /// The tag of the current generation, always odd; nil if the address has more than 48 bits. Under the loop's lock.
     var eventTag: UInt64? {
         let address = UInt64(UInt(bitPattern: self))
         return address >> 48 == 0 ? address << (Self.generationBits - 6) | UInt64(pointee.inlineRegistration.generation) : nil
     }
 
-    /// The source whose tag was reported, if it still generations where it was. Under the loop's lock.
+    /// The source with this tag; nil if the tag is of an earlier generation. Under the loop's lock.
     @inline(__always)
     init?(eventTag tag: UInt64) {
         self = Self.address(ofTag: tag)
         if generation != UInt32(truncatingIfNeeded: tag) & Self.generationMask { return nil }
     }
 
-    /// Any odd tag's; it is memory of some source.
+    /// The address in any odd tag. It is always memory of a source, but perhaps not of the one that had the tag.
     @inline(__always)
     static func address(ofTag tag: UInt64) -> SourcePointer {
         UnsafeMutableRawPointer(bitPattern: UInt((tag >> generationBits) << 6)).unsafelyUnwrapped.assumingMemoryBound(
             to: SourceStorage.self)
     }
 
-    /// Of any tag.
+    /// Prefetches the source with this tag. Any tag will do, also an even one.
     @inline(__always)
     static func prefetch(tag: UInt64) { linux_prefetch(UnsafeRawPointer(bitPattern: UInt(tag >> (generationBits - 6)))) }
 
-    /// What the info of any odd tag's memory points to.
+    /// Prefetches what the info of the source with this tag points to. Any odd tag will do.
     @inline(__always)
     static func prefetchInfo(tag: UInt64) { linux_prefetch_what(UnsafeRawPointer(address(ofTag: tag)) + infoOffset) }
 
-    /// Of `SourceStorage.info`. By hand, as a pointer to it would read it, which is not always allowed here; a test compares.
+    /// The offset of `SourceStorage.info`. Taking the address of the field would count as reading it, which is not allowed in
+    /// `prefetchInfo`; a test compares.
     static var infoOffset: Int { 24 }
 
-    /// Reports with the tag that the source has had are old from now on. Under the loop's lock.
+    /// Makes the current tag stale. Generations are odd, so that tags are. Under the loop's lock.
     func advanceGeneration() { pointee.inlineRegistration.generation = (generation &+ 2) & Self.generationMask }
 
-    /// For a source that is made of this memory: where the last one stopped.
+    /// The first generation of a source that is made in this memory: that of the memory's last source, or 1.
     fileprivate var inheritedGeneration: UInt32 { generation & Self.generationMask | 1 }
 
-    /// Of this memory, whoever's it is: another thread may be making a source of it, which leaves the number as it is.
+    /// The generation in this memory, whether or not it is this source's: another thread may be making a source there, which stores
+    /// the same number again.
     @inline(__always)
     private var generation: UInt32 { withUnsafeMutablePointer(to: &pointee.inlineRegistration.generation) { linux_peek($0) } }
 }

@@ -1,11 +1,13 @@
 import CLinux
 import Synchronization
 
-/// What a source calls.
+/// The function that a source calls: a client's perform function, or the event handler of an internal source.
 struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
-    /// One of ours, for a source that `isInternal`: what is ready of what it waits for, and all that was reported. Nothing ready, of one that
-    /// `callsClient`: see `Endpoint.reconcile`. Nothing at all: the thread has ended in a client's function that this, or the loop, called.
+    /// Handles the events of an internal source: `ready` is the part of `reported` that the source is interested in.
+    ///
+    /// Two calls are special. `ready` empty, for a source that `callsClient`: see `Endpoint.reconcile`. Both empty: the thread has
+    /// ended in a client's function that this handler, or the loop on its behalf, has called; clean up.
     typealias EventHandler =
         @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> DispatchResult.RawValue
 
@@ -20,17 +22,17 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     @inline(__always)
     var handleEvents: EventHandler { unsafeBitCast(address, to: EventHandler.self) }
 
-    /// Whether two sources call the same. O(1).
+    /// Whether both are the same function. O(1).
     func isSame(as other: SourceFunction) -> Bool { address == other.address }
 }
 
-/// What came of telling a source that its descriptor is ready.
+/// What a source did about events of its descriptor.
 enum DispatchResult: UInt8 {
-    /// Somebody was called.
+    /// A client's function was called.
     case handled
-    /// Nobody wanted to know; what the source waits for has been brought up to date.
+    /// No client waited for these events any more; the registration with epoll has been updated.
     case unwanted
-    /// Not now, for want of descriptors or memory: to be tried again a little later.
+    /// There was no memory, or no descriptor, to handle them: try again a little later.
     case tryLater
 }
 
@@ -46,7 +48,7 @@ struct SourceDetail: BitwiseCopyable {
     var schedule: Schedule?
     var cancel: Schedule?
 
-    /// Whether there is anything in it.
+    /// Whether any of the functions is set.
     var isNeeded: Bool {
         retain != nil || release != nil || copyDescription != nil || equal != nil || hash != nil || schedule != nil || cancel != nil
     }
@@ -55,13 +57,13 @@ struct SourceDetail: BitwiseCopyable {
 typealias SourceDetailPointer = UnsafeMutablePointer<SourceDetail>
 
 extension SourceDetailPointer {
-    /// What all sources of one of our kinds have in common: made by the first that gets the memory for it, and kept in `place`, 0
-    /// at first; nil if out of memory. O(1). Any thread.
-    static func shared(_ place: borrowing Atomic<UInt>, _ detail: SourceDetail) -> SourceDetailPointer? {
-        if let known = SourceDetailPointer(bitPattern: place.load(ordering: .acquiring)) { return known }
+    /// The detail that all internal sources of one kind share, allocated by the first call; nil if out of memory. `storage` keeps
+    /// its address, and is 0 at first. O(1). Any thread.
+    static func shared(_ storage: borrowing Atomic<UInt>, _ detail: SourceDetail) -> SourceDetailPointer? {
+        if let known = SourceDetailPointer(bitPattern: storage.load(ordering: .acquiring)) { return known }
         guard let new = malloc(MemoryLayout<SourceDetail>.size)?.bindMemory(to: SourceDetail.self, capacity: 1) else { return nil }
         new.initialize(to: detail)
-        let (isFirst, first) = place.compareExchange(
+        let (isFirst, first) = storage.compareExchange(
             expected: 0, desired: UInt(bitPattern: new), ordering: .acquiringAndReleasing)
         if isFirst { return new }
         free(new)
