@@ -1,5 +1,5 @@
-/* A server that finds the next request where it has answered one. Its clients are processes, which have sent all their requests before the
- * loop runs. */
+/* A server that has answered a request and finds the next one waiting. Its clients are processes, which have sent all
+ * their requests before the loop runs. */
 #ifndef MESSAGE_PORT_BETWEEN_H
 #define MESSAGE_PORT_BETWEEN_H
 
@@ -12,7 +12,7 @@ static RLRunLoopRef main_loop;
 static struct server server;
 static pid_t clients[CLIENTS];
 static int orders[CLIENTS], sent;
-/* Of the function that answers the first request, or another one. */
+/* What the callback of the first request, or of another one, does. */
 static void (*deed)(void);
 static int deed_of = 1;
 static atomic_int missing;
@@ -85,7 +85,7 @@ static UNUSED void begin(void)
     sent = both_sent[0];
     main_loop = RLRunLoopGetCurrent();
     serve(&server, NAME, answer, NULL);
-    /* Two are known, and have no ring yet. */
+    /* The server knows two connections, which have no ring yet. */
     for (int index = 0; index < 2; index++) {
         char greet = 0, byte;
         missing = 1;

@@ -4,7 +4,7 @@
 #include "message-port.h"
 
 static pid_t child;
-/* Hears of the child's end. */
+/* Notices the child's end. */
 static int child_ready;
 static RLMessagePortRef remote;
 

@@ -1,4 +1,4 @@
-/* What goes over the wire of message ports, for tests that are the other end themselves: a plain socket. */
+/* The frames of message ports, for tests that are one end of the connection themselves: a plain socket. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_FRAMES_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_FRAMES_H
 #include "message-port.h"
@@ -66,8 +66,8 @@ static UNUSED void throw_packet(int fd, const void *bytes, size_t size, const in
     (void)!sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-/* The first packet: says which name is wanted. */
-static UNUSED void say_hello(int fd)
+/* The handshake: the first packet says which name is wanted. */
+static UNUSED void send_hello(int fd)
 {
     char packet[64];
     const char *name = RLStringGetCStringPtr(NAME, kRLStringEncodingUTF8);

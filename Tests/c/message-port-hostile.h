@@ -1,5 +1,5 @@
-/* A server that is this process, and peers that are plain sockets and hostile: each is cut off with one diagnostic, and the server
- * goes on for others. */
+/* A server that is this process, and hostile peers that are plain sockets: each is disconnected with one diagnostic,
+ * and the server goes on for others. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
 #include "message-port-frames.h"
@@ -27,7 +27,7 @@ static UNUSED void finish(void)
     remove_own_directory();
 }
 
-/* What has been sent is received, on a slow machine too. */
+/* What has been sent is received, also on a slow machine. */
 static UNUSED void turn(void)
 {
     RLRunLoopRunInMode(MODE, 0.002, false);
@@ -37,13 +37,13 @@ static UNUSED void turn(void)
 
 static UNUSED void greet(int fd)
 {
-    say_hello(fd);
+    send_hello(fd);
     turn();
     ck_assert_int_eq(take_diagnostics(), 0);
 }
 
-/* The peer has been cut off, with one diagnostic. */
-static UNUSED void expect_cut(int fd)
+/* The peer has been disconnected, with one diagnostic. */
+static UNUSED void expect_disconnect(int fd)
 {
     char byte;
     turn();
@@ -53,7 +53,7 @@ static UNUSED void expect_cut(int fd)
     close(fd);
 }
 
-/* A client that greets as it should, sends one packet, and is cut off. */
+/* A client that completes the handshake, sends one packet, and is disconnected. */
 static UNUSED void throw_request(struct head head, size_t extra, const int *passed, int count)
 {
     char packet[70000] = {0};
@@ -61,7 +61,7 @@ static UNUSED void throw_request(struct head head, size_t extra, const int *pass
     greet(fd);
     memcpy(packet, &head, sizeof head);
     throw_packet(fd, packet, sizeof head + extra, passed, count);
-    expect_cut(fd);
+    expect_disconnect(fd);
 }
 
 static UNUSED struct head request(uint64_t length, uint8_t location)
@@ -107,7 +107,7 @@ static UNUSED void expect_service(void)
 
 static struct sockaddr_un victim_address;
 
-/* For a server process: the socket where clients of VICTIM come, without a port behind it. */
+/* For a server process: the socket to which clients of VICTIM connect, without a port behind it. */
 static UNUSED int listen_as_victim(void)
 {
     struct server victim;

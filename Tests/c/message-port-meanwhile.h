@@ -1,5 +1,5 @@
-/* What another thread does while the main thread waits somewhere for messages: whatever it is, the main thread has to do what it would do
- * in any wait. Each hangs until the test's time limit if that is deaf. */
+/* What another thread does while the main thread waits for messages. The main thread has to handle it as in any wait;
+ * a test hangs until its time limit if it does not. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_MEANWHILE_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_MEANWHILE_H
 #include "message-port.h"

@@ -1,4 +1,5 @@
-/* A server that is this process, and children that send it small messages one way, so many that they share a ring with it. */
+/* A server that is this process, and children that send it so many small one-way messages that they share a ring with
+ * it. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_RING_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_RING_H
 #include "message-port.h"
@@ -10,8 +11,8 @@ enum {
     LARGEST_IN_RING = 4096,
     IN_PACKET = 20000,
     IN_FILE = 40000,
-    STREAK = 16,
-    LOOK = 32,
+    RING_THRESHOLD = 16,
+    LIVENESS_INTERVAL = 32,
     RING_SIZE = 132 * 1024
 };
 
@@ -20,7 +21,7 @@ static struct {
     atomic_int received, sent, answers;
 } * shared;
 
-/* The next id of each sender: the first byte of the data says who. */
+/* The next id of each sender: the first byte of the data is the sender. */
 enum { SENDERS = 4 };
 static atomic_int next[SENDERS];
 
@@ -31,7 +32,7 @@ static void check_data(RLDataRef data, int32_t id)
         require(bytes[index] == (uint8_t)(id + index));
 }
 
-/* Who has no deadline delivers several messages in a pass: `_i` says so. */
+/* A run without a deadline delivers several messages per pass: `_i` decides. */
 static int endless;
 static atomic_int stop_at = -1; /* set while another thread receives */
 
@@ -89,7 +90,7 @@ static UNUSED RLMessagePortRef connect_to_server(void)
     return remote;
 }
 
-/* Rings in this process: by their size, since files that are lent look the same. */
+/* The rings of this process, found by their size, since shared buffers have the same name. */
 static UNUSED int rings(void) { return mapped_files("runloop", RING_SIZE, RING_SIZE); }
 
 static struct server server;

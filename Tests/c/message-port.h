@@ -1,4 +1,4 @@
-/* What the tests of message ports share: a private directory for names, a server, data in one line. */
+/* What the tests of message ports share: a private directory for names, a server, and data made in one line. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_H
 #include "../own-directory.h"
@@ -72,7 +72,7 @@ static UNUSED void end_server(struct server *server)
     RLRelease(server->port);
 }
 
-/* Asks with a text and gives back the result; the reply, if wanted, goes to *reply. */
+/* Sends a text, and returns the result; the reply, if wanted, goes to *reply. */
 static UNUSED int32_t ask(RLMessagePortRef remote, int32_t id, const char *text, RLTimeInterval limit,
                           RLRunLoopMode mode, RLDataRef *reply)
 {
@@ -83,7 +83,7 @@ static UNUSED int32_t ask(RLMessagePortRef remote, int32_t id, const char *text,
     return result;
 }
 
-/* A server in a process of its own: ready when this returns. */
+/* A server in a process of its own, ready when this returns. */
 static UNUSED pid_t start_server_process(void (*body)(int ready), int *ready)
 {
     int ends[2];
@@ -101,7 +101,7 @@ static UNUSED pid_t start_server_process(void (*body)(int ready), int *ready)
     return child;
 }
 
-/* For server processes: says that the name is claimed. */
+/* For server processes: reports that the name has been claimed. */
 static UNUSED void say_ready(int fd) { require(write(fd, "r", 1) == 1); }
 
 static UNUSED void end_process(pid_t child, int signal)

@@ -6,7 +6,7 @@
 
 enum { CHANGES, IS_LENT };
 
-static uint8_t lent[30000];
+static uint8_t borrowed[30000];
 
 /* Data that contains `first`, of one of the two kinds. */
 static RLDataRef make_data(int kind, const char *first)
@@ -17,8 +17,8 @@ static RLDataRef make_data(int kind, const char *first)
         RLDataAppendBytes(data, (const uint8_t *)first, length);
         return data;
     }
-    memcpy(lent, first, (size_t)length);
-    return RLDataCreateWithBytesNoCopy(NULL, lent, length, kRLAllocatorNull);
+    memcpy(borrowed, first, (size_t)length);
+    return RLDataCreateWithBytesNoCopy(NULL, borrowed, length, kRLAllocatorNull);
 }
 
 /* What the owner may do as soon as the sending call has returned. */
@@ -28,7 +28,7 @@ static void change(int kind, RLDataRef data)
         RLDataSetLength((RLMutableDataRef)data, 0);
         RLDataIncreaseLength((RLMutableDataRef)data, 100000);
     } else {
-        memset(lent, '-', sizeof lent);
+        memset(borrowed, '-', sizeof borrowed);
     }
 }
 
@@ -92,12 +92,12 @@ static RLDataRef answer_with_same(UNUSED RLMessagePortRef local, int32_t id, UNU
 {
     ++*handled;
     if (kind == CHANGES) {
-        RLDataSetLength(changing, sizeof lent);
-        memset(RLDataGetMutableBytePtr(changing), id, sizeof lent);
+        RLDataSetLength(changing, sizeof borrowed);
+        memset(RLDataGetMutableBytePtr(changing), id, sizeof borrowed);
         return RLRetain(changing);
     }
-    memset(lent, id, sizeof lent);
-    return RLDataCreateWithBytesNoCopy(NULL, lent, sizeof lent, kRLAllocatorNull);
+    memset(borrowed, id, sizeof borrowed);
+    return RLDataCreateWithBytesNoCopy(NULL, borrowed, sizeof borrowed, kRLAllocatorNull);
 }
 
 static void serve_and_change(int ready)
@@ -115,8 +115,8 @@ static void serve_and_change(int ready)
 static void expect_reply(UNUSED RLMessagePortRef port, int32_t result, RLDataRef reply, void *info)
 {
     ck_assert_int_eq(result, kRLMessagePortSuccess);
-    ck_assert_int_eq(RLDataGetLength(reply), sizeof lent);
-    for (size_t index = 0; index < sizeof lent; index++)
+    ck_assert_int_eq(RLDataGetLength(reply), sizeof borrowed);
+    for (size_t index = 0; index < sizeof borrowed; index++)
         ck_assert_int_eq(RLDataGetBytePtr(reply)[index], *(const uint8_t *)info);
     received++;
 }

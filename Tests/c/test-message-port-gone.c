@@ -8,15 +8,15 @@ static RLMessagePortRef remote;
 static RLMessagePortRequestRef taken;
 static bool one_way;
 
-static int told;
+static int notified;
 static RLMessagePortRequestRef told_request;
 static pthread_t told_thread;
 
 static void on_gone(RLMessagePortRequestRef request, void *info)
 {
-    require(info == &told);
+    require(info == &notified);
     require(RLMessagePortRequestGetRemainingTime(request) == (one_way ? INFINITY : 0));
-    told++;
+    notified++;
     told_request = request;
     told_thread = pthread_self();
     RLRunLoopStop(RLRunLoopGetCurrent());
@@ -51,8 +51,8 @@ static void end(void)
 
 static void watch_taken(void)
 {
-    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &told));
-    ck_assert_int_eq(told, 0);
+    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &notified));
+    ck_assert_int_eq(notified, 0);
 }
 
 /* Serves until request 1 has been taken. */
@@ -104,14 +104,14 @@ START_TEST(the_end_of_a_client_is_reported_once)
     watch_taken();
     ck_assert(RLMessagePortRequestGetRemainingTime(taken) == INFINITY);
     kill_client();
-    while (told == 0)
+    while (notified == 0)
         RLRunLoopRunInMode(MODE, 20, false);
     ck_assert_ptr_eq(told_request, taken);
     ck_assert(pthread_equal(told_thread, pthread_self()));
     ck_assert(RLMessagePortRequestReply(taken, NULL)); /* has no effect */
     RLRelease(taken);
     RLMessagePortInvalidate(server.port);
-    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(notified, 1);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ START_TEST(the_end_of_a_client_that_wants_no_reply_is_reported)
     start_client();
     watch_taken();
     kill_client();
-    while (told == 0)
+    while (notified == 0)
         RLRunLoopRunInMode(MODE, 20, false);
     RLRelease(taken);
 }
@@ -137,9 +137,9 @@ static void release_request(RLMessagePortRequestRef request, void *info)
 START_TEST(the_callback_may_release_the_request)
 {
     start_client();
-    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, release_request, &told));
+    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, release_request, &notified));
     kill_client();
-    while (told == 0)
+    while (notified == 0)
         RLRunLoopRunInMode(MODE, 20, false);
     ck_assert_ptr_null(taken);
 }
@@ -150,8 +150,8 @@ START_TEST(a_callback_set_too_late_is_called_at_once)
     start_client();
     RLMessagePortInvalidate(server.port);
     ck_assert(RLMessagePortRequestGetRemainingTime(taken) == 0);
-    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &told));
-    ck_assert_int_eq(told, 1);
+    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &notified));
+    ck_assert_int_eq(notified, 1);
     RLRelease(taken);
     kill_client();
 }
@@ -162,7 +162,7 @@ START_TEST(the_end_of_the_local_port_is_reported)
     start_client();
     watch_taken();
     RLMessagePortInvalidate(server.port);
-    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(notified, 1);
     RLRelease(taken);
     kill_client();
 }
@@ -198,7 +198,7 @@ START_TEST(the_end_of_a_remote_port_in_this_process_is_reported_on_the_thread_th
     watch_taken();
     pthread_t thread = start_thread(invalidate_remote, NULL);
     join_thread(thread);
-    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(notified, 1);
     ck_assert(pthread_equal(told_thread, thread));
     ck_assert_ptr_eq(told_request, taken);
     RLRelease(taken);
@@ -212,9 +212,9 @@ START_TEST(the_end_of_both_is_reported_once)
     watch_taken();
     RLMessagePortInvalidate(server.port);
     RLMessagePortInvalidate(remote);
-    ck_assert_int_eq(told, 1);
-    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &told));
-    ck_assert_int_eq(told, 2); /* the callback that is set again is called too */
+    ck_assert_int_eq(notified, 1);
+    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &notified));
+    ck_assert_int_eq(notified, 2); /* the callback that is set again is called too */
     RLRelease(taken);
     RLRelease(remote);
 }
@@ -227,8 +227,8 @@ START_TEST(an_answered_request_has_no_sender)
     ck_assert(RLMessagePortRequestReply(taken, NULL));
     ck_assert(RLMessagePortRequestGetRemainingTime(taken) == 0);
     RLMessagePortInvalidate(remote);
-    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &told));
-    ck_assert_int_eq(told, 0);
+    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &notified));
+    ck_assert_int_eq(notified, 0);
     RLRelease(taken);
     RLRelease(remote);
 }
@@ -240,7 +240,7 @@ START_TEST(a_released_request_does_not_call_back)
     watch_taken();
     RLRelease(taken);
     RLMessagePortInvalidate(remote);
-    ck_assert_int_eq(told, 0);
+    ck_assert_int_eq(notified, 0);
     RLRelease(remote);
 }
 END_TEST
@@ -265,10 +265,10 @@ END_TEST
 static void end_in_child(UNUSED void *info)
 {
     child_assert(RLMessagePortRequestGetRemainingTime(taken) == 0);
-    child_assert(told == 0);
+    child_assert(notified == 0);
     RLMessagePortInvalidate(server.port);
     RLRelease(taken);
-    child_assert(told == 0);
+    child_assert(notified == 0);
 }
 
 START_TEST(no_callback_is_called_in_the_child_of_a_fork)
@@ -279,10 +279,10 @@ START_TEST(no_callback_is_called_in_the_child_of_a_fork)
         ask_here();
     watch_taken();
     ck_assert_int_eq(run_in_child(end_in_child, NULL), 0);
-    ck_assert_int_eq(told, 0);
+    ck_assert_int_eq(notified, 0);
     ck_assert(RLMessagePortRequestGetRemainingTime(taken) == INFINITY);
     RLMessagePortInvalidate(server.port);
-    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(notified, 1);
     RLRelease(taken);
     if (_i)
         kill_client();
@@ -293,9 +293,9 @@ END_TEST
 
 START_TEST(null_for_a_request_is_reported)
 {
-    ck_assert(!RLMessagePortRequestSetInvalidationCallBack(NULL, on_gone, &told));
+    ck_assert(!RLMessagePortRequestSetInvalidationCallBack(NULL, on_gone, &notified));
     assert_misuse("RLMessagePortRequestSetInvalidationCallBack", "request", NULL);
-    ck_assert(!RLMessagePortRequestSetInvalidationCallBack((RLMessagePortRequestRef)server.port, on_gone, &told));
+    ck_assert(!RLMessagePortRequestSetInvalidationCallBack((RLMessagePortRequestRef)server.port, on_gone, &notified));
     assert_misuse("RLMessagePortRequestSetInvalidationCallBack", "request", NULL);
 }
 END_TEST

@@ -4,19 +4,19 @@
 #include <poll.h>
 
 /* How many memory files of other processes are mapped here. */
-static int shared_buffers_mapped(void) { return mapped_files("lent", 0, ULONG_MAX); }
+static int shared_buffers_mapped(void) { return mapped_files("shared", 0, ULONG_MAX); }
 
 static int lent_file(off_t size, unsigned seals)
 {
     static char bytes[100000];
-    int file = memfd_create("lent", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int file = memfd_create("shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     ck_assert_int_eq(ftruncate(file, size), 0);
     ck_assert_int_eq(pwrite(file, bytes, sizeof bytes, size - (off_t)sizeof bytes), sizeof bytes);
     ck_assert_int_eq(fcntl(file, F_ADD_SEALS, seals), 0);
     return file;
 }
 
-static struct head lend(uint64_t length)
+static struct head in_shared_buffer(uint64_t length)
 {
     struct head head = request(length, SHARED_BUFFER);
     head.id = 0;
@@ -26,7 +26,7 @@ static struct head lend(uint64_t length)
 static void lend_file(int fd, int file, int mapped)
 {
     int before = calls;
-    struct head head = lend(100000);
+    struct head head = in_shared_buffer(100000);
     throw_packet(fd, &head, sizeof head, &file, 1);
     while (calls == before)
         turn();
@@ -45,10 +45,10 @@ START_TEST(invalid_shared_buffers_disconnect)
     enum { PAGES_STAY = F_SEAL_SHRINK | F_SEAL_FUTURE_WRITE };
     int before = open_descriptors(), calls_before = calls;
     int loose = lent_file(100000, F_SEAL_GROW), file = lent_file(100000, PAGES_STAY);
-    throw_request(lend(100000), 0, &loose, 1); /* without a seal it could be made smaller */
-    throw_request(lend(100000), 0, NULL, 0);
-    throw_request(lend(9 << 20), 0, &file, 1);
-    throw_request(lend(200000), 0, &file, 1);
+    throw_request(in_shared_buffer(100000), 0, &loose, 1); /* without a seal it could be made smaller */
+    throw_request(in_shared_buffer(100000), 0, NULL, 0);
+    throw_request(in_shared_buffer(9 << 20), 0, &file, 1);
+    throw_request(in_shared_buffer(200000), 0, &file, 1);
     ck_assert_int_eq(calls, calls_before);
     ck_assert_int_eq(shared_buffers_mapped(), 0);
     int others[2] = {file, lent_file(100000, PAGES_STAY)}, fd = plain_socket();
@@ -59,9 +59,9 @@ START_TEST(invalid_shared_buffers_disconnect)
     ck_assert_int_eq(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), -1);
     ck_assert_int_eq(errno, EPERM);
     ck_assert_int_eq(ftruncate(file, 4096), -1);
-    struct head larger = lend(200000);
+    struct head larger = in_shared_buffer(200000);
     throw_packet(fd, &larger, sizeof larger, &file, 1);
-    expect_cut(fd);
+    expect_disconnect(fd);
     ck_assert_int_eq(shared_buffers_mapped(), 0);
     close(loose);
     close(file);
@@ -112,9 +112,9 @@ START_TEST(shared_buffers_that_may_lack_pages)
     lend_file(fd, sparse, 0);
     lend_file(fd, huge, 0);
     ck_assert_int_eq(fallocate(hindered, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536), 0);
-    struct head head = lend(100000);
+    struct head head = in_shared_buffer(100000);
     throw_packet(fd, &head, sizeof head, &hindered, 1);
-    expect_cut(fd);
+    expect_disconnect(fd);
     close(hindered);
     close(displaced);
     close(sparse);
@@ -128,23 +128,23 @@ END_TEST
 START_TEST(a_client_that_ignores_that_a_file_was_read)
 {
     int before = open_descriptors(), fd = plain_socket(), file = lent_file(100000, F_SEAL_SHRINK);
-    struct head head = lend(100000);
-    int calls_before = calls, lent = 0;
+    struct head head = in_shared_buffer(100000);
+    int calls_before = calls, sent = 0;
     greet(fd);
     fcntl(fd, F_SETFL, O_NONBLOCK);
     for (int quiet = 0; quiet < 20; quiet++) {
         struct pollfd room = {fd, POLLOUT, 0};
         if (poll(&room, 1, 0) > 0 && room.revents & POLLOUT) {
             throw_packet(fd, &head, sizeof head, &file, 1);
-            lent++;
+            sent++;
             quiet = 0;
         }
         RLRunLoopRunInMode(MODE, 0.001, false);
-        ck_assert_int_lt(lent, 5000);
+        ck_assert_int_lt(sent, 5000);
     }
     expect_service();
-    ck_assert_int_lt(calls, calls_before + lent + 1);
-    for (int count = 1; count <= lent;) {
+    ck_assert_int_lt(calls, calls_before + sent + 1);
+    for (int count = 1; count <= sent;) {
         if (recv(fd, &head, sizeof head, 0) == sizeof head) {
             ck_assert(head.kind == READ && head.buffers_read == count);
             count++;

@@ -29,7 +29,7 @@ START_TEST(invalid_frames_disconnect)
         int fd = plain_socket();
         greet(fd);
         throw_packet(fd, &head, size, NULL, 0);
-        expect_cut(fd);
+        expect_disconnect(fd);
     }
     ck_assert_int_eq(calls, calls_before);
     ck_assert_int_eq(open_descriptors(), before);
@@ -44,14 +44,14 @@ START_TEST(missing_or_wrong_handshake_disconnects)
     int fd = plain_socket();
     memcpy(packet, &head, sizeof head);
     throw_packet(fd, packet, sizeof head + 4, NULL, 0);
-    expect_cut(fd);
+    expect_disconnect(fd);
     head.kind = HELLO;
     head.id = 0;
     head.length = 256;
     memcpy(packet, &head, sizeof head);
     fd = plain_socket();
     throw_packet(fd, packet, sizeof head + 256, NULL, 0);
-    expect_cut(fd);
+    expect_disconnect(fd);
     /* A wrong name is no violation, but no port here has it. */
     char byte;
     head.length = 5;
@@ -239,20 +239,21 @@ END_TEST
 /* ---- the server is hostile ---- */
 
 /* What the server answers, and after how many packets. The shared buffer is in the last of them. */
-static struct nonsense {
+static struct violation {
     struct head head;
     int packets;
     enum { ONLY_LIES, TAKES_PAGES_AWAY, HINDERS_SEALS } deed;
-} nonsense;
+} violation;
 
 static void spoil(int file)
 {
     /* No other process closes this end. */
     if (file < 0 || ftruncate(file, 4096) == 0)
         _exit(4);
-    if (nonsense.deed == TAKES_PAGES_AWAY && fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536) != 0)
+    if (violation.deed == TAKES_PAGES_AWAY &&
+        fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 65536) != 0)
         _exit(5);
-    if (nonsense.deed == HINDERS_SEALS && fcntl(file, F_ADD_SEALS, F_SEAL_SEAL) != 0)
+    if (violation.deed == HINDERS_SEALS && fcntl(file, F_ADD_SEALS, F_SEAL_SEAL) != 0)
         _exit(6);
 }
 
@@ -282,18 +283,18 @@ static void nonsense_process(int ready)
     say_ready(ready);
     int fd = accept(listener, NULL, NULL);
     int file = -1;
-    for (int count = 0; count < nonsense.packets; count++)
+    for (int count = 0; count < violation.packets; count++)
         file = receive_file(fd);
-    if (nonsense.deed != ONLY_LIES)
+    if (violation.deed != ONLY_LIES)
         spoil(file);
-    if (send(fd, &nonsense.head, sizeof nonsense.head, 0) < 0 || recv(fd, packet, sizeof packet, 0) != 0)
+    if (send(fd, &violation.head, sizeof violation.head, 0) < 0 || recv(fd, packet, sizeof packet, 0) != 0)
         _exit(3);
     unlink(victim_address.sun_path);
 }
 
 START_TEST(a_server_that_sends_invalid_replies)
 {
-    static const struct nonsense answers[] = {
+    static const struct violation answers[] = {
         {{.kind = REPLY, .location = INLINE, .length = 1ull << 40}, 2, ONLY_LIES},
         /* reports that it has read a buffer, of a request with a number */
         {{.kind = READ, .location = ABSENT}, 2, ONLY_LIES},
@@ -307,17 +308,17 @@ START_TEST(a_server_that_sends_invalid_replies)
         {{.kind = REPLY, .location = RETURNED_BUFFER, .length = 100000, .buffers_read = 1}, 3, HINDERS_SEALS},
     };
     static const uint8_t bytes[100000];
-    nonsense = answers[_i];
-    nonsense.head.magic = MAGIC;
-    nonsense.head.id = 1;
+    violation = answers[_i];
+    violation.head.magic = MAGIC;
+    violation.head.id = 1;
     int ready;
     pid_t child = start_server_process(nonsense_process, &ready);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, VICTIM);
     ck_assert_ptr_nonnull(remote);
     /* Only the second large request uses the shared buffer. */
-    bool lends = nonsense.packets > 2;
-    RLDataRef data = RLDataCreate(NULL, bytes, lends ? sizeof bytes : 1), reply = NULL;
-    if (lends)
+    bool uses_buffer = violation.packets > 2;
+    RLDataRef data = RLDataCreate(NULL, bytes, uses_buffer ? sizeof bytes : 1), reply = NULL;
+    if (uses_buffer)
         ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 1, 0, NULL, NULL), kRLMessagePortSuccess);
     ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 1, 20, MODE, &reply), kRLMessagePortBecameInvalidError);
     ck_assert_ptr_null(reply);

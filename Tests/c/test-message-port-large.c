@@ -25,7 +25,7 @@ static void begin_shared(void)
     ck_assert_ptr_ne(shared, MAP_FAILED);
 }
 
-static void say_read(int fd, int count)
+static void report_read(int fd, int count)
 {
     struct head head = {.magic = MAGIC, .kind = READ, .buffers_read = (uint16_t)count, .deadline = ~0ull};
     throw_packet(fd, &head, sizeof head, NULL, 0);
@@ -50,7 +50,7 @@ static int receive(int fd, struct head *head)
 
 static void plain_server(int ready)
 {
-    int listener = listen_as_victim(), lent = 0, told = 0;
+    int listener = listen_as_victim(), buffers_sent = 0, reported = 0;
     say_ready(ready);
     int fd = accept(listener, NULL, NULL);
     fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -65,12 +65,12 @@ static void plain_server(int ready)
         shared->packets[count].kind = head.kind;
         shared->packets[count].location = head.location;
         shared->packets[count].inode = status.st_ino;
-        lent += head.location == SHARED_BUFFER;
+        buffers_sent += head.location == SHARED_BUFFER;
         for (int junk = 0; junk < shared->junk; junk++)
-            say_read(fd, junk % 2 ? lent + 1 : told);
+            report_read(fd, junk % 2 ? buffers_sent + 1 : reported);
         if (shared->read) {
-            told = lent;
-            say_read(fd, told);
+            reported = buffers_sent;
+            report_read(fd, reported);
         }
         shared->received = count + 1;
     }

@@ -28,7 +28,7 @@ static int idle_client(void)
     struct head head = {
         .magic = MAGIC, .kind = REQUEST, .location = INLINE, .id = 1, .message = 1, .length = 64, .deadline = ~0ull};
     int fd = plain_socket();
-    say_hello(fd);
+    send_hello(fd);
     memset(packet, 'x', sizeof packet);
     memcpy(packet, &head, sizeof head);
     throw_packet(fd, packet, sizeof head + 64, NULL, 0);

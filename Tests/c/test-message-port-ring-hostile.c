@@ -63,7 +63,7 @@ static void put(struct ring *ring, uint32_t at, uint32_t length, uint32_t before
     ring_bell(ring->fd);
 }
 
-/* `expect_cut` for a server that has not read the doorbell. */
+/* `expect_disconnect` for a server that has not read the doorbell. */
 static void expect_ring_cut(struct ring *ring)
 {
     char byte;
@@ -82,7 +82,7 @@ static void throw_ring(int file)
     int fd = plain_socket();
     greet(fd);
     throw_packet(fd, &head, sizeof head, &file, 1);
-    expect_cut(fd);
+    expect_disconnect(fd);
     close(file);
 }
 
@@ -121,7 +121,7 @@ static void throw_head(struct head head, const int *passed, int count)
     int fd = plain_socket();
     greet(fd);
     throw_packet(fd, &head, sizeof head, passed, count);
-    expect_cut(fd);
+    expect_disconnect(fd);
 }
 
 START_TEST(invalid_ring_frames_disconnect)
@@ -145,7 +145,7 @@ START_TEST(invalid_ring_frames_disconnect)
     head = head_of_ring();
     int fd = plain_socket();
     throw_packet(fd, &head, sizeof head, files, 1);
-    expect_cut(fd);
+    expect_disconnect(fd);
     /* A second ring. */
     struct ring ring = share_ring();
     throw_packet(ring.fd, &head, sizeof head, files, 1);

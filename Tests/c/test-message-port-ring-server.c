@@ -119,7 +119,7 @@ START_TEST(message_to_a_dead_server)
     int more = 0;
     while (send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess)
         more++;
-    ck_assert_int_lt(more, LOOK);
+    ck_assert_int_lt(more, LIVENESS_INTERVAL);
     ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortIsInvalid);
     RLRelease(remote);
 }

@@ -216,14 +216,14 @@ static void look_for_rings(UNUSED void *info)
     RLMessagePortRef remote = connect_to_server();
     int id = 0;
     for (int round = 0; round < 10; round++) {
-        for (int index = 0; index < STREAK - 1; index++)
+        for (int index = 0; index < RING_THRESHOLD - 1; index++)
             child_assert(send_one(remote, 0, id++, SMALL, 1) == kRLMessagePortSuccess);
         ask_one(remote, 0, id++, SMALL);
     }
-    for (int index = 0; index < 2 * STREAK; index++)
+    for (int index = 0; index < 2 * RING_THRESHOLD; index++)
         child_assert(send_one(remote, 0, id++, LARGEST_IN_RING + 1, 1) == kRLMessagePortSuccess);
     child_assert(rings() == 0);
-    for (int index = 0; index < STREAK; index++)
+    for (int index = 0; index < RING_THRESHOLD; index++)
         child_assert(send_one(remote, 0, id++, SMALL, 1) == kRLMessagePortSuccess);
     child_assert(rings() == 1);
     int before = open_descriptors();

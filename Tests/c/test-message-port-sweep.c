@@ -1,4 +1,5 @@
-/* Files of ports whose process has ended without invalidating them: the next who makes a name removes them, and no others. */
+/* Files of ports whose process has ended without invalidating them: the next claim of a name removes them, and no
+ * others. */
 #include "message-port.h"
 
 enum { DEAD = 40, LIVE = 6, STORMS = 150 };
@@ -45,17 +46,17 @@ static void leave_names(void *info)
         raise(SIGKILL);
 }
 
-/* How often a name has to be made until only so many files are left. */
+/* Returns how many names have to be claimed until only so many files are left. */
 static void sweep_down_to(int files)
 {
     for (int count = 0; name_files() > files; count++) {
-        ck_assert_int_lt(count, 2000); /* chance decides where each looks */
+        ck_assert_int_lt(count, 2000); /* each claim begins at a random file */
         drop_port(make_port("sweeper", 0));
     }
     ck_assert_int_eq(name_files(), files);
 }
 
-START_TEST(what_the_dead_have_left_is_removed)
+START_TEST(files_of_dead_processes_are_removed)
 {
     ck_assert_int_eq(run_in_child(leave_names, _i ? &name_directory : NULL), _i ? 128 + SIGKILL : 0);
     ck_assert_int_eq(name_files(), 2 * DEAD);
@@ -63,7 +64,7 @@ START_TEST(what_the_dead_have_left_is_removed)
 }
 END_TEST
 
-START_TEST(one_name_costs_a_bounded_look)
+START_TEST(one_claim_looks_at_a_limited_number_of_files)
 {
     run_in_child(leave_names, NULL);
     drop_port(make_port("sweeper", 0));
@@ -82,7 +83,7 @@ static void serve_many(int ready)
     RLRunLoopRun();
 }
 
-START_TEST(names_of_the_living_stay)
+START_TEST(names_of_living_processes_stay)
 {
     int ready;
     pid_t server = start_server_process(serve_many, &ready);
@@ -103,7 +104,7 @@ START_TEST(names_of_the_living_stay)
 }
 END_TEST
 
-/* ---- what is not ours ---- */
+/* ---- files that are not the library's ---- */
 
 static void make_file(const char *name, const char *text)
 {
@@ -118,7 +119,7 @@ static void in_directory(const char *name, char path[static 512])
     snprintf(path, 512, "%s/%s", name_directory, name);
 }
 
-START_TEST(files_of_others_stay)
+START_TEST(files_of_other_programs_stay)
 {
     char path[512];
     make_file("README", "");
@@ -126,7 +127,7 @@ START_TEST(files_of_others_stay)
     make_file("app-0123456789abcdef.lock", "a process id");
     make_file("app-0123456789ABCDEF.lock", "");
     make_file("app-0123456789abcdef.lock.old", "");
-    make_file("new-0123456789abcdef.lock", ""); /* perhaps about to be claimed */
+    make_file("new-0123456789abcdef.lock", ""); /* may belong to a name that is just being claimed */
     make_file("app-0123456789abcdee.lock", "");
     make_file("app-0123456789abcdee.port", "no socket");
     in_directory("dir-0123456789abcdef.lock", path);
@@ -146,11 +147,11 @@ START_TEST(files_of_others_stay)
 }
 END_TEST
 
-/* ---- all at once ---- */
+/* ---- all at the same time ---- */
 
 static void leave_one(UNUSED void *info) { make_port("contended", 0); }
 
-static int still_wanted[2]; /* a pipe, until its other end is closed */
+static int still_wanted[2]; /* a pipe, readable once its other end is closed */
 
 static pid_t start_sweeping(void)
 {
@@ -164,8 +165,8 @@ static pid_t start_sweeping(void)
     _exit(0);
 }
 
-/* Names that are made, given up and left behind, while others sweep: each can be made at once. */
-START_TEST(a_name_that_is_being_swept_can_be_made)
+/* Names that are claimed, released and left behind while others sweep: each claim succeeds at once. */
+START_TEST(a_name_that_is_being_swept_can_be_claimed)
 {
     make_pipe(still_wanted);
     pid_t sweepers[2] = {start_sweeping(), start_sweeping()};
@@ -194,10 +195,10 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-sweep");
     TCase *tcase = add_case(suite, "sweep", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_loop_test(tcase, what_the_dead_have_left_is_removed, 0, 2);
-    tcase_add_test(tcase, one_name_costs_a_bounded_look);
-    tcase_add_test(tcase, names_of_the_living_stay);
-    tcase_add_test(tcase, files_of_others_stay);
-    tcase_add_test(tcase, a_name_that_is_being_swept_can_be_made);
+    tcase_add_loop_test(tcase, files_of_dead_processes_are_removed, 0, 2);
+    tcase_add_test(tcase, one_claim_looks_at_a_limited_number_of_files);
+    tcase_add_test(tcase, names_of_living_processes_stay);
+    tcase_add_test(tcase, files_of_other_programs_stay);
+    tcase_add_test(tcase, a_name_that_is_being_swept_can_be_claimed);
     return suite;
 }

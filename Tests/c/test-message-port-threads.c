@@ -1,11 +1,12 @@
-/* Message ports between threads of one process, while the port ends at any moment: every request has one end. */
+/* Message ports between threads of one process, while the port becomes invalid at any moment: every request has
+ * exactly one result. */
 #include "message-port.h"
 
 enum { CLIENTS = 3 };
 
 static atomic_int handled, answered, refused;
 static atomic_bool enough;
-static RLDataRef parcel; /* sent by everybody: who keeps it is seen */
+static RLDataRef payload; /* sent by all threads: its reference count shows what is still kept */
 
 static RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
 {
@@ -36,7 +37,7 @@ static void hear(UNUSED RLMessagePortRef remote, int32_t result, RLDataRef reply
     later->heard++;
     if (reply)
         RLRetain(reply);
-    check_result(result, reply, parcel);
+    check_result(result, reply, payload);
 }
 
 static void *client(UNUSED void *info)
@@ -51,9 +52,9 @@ static void *client(UNUSED void *info)
         for (int count = 0; count < 5; count++) {
             RLDataRef reply = NULL;
             RLRunLoopMode mode = count & 1 ? MODE : kRLMessagePortPrivateReplyMode;
-            check_result(RLMessagePortSendRequest(remote, 1, parcel, 20, 60, mode, &reply), reply, parcel);
-            RLMessagePortSendRequest(remote, 1, parcel, 20, 0, NULL, NULL);
-            if (RLMessagePortSendRequestAsync(remote, 1, parcel, 20, 60, MODE, hear, &later) == kRLMessagePortSuccess)
+            check_result(RLMessagePortSendRequest(remote, 1, payload, 20, 60, mode, &reply), reply, payload);
+            RLMessagePortSendRequest(remote, 1, payload, 20, 0, NULL, NULL);
+            if (RLMessagePortSendRequestAsync(remote, 1, payload, 20, 60, MODE, hear, &later) == kRLMessagePortSuccess)
                 later.sent++;
         }
         RLRelease(remote);
@@ -70,11 +71,11 @@ static void *end_port(void *info)
     return NULL;
 }
 
-/* Ends by this thread between two passes, or by another at any moment. */
-START_TEST(every_request_has_one_end)
+/* This thread invalidates the port between two passes, or another does so at any moment. */
+START_TEST(every_request_has_one_result)
 {
     pthread_t clients[CLIENTS];
-    parcel = text_data("parcel");
+    payload = text_data("payload");
     for (int index = 0; index < CLIENTS; index++)
         clients[index] = start_thread(client, NULL);
     for (int round = 0; round < SCALED(200); round++) {
@@ -98,9 +99,9 @@ START_TEST(every_request_has_one_end)
     ck_assert_int_gt(answered, 0);
     ck_assert_int_gt(refused, 0);
     ck_assert_int_ge(handled, answered);
-    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    ck_assert_int_eq(RLGetRetainCount(payload), 1);
     ck_assert_int_eq(name_files(), 0);
-    RLRelease(parcel);
+    RLRelease(payload);
 }
 END_TEST
 
@@ -109,6 +110,6 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-threads");
     TCase *tcase = add_case(suite, "threads", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_test(tcase, every_request_has_one_end);
+    tcase_add_test(tcase, every_request_has_one_result);
     return suite;
 }

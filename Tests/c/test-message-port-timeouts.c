@@ -1,4 +1,4 @@
-/* The time limits of requests: without limit, none at all, no number; and texts for what came of it. */
+/* The time limits of requests: none at all, zero, and not a number; and a text for each result. */
 #include "message-port.h"
 
 static struct server server;
@@ -52,7 +52,7 @@ static int32_t request_later(RLTimeInterval send_timeout, RLTimeInterval rcv_tim
     return RLMessagePortSendRequestAsync(remote, 1, NULL, send_timeout, rcv_timeout, mode, note_result, result);
 }
 
-START_TEST(huge_val_waits_without_limit_later)
+START_TEST(huge_val_waits_without_limit_async)
 {
     int32_t result;
     ck_assert_int_eq(request_later(HUGE_VAL, HUGE_VAL, MODE, &result), kRLMessagePortSuccess);
@@ -64,7 +64,7 @@ END_TEST
 
 static const RLTimeInterval none[] = {0, -0.0, -1, -1e300, -HUGE_VAL};
 
-START_TEST(no_time_for_a_reply_looks_once)
+START_TEST(zero_seconds_for_a_reply_polls_once)
 {
     RLRunLoopMode other = RLSTR("nobody serves here");
     int32_t result;
@@ -75,7 +75,7 @@ START_TEST(no_time_for_a_reply_looks_once)
 }
 END_TEST
 
-START_TEST(no_time_for_room_does_not_wait)
+START_TEST(zero_seconds_for_room_does_not_wait)
 {
     RLMessagePortSetCapacity(server.port, 1);
     ck_assert_int_eq(request(none[_i], 0, NULL), kRLMessagePortSuccess);
@@ -108,7 +108,7 @@ START_TEST(huge_val_waits_for_room_without_limit)
 }
 END_TEST
 
-START_TEST(no_number_is_a_mistake)
+START_TEST(not_a_number_is_reported)
 {
     int32_t result;
     ck_assert_int_eq(request(NAN, 1, MODE), kRLMessagePortTransportError);
@@ -145,11 +145,11 @@ Suite *suite_under_test(void)
     int count = (int)(sizeof none / sizeof *none);
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, huge_val_waits_without_limit);
-    tcase_add_test(tcase, huge_val_waits_without_limit_later);
-    tcase_add_loop_test(tcase, no_time_for_a_reply_looks_once, 0, count);
-    tcase_add_loop_test(tcase, no_time_for_room_does_not_wait, 0, count);
+    tcase_add_test(tcase, huge_val_waits_without_limit_async);
+    tcase_add_loop_test(tcase, zero_seconds_for_a_reply_polls_once, 0, count);
+    tcase_add_loop_test(tcase, zero_seconds_for_room_does_not_wait, 0, count);
     tcase_add_test(tcase, huge_val_waits_for_room_without_limit);
-    tcase_add_test(tcase, no_number_is_a_mistake);
+    tcase_add_test(tcase, not_a_number_is_reported);
     tcase_add_test(tcase, each_result_has_a_text);
     return suite;
 }

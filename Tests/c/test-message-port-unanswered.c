@@ -1,4 +1,4 @@
-/* Requests to another process that are answered late or never, or whose thread has other worries meanwhile. */
+/* Requests to another process that are answered late or never, or whose thread is interrupted meanwhile. */
 #include "message-port-child.h"
 #include <sys/time.h>
 
@@ -16,7 +16,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
         RLMessagePortInvalidate(local);
         RLRunLoopStop(RLRunLoopGetCurrent());
         return text_data("too late");
-    case 9: /* dies when four wait for it */
+    case 9: /* dies when four clients wait for it */
         RLMessagePortCopyRequest(local);
         if (++waiting == 4)
             kill(getpid(), SIGKILL);
@@ -51,7 +51,7 @@ START_TEST(server_is_killed_in_the_middle)
     ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortIsInvalid);
     end_process(child, SIGKILL);
     child = 0;
-    /* The name is free at once, whatever the crash left. */
+    /* The name is free at once, whatever files the crash left. */
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
     ck_assert_ptr_nonnull(port);
     RLRelease(port);
@@ -65,7 +65,7 @@ static void *wait_for_the_dead(void *info)
     return NULL;
 }
 
-/* Two threads share a connection, two processes have their own. */
+/* Two threads share a connection, two processes have one each. */
 START_TEST(all_clients_are_told_when_the_server_is_killed)
 {
     pid_t others[2];
@@ -107,8 +107,8 @@ static void ask_in_vain(UNUSED void *info)
     note("answered");
 }
 
-/* A stop that comes meanwhile is for the run outside: the request gets its reply. */
-START_TEST(loop_is_stopped_while_a_request_waits)
+/* A stop that comes meanwhile is meant for the outer run: the request still gets its reply. */
+START_TEST(a_stop_during_a_request_is_for_the_outer_run)
 {
     RLRunLoopSourceRef source = make_source(0, ask_in_vain, NULL);
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.01, 0, stop_loop, NULL);
@@ -137,8 +137,8 @@ static void ask_alone(UNUSED void *info)
     note("answered");
 }
 
-/* The only thread of a process waits in another system call than a loop: a signal ends that one, too. */
-START_TEST(loop_is_stopped_by_a_signal_while_a_request_waits)
+/* The only thread of a process waits for a reply without running its loop: a signal handler ends that wait as well. */
+START_TEST(a_stop_by_a_signal_handler_during_a_request)
 {
     struct sigaction action = {.sa_handler = stop_by_signal, .sa_flags = SA_RESTART};
     RLRunLoopSourceRef source = make_source(0, ask_alone, NULL);
@@ -168,7 +168,7 @@ START_TEST(death_is_noticed_by_a_running_loop)
 }
 END_TEST
 
-/* What a stopped server does not read waits in the kernel until that is full. */
+/* What a stopped server does not read stays in the kernel until that is full. */
 START_TEST(full_queue_is_a_send_timeout)
 {
     kill(child, SIGSTOP);
@@ -195,8 +195,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, server_is_killed_in_the_middle);
     tcase_add_test(tcase, all_clients_are_told_when_the_server_is_killed);
     tcase_add_test(tcase, server_ends_in_its_callback);
-    tcase_add_test(tcase, loop_is_stopped_while_a_request_waits);
-    tcase_add_test(tcase, loop_is_stopped_by_a_signal_while_a_request_waits);
+    tcase_add_test(tcase, a_stop_during_a_request_is_for_the_outer_run);
+    tcase_add_test(tcase, a_stop_by_a_signal_handler_during_a_request);
     tcase_add_test(tcase, death_is_noticed_by_a_running_loop);
     tcase_add_test(tcase, full_queue_is_a_send_timeout);
     return suite;

@@ -1,4 +1,5 @@
-/* Two users of one machine: they never meet unless the server says so, and the client says whom it trusts. Wants root. */
+/* Two users of one machine: they never meet unless the server allows it and the client says which user it trusts.
+ * Needs root. */
 #include "message-port.h"
 #include <grp.h>
 
@@ -36,7 +37,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
     return text_data(text);
 }
 
-/* A server that takes orders from this test: A allow others, F forbid it, Q quit. */
+/* A server that takes commands from this test: A allow others, F forbid it, Q quit. */
 struct boss {
     pid_t child;
     int control;
@@ -151,11 +152,11 @@ static void is_refused(void)
     connect_as(BOB, EACCES);
 }
 
-/* The file's rights do not stop root; the server does. */
+/* The file's mode does not stop root; the server does. */
 static void root_is_cut_off(void)
 {
     RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
-    if (port == NULL) { /* it was quick */
+    if (port == NULL) { /* if the client was quick */
         child_assert(errno == ECONNREFUSED);
         return;
     }
@@ -184,7 +185,7 @@ static void large_data(RLMessagePortRef port)
     enum { SIZE = 1 << 20 };
     uint8_t *bytes = calloc(1, SIZE);
     RLDataRef data = RLDataCreate(NULL, bytes, SIZE), reply = NULL;
-    for (int round = 0; round < 4; round++) { /* in files that are lent from the second time on */
+    for (int round = 0; round < 4; round++) { /* from the second time on in a shared buffer */
         child_assert(RLMessagePortSendRequest(port, 1, data, 10, 20, MODE, &reply) == kRLMessagePortSuccess);
         child_assert(RLEqual(reply, data));
         RLRelease(reply);
@@ -200,7 +201,7 @@ static void bob_is_served(void)
     connect_as(ROOT, EACCES);
     RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
     child_assert(port != NULL && RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN) == port);
-    connect_as(BOB, EACCES); /* a port that trusts ANN is no answer to who trusts BOB */
+    connect_as(BOB, EACCES); /* a port that trusts ANN must not be returned to a client that trusts BOB */
     child_assert(RLMessagePortGetNameOwner(NAME) > 1);
     large_data(port);
     RLRelease(port);
@@ -224,14 +225,14 @@ END_TEST
 
 static void stop_run(UNUSED RLMessagePortRef port, UNUSED void *info) { RLRunLoopStop(RLRunLoopGetCurrent()); }
 
-/* Stays until it is cut off. */
+/* Stays until it is disconnected. */
 static void guest_process(int ready)
 {
     become(BOB);
     RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
     child_assert(port != NULL && ask(port, 1, "x", 20, MODE, NULL) == kRLMessagePortSuccess);
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, count_timer, NULL);
-    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE); /* the mode is not empty */
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE); /* so the mode is not empty */
     RLMessagePortSetInvalidationCallBack(port, stop_run);
     say_ready(ready);
     RLRunLoopRunInMode(MODE, 1000, false);
@@ -240,7 +241,7 @@ static void guest_process(int ready)
     RLRelease(port);
 }
 
-START_TEST(guests_are_cut_off_when_it_is_forbidden)
+START_TEST(others_are_disconnected_when_they_are_forbidden)
 {
     int ready;
     struct boss boss = start_server(ANN);
@@ -254,7 +255,7 @@ START_TEST(guests_are_cut_off_when_it_is_forbidden)
 }
 END_TEST
 
-/* Somebody else serves the name, and lets her in; but that is not whom she trusts. */
+/* Another user serves the name, and allows this one; but that is not the user whom the client trusts. */
 static void ann_is_not_deceived(void)
 {
     child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EACCES);
@@ -262,8 +263,8 @@ static void ann_is_not_deceived(void)
     child_assert(RLMessagePortGetNameOwner(NAME) > 1);
 }
 
-/* In a sticky directory a name that a crash left belongs to who had it. */
-START_TEST(name_stays_its_users_after_a_crash)
+/* In a sticky directory the name that a crash left behind belongs to the user who had it. */
+START_TEST(a_name_stays_with_its_user_after_a_crash)
 {
     struct boss boss = start_server(BOB);
     order(boss, 'A');
@@ -279,9 +280,9 @@ START_TEST(name_stays_its_users_after_a_crash)
 }
 END_TEST
 
-/* ---- what others put into a sticky directory ---- */
+/* ---- what other users put into a sticky directory ---- */
 
-static char own_name[300], other_name[300]; /* of NAME's files without the suffix, of another name's socket */
+static char own_name[300], other_name[300]; /* NAME's files without the suffix; the socket of another name */
 
 static void look_up_names(void)
 {
@@ -319,7 +320,7 @@ static void is_kept_out(void)
     child_assert(errno == (strcmp(squatted, ".port") == 0 ? EACCES : ECONNREFUSED));
 }
 
-/* ANN serves a name to which a link of BOB's leads: nobody follows it. */
+/* ANN serves a name to which a link of BOB's leads: the link is not followed. */
 static void is_kept_out_while_serving(void)
 {
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, RLSTR("other"), answer, NULL, NULL);
@@ -329,7 +330,7 @@ static void is_kept_out_while_serving(void)
     RLRelease(port);
 }
 
-START_TEST(what_others_put_there_is_not_used)
+START_TEST(files_of_others_are_not_used)
 {
     static const char *const suffixes[] = {".lock", ".new", ".port"};
     look_up_names();
@@ -341,7 +342,7 @@ START_TEST(what_others_put_there_is_not_used)
         as_user(BOB, squat);
         as_user(ANN, is_kept_out_while_serving);
         snprintf(path, sizeof path, "%s%s", own_name, squatted);
-        ck_assert_int_eq(unlink(path), 0); /* it is still there */
+        ck_assert_int_eq(unlink(path), 0); /* the link is still there */
         ck_assert_int_eq(name_files(), 0);
     }
 }
@@ -374,14 +375,14 @@ START_TEST(directory_of_a_service)
 }
 END_TEST
 
-START_TEST(directory_that_is_not_safe)
+START_TEST(an_unsafe_directory_is_refused)
 {
-    make_directory_of(ROOT, 0777); /* everybody can replace everything */
+    make_directory_of(ROOT, 0777); /* every user can replace every file */
     as_user(ANN, cannot_serve);
     as_user(ANN, is_refused);
     make_directory_of(ROOT, 0775);
     as_user(ROOT, cannot_serve);
-    make_directory_of(BOB, 01777); /* the owner can */
+    make_directory_of(BOB, 01777); /* the owner can replace them */
     as_user(ANN, cannot_serve);
     as_user(BOB, can_serve);
     make_directory_of(BOB, 0700);
@@ -400,10 +401,10 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, remove_own_directory);
     tcase_add_test(tcase, others_are_refused_unless_allowed);
     tcase_add_test(tcase, others_are_served_if_allowed);
-    tcase_add_test(tcase, guests_are_cut_off_when_it_is_forbidden);
-    tcase_add_test(tcase, name_stays_its_users_after_a_crash);
-    tcase_add_test(tcase, what_others_put_there_is_not_used);
+    tcase_add_test(tcase, others_are_disconnected_when_they_are_forbidden);
+    tcase_add_test(tcase, a_name_stays_with_its_user_after_a_crash);
+    tcase_add_test(tcase, files_of_others_are_not_used);
     tcase_add_test(tcase, directory_of_a_service);
-    tcase_add_test(tcase, directory_that_is_not_safe);
+    tcase_add_test(tcase, an_unsafe_directory_is_refused);
     return suite;
 }

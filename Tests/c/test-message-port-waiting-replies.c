@@ -1,4 +1,5 @@
-/* Replies that wait for room because the client does not read: their files are closed when they are sent, or never will be. */
+/* Replies that wait for room because the client does not read: their files are closed when they have been sent, or
+ * never will be. */
 #include "message-port.h"
 
 enum { REQUESTS = 400, LARGE = 40000 };
@@ -27,7 +28,7 @@ static void hear(int fd)
     require(read(fd, &byte, 1) == 1);
 }
 
-/* Asks without reading, and reads when it may. */
+/* Sends requests without reading, and reads when it is told to. */
 static void ask_many(void)
 {
     int replies = 0;
@@ -42,7 +43,7 @@ static void ask_many(void)
     _exit(0);
 }
 
-/* A version-1 source that hears of the client's end, and of what it says. */
+/* A version-1 source that notices when the client ends or writes. */
 static int client_end(void *info) { return *(int *)info; }
 
 START_TEST(files_of_replies_that_wait_are_closed)
@@ -64,7 +65,7 @@ START_TEST(files_of_replies_that_wait_are_closed)
         before = handled;
         RLRunLoopRunInMode(MODE, 0, false);
     }
-    /* All requests were sent, and some are not read: so replies wait. */
+    /* All requests were sent and some are unread, so replies wait. */
     ck_assert_int_lt(handled, REQUESTS);
     ck_assert_int_gt(open_descriptors(), descriptors + 1);
     if (_i)
@@ -75,7 +76,7 @@ START_TEST(files_of_replies_that_wait_are_closed)
         RLRunLoopRunInMode(MODE, 0.005, false);
     if (_i == 0)
         ck_assert_int_eq(handled, REQUESTS);
-    /* What the client has sent before is still handled, a request in each pass. */
+    /* What the client sent before is still handled, one request per pass. */
     for (int pass = 0; pass < 2000 && open_descriptors() != descriptors; pass++)
         RLRunLoopRunInMode(MODE, 0.001, false);
     ck_assert_int_eq(open_descriptors(), descriptors);

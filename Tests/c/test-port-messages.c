@@ -1,11 +1,11 @@
-/* What a message is, how it travels, and how the loop hands it out: one thread. */
+/* What a message is, how it travels, and how the loop delivers it: one thread. */
 #include "harness.h"
 
-/* A port with its source in the default mode, that notes the ids of its messages. */
+/* A port with its source in the default mode, which notes the ids of its messages. */
 struct end {
     RLPortRef port;
     RLRunLoopSourceRef source;
-    void (*also)(struct end *end, RLPortMessageRef message); /* NULL, or what else its callback does */
+    void (*also)(struct end *end, RLPortMessageRef message); /* what else the callback does, or NULL */
     RLPortRef seen_send_port, seen_receive_port;
     RLArrayRef kept; /* the components of the last message, retained */
     int count;
@@ -97,7 +97,7 @@ static void keep_components(struct end *end, RLPortMessageRef message)
     end->kept = RLRetain(RLPortMessageGetComponents(message));
 }
 
-START_TEST(ports_change_places_and_components_are_shared)
+START_TEST(ports_are_exchanged_and_components_are_shared)
 {
     struct end a = {.also = keep_components}, b = {0};
     make_end(&a, 0);
@@ -178,7 +178,7 @@ START_TEST(one_message_per_returning_run)
 }
 END_TEST
 
-START_TEST(batch_is_not_to_be_noticed)
+START_TEST(batch_cannot_be_observed)
 {
     struct end a = {0};
     make_end(&a, 0);
@@ -223,8 +223,8 @@ static void signal_and_run_other_mode(struct end *end, UNUSED RLPortMessageRef m
 
 static void (*const signals[])(struct end *, RLPortMessageRef) = {signal_other, signal_and_run_other_mode};
 
-/* A source that is signalled between two messages performs between them, whatever its order; also if a nested run has noticed it,
- * in a mode in which the source is not. */
+/* A source that is signalled between two messages performs between them, whatever its order; also if a nested run
+ * noticed the signal in a mode that does not contain the source. */
 START_TEST(batch_gives_way_to_a_source)
 {
     struct end a = {.also = signals[_i]};
@@ -307,7 +307,7 @@ static void send_and_run(struct end *end, UNUSED RLPortMessageRef message)
     }
 }
 
-/* While the last message's callback runs, who sends the next has to be heard by a nested run. */
+/* While the callback of the last message runs, a message that another thread sends must reach a nested run. */
 START_TEST(a_nested_run_notices_a_new_message)
 {
     struct end a = {.also = send_and_run};
@@ -416,7 +416,8 @@ START_TEST(kept_message_keeps_its_port)
 }
 END_TEST
 
-/* Messages of one batch have nothing to do with each other: who keeps one keeps that one, and nobody keeps the parts of the others. */
+/* Messages of one batch are independent: a client that keeps one keeps only that one, and the parts of the others are
+ * released. */
 static RLPortMessageRef kept_messages[5];
 
 static void keep_odd_ones(struct end *end, RLPortMessageRef message)
@@ -457,7 +458,7 @@ START_TEST(kept_messages_stay_as_they_were)
 }
 END_TEST
 
-/* One release too many in the callback ends that message, and no other. */
+/* One release too many in the callback frees that message, and no other. */
 static void release_once_too_often(struct end *end, RLPortMessageRef message)
 {
     if (end->count > 1)
@@ -529,11 +530,11 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("port-messages");
     TCase *tcase = add_case(suite, "messages", 10);
     tcase_add_test(tcase, message_has_what_it_was_made_with);
-    tcase_add_test(tcase, ports_change_places_and_components_are_shared);
+    tcase_add_test(tcase, ports_are_exchanged_and_components_are_shared);
     tcase_add_test(tcase, array_that_changes_is_copied);
     tcase_add_test(tcase, message_can_be_sent_again);
     tcase_add_test(tcase, one_message_per_returning_run);
-    tcase_add_test(tcase, batch_is_not_to_be_noticed);
+    tcase_add_test(tcase, batch_cannot_be_observed);
     tcase_add_test(tcase, stop_ends_the_batch);
     tcase_add_loop_test(tcase, batch_gives_way_to_a_source, 0, 2);
     tcase_add_test(tcase, batch_gives_way_to_a_function);

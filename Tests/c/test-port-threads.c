@@ -1,4 +1,5 @@
-/* Ports between threads: order, nothing lost, nothing twice, back-pressure, invalidation in the middle, fork. */
+/* Ports between threads: order, nothing lost, nothing delivered twice, back-pressure, invalidation at any moment,
+ * fork. */
 #include "harness.h"
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -8,7 +9,7 @@ enum { SENDERS = 4 };
 struct receiver {
     RLPortRef port;
     RLRunLoopSourceRef source;
-    uint32_t next[SENDERS]; /* the number that is to come from each sender */
+    uint32_t next[SENDERS]; /* the number of the next message of each sender */
     atomic_int received;
     int wanted;
 };
@@ -41,7 +42,7 @@ static void drop_receiver(struct receiver *r)
     RLRelease(r->port);
 }
 
-static RLArrayRef parts; /* what messages have in them, or NULL */
+static RLArrayRef parts; /* the components of each message, or NULL */
 
 static bool send_number(RLPortRef port, int sender, uint32_t number)
 {
@@ -88,7 +89,7 @@ END_TEST
 START_TEST(a_queue_of_one) { flood(1, 3000); }
 END_TEST
 
-/* Two threads that answer each other: the sleep and wake-up of every message. */
+/* Two threads that answer each other: both sleep and are woken for every message. */
 static struct receiver left, right;
 
 static void answer(UNUSED RLPortRef port, RLPortMessageRef message, void *info)
@@ -113,7 +114,7 @@ static void *serve_right(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(replies_go_to_and_fro)
+START_TEST(two_threads_answer_each_other)
 {
     int rounds = SCALED(20000);
     left = right = (struct receiver){0};
@@ -169,7 +170,7 @@ START_TEST(two_loops_share_a_port)
 }
 END_TEST
 
-/* Invalidation in the middle of a flood: what was sent is handed out once or dropped, and all is freed. */
+/* Invalidation in the middle of a flood: each message is delivered once or dropped, and all memory is freed. */
 static atomic_int sent_count;
 
 static void *send_until_refused(void *info)
@@ -224,7 +225,7 @@ START_TEST(invalidated_in_its_own_callback)
 }
 END_TEST
 
-/* What arrives is what was sent first, in order, each once (`receive` looks); what does not arrive is released. */
+/* What arrives was sent first, in order, each message once (`receive` checks that); what does not arrive is released. */
 START_TEST(invalidated_by_another_thread)
 {
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"x", 1);
@@ -317,7 +318,7 @@ START_TEST(invalidation_calls_back_once_and_latecomers_too)
     ck_assert(!send_number(port, 0, 0));
     ck_assert_int_eq(errno, EPIPE);
     RLRelease(port);
-    /* The last release of a valid port is its end, too. */
+    /* Releasing the last reference to a valid port invalidates it, too. */
     port = RLPortCreate(NULL, linger, &context, NULL);
     RLPortSetInvalidationCallBack(port, note_invalidation);
     RLRelease(port);
@@ -326,7 +327,7 @@ START_TEST(invalidation_calls_back_once_and_latecomers_too)
 }
 END_TEST
 
-/* A loop that ends with messages waiting: another loop gets them. */
+/* A loop ends while messages wait: another loop gets them. */
 static void *take_one(UNUSED void *info)
 {
     RLRunLoopAddSource(RLRunLoopGetCurrent(), shared.source, kRLRunLoopDefaultMode);
@@ -388,7 +389,7 @@ START_TEST(the_child_of_a_fork_goes_on)
 }
 END_TEST
 
-/* A sender that waits for room gives the processor away of its own accord, and does not spin. */
+/* A sender that waits for room sleeps instead of spinning. */
 START_TEST(a_sender_at_a_full_queue_sleeps)
 {
     struct rusage before, after;
@@ -413,7 +414,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, senders_wait_for_room);
     tcase_add_test(tcase, a_queue_of_one);
     tcase_add_test(tcase, a_sender_at_a_full_queue_sleeps);
-    tcase_add_test(tcase, replies_go_to_and_fro);
+    tcase_add_test(tcase, two_threads_answer_each_other);
     tcase_add_test(tcase, two_loops_share_a_port);
     tcase_add_test(tcase, invalidated_in_its_own_callback);
     tcase_add_test(tcase, invalidated_by_another_thread);

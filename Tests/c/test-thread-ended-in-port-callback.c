@@ -3,7 +3,7 @@
 
 static atomic_int calls;
 static struct lifetime life;
-static RLDataRef parcel;
+static RLDataRef payload;
 static RLRunLoopRef loop;
 static gate ready;
 
@@ -11,7 +11,7 @@ static void set_up(void)
 {
     use_own_directory();
     gate_init(&ready);
-    parcel = text_data("parcel");
+    payload = text_data("payload");
 }
 
 static void *run_until_ended(void *add)
@@ -42,7 +42,7 @@ static void keep_and_end_by_message(UNUSED RLPortRef own, RLPortMessageRef messa
 
 static void send_parcel(void)
 {
-    RLArrayRef components = RLArrayCreate(NULL, (const void **)&parcel, 1, &kRLTypeArrayCallBacks);
+    RLArrayRef components = RLArrayCreate(NULL, (const void **)&payload, 1, &kRLTypeArrayCallBacks);
     RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, components);
     require(RLPortMessageSendBeforeDate(message, RLAbsoluteTimeGetCurrent() + 60));
     RLRelease(message);
@@ -69,11 +69,11 @@ START_TEST(a_port_whose_callback_ends_the_thread_releases_message_and_info)
     make_port(end_by_message);
     join_thread(start_thread(run_until_ended, (void *)receive_three));
     ck_assert_int_eq(calls, 2);
-    ck_assert_int_eq(RLGetRetainCount(parcel), 2); /* the third message waits */
+    ck_assert_int_eq(RLGetRetainCount(payload), 2); /* the third message waits */
     ck_assert_int_eq(lifetime_held(&life), 1);
     RLPortInvalidate(port);
     ck_assert_int_eq(lifetime_held(&life), 0);
-    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    ck_assert_int_eq(RLGetRetainCount(payload), 1);
     ck_assert_int_eq(RLGetRetainCount(port), 1);
     RLRelease(port);
 }
@@ -85,13 +85,13 @@ START_TEST(a_message_that_the_callback_has_kept_outlives_its_thread)
     join_thread(start_thread(run_until_ended, (void *)receive_three));
     ck_assert_int_eq(RLGetRetainCount(kept), 1);
     RLArrayRef components = RLPortMessageGetComponents(kept);
-    ck_assert_ptr_eq(RLArrayGetValueAtIndex(components, 0), parcel);
+    ck_assert_ptr_eq(RLArrayGetValueAtIndex(components, 0), payload);
     ck_assert_ptr_eq(RLPortMessageGetReceivePort(kept), port);
     RLRelease(kept);
     RLPortInvalidate(port);
     RLRelease(port);
     ck_assert_int_eq(lifetime_held(&life), 0);
-    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    ck_assert_int_eq(RLGetRetainCount(payload), 1);
 }
 END_TEST
 
@@ -164,10 +164,10 @@ START_TEST(a_client_in_this_process_is_told_that_the_callbacks_thread_has_ended)
     RLDataRef reply = NULL;
     start_server(end_by_request, &thread);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
-    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, parcel, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply),
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, payload, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply),
                      kRLMessagePortTransportError);
     join_thread(thread);
-    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    ck_assert_int_eq(RLGetRetainCount(payload), 1);
     assert_server_is_released();
     RLRelease(remote);
 }
@@ -203,7 +203,7 @@ static void ask_from_child(void)
     RLMessagePortRef remote;
     while ((remote = RLMessagePortCreateRemote(NULL, NAME)) == NULL)
         child_assert(errno == ECONNREFUSED || errno == ENOENT);
-    child_assert(RLMessagePortSendRequest(remote, 1, parcel, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply) ==
+    child_assert(RLMessagePortSendRequest(remote, 1, payload, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply) ==
                  kRLMessagePortTransportError);
     _exit(0);
 }
@@ -223,9 +223,9 @@ static void *ask_within_process(UNUSED void *info)
 {
     RLDataRef reply = NULL;
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
-    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, parcel, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply),
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, payload, 60, 1e9, kRLMessagePortPrivateReplyMode, &reply),
                      kRLMessagePortSuccess);
-    ck_assert_ptr_eq(reply, parcel);
+    ck_assert_ptr_eq(reply, payload);
     RLRelease(reply);
     RLRelease(remote);
     return NULL;
@@ -237,11 +237,11 @@ START_TEST(a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread)
     start_server(take_and_end, &thread);
     pthread_t asker = start_thread(ask_within_process, NULL);
     join_thread(thread);
-    ck_assert(RLMessagePortRequestReply(taken, parcel));
+    ck_assert(RLMessagePortRequestReply(taken, payload));
     join_thread(asker);
     RLRelease(taken);
     assert_server_is_released();
-    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    ck_assert_int_eq(RLGetRetainCount(payload), 1);
 }
 END_TEST
 
@@ -259,7 +259,7 @@ static void *ask_and_end(UNUSED void *info)
     RLRunLoopTimerRef timer = make_timer(0, 0, end_by_timer, NULL);
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE);
     RLRelease(timer);
-    RLMessagePortSendRequest(remote, 1, parcel, 60, 1e9, MODE, &reply);
+    RLMessagePortSendRequest(remote, 1, payload, 60, 1e9, MODE, &reply);
     asked_in_vain++;
     return NULL;
 }
@@ -290,11 +290,11 @@ START_TEST(a_reply_to_a_thread_that_has_ended_while_it_waited_is_dropped)
     join_thread(start_thread(fill_stack, NULL));
     RLRunLoopRunInMode(MODE, 0, true);
     ck_assert_ptr_nonnull(taken);
-    RLMessagePortRequestReply(taken, parcel);
+    RLMessagePortRequestReply(taken, payload);
     RLRelease(taken);
     RLRunLoopRunInMode(MODE, 0, false); /* the second is answered by nothing */
     join_thread(start_thread(fill_stack, NULL));
-    ck_assert_int_eq(RLGetRetainCount(parcel), 1); /* neither as a question nor as an answer */
+    ck_assert_int_eq(RLGetRetainCount(payload), 1); /* neither as a question nor as an answer */
     ck_assert_int_eq(RLGetRetainCount(remote), 1);
     RLRelease(remote);
     end_server(&server);
@@ -328,7 +328,7 @@ static void use_server_of_another_process(void *(*body)(void *))
     RLMessagePortInvalidate(remote);
     RLRelease(remote);
     ck_assert_int_eq(open_descriptors(), descriptors);
-    ck_assert_int_eq(RLGetRetainCount(parcel), 1);
+    ck_assert_int_eq(RLGetRetainCount(payload), 1);
     end_process(child, SIGKILL);
     close(fd);
 }
@@ -349,7 +349,7 @@ static void end_by_reply(UNUSED RLMessagePortRef own, int32_t result, RLDataRef 
 
 static void *ask_later_and_end(UNUSED void *info)
 {
-    require(RLMessagePortSendRequestAsync(remote, 1, parcel, 60, 1e9, MODE, end_by_reply, NULL) ==
+    require(RLMessagePortSendRequestAsync(remote, 1, payload, 60, 1e9, MODE, end_by_reply, NULL) ==
             kRLMessagePortSuccess);
     RLRunLoopRunInMode(MODE, 60, false);
     asked_in_vain++;
