@@ -176,7 +176,7 @@ RL_EXPORT RLRunLoopRunResult RLRunLoopRunInMode(RLRunLoopMode mode, RLTimeInterv
 RL_EXPORT void RLRunLoopRunAsCF(void);
 
 /** CFRunLoopRunInMode(): like RLRunLoopRunInMode(), but a common mode of the main thread's loop counts as never empty.
- *  Only in runs nested in a callback of libdispatch's main queue it does not. One program may use both names, also
+ *  It can be empty only in runs nested in a callback of libdispatch's main queue. One program may use both names, also
  *  nested. Parameters and result as RLRunLoopRunInMode().
  *  Thread: runs the calling thread's loop. */
 RL_EXPORT RLRunLoopRunResult RLRunLoopRunInModeAsCF(RLRunLoopMode mode, RLTimeInterval seconds,
@@ -211,7 +211,7 @@ RL_EXPORT RLTimeInterval RLRunLoopGetSpinInterval(RLRunLoopRef rl);
 /** Returns whether a source, or an equal one (RLRunLoopSource.h, "Equality"), is in a mode or in the common set. */
 RL_EXPORT RLBoolean RLRunLoopContainsSource(RLRunLoopRef rl, RLRunLoopSourceRef source, RLRunLoopMode mode);
 
-/** Adds a source to a mode of a loop. Version 0 wakes a sleeping loop. If it is signalled or ready, it performs.
+/** Adds a source to a mode of a loop; version 0 also wakes a sleeping one. One that is signalled or ready performs.
  *  Re-entrancy: calls schedule (version 0) or getPort (version 1) on this thread. A source added in a callback takes
  *  part from the next pass on.
  *  Cost: may allocate; a system call to wake a sleeping loop, and one for a version-1 source. */
