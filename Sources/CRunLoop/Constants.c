@@ -63,9 +63,9 @@ RLNotificationCenterRef RLNotificationCenterGetLocalCenter(void)
     return (RLNotificationCenterRef)(void *)localCenter;
 }
 
-static const char nobody;
+static const char noAllocator;
 const RLAllocatorRef kRLAllocatorDefault = NULL;
-const RLAllocatorRef kRLAllocatorNull = (RLAllocatorRef)(const void *)&nobody;
+const RLAllocatorRef kRLAllocatorNull = (RLAllocatorRef)(const void *)&noAllocator;
 const RLTimeInterval kRLAbsoluteTimeIntervalSince1970 = 978307200.0;
 const RLTimeInterval kRLAbsoluteTimeIntervalSince1904 = 3061152000.0;
 

@@ -44,7 +44,7 @@ static inline int linux_is_mine(int fd)
     return fstat(fd, &status) == 0 && status.st_uid == linux_user();
 }
 
-/* A directory of the user's own, of root's, or of `trusted`, in which nobody else can take away or replace what the user has
+/* A directory of the user's own, of root's, or of `trusted`, in which no other user can remove or replace what the user has
    put there: not writable for others, or sticky. */
 static inline int linux_is_guarded(int fd, uid_t trusted)
 {
@@ -62,7 +62,7 @@ static inline int linux_is_same_file(int fd, int directory, const char *name)
            open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* The file of a name, if it is a plain empty one of the user's that nobody has locked: open and locked. It is not made, and no
+/* The file of a name, if it is a plain empty one of the user's that is not locked: open and locked. It is not created, and no
    link is followed. Else -1. */
 static inline int linux_lock_forgotten(int directory, const char *name)
 {

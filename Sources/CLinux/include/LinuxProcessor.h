@@ -36,8 +36,8 @@ static inline void linux_pause(void)
 /* A builtin: tells the processor that this line will be needed soon. Any address will do. */
 static inline void linux_prefetch(const void *address) { __builtin_prefetch(address, 1); }
 
-/* The same for a line that another processor has now, and that will be written to: nobody keeps a copy. Inline assembly on x86, where
-   the builtin means the above unless told that the processor is not one of the first, for which the instruction does nothing. */
+/* Fetches a line that will be written to, so that no other processor keeps a copy. Inline assembly on x86, where the builtin
+   fetches it for reading, unless told that the processor is not one of the first, for which the instruction does nothing. */
 static inline void linux_prefetch_alone(const void *address)
 {
 #if defined(__x86_64__)
@@ -47,13 +47,13 @@ static inline void linux_prefetch_alone(const void *address)
 #endif
 }
 
-/* The same for the line that a pointer points to, wherever that is: somebody may be writing it at this moment. */
+/* Fetches the line that a pointer points to, wherever that is: another thread may be writing the pointer at this moment. */
 __attribute__((no_sanitize("thread"))) static inline void linux_prefetch_what(const void *pointer)
 {
     __builtin_prefetch(*(void *const volatile *)pointer);
 }
 
-/* A value that somebody may be writing at this moment, of which it does not matter whether it is the old or the new one. For
+/* A value that another thread may be writing at this moment, of which it does not matter whether it is the old or the new one. For
    ThreadSanitizer that is a race, even if it were atomic on this side only; hence volatile. */
 __attribute__((no_sanitize("thread"))) static inline uint32_t linux_peek(const uint32_t *word)
 {

@@ -7,7 +7,7 @@
 void linux_look_for_valgrind(void);
 
 /* What this thread did before a call of the first is before what another does after a call of the second with the same
-   address. NULL if nobody watches. */
+   address. NULL if no tool watches. */
 extern void (*linux_tell_before)(void *address) __attribute__((visibility("hidden")));
 extern void (*linux_tell_after)(void *address) __attribute__((visibility("hidden")));
 

@@ -60,7 +60,7 @@ private func releaseItemInlined(_ item: ItemPointer) -> Bool {
     }
 }
 
-/// The same for what is released less often than timers.
+/// `releaseItemInlined`, compiled once, for items that are released less often than timers.
 @inline(never)
 private func releaseItem(_ item: ItemPointer) -> Bool { releaseItemInlined(item) }
 
@@ -74,7 +74,7 @@ private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter:
     return nil
 }
 
-/// The same for a hot path: the function looks a second time.
+/// `anyKind` for a hot path: only a failure calls the function, which looks a second time.
 @inline(__always)
 private func anyKindInlined(_ object: UnsafeRawPointer?, _ function: Name) -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }

@@ -31,9 +31,9 @@ private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function:
     return Call(loop: loop, modes: UnsafeRawPointer(array), function: function, copy: array)
 }
 
-/// The same for callers that are called seldom: compiled once.
+/// `check`, compiled once, for functions that are called rarely.
 @inline(never)
-private func checkSeldom(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
+private func checkSlow(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
     check(rl, modes, function, name)
 }
 
@@ -108,7 +108,7 @@ private func leaveReleasing(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?, wakes: Bool, _ name: Name
 ) -> UInt8 {
-    guard let call = checkSeldom(rl, modes, function, name) else { return 0 }
+    guard let call = checkSlow(rl, modes, function, name) else { return 0 }
     defer { call.end() }
     guard let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
     return call.loop.enqueueSlow(request, wakes: wakes) ? 1 : 0
@@ -120,7 +120,7 @@ public func RLRunLoopPerformFunctionAndWait(
     _ timeout: Double
 ) -> UInt8 {
     let name: Name = "RLRunLoopPerformFunctionAndWait"
-    guard isNumber(timeout, name, "timeout"), let call = checkSeldom(rl, modes, function, name) else { return 0 }
+    guard isNumber(timeout, name, "timeout"), let call = checkSlow(rl, modes, function, name) else { return 0 }
     defer { call.end() }
     if call.loop == Registry.current {
         RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(call.function, info)
@@ -135,7 +135,7 @@ public func RLRunLoopPerformFunctionAfterDelay(
     _ delay: Double
 ) -> UInt8 {
     let name: Name = "RLRunLoopPerformFunctionAfterDelay"
-    guard isNumber(delay, name, "delay"), let current = Registry.current, let call = checkSeldom(rl, modes, function, name) else {
+    guard isNumber(delay, name, "delay"), let current = Registry.current, let call = checkSlow(rl, modes, function, name) else {
         return 0
     }
     defer { call.end() }

@@ -105,7 +105,7 @@ public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
 }
 
 extension SourcePointer {
-    /// Sources on descriptors have nothing to signal, invalid ones nobody to hear it.
+    /// Sources on descriptors are not signalled, and invalid ones no longer perform.
     @inline(__always)
     fileprivate func signalIfValid() {
         if !hasDescriptor && pointee.item.has(ItemHeader.valid) { signal() }

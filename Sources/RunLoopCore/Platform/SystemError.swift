@@ -28,7 +28,7 @@ struct SystemError: Error, Equatable, BitwiseCopyable {
     /// The process or the system has no descriptor or memory left.
     var isShortage: Bool { number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS }
 
-    /// The same call may succeed a little later.
+    /// The call may succeed if it is repeated a little later.
     var isTemporary: Bool { number == EAGAIN || number == EINTR }
 }
 

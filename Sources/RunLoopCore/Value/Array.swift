@@ -115,7 +115,7 @@ extension ArrayPointer {
         }
     }
 
-    /// The same without retaining and releasing; the old values go to `removed`. Calls nobody.
+    /// Replaces values without retaining and releasing; the old ones go to `removed`. Calls no user code.
     private func exchange(
         _ start: Int, _ length: Int, for added: UnsafePointer<UnsafeRawPointer?>, count: Int,
         into removed: UnsafeMutablePointer<UnsafeRawPointer?>
@@ -123,10 +123,10 @@ extension ArrayPointer {
         let stride = MemoryLayout<UnsafeRawPointer?>.stride
         let old = pointee.count
         guard start + length <= old, reserve(old - length + count) else { return false }
-        let place = pointee.values + start
-        memcpy(removed, place, length * stride)
-        memmove(place + count, place + length, (old - start - length) * stride)
-        memcpy(place, added, count * stride)
+        let gap = pointee.values + start
+        memcpy(removed, gap, length * stride)
+        memmove(gap + count, gap + length, (old - start - length) * stride)
+        memcpy(gap, added, count * stride)
         pointee.count = old - length + count
         return true
     }

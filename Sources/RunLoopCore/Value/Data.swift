@@ -42,7 +42,7 @@ extension DataPointer {
         return create(in: memory, .behind, bytes, count: count, capacity: count)
     }
 
-    /// The same for data that comes by the million: what is small costs no allocation. The context's thread.
+    /// Creates data as `create` does, for what arrives by the million: small data costs no allocation. The context's thread.
     @inline(never)
     static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         guard count <= DataStorage.smallSlabSize - MemoryLayout<DataStorage>.stride,
@@ -56,20 +56,20 @@ extension DataPointer {
     }
 
     /// Where the context's thread may receive up to `receivedLimit` bytes, for `createReceived`; nil if out of memory. The
-    /// place is a multiple of 16.
+    /// address is a multiple of 16.
     @inline(__always)
     static func receivingMemory(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         threadContext.pointee.scratch().map { $0 + room }
     }
 
-    /// In front of the bytes that lie behind large data, for whoever sends them: the kernel takes one piece sooner than two.
+    /// Bytes of room in front of large data, for the header of a sender: the kernel takes one piece sooner than two.
     static var headRoom: Int { 32 }
 
     /// Where the bytes are that lie behind it.
     private var offset: Int { UnsafeRawPointer(pointee.bytes) - UnsafeRawPointer(self) }
 
-    /// The place of `headRoom` bytes that are nobody's, directly in front of the bytes; nil if there are none. Who writes there is the
-    /// only thread of the process.
+    /// Where `headRoom` unused bytes begin, directly in front of the bytes; nil if there are none. Written only while the process
+    /// has a single thread.
     @inline(__always)
     var head: UnsafeMutableRawPointer? {
         let isBehind = pointee.payloadLocation == .behind || pointee.payloadLocation == .received
@@ -79,7 +79,7 @@ extension DataPointer {
     private static var room: Int { (MemoryLayout<DataStorage>.stride + 15) & ~15 }
     static var receivedLimit: Int { ThreadContext.scratchSize - room }
 
-    /// Data of what was received there last, or a part of it. What is long is not copied. The same thread.
+    /// Data of what was received in the scratch memory, or a part of it. Long data is not copied. The context's thread.
     @inline(__always)
     static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         let bytes = source.assumingMemoryBound(to: UInt8.self)
@@ -150,7 +150,7 @@ extension DataPointer {
         free(self)
     }
 
-    /// The same bytes for whoever keeps them longer than a call: the object itself, retained, if that is safe; nil with ENOMEM.
+    /// Data with these bytes that may be kept longer than a call: the object itself, retained, if that is safe; nil with ENOMEM.
     @inline(never)
     func lastingCopy() -> DataPointer? {
         // Lent bytes are valid as long as the data only, and its maker counts on its end.

@@ -37,7 +37,7 @@ struct ElementCalls: BitwiseCopyable {
         return retainElement(nil, value)
     }
 
-    /// The same for `count` values of a list. That is read first: the callback may change the array whose it is.
+    /// Retains `count` values of a list. The list is read first: the callback may change the array that it belongs to.
     @inline(never)
     func retain(_ source: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, into stored: UnsafeMutablePointer<UnsafeRawPointer?>) {
         guard let source else { return }
@@ -45,17 +45,17 @@ struct ElementCalls: BitwiseCopyable {
         for index in 0..<count { stored[index] = retained(stored[index]) }
     }
 
-    /// Gives up what was stored.
+    /// Releases a stored value. Calls user code.
     func released(_ value: UnsafeRawPointer?) { releaseElement?(nil, value) }
 
-    /// The same pointer, or what the client calls equal.
+    /// Whether two values are one pointer, or equal by the client's callback. Calls user code.
     func areEqual(_ left: UnsafeRawPointer?, _ right: UnsafeRawPointer?) -> Bool {
         if left == right { return true }
         guard let equal else { return false }
         return equal(left, right) != 0
     }
 
-    /// Never 0: that is the mark of an empty place.
+    /// Never 0: that marks an empty bucket.
     func hash(_ value: UnsafeRawPointer?) -> UInt { max(1, Bytes.mix(hashElement?(value) ?? UInt(bitPattern: value))) }
 
     /// Whether what is stored is retained as an object of ours.

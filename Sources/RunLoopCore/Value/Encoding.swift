@@ -162,7 +162,7 @@ enum Encoding {
         while index < count {
             guard let character = encoding.decode(bytes, count, &index) else { return nil }
             let used = Encoding.utf8.encode(character, &unit)
-            if let output { for place in 0..<used { output[size + place] = unit[place] } }
+            if let output { for offset in 0..<used { output[size + offset] = unit[offset] } }
             size += used
         }
         return size

@@ -76,7 +76,7 @@ enum Observances {
         return own?.equals(wanted) ?? false
     }
 
-    /// Calls everybody who was there when it began and still is when his turn comes. O(n). Any thread, no lock held
+    /// Calls every observer that was there when it began and still is when its turn comes. O(n). Any thread, no lock held
     /// during the calls.
     static func post(
         _ center: OpaquePointer?, _ name: StringPointer, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?

@@ -52,10 +52,10 @@ extension DatePointer {
         free(self)
     }
 
-    /// The same time. O(1).
+    /// Whether two dates are one time. O(1).
     func equals(_ other: DatePointer) -> Bool { self == other || pointee.time == other.pointee.time }
 
-    /// The same for dates that are equal: 0.0 and -0.0 are.
+    /// Equal dates have equal hashes: 0.0 and -0.0 are equal.
     var hash: UInt { Bytes.mix(pointee.time == 0 ? 0 : UInt(pointee.time.bitPattern)) }
 }
 
@@ -123,15 +123,15 @@ extension NumberPointer {
     private var double: Double { type.isFloat ? Double(bitPattern: pointee.bits) : Double(integer) }
 
     /// Writes the value as another type; false if something was lost. O(1).
-    func write(_ wanted: NumberType, to place: UnsafeMutableRawPointer) -> Bool {
+    func write(_ wanted: NumberType, to destination: UnsafeMutableRawPointer) -> Bool {
         if wanted.isFloat {
             let exact = type.isFloat || (double < 0x1p63 && Int64(double) == integer)
             if wanted == .float64 {
-                place.storeBytes(of: double, as: Double.self)
+                destination.storeBytes(of: double, as: Double.self)
                 return exact
             }
             let narrow = Float(double)
-            place.storeBytes(of: narrow, as: Float.self)
+            destination.storeBytes(of: narrow, as: Float.self)
             return exact && (Double(narrow) == double || double.isNaN)
         }
         let whole: Int64
@@ -146,16 +146,16 @@ extension NumberPointer {
         }
         switch wanted {
         case .int8:
-            place.storeBytes(of: Int8(truncatingIfNeeded: whole), as: Int8.self)
+            destination.storeBytes(of: Int8(truncatingIfNeeded: whole), as: Int8.self)
             return exact && Int8(exactly: whole) != nil
         case .int16:
-            place.storeBytes(of: Int16(truncatingIfNeeded: whole), as: Int16.self)
+            destination.storeBytes(of: Int16(truncatingIfNeeded: whole), as: Int16.self)
             return exact && Int16(exactly: whole) != nil
         case .int32:
-            place.storeBytes(of: Int32(truncatingIfNeeded: whole), as: Int32.self)
+            destination.storeBytes(of: Int32(truncatingIfNeeded: whole), as: Int32.self)
             return exact && Int32(exactly: whole) != nil
         default:
-            place.storeBytes(of: whole, as: Int64.self)
+            destination.storeBytes(of: whole, as: Int64.self)
             return exact
         }
     }
@@ -178,7 +178,7 @@ extension NumberPointer {
         return a < b ? -1 : a > b ? 1 : 0
     }
 
-    /// The same for numbers that compare equal.
+    /// Numbers that compare equal have equal hashes.
     var hash: UInt {
         let value = double
         if type.isFloat && value >= -0x1p63 && value < 0x1p63 && Double(Int64(value)) == value {

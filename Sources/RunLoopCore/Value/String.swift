@@ -99,7 +99,7 @@ extension StringPointer {
     @inline(__always)
     var count: Int { pointee.byteCount }
 
-    /// The same bytes. O(1) for the same object or another length, else O(n). Any thread.
+    /// Whether two strings have equal bytes. O(1) for one object or different lengths, else O(n). Any thread.
     @inline(__always)
     func equals(_ other: StringPointer) -> Bool { self == other || hasBytes(of: other) }
 
@@ -142,7 +142,7 @@ enum InternedStrings {
     /// After it, in parent and child.
     static func unlockAfterFork() { mutex.unlock() }
 
-    /// For what happens once per constant. Calls nobody's code but ours.
+    /// For what happens once per constant. `body` calls no user code.
     static func locked(_ body: () -> Void) {
         mutex.lock()
         body()
@@ -154,7 +154,7 @@ enum InternedStrings {
         mutex.lock()
         defer { mutex.unlock() }
         guard count * 2 < capacity || grow() else { return nil }
-        let index = place(of: text, length, Bytes.hash(text, length))
+        let index = slot(of: text, length, Bytes.hash(text, length))
         if let known = slots.unsafelyUnwrapped[index] { return known }
         guard let new = StringPointer.create(text, count: length) else { return nil }
         new.pointee.header.references.store(ObjectHeader.immortal, ordering: .relaxed)
@@ -163,7 +163,7 @@ enum InternedStrings {
         return new
     }
 
-    private static func place(of text: UnsafePointer<UInt8>, _ length: Int, _ hash: UInt32) -> Int {
+    private static func slot(of text: UnsafePointer<UInt8>, _ length: Int, _ hash: UInt32) -> Int {
         let table = slots.unsafelyUnwrapped
         var index = Int(hash) & (capacity - 1)
         while let other = table[index] {
@@ -182,7 +182,7 @@ enum InternedStrings {
         capacity = new
         for index in 0..<oldCapacity {
             guard let string = old.unsafelyUnwrapped[index] else { continue }
-            slots.unsafelyUnwrapped[place(of: string.pointee.bytes, string.count, string.hashValue32)] = string
+            slots.unsafelyUnwrapped[slot(of: string.pointee.bytes, string.count, string.hashValue32)] = string
         }
         free(old)
         return true

@@ -2,12 +2,12 @@ import CLinux
 
 /// What RLSet and RLDictionary are: a hash table of pointers, held and compared through the callbacks they came with.
 ///
-/// Open addressing with linear probing; the hashes are kept, so that growing and removing call nobody. A mutable one
+/// Open addressing with linear probing; the hashes are kept, so that growing and removing call no user code. A mutable one
 /// belongs to one thread at a time. Callbacks are called while the table is whole, and what was looked at before such a
 /// call is looked at again, so that a callback that changes the table spoils its contents at most.
 struct TableStorage: ~Copyable {
     /// An element, or room for one. A set has no values.
-    struct Place: BitwiseCopyable {
+    struct Bucket: BitwiseCopyable {
         /// 0: empty.
         var hash: UInt
         var key: UnsafeRawPointer?
@@ -19,7 +19,7 @@ struct TableStorage: ~Copyable {
     var count: Int
     /// 0 or a power of two, at least a quarter of it empty.
     var capacity: Int
-    var places: UnsafeMutablePointer<Place>?
+    var buckets: UnsafeMutablePointer<Bucket>?
     let keys: ElementCalls
     let values: ElementCalls
 }
@@ -61,7 +61,7 @@ extension TablePointer {
         let table = memory.bindMemory(to: TableStorage.self, capacity: 1)
         table.initialize(
             to: TableStorage(
-                header: ObjectHeader(kind), isMutable: isMutable, count: 0, capacity: 0, places: nil, keys: keys, values: values))
+                header: ObjectHeader(kind), isMutable: isMutable, count: 0, capacity: 0, buckets: nil, keys: keys, values: values))
         guard room == 0 || table.reserve(room) else {
             free(memory)
             return nil
@@ -69,14 +69,14 @@ extension TablePointer {
         return table
     }
 
-    /// The same elements, retained once more; nil with ENOMEM. O(n). Any thread.
+    /// A table with these elements, retained once more; nil with ENOMEM. O(n). Any thread.
     func copy(isMutable: Bool) -> TablePointer? {
         let kind: Kind = pointee.header.tag == Kind.set.rawValue ? .set : .dictionary
         guard let new = Self.create(kind, isMutable: isMutable, room: pointee.count, pointee.keys, pointee.values) else { return nil }
         var index = 0
-        while let place = next(&index) {
-            let value = pointee.values.retained(place.value)
-            let copy = TableStorage.Place(hash: place.hash, key: pointee.keys.retained(place.key), value: value)
+        while let bucket = next(&index) {
+            let value = pointee.values.retained(bucket.value)
+            let copy = TableStorage.Bucket(hash: bucket.hash, key: pointee.keys.retained(bucket.key), value: value)
             if !new.insert(copy) { break }
         }
         return new
@@ -89,12 +89,12 @@ extension TablePointer {
         return self
     }
 
-    /// Copies out all keys, and the values in the same order. O(n). Calls nobody.
+    /// Copies out all keys, and the values in the same order. O(n). Calls no user code.
     func list(_ keys: UnsafeMutablePointer<UnsafeRawPointer?>?, _ values: UnsafeMutablePointer<UnsafeRawPointer?>?) {
         var (index, count) = (0, 0)
-        while let place = next(&index) {
-            keys?[count] = place.key
-            values?[count] = place.value
+        while let bucket = next(&index) {
+            keys?[count] = bucket.key
+            values?[count] = bucket.value
             count += 1
         }
     }
@@ -107,31 +107,31 @@ extension TablePointer {
         free(self)
     }
 
-    /// The next element from `index` on; nil behind the last. Calls nobody.
-    func next(_ index: inout Int) -> TableStorage.Place? {
-        while let places = pointee.places, index < pointee.capacity {
-            let place = places[index]
+    /// The next element from `index` on; nil behind the last. Calls no user code.
+    func next(_ index: inout Int) -> TableStorage.Bucket? {
+        while let buckets = pointee.buckets, index < pointee.capacity {
+            let bucket = buckets[index]
             index += 1
-            if place.hash != 0 { return place }
+            if bucket.hash != 0 { return bucket }
         }
         return nil
     }
 
     /// Where a key is; nil if it is not there. O(1). Calls hash and equal.
     @inline(never)
-    func find(_ key: UnsafeRawPointer?) -> TableStorage.Place? {
+    func find(_ key: UnsafeRawPointer?) -> TableStorage.Bucket? {
         guard pointee.count > 0, let index = index(of: key, pointee.keys.hash(key)) else { return nil }
-        return pointee.places.unsafelyUnwrapped[index]
+        return pointee.buckets.unsafelyUnwrapped[index]
     }
 
     private func index(of key: UnsafeRawPointer?, _ hash: UInt) -> Int? {
         var step = 0
-        while let places = pointee.places, step < pointee.capacity {
+        while let buckets = pointee.buckets, step < pointee.capacity {
             let index = (Int(bitPattern: hash) &+ step) & (pointee.capacity - 1)
-            let place = places[index]
-            if place.hash == 0 { return nil }
-            if place.hash == hash && pointee.keys.areEqual(place.key, key) {
-                return index < pointee.capacity && pointee.places?[index].hash == hash ? index : nil
+            let bucket = buckets[index]
+            if bucket.hash == 0 { return nil }
+            if bucket.hash == hash && pointee.keys.areEqual(bucket.key, key) {
+                return index < pointee.capacity && pointee.buckets?[index].hash == hash ? index : nil
             }
             step += 1
         }
@@ -141,8 +141,8 @@ extension TablePointer {
     /// Whether a value is there, under any key. O(n). Calls equal.
     func count(ofValue value: UnsafeRawPointer?) -> Int {
         var (index, found) = (0, 0)
-        while let place = next(&index) {
-            if pointee.values.areEqual(place.value, value) { found += 1 }
+        while let bucket = next(&index) {
+            if pointee.values.areEqual(bucket.value, value) { found += 1 }
         }
         return found
     }
@@ -158,10 +158,10 @@ extension TablePointer {
         }
         // The value before the key, the new ones before the old: they may be the same, and CF does it so.
         let value = pointee.values.retained(value)
-        let new = TableStorage.Place(hash: hash, key: pointee.keys.retained(key), value: value)
-        if let index = index(of: key, hash), let places = pointee.places {
-            let old = places[index]
-            places[index] = new
+        let new = TableStorage.Bucket(hash: hash, key: pointee.keys.retained(key), value: value)
+        if let index = index(of: key, hash), let buckets = pointee.buckets {
+            let old = buckets[index]
+            buckets[index] = new
             released(old)
             return true
         }
@@ -173,50 +173,50 @@ extension TablePointer {
     /// O(1) on average. Calls hash, equal and release.
     func remove(_ key: UnsafeRawPointer?) {
         guard pointee.count > 0, var hole = index(of: key, pointee.keys.hash(key)) else { return }
-        let places = pointee.places.unsafelyUnwrapped
+        let buckets = pointee.buckets.unsafelyUnwrapped
         let mask = pointee.capacity - 1
-        let removed = places[hole]
+        let removed = buckets[hole]
         // Those behind it that could have stood here move up, so that no search ends too early.
         var index = hole
         while true {
             index = (index + 1) & mask
-            let place = places[index]
-            if place.hash == 0 { break }
-            if (index &- Int(bitPattern: place.hash)) & mask >= (index &- hole) & mask {
-                places[hole] = place
+            let bucket = buckets[index]
+            if bucket.hash == 0 { break }
+            if (index &- Int(bitPattern: bucket.hash)) & mask >= (index &- hole) & mask {
+                buckets[hole] = bucket
                 hole = index
             }
         }
-        places[hole].hash = 0
+        buckets[hole].hash = 0
         pointee.count -= 1
         released(removed)
     }
 
     /// O(n). Calls release.
     func removeAll() {
-        let (places, capacity) = (pointee.places, pointee.capacity)
-        (pointee.places, pointee.capacity, pointee.count) = (nil, 0, 0)
-        for index in 0..<capacity where places.unsafelyUnwrapped[index].hash != 0 { released(places.unsafelyUnwrapped[index]) }
-        free(places)
+        let (buckets, capacity) = (pointee.buckets, pointee.capacity)
+        (pointee.buckets, pointee.capacity, pointee.count) = (nil, 0, 0)
+        for index in 0..<capacity where buckets.unsafelyUnwrapped[index].hash != 0 { released(buckets.unsafelyUnwrapped[index]) }
+        free(buckets)
     }
 
-    private func released(_ place: TableStorage.Place) {
-        pointee.values.released(place.value)
-        pointee.keys.released(place.key)
+    private func released(_ bucket: TableStorage.Bucket) {
+        pointee.values.released(bucket.value)
+        pointee.keys.released(bucket.key)
     }
 
-    /// A place for what is not there yet. Calls nobody.
-    private func insert(_ new: TableStorage.Place) -> Bool {
-        guard reserve(pointee.count + 1), let places = pointee.places else { return false }
-        Self.store(new, places, pointee.capacity)
+    /// Inserts an element whose key is not there yet; false with ENOMEM. Calls no user code.
+    private func insert(_ new: TableStorage.Bucket) -> Bool {
+        guard reserve(pointee.count + 1), let buckets = pointee.buckets else { return false }
+        Self.store(new, buckets, pointee.capacity)
         pointee.count += 1
         return true
     }
 
-    private static func store(_ new: TableStorage.Place, _ places: UnsafeMutablePointer<TableStorage.Place>, _ capacity: Int) {
+    private static func store(_ new: TableStorage.Bucket, _ buckets: UnsafeMutablePointer<TableStorage.Bucket>, _ capacity: Int) {
         var index = Int(bitPattern: new.hash) & (capacity - 1)
-        while places[index].hash != 0 { index = (index + 1) & (capacity - 1) }
-        places[index] = new
+        while buckets[index].hash != 0 { index = (index + 1) & (capacity - 1) }
+        buckets[index] = new
     }
 
     @inline(never)
@@ -230,12 +230,12 @@ extension TablePointer {
                 return false
             }
         }
-        guard let memory = calloc(capacity, MemoryLayout<TableStorage.Place>.stride) else { return false }
-        let places = memory.bindMemory(to: TableStorage.Place.self, capacity: capacity)
+        guard let memory = calloc(capacity, MemoryLayout<TableStorage.Bucket>.stride) else { return false }
+        let buckets = memory.bindMemory(to: TableStorage.Bucket.self, capacity: capacity)
         var index = 0
-        while let place = next(&index) { Self.store(place, places, capacity) }
-        free(pointee.places)
-        pointee.places = places
+        while let bucket = next(&index) { Self.store(bucket, buckets, capacity) }
+        free(pointee.buckets)
+        pointee.buckets = buckets
         pointee.capacity = capacity
         return true
     }
@@ -245,8 +245,8 @@ extension TablePointer {
         if self == other { return true }
         if pointee.count != other.pointee.count { return false }
         var index = 0
-        while let place = next(&index) {
-            guard let match = other.find(place.key), pointee.values.areEqual(place.value, match.value) else { return false }
+        while let bucket = next(&index) {
+            guard let match = other.find(bucket.key), pointee.values.areEqual(bucket.value, match.value) else { return false }
         }
         return true
     }
