@@ -51,7 +51,7 @@ extension SourcePointer {
 
     /// `signal`, not inlined.
     @inline(never)
-    func signalSeldom() { signal() }
+    func signalSlow() { signal() }
 
     /// 1 from `signal` until a loop takes it, just before it performs the source. Stored in the header, in the field that timers use
     /// for their heap index: that cache line is read anyway. Any thread.

@@ -62,7 +62,7 @@ struct PerformRequest: BitwiseCopyable {
 
     /// `finish`, not inlined.
     @inline(never)
-    func finishSeldom(_ outcome: PerformTicket.State) { finish(outcome) }
+    func finishSlow(_ outcome: PerformTicket.State) { finish(outcome) }
 
     @inline(never)
     private static func finish(_ extra: UnsafeMutablePointer<PerformExtra>, _ outcome: PerformTicket.State) {

@@ -25,7 +25,7 @@ extension RunLoopPointer {
                 let taken = memory.count > few.count ? memory : few
                 count = 0
                 locked { take(choice, into: taken, &count) }
-                for index in 0..<count { taken[index].finishSeldom(.cancelled) }
+                for index in 0..<count { taken[index].finishSlow(.cancelled) }
                 total += count
                 if count < taken.count { count = 0 }
             } while count > 0

@@ -184,7 +184,7 @@ extension RunLoopPointer {
             hasUnreportedConnects: pointee.poller.unreportedConnectCount > 0)
     }
 
-    /// Whether a watch that was reported as hung up is of a socket that is not connected, or was not a moment ago: nobody wants
+    /// Whether a watch that was reported as hung up is of a socket that is not connected, or was not a moment ago: no client wants
     /// to know that. If it is not connected, epoll will not report it again. Up to three system calls and one epoll_ctl. Under
     /// the lock.
     @inline(never)
@@ -198,17 +198,6 @@ extension RunLoopPointer {
             advanceGenerationIfSilent(index)
             return true
         }
-    }
-
-    /// Sleeps until something is reported or `limit`, or only until it is time to look again at sockets that another thread may connect
-    /// without waking the loop: after 10 ms, then more and more seldom, up to 0.64 s. `count`: how often that was in a row. The loop's
-    /// thread, without the lock.
-    @inline(__always)
-    func wait(_ target: EventBatch.Target, until limit: Instant, _ extent: EventBatch.Extent, _ now: Instant, again count: Int) {
-        if !target.hasUnreportedConnects { return pointee.eventBatch.wait(target, until: limit, extent, now) }
-        let now = Clock.now
-        let nextLook = now.advanced(by: 10_000_000 << UInt64(Swift.min(count, 6)))
-        pointee.eventBatch.wait(target, until: Swift.min(limit, nextLook), extent, now)
     }
 
     @inline(never)

@@ -4,8 +4,8 @@ import Synchronization
 ///
 /// A pass costs more than most callbacks. A source that has several messages therefore hands out the next one at once, without a
 /// pass, if that pass would do nothing else: then no client can tell the difference. Both shortcuts of that kind, messages of ports
-/// and one-way requests of a connection, ask `mayContinue`, and nothing else in the core asks such a question. Whoever gives a pass
-/// something new to do adds a case here, and a test to `Tests/c/test-shortcuts.c` that fails without it.
+/// and one-way requests of a connection, ask `mayContinue`, and nothing else in the core asks such a question. To give a
+/// pass something new to do means to add a case here, and a test to `Tests/c/test-shortcuts.c` that fails without it.
 enum OtherWork {
     /// A pass would only call the source again.
     case none

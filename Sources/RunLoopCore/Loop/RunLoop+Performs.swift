@@ -299,7 +299,7 @@ extension RunLoopPointer {
             for level in 0..<pointee.batches.count { drop(pointee.batches[level], into: &requests) }
             pointee.batches.truncate(to: 0)
         }
-        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSeldom(.loopIsGone) }
+        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSlow(.loopIsGone) }
     }
 
     /// Collects what is left of a batch whose function has ended the thread. Under the lock.

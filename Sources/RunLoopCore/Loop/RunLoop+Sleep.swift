@@ -50,10 +50,10 @@ extension RunLoopPointer {
             if target.isNothing {
                 pointee.wake.sleepOnWord(until: limit)
             } else {
-                wait(target, until: limit, extent, now, again: count)
+                pointee.eventBatch.sleep(target, until: limit, extent, now, sleepsBefore: count)
             }
             let reason = pointee.wake.wakeFromSleep()
-            if reason != .nobody && !target.isNothing { pointee.eventBatch.countWake() }
+            if reason != .nothing && !target.isNothing { pointee.eventBatch.countWake() }
             if limit != .never { Clock.sampleClocksOncePerTick() }
             return end(of: reason, mode, limit)
         }
@@ -78,7 +78,7 @@ extension RunLoopPointer {
             pointee.tookWake = true
             return .over
         case .adjusted: return pointee.eventBatch.isEmpty && !wasEmptied(mode) ? .again : .over
-        case .nobody: return isSleepOver(limit) ? .over : .again
+        case .nothing: return isSleepOver(limit) ? .over : .again
         }
     }
 

@@ -229,7 +229,7 @@ extension RunLoopPointer {
     @inline(__always)
     func unlockInlined() { threadContext.unlockInlined() }
 
-    /// The same, not on hot paths.
+    /// `lockInlined`, not inlined: everywhere but on hot paths.
     @inline(__always)
     func lock() { threadContext.lock() }
     /// The thread that called `lock`.
@@ -270,15 +270,15 @@ extension RunLoopPointer {
     /// RLRunLoopWakeUp. One atomic exchange; one system call if the loop sleeps. Any thread, async-signal-safe.
     @inline(__always)
     func wakeUp() { pointee.wake.wakeUp() }
-    /// The same off the hot paths.
+    /// `wakeUp`, not inlined.
     @inline(never)
-    func wakeUpSeldom() { wakeUp() }
+    func wakeUpSlow() { wakeUp() }
 
     /// RLRunLoopStop: the innermost activation returns when its pass is over. Any thread, async-signal-safe.
     func requestStop() {
         RaceDetector.happensBefore(pointee.stop)
         pointee.stop.store(1, ordering: .releasing)
-        wakeUpSeldom()
+        wakeUpSlow()
     }
 
     /// Makes the loop compute again how long it may sleep, if `deadline` is earlier than its limit. Any thread, under the lock or

@@ -1,56 +1,58 @@
 import CLinux
 
-/// Waiting for descriptors, and what it brought. Many reports come in one system call; the loop takes them one by one.
+/// Waits for descriptors, and holds the events that it brought: many from one system call, which the loop takes one by one.
 ///
-/// epoll reports descriptors that stay ready in the same order each time, so a loop that took the first report and dropped the
-/// rest would never get to the others. Two rules give each descriptor its turn:
-/// - A loop that will take only one report fetches only one: epoll then moves that descriptor behind all others.
-/// - After reports were dropped, the next batches are turns: the loop begins each with one that was not taken since (`begin`).
+/// epoll reports descriptors that stay ready in the same order each time. A loop that took the first event and dropped the rest
+/// would never get to the others. Two rules give each descriptor its turn:
+/// - A loop that will take only one event fetches only one: epoll then moves that descriptor behind all others.
+/// - After events were dropped, the next batches are turns: the loop begins each with a descriptor that has not had its turn
+///   (`begin`).
 ///
-/// The loop's thread only, so without the lock. Calls no user code.
+/// The loop's thread only, and so without the lock. Calls no user code.
 struct EventBatch: ~Copyable {
-    /// Behind the reports there is room for that of the watches that are always ready, and for `tag(ahead:)` to read.
+    /// Room behind the events of epoll: for the one of the always ready watches, and for `tag(ahead:)` to read.
     private static var spare: Int { 3 }
 
     private var batch: UnsafeMutablePointer<epoll_event>?
-    /// How many reports of epoll have room. If more are ready, each batch begins behind the last one, and turns are taken within it.
+    /// How many events of epoll fit. If more are ready, each batch begins behind the last one, and turns are taken within it.
     private static var capacity: Int { 256 }
     private var count = 0
     private var taken = 0
     /// Nothing has been taken of this batch, and it has not been sorted.
     private(set) var isFresh = false
-    /// So many of the next batches are turns: descriptors have been passed over, or have lost their place in epoll's order.
+    /// How many of the next batches are turns: descriptors have been passed over, or have lost their place in epoll's order.
     private var turnsOwed = 0
-    /// The loop has to choose with which report it begins, and to remember which it took.
+    /// The loop chooses which event goes first, and remembers which it took.
     private(set) var isTurn = false
-    /// The batch was fetched for a loop that takes one report ...
+    /// The batch was fetched for a loop that takes one event ...
     private var isForOne = false
-    /// ... and is no larger: more descriptors may be ready.
+    /// ... and has no more than one: more descriptors may be ready.
     private(set) var isSingle = false
     /// The batch is as large as a batch can be: more descriptors may be ready.
     private(set) var isPartial = false
     private var random: UInt32 = 1
-    /// Another one for each batch, and after reports were dropped.
+    /// The number of the batch; it changes with each batch and when events are dropped.
     private(set) var number: UInt32 = 0
-    /// How many waits in a row have reported something that is not watched any more. Once may be a coincidence.
+    /// How many waits in a row have reported something that is not watched any more. One may be a coincidence.
     private var staleWaits = 0
     private var sawStaleEvent = false
     private var isBroken = false
-    /// Kicks made or on their way through the poller's kick descriptor.
+    /// How often the poller's wake descriptor was written to, or is about to be.
     private(set) var wakes: UInt64 = 0
 
     init() {}
 
     deinit { free(batch) }
 
-    /// A kick was made for the sleep that just ended.
+    /// The sleep that just ended was ended by a write to the wake descriptor.
     mutating func countWake() { wakes += 1 }
 
-    /// Whether reports of the last `wait` are left.
+    /// Whether all events of the last `wait` have been taken.
     @inline(__always)
     var isEmpty: Bool { taken == count }
 
-    /// Forgets the reports that are left: what they say may be old by now, and epoll will say it again. They are owed a turn.
+    /// Drops the events that are left. They may be outdated, and epoll will report again what is still true. Their descriptors
+    /// are owed a turn.
     mutating func drop() {
         if taken == count { return }
         number &+= 1
@@ -58,10 +60,10 @@ struct EventBatch: ~Copyable {
         taken = count
     }
 
-    /// A descriptor that may be ready has come into epoll's set anew, behind all others: it is owed a turn.
+    /// A descriptor that may be ready has come into the epoll set again, behind all others: it is owed a turn.
     mutating func oweTurn() { turnsOwed = min(turnsOwed + 1, 4 * Self.capacity) }
 
-    /// Begins anew with another epoll and kick descriptor, or with none.
+    /// Resets everything, for another epoll and wake descriptor, or for none.
     mutating func reset() {
         drop()
         turnsOwed = 0
@@ -70,13 +72,13 @@ struct EventBatch: ~Copyable {
         sawStaleEvent = false
     }
 
-    /// Which reports to fetch.
+    /// How many events to fetch.
     enum Extent {
-        /// All there are.
+        /// All that fit.
         case all
         /// The loop will take one.
         case one
-        /// The loop will take one, and has to choose it among all.
+        /// As many as fit, since the loop will take one, but has to choose it.
         case oneOfAll
     }
 
@@ -84,7 +86,7 @@ struct EventBatch: ~Copyable {
     struct Target {
         /// -1: nothing.
         var epoll: Int32
-        /// Somebody wants a watch that is always ready: then `wait` does not sleep.
+        /// The mode is interested in a watch that is always ready: then `wait` does not sleep.
         var alwaysReady: Bool
         /// See `Poller.Trigger.edgeWithoutConnect`.
         var hasUnreportedConnects = false
@@ -95,9 +97,9 @@ struct EventBatch: ~Copyable {
         var isNothing: Bool { epoll < 0 }
     }
 
-    /// Sleeps until a descriptor is ready, a kick comes or `deadline` has passed. One system call, or two if it only looks and finds a
-    /// kick. Out of memory: reports nothing.
-    /// `now` is asked for if there is a deadline.
+    /// Sleeps until a descriptor is ready, the wake descriptor is written to, or `deadline` has passed. One system call; two if
+    /// it does not sleep and finds only the wake descriptor. Out of memory it returns at once without events. `now` is evaluated
+    /// if there is a deadline.
     mutating func wait(
         _ target: Target, until deadline: Instant, _ extent: Extent = .all, _ now: @autoclosure () -> Instant = Clock.now
     ) {
@@ -126,7 +128,7 @@ struct EventBatch: ~Copyable {
         let limit = isSingle ? 1 : isPartial && isTurn ? shorterBatch() : Self.capacity
         count = wait(target.epoll, batch, limit, timeout)
         isPartial = !isSingle && count == limit
-        // A kick alone is nothing to deliver, but may have taken the place of what is.
+        // The event of the wake descriptor is not dispatched, but may have taken the place of one that is.
         if count == 1 && linux_epoll_tag(batch) == Poller.wakeTag {
             count = isSingle && timeout == 0 ? wait(target.epoll, batch, 1, 0) : 0
         }
@@ -139,20 +141,30 @@ struct EventBatch: ~Copyable {
         return 0
     }
 
-    /// epoll begins each batch behind the last one. If they were all of one size, and some of them are dropped, the same descriptors might
-    /// be first in those that are not, for ever.
+    /// `wait`, but only until it is time to look again at sockets that another thread may connect without waking the loop: after
+    /// 10 ms, then at growing intervals up to 0.64 s. `sleepsBefore`: how many sleeps in a row ended for that.
+    @inline(__always)
+    mutating func sleep(_ target: Target, until limit: Instant, _ extent: Extent, _ now: Instant, sleepsBefore count: Int) {
+        if !target.hasUnreportedConnects { return wait(target, until: limit, extent, now) }
+        let now = Clock.now
+        let nextLook = now.advanced(by: 10_000_000 << UInt64(min(count, 6)))
+        wait(target, until: min(limit, nextLook), extent, now)
+    }
+
+    /// A varying size for a batch. epoll begins each batch behind the last one. If all were of one size and some of them are
+    /// dropped, the same descriptors might be first in those that are not, for ever.
     private mutating func shorterBatch() -> Int {
         random = random &* 1_664_525 &+ 1_013_904_223
         return Self.capacity / 2 + Int(random >> 25)
     }
 
-    /// One report for all watches that are always ready, which epoll does not report.
+    /// Adds one event for all watches that are always ready, which epoll does not report.
     private mutating func appendAlwaysReady(_ batch: UnsafeMutablePointer<epoll_event>) {
         batch[count] = Epoll.event(tag: Poller.alwaysReadyTag)
         count += 1
     }
 
-    /// Whether the epoll turned out to be gone (a program that closes all descriptors it does not know). Once.
+    /// Whether the epoll was closed behind our back, by a program that closes all descriptors it does not know. True once.
     mutating func takeBroken() -> Bool {
         defer { isBroken = false }
         return isBroken
@@ -162,8 +174,8 @@ struct EventBatch: ~Copyable {
         calloc(capacity + spare, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
     }
 
-    /// Before the first report of a fresh batch is taken. Of a turn, the first that `isNext` (a tag) comes to the front. How many
-    /// are; nil if it is no turn. O(n).
+    /// Called before the first event of a fresh batch is taken. If the batch is a turn, moves the first event whose tag `isNext`
+    /// to the front, and returns how many are; otherwise nil. O(n).
     mutating func begin(_ isNext: (UInt64) -> Bool) -> Int? {
         isFresh = false
         guard isTurn, let batch, count > 0 else { return nil }
@@ -177,7 +189,7 @@ struct EventBatch: ~Copyable {
         return total
     }
 
-    /// Instead, the one with the greatest `age` (of a tag) comes to the front. O(n).
+    /// Moves the event whose tag has the greatest `age` to the front. O(n).
     mutating func begin(oldest age: (UInt64) -> UInt32) {
         guard let batch, count > 0 else { return }
         var oldest = 0
@@ -193,13 +205,13 @@ struct EventBatch: ~Copyable {
         batch[0] = report
     }
 
-    /// The tags of the reports that were taken of the batch, if some are left.
+    /// Calls `body` for the tags that were taken of the batch, unless all were.
     func forEachTaken(_ body: (UInt64) -> Void) {
         if taken == count { return }
         for index in 0..<taken { body(linux_epoll_tag(batch.unsafelyUnwrapped + index)) }
     }
 
-    /// Brings a fresh batch into ascending order of `rank`, of its tags. O(n²), which most are too small for to matter.
+    /// Sorts a fresh batch by `rank` of the tags. O(n²), which does not matter for most batches.
     mutating func sort(by rank: (UInt64) -> Int) {
         guard let batch, count > 1 else { return }
         for index in 1..<count {
@@ -214,7 +226,7 @@ struct EventBatch: ~Copyable {
         }
     }
 
-    /// The tag of the next report, which may be the kick's, and what epoll said; nil when there are no more.
+    /// Takes the next event: its tag, which may be the wake descriptor's, and what epoll reported. nil if there are no more.
     @inline(__always)
     mutating func take() -> (tag: UInt64, events: Events)? {
         if taken == count { return nil }
@@ -223,20 +235,22 @@ struct EventBatch: ~Copyable {
         return (linux_epoll_tag(report), Events(epoll: report.pointee.events))
     }
 
-    /// The tag of a report that will be taken soon, 0 for the next; behind the last of them an older one, or 0. Up to 1.
+    /// The tag of an event that will be taken soon: 0 for the next one, 1 for the one after. Behind the last event it is an older
+    /// one, or 0.
     @inline(__always)
     func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }
 
-    /// A report was about no watch: about one that is not watched any more, unless it is the kick.
+    /// The tag of an event matches no watch: notes it as stale, unless it is the wake descriptor's.
     mutating func noteStaleEvent(_ tag: UInt64) { if tag != Poller.wakeTag { sawStaleEvent = true } }
 
-    /// Whether what was fetched for one report turned out to be nobody's: there may be others. Once per wait.
+    /// Whether a batch that was fetched for one event brought one that called nothing: others may be ready. True once per wait.
     mutating func takeSingleWasUnwanted() -> Bool {
         defer { isSingle = false }
         return isSingle && isEmpty && !isFresh
     }
 
-    /// Whether epoll keeps on reporting what is not watched any more: see `Poller.rebuild`. Once per three waits.
+    /// Whether epoll goes on reporting what is not watched any more, and has to be replaced: see `Poller.rebuild`. True once per
+    /// three such waits.
     mutating func takeNeedsRebuild() -> Bool {
         if staleWaits < 3 { return false }
         staleWaits = 0

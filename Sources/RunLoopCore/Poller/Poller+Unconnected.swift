@@ -2,12 +2,12 @@ import CLinux
 
 // Sockets that are watched before they are connected or listening. The kernel reports such a socket as hung up all the time,
 // whatever was asked for. A loop that listened to that would spin; one that stopped listening would miss the connection. So the
-// watch becomes edge-triggered: epoll reports it once more, and then only when the kernel wakes those who wait for the socket.
+// watch becomes edge-triggered: epoll reports it once more, and then only when the kernel wakes the threads that wait for the socket.
 //
 // TCP does so when a connection is established, refused or reset, and when a client arrives at a socket that listens by then.
 // UNIX sockets do so when a client or data arrives, but not for connect(2), which changes the caller's socket without waking
 // anything. Therefore the loop looks at all these sockets before each wait, with one ppoll(2) each, and so sees what its own
-// thread has done. For what other threads do, it looks at UNIX sockets from time to time while it sleeps (`EventBatch.wait`).
+// thread has done. For what other threads do, it looks at UNIX sockets from time to time while it sleeps (`EventBatch.sleep`).
 // This also makes up for an event that was fetched and dropped, which an edge-triggered watch does not repeat.
 //
 // `listen` leaves such a watch edge-triggered.

@@ -4,7 +4,7 @@ import CLinux
 ///
 /// It needs two descriptors, created when the first watch comes: the epoll, and an eventfd by which the loop is woken out of it.
 /// What clients are interested in may change often, so epoll is told as late and as seldom as possible: of more interest when the
-/// loop is about to wait (`takeChange`), of less only when it reports something that nobody wants (`reduce`). epoll reports
+/// loop is about to wait (`takeChange`), of less only when it reports something that is not wanted (`reduce`). epoll reports
 /// hang-ups whether asked to or not, so a watch without interest leaves the epoll set.
 ///
 /// The fields are changed only here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift`, under the lock of the loop.

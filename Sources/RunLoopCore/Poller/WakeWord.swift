@@ -5,23 +5,23 @@ import Synchronization
 ///     awake ──wakeUp──▶ pending          the loop takes it (→ awake) before it looks for work, or
 ///       │                                instead of going to sleep
 ///       ├─adjust──▶ adjusting            the same, but the loop only looks again what to sleep for
-///       └─goToSleep─▶ sleeping ──wakeUp──▶ pending   and the waker kicks
-///                        └──────adjust──▶ adjusting  and the waker kicks
+///       └─goToSleep─▶ sleeping ──wakeUp──▶ pending   and the waker ends the sleep
+///                        └──────adjust──▶ adjusting  and the waker ends the sleep
 ///
 /// There are two ways to sleep, on the word itself and in epoll, and a value for each, so that the value that a waker
-/// replaces tells it where to kick, however late it gets to it.
+/// replaces tells it how to end the sleep, however late it gets to it.
 ///
 /// No wake-up is lost: all changes of the word are atomic read-modify-writes, so they have one order.
-/// A `wakeUp` before `goToSleep` in it makes that fail; one behind it finds `sleeping` and kicks. What the
+/// A `wakeUp` before `goToSleep` in it makes that fail; one behind it finds `sleeping` and ends the sleep. What the
 /// waker wrote before is visible to the loop, because the waker's exchange releases and the loop's next
-/// exchange, which reads it or a later one, acquires. A sleep is ended by one kick at most: the first to
+/// exchange, which reads it or a later one, acquires. A sleep is ended by one system call at most: the first to
 /// replace `sleeping` makes it. `Tests/model/wake.pml` checks this, and that each step is needed.
 ///
 /// Everything but `goToSleep` and `wakeFromSleep` is async-signal-safe: no lock, no allocation, errno kept.
 struct WakeWord: ~Copyable {
     /// Also the futex word, and so 32 bits.
     private let word = Atomic<UInt32>(0)
-    /// The eventfd to write to when the loop sleeps in epoll. Written by the loop before it does.
+    /// The eventfd by which a sleep in epoll is ended. Written by the loop before it sleeps.
     private let wakeDescriptor = Atomic<Int32>(-1)
 
     private static var awake: UInt32 { 0 }
@@ -32,7 +32,7 @@ struct WakeWord: ~Copyable {
 
     init() {}
 
-    /// Makes the loop pass once more, at once if it sleeps. One atomic exchange; one system call if it sleeps. Any thread.
+    /// Makes the loop begin another pass, at once if it sleeps. One atomic exchange; one system call if it sleeps. Any thread.
     @inline(__always)
     func wakeUp() {
         RaceDetector.happensBefore(word)
@@ -40,7 +40,7 @@ struct WakeWord: ~Copyable {
         if before == Self.sleepingOnWord || before == Self.sleepingInEpoll { signalSleeper(before) }
     }
 
-    /// Makes a loop that sleeps, or is about to, look again how long and on what to sleep, without a pass. Any thread.
+    /// Makes a loop that sleeps, or is about to, compute again how long and on what to sleep, without a pass. Any thread.
     @inline(never)
     func adjust() {
         var before = word.load(ordering: .relaxed)
@@ -55,7 +55,7 @@ struct WakeWord: ~Copyable {
         }
     }
 
-    /// Whether a wake-up is waiting to be taken. One load. Any thread.
+    /// Whether a wake-up is pending. One load. Any thread.
     @inline(__always)
     var isPending: Bool { word.load(ordering: .relaxed) == Self.pending }
 
@@ -73,39 +73,39 @@ struct WakeWord: ~Copyable {
         return true
     }
 
-    /// False if something came before: then do not sleep, but `wakeFromSleep` says what. `inEpoll`: the eventfd that is in
-    /// the epoll; nil to sleep on the word. The loop's thread.
+    /// Goes to sleep. False if something came before: then the loop must not sleep, and `wakeFromSleep` says what it was.
+    /// `inEpoll`: the eventfd that is in the epoll; nil to sleep on the word. The loop's thread.
     func goToSleep(inEpoll descriptor: Int32?) -> Bool {
         if let descriptor { wakeDescriptor.store(descriptor, ordering: .relaxed) }
         let asleep = descriptor == nil ? Self.sleepingOnWord : Self.sleepingInEpoll
         return word.compareExchange(expected: Self.awake, desired: asleep, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// The loop's thread is no more: whoever wakes it from now on kicks nobody.
+    /// The loop's thread has ended: from now on wake-ups make no system call.
     func reset() { _ = word.exchange(Self.awake, ordering: .acquiringAndReleasing) }
 
-    /// In a child of fork(): who was about to wake the loop may not exist there.
+    /// In a child of fork(): a thread that was about to wake the loop may not exist there, so the wake-up is made for it.
     func leavePending() { word.store(Self.pending, ordering: .relaxed) }
 
-    /// Who else ended a sleep.
-    enum Reason { case nobody, adjusted, wokenUp }
+    /// What ended a sleep, other than the loop itself.
+    enum Reason { case nothing, adjusted, wokenUp }
 
-    /// Ends the sleep and says who else did. After a sleep, anything but `nobody` means that one kick was or will be made.
-    /// The loop's thread.
+    /// Ends the sleep and returns what else ended it. After a sleep, anything but `nothing` means that one system call to wake it
+    /// was or will be made. The loop's thread.
     func wakeFromSleep() -> Reason {
         let before = word.exchange(Self.awake, ordering: .acquiringAndReleasing)
         RaceDetector.happensAfter(word)
         return switch before {
         case Self.pending: .wokenUp
         case Self.adjusting: .adjusted
-        default: .nobody
+        default: .nothing
         }
     }
 
     /// Sleeps on the word itself. The loop's thread, between `goToSleep(inEpoll: nil)` and `wakeFromSleep`.
     func sleepOnWord(until deadline: Instant) { _ = Futex.wait(word, while: Self.sleepingOnWord, until: deadline) }
 
-    /// Watches the word until somebody changes it or `deadline` has come. The loop's thread.
+    /// Spins until the word changes or `deadline` has come. The loop's thread.
     func spin(until deadline: Instant) {
         while word.load(ordering: .relaxed) == Self.awake {
             for _ in 0..<16 where word.load(ordering: .relaxed) == Self.awake { pauseProcessor() }

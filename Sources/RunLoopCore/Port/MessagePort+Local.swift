@@ -150,7 +150,7 @@ extension MessagePortPointer {
     /// Makes the loops perform the port's source. Under the senders' lock.
     @inline(never)
     private func signalAndWakeLocked(_ sourceInfo: MessagePortSourceInfoPointer) {
-        sourceInfo.pointee.source?.signalSeldom()
+        sourceInfo.pointee.source?.signalSlow()
         for index in 0..<sourceInfo.pointee.attachments.count { sourceInfo.pointee.attachments[index].loop.wakeUp() }
     }
 

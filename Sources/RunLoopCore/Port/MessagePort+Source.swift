@@ -17,7 +17,7 @@ extension MessagePortPointer {
         let isFirst = !hasValidSourceLocked && queue.isOpenLocked
         if isFirst {
             pointee.sourceInfo = sourceInfo
-            if queue.isSignalled { source.signalSeldom() }
+            if queue.isSignalled { source.signalSlow() }
         }
         queue.unlockSenders()
         if isFirst { return source }
@@ -94,7 +94,7 @@ extension MessagePortPointer {
         queue.unlockSenders()
         if !isKnown {
             requestResync()
-            attachment.loop.wakeUpSeldom()
+            attachment.loop.wakeUpSlow()
         }
         var connection: ConnectionPointer?
         while let next = nextConnection(&connection) { watchLocked(next) }

@@ -67,7 +67,7 @@ extension PortPointer {
         let isOpen = pointee.isValid
         if isOpen {
             pointee.sourceInfo = sourceInfo
-            if queue.isSignalled { source.signalSeldom() }
+            if queue.isSignalled { source.signalSlow() }
         }
         queue.unlockSenders()
         if isOpen { return source }

@@ -62,8 +62,8 @@ extension PortSourceInfoPointer {
     /// Makes a loop perform the source in its next pass, to try again what there was no memory for. Any thread that keeps the source
     /// alive; takes no lock.
     func performAgain(on loop: RunLoopPointer) {
-        pointee.source?.signalSeldom()
-        loop.wakeUpSeldom()
+        pointee.source?.signalSlow()
+        loop.wakeUpSlow()
     }
 }
 
@@ -167,7 +167,7 @@ extension PortPointer {
         guard let sourceInfo = pointee.sourceInfo, let source = sourceInfo.pointee.source else { return nil }
         source.signal()
         if sourceInfo.pointee.loops.count == 1 { return sourceInfo.pointee.loops[0] }
-        for index in 0..<sourceInfo.pointee.loops.count { sourceInfo.pointee.loops[index].wakeUpSeldom() }
+        for index in 0..<sourceInfo.pointee.loops.count { sourceInfo.pointee.loops[index].wakeUpSlow() }
         return nil
     }
 

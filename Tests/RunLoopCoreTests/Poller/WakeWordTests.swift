@@ -41,7 +41,7 @@ import Testing
         #expect(bench.goToSleep() == false, "what the loop was going to sleep for has changed")
         #expect(bench.wake.pointee.wakeFromSleep() == .adjusted)
         #expect(bench.goToSleep())
-        #expect(bench.wake.pointee.wakeFromSleep() == .nobody)
+        #expect(bench.wake.pointee.wakeFromSleep() == .nothing)
         bench.wake.pointee.wakeUp()
         #expect(bench.state == pending)
         #expect(bench.kicks() == 0, "who is awake is not kicked")
@@ -66,7 +66,7 @@ import Testing
         #expect(bench.goToSleep())
         #expect(bench.state == sleeping)
         #expect(bench.wake.pointee.takePending() == false)
-        #expect(bench.wake.pointee.wakeFromSleep() == .nobody)
+        #expect(bench.wake.pointee.wakeFromSleep() == .nothing)
         #expect(bench.state == awake)
 
         #expect(bench.goToSleep())
@@ -160,7 +160,7 @@ import Testing
                 } else {
                     bench.wake.pointee.sleepOnWord(until: deadline)
                 }
-                if bench.wake.pointee.wakeFromSleep() == .nobody && Clock.now >= deadline { overslept.pointer.pointee += 1 }
+                if bench.wake.pointee.wakeFromSleep() == .nothing && Clock.now >= deadline { overslept.pointer.pointee += 1 }
             }
         }
         close(epoll)
