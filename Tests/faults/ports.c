@@ -148,7 +148,7 @@ static void ask_in_every_way(RLMessagePortRef remote)
     ask(remote, 0, large, NULL);
 }
 
-/* A server says whom it cuts off because it has no memory. */
+/* A server without memory says which client it disconnects. */
 static void say_nothing_else(const char *message, void *info)
 {
     if (strstr(message, "is disconnected: no memory") == NULL)

@@ -1,8 +1,8 @@
 import CLinux
 
-// libFuzzer's way into `Frame.parse`, or into `Ring.take` if the first byte says so (RingFuzz.swift). Otherwise that says who listens
-// and whether a descriptor came with the packet; the rest is the packet. What gets through has to be what the header of the protocol
-// allows, said here once more in other words.
+// libFuzzer's way into `Frame.parse`, or into `Ring.takeEntry` if the first byte says so (RingFuzz.swift). Otherwise that byte says which
+// end receives the packet and whether a descriptor came with it; the rest is the packet. Frames that are accepted have to be valid, which
+// is checked here again in other words.
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
@@ -14,7 +14,7 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     let receivers: [Frame.Receiver] = [.newServer, .server, .client]
     let receiver = receivers[Int(bytes[0] & 3) % 3]
     let hasFile = bytes[0] & 4 != 0
-    // A packet may be larger than what was read of it.
+    // A packet may be larger than the part of it that was read.
     let size = count - 1 + (bytes[0] & 8 != 0 ? 70_000 : 0)
     var head: Frame.Head = (0, 0, 0, 0, 0, 0, 0, 0)
     withUnsafeMutableBytes(of: &head) { memcpy($0.baseAddress!, bytes + 1, min(count - 1, Frame.headSize)) }
@@ -40,7 +40,7 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     case .client where frame.kind == .bufferRead: precondition(frame.payloadLocation == .absent && frame.id == 0)
     case .client: precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
     }
-    // What was understood is written as it was read.
+    // The parsed frame is written as it was read.
     var again = frame.head
     withUnsafeBytes(of: &again) { new in withUnsafeBytes(of: &head) { precondition(memcmp(new.baseAddress!, $0.baseAddress!, 32) == 0) } }
     return 0

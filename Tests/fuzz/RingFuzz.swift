@@ -1,9 +1,9 @@
 import CLinux
 
-// What a hostile client may write into a ring: how far the server has come already, the tail, and the bytes between them.
-// What is let through is compared with the same bytes, read here once more.
+// What a hostile client can write into a ring: the input says how far the server has come, the tail, and the bytes between them. Entries
+// that are accepted are compared with the same bytes, read here again.
 
-/// A server's end, and the memory as its client has it.
+/// A server's end, and the memory as its client maps it.
 private struct Stage {
     var client = Ring()
     let memory: UnsafeMutableRawPointer
@@ -30,7 +30,7 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     memset(stage.memory, 0, 256)
     var server = stage.client
     var writer = stage.client
-    // So many entries have come and gone.
+    // This many entries have come and gone.
     for _ in 0..<Int(bytes[0] % 40) {
         precondition(writer.hasRoom(for: Ring.dataLimit - 16 * Int(bytes[1] & 15)))
         writer.putEntry(1, stage.buffer, Ring.dataLimit - 16 * Int(bytes[1] & 15))

@@ -1,4 +1,4 @@
-/* Small messages one way in memory that a client and a server share, beside the socket between them: all arrive, in order, and nobody sleeps meanwhile.
+/* Small one-way messages in memory that a client and a server share, beside the socket between them: all arrive, in order, and none waits for a sleeping server.
  * Code: Sources/RunLoopCore/Port/Ring.swift (the words), Port/Connection+Ring.swift (`putIntoRingLocked`, `sendRequestLocked`, `takeFromRing`), Port/Connection+Receive.swift (`receive`).
  *
  * model step                           code step                                                  order    pairs with
@@ -26,17 +26,17 @@
  *                                      if an entry waits for it
  *
  * The argument. While `wanted` is 0 a doorbell is in the socket, or the client is about to send it: the client clears it only before it sends one, and a
- * server takes a doorbell only if it has (a) seen it, (b) set `wanted`, (c) found the ring empty. If the client clears `wanted` behind (b), the doorbell that follows
- * is another one than that of (a). If it does not, an entry that (c) does not see is followed by a load that sees `wanted`. Or the server takes a doorbell because
- * an entry waits for a request: that is behind this doorbell, and another doorbell is behind that.
+ * server takes a doorbell only if it has (a) seen it, (b) set `wanted`, (c) found the ring empty. If the client clears `wanted` after (b), it sends
+ * another doorbell than that of (a). If it does not, an entry that (c) does not see is followed by a load that sees `wanted`. The server also takes a doorbell
+ * if an entry waits for a request: that request is behind this doorbell, and has another doorbell behind it.
  * A doorbell that does not fit into a full socket need not be sent: the last packet in there is a doorbell, and there is another one in front of it, so the
- * server, which may be about to take one, comes back (MUTANT_SOCKET_HOLDS_ONE_PACKET).
+ * server, which may be about to take one, looks again (MUTANT_SOCKET_HOLDS_ONE_PACKET).
  *
  * Memory is sequentially consistent, as these accesses are; the two stores that a load follows have a store buffer in the mutants that make them plain.
  * A server may stop after each message (its run ends) and looks at the ring again only when the socket is readable: that is epoll's part, level-triggered.
  *
- * Configurations: default: a client, a server of two threads that share the connection, under its mutex. DIES: the client is killed between any two steps; what it
- * has published is delivered all the same.
+ * Configurations: default: a client, a server of two threads that share the connection, under its mutex. DIES: the client is killed between any two steps;
+ * what it has published is delivered all the same.
  * Properties. Messages are delivered in the order in which they were sent (an assertion), and all of them are in the end.
  */
 #ifndef MESSAGES
@@ -260,7 +260,7 @@ called:
     atomic { mutex = 0; kind = 0; m = 0; isTaken = 0; isTooEarly = 0 };
     if
     :: goto serve
-    :: goto end                        /* stopped: somebody runs the loop again later */
+    :: goto end                        /* stopped: the loop is run again later */
     fi
 }
 

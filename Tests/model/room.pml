@@ -1,4 +1,4 @@
-/* Senders that wait for room in a queue, and receivers that make it: nobody sleeps on a queue that has been emptied.
+/* Senders that wait for room in a queue, and receivers that make room: no sender sleeps on a queue that has been emptied.
  * Code: Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeLocked`, `swapLists`, `wakeSenders`), Port/Port.swift (`takeNext`).
  *
  * model step                     code step                                              order     pairs with
@@ -16,18 +16,18 @@
  * wake_all: roomFutex++          roomFutex.wrappingAdd(1)                               seq_cst   wait: park
  * wake_all: wake                 futex wake(roomFutex, all)                             full
  *
- * The argument. A sender that goes to sleep has not seen the last `taken + 1`. So that came behind its look, by which it was counted and had said for how
- * much room it waits; the fence puts the receiver's look behind it. An emptied queue is room enough for everybody. `roomFutex` changes behind the
- * look: who has read it before does not fall asleep any more.
- * In the middle of a list nobody is sure to be seen, for there is no fence; the end of the list is near. A receiver that stops there (its run ends) may
- * leave senders asleep beside some room: they look for themselves after a millisecond, which is not modelled.
+ * The argument. A sender that goes to sleep has not seen the last `taken + 1`. So that store came after the sender's look at `taken`, before which the
+ * sender had counted itself and set `wakeAt`; and because of the fence the receiver's look at `sleepers` comes after the store. An emptied queue is room
+ * enough for all senders. `roomFutex` changes after that look: a sender that has read it before does not fall asleep any more.
+ * In the middle of a list there is no fence, so a sender may be overlooked; the end of the list is near. A receiver that stops in the middle (its run ends)
+ * may leave senders asleep although there is some room: they look for themselves after a millisecond, which is not modelled.
  *
- * Both locks are locks here; their own protocol is store-mutex.pml's. What is taken out is counted in the receiver's store buffer, of which the rest
- * is a locked instruction or a sequentially consistent store, so it is in memory at once.
+ * Both locks are simple locks here; store-mutex.pml checks their protocol. Only `taken` and the unlocking go through the receiver's store buffer; all other
+ * stores are locked instructions or sequentially consistent, so they are in memory at once.
  *
- * Configurations: default: two senders, a receiver that may stop behind any message, a queue of one: in a larger one all but the last that was taken
- * out is in memory, and who looks there sees room anyway. CAPACITY=2. RECEIVERS=2. GIVES_UP: senders whose time is over.
- * Property. Where all is quiet, nobody sleeps on an empty queue. Where no receiver stops that means that everything is sent.
+ * Configurations: default: two senders, a receiver that may stop behind any message, a queue of one: in a larger one all but the last `taken + 1`
+ * is in memory, so a sender that looks sees room anyway. CAPACITY=2. RECEIVERS=2. GIVES_UP: senders that time out.
+ * Property. When nothing can happen any more, no sender sleeps on an empty queue. If no receiver stops, that means that everything is sent.
  */
 #ifndef CAPACITY
 #define CAPACITY 1

@@ -92,7 +92,7 @@ static void message_ports(void)
 
 /* -- Ownership -- */
 
-/* Two threads look into the same data; who gives the last reference back frees it. */
+/* Two threads look into the same data; the one that releases the last reference frees it. */
 static RLDataRef shared[ROUNDS];
 static void *read_shared(void *sender)
 {

@@ -2,33 +2,33 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Frames as they are written and read. What hostile ones do is in Tests/fuzz and Tests/c/test-message-port-hostile.c.
+/// Frames as they are written and read. Hostile ones are in Tests/fuzz and Tests/c/test-message-port-hostile.c.
 @Suite struct FrameTests {
-    @Test func headHasTheSizeThatIsSent() {
+    @Test func headerHasTheSizeThatIsSent() {
         #expect(MemoryLayout<Frame.Head>.size == Frame.headSize)
         #expect(MemoryLayout<Frame.Head>.stride == Frame.headSize)
     }
 
-    @Test func whatIsPooledFitsIntoItsPlace() {
+    @Test func pooledTypesFitIntoTheirSlabs() {
         #expect(MemoryLayout<RequestStorage>.size <= 128)
         #expect(MemoryLayout<PortMessageStorage>.size <= 64)
         #expect(MemoryLayout<PendingRequest>.size <= 128)
         #expect(DataPointer.receivedLimit >= Frame.headSize + Frame.inlineLimit)
     }
 
-    /// What is usual is nothing that would not be let through, and all of what there is most of.
+    /// `isCommonCase` is true for nothing that `parse` would refuse, and for all frames of the most frequent kind.
     @Test(arguments: [4, 5, 6] as [UInt64])
-    func whatIsUsualIsSane(seed: UInt64) {
+    func theCommonCaseIsAValidFrame(seed: UInt64) {
         var random = Random(seed: seed)
         var count = 0
         for _ in 0..<scaled(20_000) {
-            let (frame, receiver) = sane(&random)
+            let (frame, receiver) = validFrame(&random)
             let size = Frame.headSize + (frame.payloadLocation == .inline ? frame.length : 0)
             let kind = receiver == .client ? Frame.Kind.reply : .request
             let isCommonCase = Frame.isCommonCase(frame.head, size: size, kind)
             #expect(isCommonCase == (frame.kind == kind && frame.payloadLocation == .inline && frame.id != 0))
             if isCommonCase { count += 1 }
-            // One byte of it, or its size, is something else.
+            // Change one byte of the header, or the size of the packet.
             var head = frame.head
             let payloadLocation = random.below(Frame.headSize)
             withUnsafeMutableBytes(of: &head) { $0[payloadLocation] ^= UInt8(1 + random.below(255)) }
@@ -41,10 +41,10 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func whatIsSaneIsReadAsItWasWritten(seed: UInt64) {
+    func validFramesAreReadAsTheyWereWritten(seed: UInt64) {
         var random = Random(seed: seed)
         for _ in 0..<scaled(20_000) {
-            let (frame, receiver) = sane(&random)
+            let (frame, receiver) = validFrame(&random)
             let isFile = frame.payloadLocation == .file || frame.payloadLocation == .sharedBuffer
             let size = Frame.headSize + (frame.payloadLocation == .inline ? frame.length : 0)
             guard let read = Frame.parse(frame.head, size: size, hasFile: isFile, receiver: receiver) else {
@@ -55,7 +55,7 @@ import Testing
                 read.kind == frame.kind && read.payloadLocation == frame.payloadLocation && read.id == frame.id
                     && read.message == frame.message)
             #expect(read.length == frame.length && read.deadline == frame.deadline && read.buffersRead == frame.buffersRead)
-            // Nobody else may be told that, and nothing may be missing or too much.
+            // No other receiver may get this frame, and no byte or file may be missing or too much.
             for other in [Frame.Receiver.newServer, .server, .client] where other != receiver {
                 #expect(Frame.parse(frame.head, size: size, hasFile: isFile, receiver: other) == nil)
             }
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    private func sane(_ random: inout Random) -> (Frame, Frame.Receiver) {
+    private func validFrame(_ random: inout Random) -> (Frame, Frame.Receiver) {
         let deadline = Instant(nanoseconds: UInt64(random.below(1 << 40)))
         var frame = Frame(
             kind: .request, payloadLocation: .inline, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,

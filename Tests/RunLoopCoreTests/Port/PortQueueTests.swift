@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The queue beside the standard array, and what it says about who has to be told.
+/// The queue compared with an array, and when it asks for a signal.
 @Suite struct PortQueueTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func agreesWithArray(seed: UInt64) {
@@ -10,12 +10,12 @@ import Testing
         #expect(problem == nil)
     }
 
-    /// A message is a number here: what is queued is never looked at.
+    /// Messages are numbers here, since the queue never looks at their parts.
     private func message(_ number: Int) -> QueuedMessage {
         QueuedMessage(UnsafeMutableRawPointer(bitPattern: number * 8 + 8), id: UInt32(number & 0xFFFF))
     }
 
-    /// The number of a message that is as it was; nil for any other.
+    /// The number of a message whose parts are unchanged; nil for any other.
     private func number(_ message: QueuedMessage?) -> Int? {
         guard let message else { return nil }
         let number = Int(bitPattern: message.content) / 8 - 1
@@ -74,12 +74,12 @@ import Testing
         return queue.putLocked(message(0)) == .closed ? nil : "a closed queue takes messages"
     }
 
-    @Test func everySenderIsServedInOrder() {
+    @Test func messagesOfEachSenderStayInOrder() {
         let problem = onThread { flood(senders: 3, each: scaled(20_000), capacity: 7) }
         #expect(problem == nil)
     }
 
-    /// Several threads put numbers in and wait for room; this one takes them out.
+    /// Several threads put numbers in and wait for room; the calling thread takes them out.
     private func flood(senders: Int, each: Int, capacity: UInt32) -> String? {
         let queue = UnsafeMutablePointer<PortQueue>.allocate(capacity: 1)
         queue.initialize(to: PortQueue(capacity: capacity))

@@ -4,10 +4,10 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The ring beside an array, both ends in one process. What hostile ones do is in Tests/fuzz and Tests/c/test-message-port-ring-hostile.c,
-/// what becomes of doorbells in Tests/model/ring.pml and Tests/c/test-message-port-ring.c.
+/// A ring compared with an array, both ends in one process. Hostile ends are in Tests/fuzz and Tests/c/test-message-port-ring-hostile.c,
+/// doorbells in Tests/model/ring.pml and Tests/c/test-message-port-ring.c.
 @Suite struct RingTests {
-    /// A client's end and a server's, of the same memory: a race between them is one that ThreadSanitizer sees.
+    /// A client's end and a server's with the same mapping, so that ThreadSanitizer sees races between them.
     private final class Bench {
         var client = Ring()
         var server = Ring()
@@ -38,26 +38,26 @@ import Testing
         }
     }
 
-    @Test func anEmptyRing() {
+    @Test func emptyRing() {
         let bench = Bench()
         #expect(bench.client.isOpen)
-        #expect(bench.client.wantsDoorbell == true, "a server that has not come yet is to be told")
+        #expect(bench.client.wantsDoorbell == true, "a server that has not read anything needs a doorbell")
         #expect(bench.client.needsDoorbell == false)
         guard case .nothing = take(bench).taken else {
-            Issue.record("there is something")
+            Issue.record("an empty ring has an entry")
             return
         }
         bench.client.prepareDoorbell()
         #expect(bench.client.wantsDoorbell == false)
         bench.client.noteDoorbell(wasSent: false)
-        #expect(bench.client.wantsDoorbell == true, "it was not sent")
+        #expect(bench.client.wantsDoorbell == true, "the doorbell was not sent")
         bench.client.prepareDoorbell()
         bench.client.noteDoorbell(wasSent: true)
         bench.server.requestDoorbell()
         #expect(bench.client.wantsDoorbell == true)
     }
 
-    /// The server's file is the client's, by another mapping, and only once.
+    /// The server maps the client's file anew, and only once.
     @Test func twoMappings() {
         var client = Ring()
         var server = Ring()
@@ -88,18 +88,18 @@ import Testing
                 let (taken, message) = take(bench)
                 if model.isEmpty {
                     guard case .nothing = taken else {
-                        Issue.record("took what is not there")
+                        Issue.record("took an entry that was not written")
                         return
                     }
                 } else if model[0].before > received {
                     guard case .tooEarly = taken else {
-                        Issue.record("took it too early")
+                        Issue.record("took an entry before its request")
                         return
                     }
                     received += 1
                     bench.server.noteSocketRequest()
                 } else if message != model.removeFirst().message {
-                    Issue.record("took something else at \(number)")
+                    Issue.record("took another entry at \(number)")
                     return
                 }
                 if model.isEmpty { wasFull = false }
@@ -113,14 +113,14 @@ import Testing
                 bench.client.putEntry(message.id, message.bytes, message.bytes.count)
                 model.append((message, sent))
                 if model.reduce(0, { $0 + ($1.message.bytes.count + 31) & ~15 }) > Ring.size - 4096 {
-                    Issue.record("more than there is room for")
+                    Issue.record("more entries than there is room for")
                     return
                 }
             }
         }
     }
 
-    /// Without doorbells: the server looks again and again.
+    /// Without doorbells: the server polls.
     @Test func twoThreads() {
         let bench = Bench()
         let count = Int32(scaled(20_000))

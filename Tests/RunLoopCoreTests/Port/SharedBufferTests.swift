@@ -2,15 +2,15 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What a connection keeps for large data, whatever the other end says. What goes through it is in Tests/c/test-message-port-large.c.
+/// When a shared buffer may be used, whatever the peer reports. Payloads go through one in Tests/c/test-message-port-large.c.
 @Suite struct LoanTests {
-    /// The first large data has a file of its own.
+    /// The first large payload has a file of its own; the second one gets the buffer.
     private func acquireSecond(_ sharedBuffer: inout SharedBuffer) -> Int32 {
         #expect(sharedBuffer.acquire(50_000, isOneWay: true) == -1)
         return sharedBuffer.acquire(50_000, isOneWay: true)
     }
 
-    @Test func fileThatWasReadIsLentAgain() {
+    @Test func bufferThatWasReadIsSentAgain() {
         var sharedBuffer = SharedBuffer()
         let file = acquireSecond(&sharedBuffer)
         #expect(file >= 0 && sharedBuffer.isExpectedSoon)
@@ -23,7 +23,7 @@ import Testing
         sharedBuffer.close()
     }
 
-    @Test func fileThatWasNotSentIsNotExpected() {
+    @Test func bufferThatWasNotSentIsNotExpected() {
         var sharedBuffer = SharedBuffer()
         let file = acquireSecond(&sharedBuffer)
         sharedBuffer.cancelSend()
@@ -34,8 +34,8 @@ import Testing
         sharedBuffer.close()
     }
 
-    /// That it was read before it was sent takes it away from nobody.
-    @Test func fileThatWasNotSentYetStays() {
+    /// A peer that reports the buffer as read before it was sent does not take it away from the thread that writes to it.
+    @Test func bufferInUseStays() {
         var sharedBuffer = SharedBuffer()
         let file = acquireSecond(&sharedBuffer)
         sharedBuffer.noteRead(1)
