@@ -4,8 +4,8 @@ __thread void *linux_thread_slot_variable __attribute__((tls_model("initial-exec
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-/* Under ThreadSanitizer Swift reports every inout use of a struct as a write to the whole of it. Our structs lie in shared
-   memory and each field has a rule of its own, so that would forbid what is meant. Builds with ThreadSanitizer link
+/* Under ThreadSanitizer, Swift reports every inout use of a struct as a write to all of it. Our structs are in shared memory, and each
+   field has a rule of its own, so most of these reports would be wrong. Builds with ThreadSanitizer link
    with --wrap=__tsan_external_write; loads and stores, which are what can race, stay instrumented. */
 void __wrap___tsan_external_write(void *address, void *caller, void *tag);
 void __wrap___tsan_external_write(void *address, void *caller, void *tag)
@@ -18,7 +18,7 @@ void __wrap___tsan_external_write(void *address, void *caller, void *tag)
 #endif
 
 /* Functions of ThreadSanitizer's runtime, which are there if the program was built with -fsanitize=thread: the dynamic linker
-   writes their addresses, or NULL. A library that is instrumented itself has nothing to tell. */
+   writes their addresses, or NULL. A library that is instrumented itself needs no annotations. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define __tsan_release NULL
@@ -32,8 +32,8 @@ extern void __tsan_acquire(void *address) __attribute__((weak));
 void (*linux_tell_before)(void *address) = __tsan_release;
 void (*linux_tell_after)(void *address) = __tsan_acquire;
 
-/* Asks Valgrind, by a sequence of instructions that does nothing elsewhere: valgrind.h describes it. `otherwise` if there is
-   none, or its tool knows nothing of the request. */
+/* A request to Valgrind, by a sequence of instructions that does nothing elsewhere; valgrind.h describes it. Returns `otherwise`
+   without Valgrind, or if its tool does not know the request. */
 static unsigned long linux_ask_valgrind(unsigned long request, const void *address, unsigned long otherwise)
 {
     volatile unsigned long arguments[6] = {request, (unsigned long)address};

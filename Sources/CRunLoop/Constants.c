@@ -63,9 +63,9 @@ RLNotificationCenterRef RLNotificationCenterGetLocalCenter(void)
     return (RLNotificationCenterRef)(void *)localCenter;
 }
 
-static const char noAllocator;
+static const char null_allocator;
 const RLAllocatorRef kRLAllocatorDefault = NULL;
-const RLAllocatorRef kRLAllocatorNull = (RLAllocatorRef)(const void *)&noAllocator;
+const RLAllocatorRef kRLAllocatorNull = (RLAllocatorRef)(const void *)&null_allocator;
 const RLTimeInterval kRLAbsoluteTimeIntervalSince1970 = 978307200.0;
 const RLTimeInterval kRLAbsoluteTimeIntervalSince1904 = 3061152000.0;
 
@@ -85,7 +85,8 @@ const RLArrayCallBacks kRLTypeArrayCallBacks = {0, retain_object, release_object
 const RLDictionaryValueCallBacks kRLTypeDictionaryValueCallBacks = {0, retain_object, release_object, RLCopyDescription,
                                                                     RLEqual};
 
-/* Objects and strings are held the same way. Two names for one struct: each of its pointers is an entry for the dynamic linker. */
+/* Strings are retained like any other object. Two names for one struct, as each of its pointers would cost the dynamic linker a
+   relocation. */
 #define SAME_AS(name) __attribute__((alias(#name)))
 #define HASHING_CALLBACKS                                                    \
     {                                                                        \

@@ -1,4 +1,4 @@
-/* Descriptors: what all of them can do, waiting for them, and what wakes who waits. Part of CLinux.h. */
+/* Descriptors: reading, writing, closing, waiting for them, and eventfds to end the wait. Part of CLinux.h. */
 #ifndef CLINUX_DESCRIPTORS_H
 #define CLINUX_DESCRIPTORS_H
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* No cancellation points, as glibc's are, here and for waiting: who is cancelled in the middle would leave a lock held, a wake-up
-   half made. */
+/* Not cancellation points, as glibc's functions are, here and for waiting: a thread that is cancelled in one would leave a lock held,
+   or a wake-up half made. */
 static inline long linux_read(int fd, void *buffer, size_t size) { return syscall(SYS_read, fd, buffer, size); }
 static inline long linux_write(int fd, const void *buffer, size_t size) { return syscall(SYS_write, fd, buffer, size); }
 static inline int linux_close(int fd) { return (int)syscall(SYS_close, fd); }

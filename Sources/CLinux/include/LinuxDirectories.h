@@ -8,15 +8,16 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-/* The flags are of several types. */
+/* The flags are macros of several types. */
 static inline void linux_make_directory(const char *path) { syscall(SYS_mkdirat, AT_FDCWD, path, 0700); }
 static inline int linux_open_directory(const char *path)
 {
     return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Variadic. Does not wait for the lock, follows no link, and what it gives is the file of that name still. flopenat() opens and
-   closes by glibc's functions, which are cancellation points: a thread that ended there would keep the names' lock. */
+/* Variadic. Opens and locks a file, made if it is missing, which still has that name once it is locked; does not wait for the lock
+   and follows no link. flopenat() uses glibc's functions, which are cancellation points: a thread that ended there would keep the
+   lock of the names. */
 static inline int linux_open_locked(int directory, const char *name)
 {
     int state;
@@ -26,7 +27,7 @@ static inline int linux_open_locked(int directory, const char *name)
     return fd;
 }
 
-/* Without following a link, and without waiting: for the socket itself, not for what it leads to. */
+/* Opens the file itself, a socket for example, without following a link and without waiting. */
 static inline int linux_open_path(int directory, const char *name)
 {
     return (int)syscall(SYS_openat, directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -44,8 +45,8 @@ static inline int linux_is_mine(int fd)
     return fstat(fd, &status) == 0 && status.st_uid == linux_user();
 }
 
-/* A directory of the user's own, of root's, or of `trusted`, in which no other user can remove or replace what the user has
-   put there: not writable for others, or sticky. */
+/* Whether a directory is the user's, root's or `trusted`'s, and no other user can remove or replace what this user puts there: it is
+   not writable for others, or sticky. */
 static inline int linux_is_guarded(int fd, uid_t trusted)
 {
     struct stat status;
@@ -62,8 +63,8 @@ static inline int linux_is_same_file(int fd, int directory, const char *name)
            open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* The file of a name, if it is a plain empty one of the user's that is not locked: open and locked. It is not created, and no
-   link is followed. Else -1. */
+/* Opens and locks the file of a name if it is a plain empty one of the user's that no process has locked; otherwise -1. It is not
+   created, and no link is followed. */
 static inline int linux_lock_forgotten(int directory, const char *name)
 {
     struct stat status;
@@ -90,7 +91,7 @@ static inline int linux_is_older(int fd, long seconds)
            now.tv_sec - status.st_mtim.tv_sec > seconds;
 }
 
-/* What getdents64 gives: inode and position (8 bytes each), the length of the record (2), the kind (1), the name. */
+/* Records of getdents64: inode and position (8 bytes each), length of the record (2), type (1), name. */
 static inline long linux_read_directory(int directory, void *buffer, size_t size)
 {
     return syscall(SYS_getdents64, directory, buffer, size);

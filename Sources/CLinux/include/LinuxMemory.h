@@ -1,4 +1,4 @@
-/* Memory: files of it that processes share, mapped and kept, and wishes about pages. Part of CLinux.h. */
+/* Memory: files of it that processes share, their seals and mappings, and advice about pages. Part of CLinux.h. */
 #ifndef CLINUX_MEMORY_H
 #define CLINUX_MEMORY_H
 #include "LinuxDescriptors.h"
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-/* The constants are macros. A file for so many bytes, unless it would be larger than the process may make files (`ulimit -f`): to
-   try would raise SIGXFSZ. */
+/* The constants are macros. A memory file for so many bytes; EFBIG if that is more than the process may write (`ulimit -f`), because
+   trying would raise SIGXFSZ. */
 static inline int linux_memory_file(off_t size)
 {
     uint64_t limit[2];
@@ -30,8 +30,8 @@ static inline int linux_is_sealed(int fd)
 static inline int linux_seal_growth(int fd) { return linux_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); }
 static inline off_t linux_first_hole(int fd) { return syscall(SYS_lseek, fd, (off_t)0, SEEK_HOLE); }
 
-/* Whether a file that cannot be made smaller has all its pages and keeps them from now on: one that cannot be written to but
-   through a mapping that is there already (Linux 5.1) cannot get holes either. Who else has sealed it does not matter. */
+/* Seals a file, and returns whether it has all its pages and keeps them from now on. A file that cannot shrink, and that can be
+   written to only through mappings that exist already (Linux 5.1), cannot get holes. It does not matter who has added the seals. */
 static inline int linux_keep_pages(int fd, off_t size)
 {
     (void)linux_fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
@@ -40,7 +40,7 @@ static inline int linux_keep_pages(int fd, off_t size)
            linux_first_hole(fd) >= size;
 }
 
-/* Whether this Linux has what it takes. */
+/* Whether the kernel has the seals for that. */
 static inline int linux_can_keep_pages(void)
 {
     int fd = linux_memory_file(0);
@@ -50,7 +50,7 @@ static inline int linux_can_keep_pages(void)
     return can;
 }
 
-/* All pages at once, or an error. */
+/* Allocates all pages at once, or fails. */
 static inline int linux_allocate(int fd, off_t size) { return (int)syscall(SYS_fallocate, fd, 0, (off_t)0, size); }
 static inline long linux_pwrite(int fd, const void *buffer, size_t size, off_t offset)
 {
@@ -64,7 +64,7 @@ static inline long linux_pread(int fd, void *buffer, size_t size, off_t offset)
 struct linux_file_identity {
     uint64_t device, inode;
 };
-/* How many bytes a file really has: sparse ones have less than they say. */
+/* How many bytes of a regular file are allocated, at most its size; -1 for other files. */
 static inline int64_t linux_memory_file_bytes(int fd, struct linux_file_identity *identity)
 {
     struct stat status;

@@ -1,4 +1,4 @@
-/* The process: errno, who it is and whose, its environment, and libdispatch if it has that. Part of CLinux.h. */
+/* The process: errno, its ids, its environment, and libdispatch if that is loaded. Part of CLinux.h. */
 #ifndef CLINUX_PROCESS_H
 #define CLINUX_PROCESS_H
 #include <errno.h>
@@ -16,7 +16,7 @@ static inline int linux_process(void) { return (int)syscall(SYS_getpid); }
 static inline uint32_t linux_user(void) { return (uint32_t)syscall(SYS_geteuid); }
 static inline uint32_t linux_group(void) { return (uint32_t)syscall(SYS_getegid); }
 
-/* secure_getenv: a program with another user's rights does not believe its environment. */
+/* secure_getenv: a program that runs with another user's rights must not trust its environment. */
 static inline const char *linux_environment(const char *name) { return secure_getenv(name); }
 
 /* Variadic. */
@@ -25,8 +25,8 @@ static inline int linux_format_double(char *buffer, size_t size, double value, i
     return snprintf(buffer, size, is_exact ? "%.17g" : "%.3f", value);
 }
 
-/* Weak symbols are not imported. These are there if the process has libdispatch (its private interface for CFRunLoop), the
-   last one if the program says that it wants its main queue served: include/CoreFoundation/CFRunLoop.h. */
+/* Weak symbols are not imported. The functions, libdispatch's private interface for CFRunLoop, are there if it is loaded; the constant,
+   if the program was compiled with include/CoreFoundation/CFRunLoop.h, and so wants its main queue served. */
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
 extern const char kRLProgramServesDispatchMainQueue __attribute__((weak));

@@ -1,13 +1,13 @@
-/* Race detectors: telling those that watch a process what they cannot see. Part of CLinux.h. */
+/* Annotations for race detectors that watch the process. Part of CLinux.h. */
 #ifndef CLINUX_RACES_H
 #define CLINUX_RACES_H
 #include <stddef.h>
 
-/* Helgrind and DRD watch programs as they are. Before the first lock is made. */
+/* Detects Helgrind and DRD, which watch unmodified programs. Before the first lock is made. */
 void linux_look_for_valgrind(void);
 
-/* What this thread did before a call of the first is before what another does after a call of the second with the same
-   address. NULL if no tool watches. */
+/* Everything a thread did before it calls the first happens before what another does after it calls the second with the same address.
+   NULL without a detector. */
 extern void (*linux_tell_before)(void *address) __attribute__((visibility("hidden")));
 extern void (*linux_tell_after)(void *address) __attribute__((visibility("hidden")));
 

@@ -1,4 +1,4 @@
-/* Threads: waiting for one another, fences of all at once, where they run, and how late their timers may be. Part of CLinux.h. */
+/* Threads: futexes, membarrier, processor affinity, and timer slack. Part of CLinux.h. */
 #ifndef CLINUX_THREADS_H
 #define CLINUX_THREADS_H
 #include "LinuxProcess.h"
@@ -8,7 +8,7 @@
 #include <sys/single_threaded.h>
 #include <time.h>
 
-/* `deadline`: CLOCK_MONOTONIC, or NULL. */
+/* `deadline` is in CLOCK_MONOTONIC, or NULL for none. */
 static inline int linux_futex_wait(const void *word, uint32_t expected, const struct timespec *deadline)
 {
     return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL,
@@ -53,7 +53,7 @@ static inline int linux_stack_has(uintptr_t address)
 static inline int linux_is_main_thread(void) { return (int)syscall(SYS_gettid) == linux_process(); }
 static inline void linux_yield(void) { syscall(SYS_sched_yield); }
 
-/* Bits of longs: the only processor that a thread may run on (0: the calling one), -1 if several, or too many to ask. */
+/* The only processor that a thread may run on (0: the calling thread); -1 if there are several, or more than fit the set. */
 static inline int linux_only_processor(int thread)
 {
     uint64_t set[16], *last = NULL;
@@ -66,7 +66,7 @@ static inline int linux_only_processor(int thread)
     return last == NULL ? -1 : (int)(last - set) * 64 + __builtin_ctzll(*last);
 }
 
-/* Room for 8192 processors, a bit for each: where a thread may run. Its size in bytes, or -1. */
+/* The processors that a thread may run on, a bit for each, up to 8192. */
 struct linux_processors {
     uint64_t bits[128];
 };
@@ -78,7 +78,7 @@ static inline int linux_set_affinity(const struct linux_processors *set, long si
 {
     return (int)syscall(SYS_sched_setaffinity, 0, size, set);
 }
-/* Moves the calling thread. */
+/* Moves the calling thread to a processor. */
 static inline int linux_run_on(int processor)
 {
     struct linux_processors set = {{0}};
@@ -86,10 +86,10 @@ static inline int linux_run_on(int processor)
     return linux_set_affinity(&set, (processor / 64 + 1) * 8);
 }
 
-/* Whether the process has no thread but this one, as glibc knows it. */
+/* Whether the process has no other thread, as far as glibc knows. */
 static inline int linux_is_single_threaded(void) { return __libc_single_threaded; }
 
-/* Variadic. A function of glibc, because Tests/c/test-wakeup-adjust.c puts one of its own in its place. */
+/* Variadic. By glibc's function, because Tests/c/test-wakeup-adjust.c replaces that. */
 static inline int linux_set_timer_slack(unsigned long nanoseconds) { return prctl(PR_SET_TIMERSLACK, nanoseconds); }
 static inline int linux_get_timer_slack(void) { return prctl(PR_GET_TIMERSLACK); }
 

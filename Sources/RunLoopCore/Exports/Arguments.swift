@@ -1,8 +1,8 @@
 import CRunLoop
 
-// Checks that the exports of several headers share. Never inlined: they are many calls of few instructions.
+// Checks of arguments that the exports of several headers share. Each reports what is wrong. Never inlined, as there are many short calls.
 
-/// A byte pointer may be NULL for no bytes only.
+/// Whether a byte pointer and a count fit together: NULL is for no bytes only.
 @inline(never)
 func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Name, _ name: Name = "count") -> Bool {
     guard isNotNegative(count, function, name) else { return false }
@@ -13,7 +13,7 @@ func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Nam
     return true
 }
 
-/// A list of pointers may be NULL for no pointers only.
+/// Whether a list of pointers and a count fit together: NULL is for an empty list only.
 @inline(never)
 func isValidBuffer(
     _ values: UnsafeMutablePointer<UnsafeRawPointer?>?, _ count: Int, _ function: Name, _ name: Name
@@ -26,7 +26,7 @@ func isValidBuffer(
     return true
 }
 
-/// A diagnostic for a number that is less than 0.
+/// Whether a number is 0 or more.
 @inline(never)
 func isNotNegative(_ number: Int, _ function: Name, _ name: Name) -> Bool {
     if number >= 0 { return true }
@@ -34,7 +34,7 @@ func isNotNegative(_ number: Int, _ function: Name, _ name: Name) -> Bool {
     return false
 }
 
-/// All structs of callbacks have version 0.
+/// Whether a struct of callbacks has the only known version, 0.
 @inline(never)
 func isSupported(version: Int?, _ function: Name, _ name: Name = "callBacks") -> Bool {
     if (version ?? 0) == 0 { return true }
@@ -42,7 +42,7 @@ func isSupported(version: Int?, _ function: Name, _ name: Name = "callBacks") ->
     return false
 }
 
-/// A diagnostic for a function or a place that is NULL.
+/// Whether a pointer that must not be NULL is not: the caller passes the result of the comparison.
 @inline(never)
 func isNotNull(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
     if pointer { return true }
@@ -50,7 +50,7 @@ func isNotNull(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
     return false
 }
 
-/// Whether a client's range lies within `count` elements; a diagnostic if not.
+/// Whether a client's range lies within `count` elements.
 @inline(never)
 func isInside(_ range: RLRange, _ count: Int, _ function: Name, _ name: Name = "range") -> Bool {
     if range.location >= 0 && range.length >= 0 && range.location <= count && range.length <= count - range.location { return true }
@@ -58,7 +58,7 @@ func isInside(_ range: RLRange, _ count: Int, _ function: Name, _ name: Name = "
     return false
 }
 
-/// Whether a client's index is below `count`; a diagnostic if not.
+/// Whether a client's index is from 0 to below `count`.
 @inline(never)
 func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "index") -> Bool {
     if index >= 0 && index < count { return true }
@@ -66,7 +66,7 @@ func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "inde
     return false
 }
 
-/// How many messages a port of either kind holds; nothing for nil.
+/// Sets how many messages the queue of a port of either kind holds; no queue, no effect.
 @inline(never)
 func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ function: Name) {
     guard let queue else { return }
@@ -74,28 +74,30 @@ func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ 
     queue.setCapacity(UInt32(min(capacity, Int(Int32.max))))
 }
 
-// MARK: contexts. Those of all objects but sources are alike: a version, which is 0, then what `ClientContext` has (a test compares).
+// MARK: contexts
 
-/// A diagnostic for a context that has another version.
+// The contexts of all objects but sources are alike: a version, which is 0, and then the fields of `ClientContext`. A test compares.
+
+/// Whether a context has version 0.
 @inline(never)
 private func isSupported(context: UnsafeRawPointer, _ function: Name) -> Bool {
     isSupported(version: context.load(as: Int.self), function, "context")
 }
 
-/// What a client gives an object when it makes it; nil, and a diagnostic, for another version.
+/// The context that a client passes to a function that makes an object; nil if its version is not 0.
 @inline(never)
 func loadContext(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
     guard let context else { return .empty }
     return isSupported(context: context, function) ? context.load(fromByteOffset: 8, as: ClientContext.self) : nil
 }
 
-/// Tells a client what `own` is now, if it has a place for it.
+/// Stores the context that `own` returns where the client wants it.
 @inline(__always)
 func storeContext(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: () -> ClientContext) {
     if let context = output(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
 }
 
-/// A place for a context; nil, and a diagnostic, if there is none or the client wants another version.
+/// The client's struct that a context is to be stored in; nil if it is NULL, or asks for another version than 0.
 @inline(never)
 private func output(_ context: UnsafeMutableRawPointer?, _ function: Name) -> UnsafeMutableRawPointer? {
     guard let context else {

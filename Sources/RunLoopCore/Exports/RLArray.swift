@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLArray.h
 
-/// Places of C for pointers.
+/// An array of pointers, as C has it.
 public typealias PointerList = UnsafeMutablePointer<UnsafeRawPointer?>
 
 @inline(never)

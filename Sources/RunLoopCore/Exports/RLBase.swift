@@ -13,7 +13,7 @@ public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
 
 @implementation @c
 public func RLRelease(_ object: UnsafeRawPointer?) {
-    // Timers come and go by the thousand.
+    // Timers are released by the thousand, so this case is inlined.
     if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).releasePlainly() { return }
     release(object)
 }
@@ -60,13 +60,13 @@ private func releaseItemInlined(_ item: ItemPointer) -> Bool {
     }
 }
 
-/// `releaseItemInlined`, compiled once, for items that are released less often than timers.
+/// `releaseItemInlined` for items that are released less often than timers.
 @inline(never)
 private func releaseItem(_ item: ItemPointer) -> Bool { releaseItemInlined(item) }
 
 private func reportOverRelease() { Misuse.report("RLRelease", "object", "released more often than retained") }
 
-/// The kind of any object; nil and a diagnostic for what is none.
+/// The kind of any object; reports a pointer to anything else, and returns nil.
 @inline(never)
 private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter: Name = "object") -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }
@@ -74,7 +74,7 @@ private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter:
     return nil
 }
 
-/// `anyKind` for a hot path: only a failure calls the function, which looks a second time.
+/// `anyKind` on a hot path; the function that it calls for a diagnostic tests once more.
 @inline(__always)
 private func anyKindInlined(_ object: UnsafeRawPointer?, _ function: Name) -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }

@@ -72,7 +72,7 @@ public func RLFileDescriptorCreateRunLoopSource(_ allocator: OpaquePointer?, _ f
     return createdSource(descriptor.source(order: order, loop.threadContext), descriptor.endpoint)
 }
 
-/// A source that was asked for, with errno if only memory was missing.
+/// The handle of a new source; nil with ENOMEM if the endpoint is valid, so that only memory can have been missing.
 func createdSource(_ source: SourcePointer?, _ endpoint: EndpointPointer) -> OpaquePointer? {
     if source == nil && endpoint.state.isValid { systemError = ENOMEM }
     return source?.handle

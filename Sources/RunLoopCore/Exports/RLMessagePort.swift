@@ -8,7 +8,7 @@ private func borrow(_ port: OpaquePointer?, _ function: Name, _ parameter: Name 
     Handle.borrow(port, function, parameter)
 }
 
-/// A name that can be one: nil with errno and a diagnostic if not.
+/// The string behind a handle if it can be a port's name; otherwise nil with errno, and a diagnostic.
 private func borrowName(_ name: OpaquePointer?, _ function: Name) -> StringPointer? {
     guard let name: StringPointer = Handle.borrow(name, function, "name") else { return nil }
     if name.count == 0 {
@@ -34,7 +34,7 @@ public func RLMessagePortCreateLocal(
     _ allocator: OpaquePointer?, _ name: OpaquePointer?, _ callout: RLMessagePortCallBack?,
     _ context: UnsafeMutablePointer<RLMessagePortContext>?, _ shouldFreeInfo: UnsafeMutablePointer<UInt8>?
 ) -> OpaquePointer? {
-    // Whatever is not a new port does not take the info.
+    // Only a new port keeps the info.
     shouldFreeInfo?.pointee = 1
     guard let callout else {
         Misuse.report("RLMessagePortCreateLocal", "callout", expected: "a function", got: nil)
@@ -50,7 +50,7 @@ public func RLMessagePortCreateLocal(
     if let wanted, let known = MessagePortRegistry.withNames({ MessagePortRegistry.find(wanted, isRemote: false) }) {
         return known.handle
     }
-    // Retained before the lock of the names is taken; given back if there is no new port.
+    // Retained before the lock of the names is taken; released if there is no new port.
     client.info = client.retained()
     var isNew = false
     let port = MessagePortRegistry.withNames { () -> MessagePortPointer? in
@@ -75,7 +75,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         }
         if let local { preservingSystemError { _ = local.release() } }
         guard !isNew, let port, port.isPeerGone else { return port?.handle }
-        // Its server is gone, which was not noticed yet: another may serve the name now.
+        // Its server is gone, which was not noticed yet: another process may serve the name now.
         port.invalidate()
         _ = port.release()
     }

@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLMessagePortRequest.h
 
-/// What the arguments of both functions that send stand for; nil with a diagnostic if one is wrong.
+/// The arguments of the functions that send a request, checked; nil with a diagnostic if one is wrong.
 private struct Call {
     let port: MessagePortPointer
     let data: DataPointer?
@@ -36,7 +36,6 @@ private struct Call {
 /// A mode in which replies can come; nil with a diagnostic.
 private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: Name) -> StringPointer? {
     guard let mode: StringPointer = Handle.borrow(mode, function, parameter) else { return nil }
-    // Which has as many bytes as the other.
     if mode == ModeName.default || !mode.isCommonModes { return mode }
     Misuse.report(function, parameter, "kRLRunLoopCommonModes is not a single mode")
     return nil

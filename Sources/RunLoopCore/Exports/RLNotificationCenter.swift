@@ -25,7 +25,7 @@ public func RLNotificationCenterAddObserver(
         string = Handle.borrow(name, function, "name")
         if string == nil { return }
     }
-    // Before fork() the library must be told, whether there is a loop or not.
+    // fork() has to take the lock of the observers, whether there is a loop or not.
     guard Registry.prepare() else { return }
     _ = Observances.add(observer, callBack, string, object)
 }

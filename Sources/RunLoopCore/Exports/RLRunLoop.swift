@@ -64,7 +64,7 @@ public func RLRunLoopRunAsCF() {
     keepFrame()
 }
 
-/// Behind a call: keeps it from becoming a jump, which would leave no frame of the calling function in a backtrace.
+/// After a call: keeps that from becoming a jump, so that the calling function appears in backtraces.
 @inline(__always)
 private func keepFrame() { linux_callout_barrier(0) }
 
@@ -77,7 +77,7 @@ private func run(asCF: Bool, _ function: Name) {
     }
 }
 
-/// RLRunLoopRun has no result, so a run that the system did not allow would look like one that is over. Keeps errno.
+/// Reports that a run could not begin: RLRunLoopRun has no result that could say so. Leaves errno as it was.
 @inline(never)
 private func warnOfFailedRun(_ problem: Name, _ function: Name) {
     let reason: Name =

@@ -5,22 +5,22 @@ import CRunLoop
 
 public typealias PerformFunction = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-/// What the arguments of these functions stand for.
+/// The checked arguments of the functions that queue a function.
 private struct Call {
     let loop: RunLoopPointer
     let modes: UnsafeRawPointer
     let function: PerformFunction
-    /// The modes, if they came in an array, which may change while the request waits, or not hold them: one of our own.
+    /// The modes, if they came in an array: a copy, as the client's array may change while the request waits, or not retain them.
     let copy: ArrayPointer?
 
-    /// The request, if there is one, has retained what it needs.
+    /// Releases the copy; a request has retained what it needs.
     @inline(__always)
-    func end() { copy?.release() }
+    func release() { copy?.release() }
 }
 
-/// nil with EINVAL and a diagnostic if an argument is wrong.
+/// Checks the arguments; nil with EINVAL and a diagnostic if one is wrong.
 @inline(__always)
-private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
+private func checkInlined(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
     guard let loop: RunLoopPointer = Handle.borrowInlined(rl, name, "rl") else { return nil }
     guard let function else {
         Misuse.report(name, "function", expected: "a function", got: nil)
@@ -31,13 +31,13 @@ private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function:
     return Call(loop: loop, modes: UnsafeRawPointer(array), function: function, copy: array)
 }
 
-/// `check`, compiled once, for functions that are called rarely.
+/// The check out of line, for callers that are not on a hot path.
 @inline(never)
-private func checkSlow(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
-    check(rl, modes, function, name)
+private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
+    checkInlined(rl, modes, function, name)
 }
 
-/// The caller releases it.
+/// The modes as an array with a reference for the caller: an immutable copy of an array or a set of strings; nil with a diagnostic.
 @inline(never)
 private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPointer? {
     if let modes, Handle.isKind(.set, modes) { return arrayOfModes((Handle.storage(modes) as SetPointer).table, name) }
@@ -53,7 +53,7 @@ private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPoin
 
 /// CF takes a set, too, though its documentation has arrays only.
 private func arrayOfModes(_ set: TablePointer, _ name: Name) -> ArrayPointer? {
-    // Of places for pointers first: what is in it may not be an object.
+    // First a list of plain pointers, which retains nothing: an element may be no object.
     guard let list = ArrayPointer.createMutable(capacity: set.pointee.count, ElementCalls()) else { return nil }
     defer { list.release() }
     set.list(list.pointee.values, nil)
@@ -74,8 +74,8 @@ private func areModes(_ values: UnsafePointer<UnsafeRawPointer?>, _ count: Int, 
 public func RLRunLoopPerformFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
-    guard let call = check(rl, modes, function, "RLRunLoopPerformFunction") else { return 0 }
-    defer { call.end() }
+    guard let call = checkInlined(rl, modes, function, "RLRunLoopPerformFunction") else { return 0 }
+    defer { call.release() }
     return call.loop.enqueueSlow(PerformRequest(call.modes, call.function, info), wakes: false) ? 1 : 0
 }
 
@@ -91,8 +91,8 @@ public func RLRunLoopPerformFunctionWithRelease(
 public func RLRunLoopPostFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
-    guard let call = check(rl, modes, function, "RLRunLoopPostFunction") else { return 0 }
-    defer { call.end() }
+    guard let call = checkInlined(rl, modes, function, "RLRunLoopPostFunction") else { return 0 }
+    defer { call.release() }
     return call.loop.enqueue(PerformRequest(call.modes, call.function, info), wakes: true) ? 1 : 0
 }
 
@@ -108,8 +108,8 @@ private func leaveReleasing(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?, wakes: Bool, _ name: Name
 ) -> UInt8 {
-    guard let call = checkSlow(rl, modes, function, name) else { return 0 }
-    defer { call.end() }
+    guard let call = check(rl, modes, function, name) else { return 0 }
+    defer { call.release() }
     guard let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
     return call.loop.enqueueSlow(request, wakes: wakes) ? 1 : 0
 }
@@ -120,8 +120,8 @@ public func RLRunLoopPerformFunctionAndWait(
     _ timeout: Double
 ) -> UInt8 {
     let name: Name = "RLRunLoopPerformFunctionAndWait"
-    guard isNumber(timeout, name, "timeout"), let call = checkSlow(rl, modes, function, name) else { return 0 }
-    defer { call.end() }
+    guard isNumber(timeout, name, "timeout"), let call = check(rl, modes, function, name) else { return 0 }
+    defer { call.release() }
     if call.loop == Registry.current {
         RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(call.function, info)
         return 1
@@ -135,10 +135,10 @@ public func RLRunLoopPerformFunctionAfterDelay(
     _ delay: Double
 ) -> UInt8 {
     let name: Name = "RLRunLoopPerformFunctionAfterDelay"
-    guard isNumber(delay, name, "delay"), let current = Registry.current, let call = checkSlow(rl, modes, function, name) else {
+    guard isNumber(delay, name, "delay"), let current = Registry.current, let call = check(rl, modes, function, name) else {
         return 0
     }
-    defer { call.end() }
+    defer { call.release() }
     return call.loop.perform(after: delay, PerformRequest(call.modes, call.function, info), current.threadContext) ? 1 : 0
 }
 

@@ -76,7 +76,7 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
     guard context.pointee.version == source.version else {
         return Misuse.report("RLRunLoopSourceGetContext", "context", "version differs from the source's")
     }
-    // Our own functions are not for clients.
+    // The context of an internal source is not shown to clients.
     let isInternal = source.pointee.item.has(ItemHeader.isInternal)
     let own = isInternal ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
     let perform = isInternal ? nil : source.pointee.function.perform
@@ -105,7 +105,7 @@ public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
 }
 
 extension SourcePointer {
-    /// Sources on descriptors are not signalled, and invalid ones no longer perform.
+    /// Whether a signal can have an effect: not on a source with a descriptor, nor on an invalid one.
     @inline(__always)
     fileprivate func signalIfValid() {
         if !hasDescriptor && pointee.item.has(ItemHeader.valid) { signal() }

@@ -25,7 +25,7 @@ public func RLRunLoopTimerCreate(
 }
 
 extension RLRunLoopTimerContext {
-    /// Whether there is nothing in it but info.
+    /// Whether nothing is set but info.
     fileprivate var isPlain: Bool { version == 0 && retain == nil && release == nil && copyDescription == nil }
 }
 
@@ -51,10 +51,10 @@ public func RLRunLoopTimerCreateRearmable(
     create(.infinity, TimerDetail.untilArmed, 0, callout, context, "RLRunLoopTimerCreateRearmable")
 }
 
-/// NaN stays what it is.
+/// Clamps a date to what timers can have; NaN stays NaN.
 private func clampedInterval(_ interval: Double) -> Double { interval > Clock.latestDate ? Clock.latestDate : interval }
 
-/// `delay` seconds from now; `delay` is not NaN.
+/// The date `delay` seconds from now; `delay` is not NaN.
 private func date(after delay: Double) -> Double { delay > 0 ? Clock.currentDate + delay : Clock.currentDate }
 
 @inline(never)
@@ -155,7 +155,7 @@ public func RLRunLoopTimerSetTolerance(_ timer: OpaquePointer?, _ tolerance: Dou
 }
 
 extension TimerPointer {
-    /// Something of the timer's detail, nil if it has none.
+    /// A value from the timer's detail, read under the lock; nil if it has none.
     fileprivate func detail(_ part: (borrowing TimerDetail) -> Double) -> Double? {
         let owner = item.lock()
         defer { owner.unlock() }

@@ -10,7 +10,7 @@ public typealias SocketCallout =
 @inline(never)
 private func borrow(_ s: OpaquePointer?, _ function: Name) -> SocketPointer? { Handle.borrow(s, function, "s") }
 
-/// An address or data; nil, and a diagnostic, if it is none.
+/// The object behind a handle of an address or of data; reports any other handle and returns nil.
 private func borrowData(_ data: OpaquePointer?, _ function: Name, _ parameter: Name) -> DataPointer? {
     Handle.borrow(data, function, parameter)
 }
@@ -40,7 +40,7 @@ public func RLSocketCreateWithNative(
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
     guard let client = loadContext(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
-    // A number that no process has by default: the table of sockets does not grow for it.
+    // Above the default limit of descriptors: the table of sockets must not grow for a number that is not open.
     if sock >= 1 << 20 && !Descriptor.isOpen(sock) {
         Misuse.report("RLSocketCreateWithNative", "sock", "not an open descriptor")
         return nil
@@ -66,7 +66,7 @@ public func RLSocketCreateConnectedToSocketSignature(
     return create(signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context, connectWithin: timeout)
 }
 
-/// CFSocket's defaults, which it has for PF_INET only.
+/// A socket on a new descriptor, with CFSocket's defaults, which it has for PF_INET only.
 private func create(
     _ family: Int32, _ type: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ client: ClientContext
@@ -75,7 +75,7 @@ private func create(
     let family = family <= 0 ? PF_INET : family
     let type = type <= 0 && family == PF_INET ? Sockets.stream : type
     guard let fd = try? Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber) else { return nil }
-    // The kernel has just given us the number: who still claims it was not told that it was closed.
+    // The kernel has just given us the number, so a socket that still has it was not invalidated before its descriptor was closed.
     Endpoints.socket(on: fd)?.invalidateClosed("RLSocketCreate")
     guard let socket = create(fd, callBackTypes, callout, client) else {
         Descriptor.close(fd)
@@ -84,14 +84,14 @@ private func create(
     return socket
 }
 
-/// The types are 4 bits; as flags at the beginning they are 8, of which connect and write are none.
+/// A socket on a descriptor. The callback types are the lower 4 bits; the initial flags are the lower 8 without connect and write.
 private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?, _ client: ClientContext) -> SocketPointer? {
     let types = SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF))
     let flags = UInt32(truncatingIfNeeded: callBackTypes & 0xFF & ~0xC) | SocketStorage.closesOnInvalidate
     return SocketPointer.create(fd, types, flags: flags, callout, client)
 }
 
-/// A socket at the signature's address or, with a time to connect in, connected to it.
+/// A socket that is bound to the signature's address, or, with `connectWithin`, connected to it.
 @inline(never)
 private func create(
     _ signature: UnsafePointer<RLSocketSignature>?, _ function: Name, _ callBackTypes: UInt, _ callout: SocketCallout?,
@@ -132,7 +132,7 @@ public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePoint
     return socket.connect(to: address, seconds: timeout).rawValue
 }
 
-/// Where to send to: nil for the other side of the connection. False, and a diagnostic, if it is no address.
+/// Finds out where to send to; nil is for the other side of the connection. Returns false, and reports it, if the handle is no address.
 private func borrowReceiver(_ address: OpaquePointer?, _ function: Name, _ receiver: inout DataPointer?) -> Bool {
     if address == nil { return true }
     guard let borrowed = borrowData(address, function, "address") else { return false }

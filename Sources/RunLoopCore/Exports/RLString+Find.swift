@@ -9,7 +9,7 @@ private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "
 }
 
 extension StringPointer {
-    /// Where the bytes of `part` are next, from `start` on, or up to there. O(n · m), as a rule O(n).
+    /// The offset of `part`, searched forwards or backwards from `start`; nil if it is not there. O(n · m), usually O(n).
     fileprivate func find(_ part: StringPointer, from start: Int, backwards: Bool, ignoresCase: Bool) -> Int? {
         let (bytes, wanted, size) = (pointee.bytes, part.pointee.bytes, part.count)
         var offset = start

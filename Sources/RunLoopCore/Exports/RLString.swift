@@ -143,18 +143,18 @@ extension StringPointer {
     }
 }
 
-/// What of a string came into a buffer.
+/// How much of a string was converted into a buffer.
 private struct Copied {
-    /// UTF-16 code units.
+    /// How many UTF-16 code units were converted.
     var units = 0
     var bytes = 0
-    /// Nothing of what was asked for is missing.
+    /// Whether all that was asked for was converted.
     var isComplete = false
 }
 
 extension StringPointer {
-    /// The part of `length` UTF-16 code units from `start` on in an encoding, up to what does not fit or is not in it and has no
-    /// `loss`. `buffer` nil: only counts. O(n).
+    /// Converts `length` UTF-16 code units from `start` on into an encoding, up to the first that does not fit, or cannot be converted while
+    /// there is no `loss` byte to replace it. `buffer` nil: only counts. O(n).
     fileprivate func copy(
         _ start: Int, _ length: Int, _ encoding: UInt32, _ loss: UInt8, _ hasMark: Bool, _ buffer: UnsafeMutablePointer<UInt8>?, _ room: Int
     ) -> Copied {
@@ -288,7 +288,7 @@ public func RLStringHasSuffix(_ string: OpaquePointer?, _ suffix: OpaquePointer?
     return contains(string, suffix, at: string.count - suffix.count)
 }
 
-/// As in CF the empty string is in none.
+/// As in CF, no string contains the empty string.
 private func contains(_ string: StringPointer, _ part: StringPointer, at start: Int) -> UInt8 {
     guard part.count > 0, start >= 0, start + part.count <= string.count else { return 0 }
     return memcmp(string.pointee.bytes + start, part.pointee.bytes, part.count) == 0 ? 1 : 0
