@@ -1,11 +1,11 @@
 import CLinux
 import CRunLoop
 
-/// RLArray: pointers, held and compared through the callbacks they came with.
+/// RLArray: pointers, which are retained and compared by the callbacks that the array was created with.
 ///
-/// The values of an array that never changes lie behind it; those of a mutable one in a block of their own. A mutable
-/// array belongs to one thread at a time. Its callbacks are called while it is whole, and what was looked at before such
-/// a call is looked at again, so that a callback that changes the array spoils its contents at most.
+/// The values of an immutable array are stored right behind this struct, those of a mutable one in a separate block. A mutable
+/// array belongs to one thread at a time. Callbacks are called only while the array is consistent, and what was read before a call
+/// is read again after it; so a callback that changes the array can spoil its contents, but nothing else.
 struct ArrayStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .array }
 
@@ -20,7 +20,7 @@ struct ArrayStorage: ObjectStorage, ~Copyable {
 typealias ArrayPointer = UnsafeMutablePointer<ArrayStorage>
 
 extension ArrayPointer {
-    /// A new array that never changes; nil with ENOMEM. One allocation. Any thread. Calls retain.
+    /// An immutable array; nil with ENOMEM. One allocation. Any thread. Calls retain.
     static func create(_ source: UnsafePointer<UnsafeRawPointer?>?, count: Int, _ elements: ElementCalls) -> ArrayPointer? {
         let (bytes, tooMany) = count.multipliedReportingOverflow(by: MemoryLayout<UnsafeRawPointer?>.stride)
         let (size, tooLarge) = bytes.addingReportingOverflow(MemoryLayout<ArrayStorage>.stride)
@@ -37,7 +37,7 @@ extension ArrayPointer {
         return array
     }
 
-    /// A new array without values; nil with ENOMEM. Two allocations. Any thread.
+    /// A mutable array without values; nil with ENOMEM. Two allocations. Any thread.
     @inline(never)
     static func createMutable(capacity: Int, _ elements: ElementCalls) -> ArrayPointer? {
         guard let values = allocateValues(capacity) else { return nil }
@@ -53,21 +53,21 @@ extension ArrayPointer {
         return array
     }
 
-    /// Room for so many values; nil with ENOMEM.
+    /// Room for `count` values; nil with ENOMEM.
     private static func allocateValues(_ count: Int) -> UnsafeMutablePointer<UnsafeRawPointer?>? {
         let (size, overflow) = count.multipliedReportingOverflow(by: MemoryLayout<UnsafeRawPointer?>.stride)
         if overflow { systemError = ENOMEM }
         return overflow ? nil : malloc(Swift.max(size, 1))?.assumingMemoryBound(to: UnsafeRawPointer?.self)
     }
 
-    /// One that never changes; for one that does not, itself, retained. nil with ENOMEM.
+    /// An immutable copy; of an immutable array the array itself, retained. nil with ENOMEM.
     func immutableCopy() -> ArrayPointer? {
         if pointee.isMutable { return Self.create(pointee.values, count: pointee.count, pointee.elements) }
         pointee.header.retain()
         return self
     }
 
-    /// Any thread. The last one calls release for each value.
+    /// Releases a reference. Any thread. The last one calls release for each value.
     func release() {
         guard pointee.header.release() else { return }
         for index in 0..<pointee.count { pointee.elements.released(pointee.values[index]) }
@@ -79,14 +79,14 @@ extension ArrayPointer {
     /// nil outside the array. O(1).
     subscript(value index: Int) -> UnsafeRawPointer? { index >= 0 && index < pointee.count ? pointee.values[index] : nil }
 
-    /// The first of `length` values from `start` on that is equal to `value`; nil if none is. O(n). Calls equal.
+    /// The index of the first of `length` values from `start` on that equals `value`; nil if none does. O(n). Calls equal.
     @inline(never)
     func firstIndex(of value: UnsafeRawPointer?, from start: Int, _ length: Int) -> Int? {
         for index in start..<(start + length) where pointee.elements.areEqual(value, self[value: index]) { return index }
         return nil
     }
 
-    /// Same values in the same order. O(n). Calls equal.
+    /// Whether both have equal values in the same order. O(n). Calls equal.
     func equals(_ other: ArrayPointer) -> Bool {
         if self == other { return true }
         if pointee.count != other.pointee.count { return false }
@@ -95,8 +95,8 @@ extension ArrayPointer {
         return true
     }
 
-    /// Puts `count` new values in the place of `length` values from `start` on; false, and nothing has changed, with
-    /// ENOMEM. O(n). Calls retain for the new ones, then release for the old ones.
+    /// Replaces `length` values from `start` on by `count` new ones. False with ENOMEM: then nothing has changed. O(n). Calls
+    /// retain for the new ones, then release for the old ones.
     @inline(never)
     func replace(_ start: Int, _ length: Int, with new: UnsafePointer<UnsafeRawPointer?>?, count: Int) -> Bool {
         let few = 16
@@ -115,7 +115,7 @@ extension ArrayPointer {
         }
     }
 
-    /// Replaces values without retaining and releasing; the old ones go to `removed`. Calls no user code.
+    /// `replace` without callbacks: copies the old values to `removed`.
     private func exchange(
         _ start: Int, _ length: Int, for added: UnsafePointer<UnsafeRawPointer?>, count: Int,
         into removed: UnsafeMutablePointer<UnsafeRawPointer?>
@@ -140,8 +140,8 @@ extension ArrayPointer {
         return true
     }
 
-    /// Sorts `length` values from `start` on: values that are equal keep their order. False, and nothing has changed, with
-    /// ENOMEM. O(n log n), allocates. Calls the comparator, which sees the array as it was.
+    /// Sorts `length` values from `start` on; equal values keep their order. False with ENOMEM: then nothing has changed. O(n log
+    /// n), allocates. Calls the comparator, which sees the array as it was before.
     func sort(_ start: Int, _ length: Int, _ comparator: ElementComparator, _ context: UnsafeMutableRawPointer?) -> Bool {
         let stride = MemoryLayout<UnsafeRawPointer?>.stride
         guard let room = malloc(2 * length * stride) else { return length == 0 }
@@ -171,7 +171,7 @@ extension ArrayPointer {
         return true
     }
 
-    /// Where in a sorted part a value is, or would be. O(log n). Calls the comparator.
+    /// The index in a sorted part at which a value is, or is to be inserted. O(log n). Calls the comparator.
     func sortedIndex(
         of value: UnsafeRawPointer?, _ start: Int, _ length: Int, _ comparator: ElementComparator,
         _ context: UnsafeMutableRawPointer?
@@ -186,6 +186,6 @@ extension ArrayPointer {
 }
 
 extension ElementCalls {
-    /// For values that are objects.
+    /// The callbacks for values that are objects of this library.
     static var ofObjects: ElementCalls { ElementCalls(kRLTypeArrayCallBacks) }
 }

@@ -1,16 +1,17 @@
 import CLinux
 
-/// RLData: bytes. Those of data that never changes lie behind it, unless the client gave their block away or keeps it;
-/// those of mutable data in a block of their own. Mutable data belongs to one thread at a time.
+/// RLData: bytes. The bytes of immutable data are stored right behind this struct, unless the client passed a block of its own;
+/// those of mutable data in a separate block. Mutable data belongs to one thread at a time.
 struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
-    /// Where the bytes are, and who frees them.
+    /// Where the bytes are, and who frees them. `behind`: right behind the struct; `given`: a client's block, which we free;
+    /// `noCopy`: a client's block, which we do not free; `growing`: the block of mutable data.
     enum PayloadLocation: UInt8 {
         case behind, given, noCopy, growing
-        /// Behind it, in a piece of `smallSlab`.
+        /// Behind the struct, in memory of `smallSlab`.
         case pooled
-        /// Behind it, in what was a thread's scratch memory.
+        /// Behind the struct, in memory that was a thread's temporary memory (`ThreadContext.scratch`).
         case received
     }
 
@@ -20,7 +21,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
     var capacity: Int
     var bytes: UnsafeMutablePointer<UInt8>
 
-    /// Memory for small data, with its bytes behind it.
+    /// Memory for a struct with few bytes behind it.
     static let smallSlab = Slab(size: smallSlabSize)
     static var smallSlabSize: Int { 128 }
 }
@@ -28,7 +29,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
 typealias DataPointer = UnsafeMutablePointer<DataStorage>
 
 extension DataPointer {
-    /// A copy of `count` bytes with one reference; nil with ENOMEM. One allocation. Any thread.
+    /// A copy of `count` bytes, with one reference; nil with ENOMEM. One allocation. Any thread.
     @inline(never)
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> DataPointer? {
         let offset = count < 4096 ? MemoryLayout<DataStorage>.stride : room + headRoom
@@ -42,7 +43,7 @@ extension DataPointer {
         return create(in: memory, .behind, bytes, count: count, capacity: count)
     }
 
-    /// Creates data as `create` does, for what arrives by the million: small data costs no allocation. The context's thread.
+    /// `create` for data that is created very often: a small copy costs no allocation. The calling thread's context.
     @inline(never)
     static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         guard count <= DataStorage.smallSlabSize - MemoryLayout<DataStorage>.stride,
@@ -55,21 +56,22 @@ extension DataPointer {
         return create(in: memory, .pooled, bytes, count: count, capacity: count)
     }
 
-    /// Where the context's thread may receive up to `receivedLimit` bytes, for `createReceived`; nil if out of memory. The
-    /// address is a multiple of 16.
+    /// Memory into which the calling thread may receive up to `receivedLimit` bytes, to be passed to `createReceived`; nil if out
+    /// of memory. Aligned to 16 bytes.
     @inline(__always)
     static func receivingMemory(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         threadContext.pointee.scratch().map { $0 + room }
     }
 
-    /// Bytes of room in front of large data, for the header of a sender: the kernel takes one piece sooner than two.
+    /// The number of unused bytes in front of large data, for the header of a message that carries the data: sending one block is
+    /// faster than sending two.
     static var headRoom: Int { 32 }
 
-    /// Where the bytes are that lie behind it.
+    /// The distance from the struct to the bytes, if they are behind it.
     private var offset: Int { UnsafeRawPointer(pointee.bytes) - UnsafeRawPointer(self) }
 
-    /// Where `headRoom` unused bytes begin, directly in front of the bytes; nil if there are none. Written only while the process
-    /// has a single thread.
+    /// The `headRoom` unused bytes in front of the bytes; nil if there are none. Only for a process with one thread: nothing guards
+    /// them.
     @inline(__always)
     var head: UnsafeMutableRawPointer? {
         let isBehind = pointee.payloadLocation == .behind || pointee.payloadLocation == .received
@@ -79,7 +81,8 @@ extension DataPointer {
     private static var room: Int { (MemoryLayout<DataStorage>.stride + 15) & ~15 }
     static var receivedLimit: Int { ThreadContext.scratchSize - room }
 
-    /// Data of what was received in the scratch memory, or a part of it. Long data is not copied. The context's thread.
+    /// Data of bytes that were received into `receivingMemory`, or of a part of them. A long part is not copied: the data takes the
+    /// memory over. The same thread.
     @inline(__always)
     static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         let bytes = source.assumingMemoryBound(to: UInt8.self)
@@ -96,7 +99,7 @@ extension DataPointer {
         return create(in: memory, .received, bytes, count: count, capacity: count)
     }
 
-    /// Data around a block of the client's; nil with ENOMEM. One allocation. Any thread.
+    /// Data that uses a client's block; nil with ENOMEM. One allocation. Any thread.
     static func create(around bytes: UnsafeMutablePointer<UInt8>, count: Int, _ location: DataStorage.PayloadLocation) -> DataPointer? {
         guard let memory = malloc(MemoryLayout<DataStorage>.size) else { return nil }
         return create(in: memory, location, bytes, count: count, capacity: count)
@@ -123,8 +126,8 @@ extension DataPointer {
         return data
     }
 
-    /// What `fill` writes into room for `capacity` bytes, as many as it says; nil with ENOMEM, and `fill` was not called. The rest of
-    /// the room is given back, if that is worth it. Two allocations at most. Any thread.
+    /// Data of the bytes that `fill` writes into room for `capacity` bytes; `fill` returns how many. nil with ENOMEM: then `fill`
+    /// was not called. Frees the rest of the room, if it is large. Two allocations at most. Any thread.
     static func create(capacity: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int) -> DataPointer? {
         guard let data = create(nil, count: capacity) else { return nil }
         let count = fill(data.pointee.bytes)
@@ -136,7 +139,7 @@ extension DataPointer {
         return moved
     }
 
-    /// Any thread.
+    /// Releases a reference; the last one frees the bytes. Any thread.
     func release() {
         guard pointee.header.releaseInlined() else { return }
         pointee.header.tag = 0
@@ -150,30 +153,31 @@ extension DataPointer {
         free(self)
     }
 
-    /// Data with these bytes that may be kept longer than a call: the object itself, retained, if that is safe; nil with ENOMEM.
+    /// Data with these bytes that may be kept longer than the current call: this object, retained, if its bytes cannot change;
+    /// otherwise a copy. nil with ENOMEM.
     @inline(never)
     func lastingCopy() -> DataPointer? {
-        // Lent bytes are valid as long as the data only, and its maker counts on its end.
+        // Bytes that are not copied are valid only until the data is destroyed, and the client relies on when that is.
         if pointee.payloadLocation == .growing || pointee.payloadLocation == .noCopy { return Self.create(bytes, count: pointee.count) }
         pointee.header.retain()
         return self
     }
 
-    /// Valid as long as the object and, if it is mutable, until it changes. O(1).
+    /// The bytes. Valid until the object is destroyed or, if it is mutable, changed. O(1).
     var bytes: UnsafePointer<UInt8> { UnsafePointer(pointee.bytes) }
 
-    /// O(n). Any thread.
+    /// Whether both have the same bytes. O(n). Any thread.
     func equals(_ other: DataPointer) -> Bool {
         self == other || (pointee.count == other.pointee.count && memcmp(bytes, other.bytes, pointee.count) == 0)
     }
 
-    /// Puts `count` bytes (zeroes if `source` is nil) in the place of `length` bytes from `start` on; false, and nothing
-    /// has changed, with ENOMEM. `source` may lie in the data itself. O(n).
+    /// Replaces `length` bytes from `start` on by `count` bytes of `source` (zeroes if nil), which may point into the data itself.
+    /// False with ENOMEM: then nothing has changed. O(n).
     @inline(never)
     func replace(_ start: Int, _ length: Int, with source: UnsafePointer<UInt8>?, count: Int) -> Bool {
         let rest = pointee.count - start - length
         let (total, overflow) = (start + rest).addingReportingOverflow(count)
-        // What lies in the data itself is not where it was after the data has moved.
+        // A source in the data itself moves with it.
         var copy: UnsafeMutableRawPointer?
         var source = source
         if let given = source, given < bytes + pointee.count, bytes < given + count, count > 0 {
@@ -203,8 +207,8 @@ extension DataPointer {
         return true
     }
 
-    /// The first place of `pattern` in a part of the bytes, or the last one; nil if it is nowhere there. `anchored`: only
-    /// at the part's beginning, or its end. An empty pattern is nowhere. O(n × m).
+    /// The index of the first occurrence of `pattern` in a part of the bytes, or of the last one; nil if there is none. `anchored`:
+    /// only at the beginning of the part, or at its end. An empty pattern does not occur. O(n × m).
     func find(_ pattern: DataPointer, from start: Int, _ length: Int, backwards: Bool, anchored: Bool) -> Int? {
         let last = start + length - pattern.pointee.count
         guard pattern.pointee.count > 0, last >= start else { return nil }

@@ -4,15 +4,15 @@ import CRunLoop
 /// RLComparatorFunction: the order of two elements.
 public typealias ElementComparator = @convention(c) (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Int
 
-/// What a collection does with its elements: the callbacks that it was made with, and the only calls of them.
-/// All of it is user code: never with a lock held, and only while the collection is whole.
+/// The callbacks that a collection was created with. No other file calls them. They are user code: called with no lock held, and
+/// only while the collection is consistent.
 struct ElementCalls: BitwiseCopyable {
     private let retainElement: (@convention(c) (OpaquePointer?, UnsafeRawPointer?) -> UnsafeRawPointer?)?
     private let releaseElement: (@convention(c) (OpaquePointer?, UnsafeRawPointer?) -> Void)?
     private let equal: (@convention(c) (UnsafeRawPointer?, UnsafeRawPointer?) -> UInt8)?
     private let hashElement: (@convention(c) (UnsafeRawPointer?) -> UInt)?
 
-    /// Plain pointers.
+    /// Without callbacks: plain pointers.
     init() { (retainElement, releaseElement, equal, hashElement) = (nil, nil, nil, nil) }
 
     init(_ given: RLArrayCallBacks) {
@@ -31,13 +31,13 @@ struct ElementCalls: BitwiseCopyable {
         (retainElement, releaseElement, equal, hashElement) = (given.retain, given.release, given.equal, nil)
     }
 
-    /// What to store for a value.
+    /// Retains a value; returns the pointer to store.
     func retained(_ value: UnsafeRawPointer?) -> UnsafeRawPointer? {
         guard let retainElement else { return value }
         return retainElement(nil, value)
     }
 
-    /// Retains `count` values of a list. The list is read first: the callback may change the array that it belongs to.
+    /// Retains `count` values of a list. Reads the whole list first: the callback may change the array that the list belongs to.
     @inline(never)
     func retain(_ source: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, into stored: UnsafeMutablePointer<UnsafeRawPointer?>) {
         guard let source else { return }
@@ -45,39 +45,39 @@ struct ElementCalls: BitwiseCopyable {
         for index in 0..<count { stored[index] = retained(stored[index]) }
     }
 
-    /// Releases a stored value. Calls user code.
+    /// Releases a value that was stored.
     func released(_ value: UnsafeRawPointer?) { releaseElement?(nil, value) }
 
-    /// Whether two values are one pointer, or equal by the client's callback. Calls user code.
+    /// Whether two values are the same pointer, or equal by the client's callback.
     func areEqual(_ left: UnsafeRawPointer?, _ right: UnsafeRawPointer?) -> Bool {
         if left == right { return true }
         guard let equal else { return false }
         return equal(left, right) != 0
     }
 
-    /// Never 0: that marks an empty bucket.
+    /// The hash of a value; never 0, which marks an empty bucket.
     func hash(_ value: UnsafeRawPointer?) -> UInt { max(1, Bytes.mix(hashElement?(value) ?? UInt(bitPattern: value))) }
 
-    /// Whether what is stored is retained as an object of ours.
+    /// Whether the values are retained as objects of this library.
     var holdsObjects: Bool { unsafeBitCast(retainElement, to: UInt.self) == unsafeBitCast(kRLTypeArrayCallBacks.retain, to: UInt.self) }
 
-    /// Whether two collections tell equality in the same way.
+    /// Whether two collections compare values with the same callback.
     func compares(like other: ElementCalls) -> Bool {
         unsafeBitCast(equal, to: UInt.self) == unsafeBitCast(other.equal, to: UInt.self)
     }
 
-    /// What a client's function says of the order.
+    /// Calls a client's comparator.
     static func compare(
         _ left: UnsafeRawPointer?, _ right: UnsafeRawPointer?, _ comparator: ElementComparator, _ context: UnsafeMutableRawPointer?
     ) -> Int { comparator(left, right, context) }
 
-    /// Hands one element to a client's function.
+    /// Calls a client's function with one element.
     static func apply(
         _ function: @convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void, _ value: UnsafeRawPointer?,
         _ context: UnsafeMutableRawPointer?
     ) { function(value, context) }
 
-    /// Hands a key and its value to a client's function.
+    /// Calls a client's function with a key and its value.
     static func apply(
         _ function: @convention(c) (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void,
         _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ context: UnsafeMutableRawPointer?

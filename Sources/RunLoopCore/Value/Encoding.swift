@@ -1,14 +1,14 @@
 import CRunLoop
 
-/// The encodings of RLString.h beside UTF-8, in which strings are kept. Done here and not by iconv(3), which wants modules that a
-/// static program and a small container do not have.
+/// The encodings of RLString.h; strings are stored in UTF-8. Not done by iconv(3), which needs modules that a static program or a
+/// small container does not have.
 enum Encoding {
     case ascii, utf8, latin1, macRoman
-    /// With the order of the machine, unless a mark at the beginning says otherwise.
+    /// In the byte order of the machine, unless a byte order mark says otherwise.
     case utf16, utf32
     case utf16Big, utf16Little, utf32Big, utf32Little
 
-    /// nil if it is none of ours.
+    /// nil if it is not an encoding of RLString.h.
     init?(_ constant: UInt32) {
         switch constant {
         case UInt32(kRLStringEncodingASCII): self = .ascii
@@ -25,7 +25,7 @@ enum Encoding {
         }
     }
 
-    /// Bytes of one code unit.
+    /// The number of bytes of a code unit.
     var width: Int {
         switch self {
         case .ascii, .utf8, .latin1, .macRoman: 1
@@ -34,16 +34,16 @@ enum Encoding {
         }
     }
 
-    /// At most so many bytes for a UTF-16 code unit.
+    /// The largest number of bytes for one UTF-16 code unit.
     var largest: Int { self == .utf8 ? 3 : width }
 
-    /// Whether a text that is ASCII is the same bytes as in UTF-8.
+    /// Whether ASCII text has the same bytes as in UTF-8.
     var includesASCII: Bool { width == 1 }
 
     private var isBigEndian: Bool { self == .utf16Big || self == .utf32Big }
 
-    /// What a mark of byte order at the beginning says; without one the same encoding, or big-endian for text from elsewhere.
-    /// `skip`: the bytes of the mark.
+    /// The encoding with the byte order of the mark at the beginning. Without a mark, the same encoding, or big-endian if
+    /// `isExternal`. `skip`: the number of bytes of the mark.
     func marked(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, _ skip: inout Int) -> Encoding {
         guard (self == .utf16 && isExternal) || self == .utf32, count >= width else { return self }
         let little: Encoding = self == .utf16 ? .utf16Little : .utf32Little
@@ -61,7 +61,7 @@ enum Encoding {
         return value
     }
 
-    /// The character that begins at `index`, which moves behind it; nil if there is none. Not for UTF-8.
+    /// The character at `index`, which is advanced; nil if there is none. Not for UTF-8.
     func decode(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ index: inout Int) -> UInt32? {
         guard count - index >= width else { return nil }
         let first = unit(bytes + index)
@@ -80,7 +80,7 @@ enum Encoding {
         }
     }
 
-    /// Writes a character to up to four bytes; how many, 0 if the encoding does not have it.
+    /// Writes a character as up to four bytes. Returns how many; 0 if the encoding does not have the character.
     func encode(_ character: UInt32, _ bytes: inout InlineArray<4, UInt8>) -> Int {
         switch self {
         case .ascii, .latin1:
@@ -117,7 +117,7 @@ enum Encoding {
         }
     }
 
-    /// The characters of a Mac's first encoding, from 0x80 on.
+    /// The characters of Mac Roman from 0x80 on.
     private static let roman: StaticString =
         "ÄÅÇÉÑÖÜáàâäãåçéèêëíìîïñóòôöõúùûü†°¢£§•¶ß®©™´¨≠ÆØ∞±≤≥¥µ∂∑∏π∫ªºΩæø¿¡¬√ƒ≈∆«»… ÀÃÕŒœ–—“”‘’÷◊ÿŸ⁄€‹›ﬁﬂ‡·‚„‰ÂÊÁËÈÍÎÏÌÓÔÒÚÛÙıˆ˜¯˘˙˚¸˝˛ˇ"
 
@@ -133,7 +133,7 @@ enum Encoding {
         return 0
     }
 
-    /// The character of well-formed UTF-8 that begins at `index`, which moves behind it.
+    /// The character at `index` of well-formed UTF-8; `index` is advanced.
     static func next(of bytes: UnsafePointer<UInt8>, _ index: inout Int) -> UInt32 {
         let first = UInt32(bytes[index])
         index += 1
@@ -147,14 +147,15 @@ enum Encoding {
         return character
     }
 
-    /// The UTF-16 code units of that much UTF-8. O(n).
+    /// The number of UTF-16 code units of UTF-8 text. O(n).
     static func utf16Length(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int {
         var length = 0
         for index in 0..<count where bytes[index] & 0xC0 != 0x80 { length += bytes[index] >= 0xF0 ? 2 : 1 }
         return length
     }
 
-    /// The text as UTF-8 into `output`, if there is one; its size, or nil if the bytes are not in the encoding. O(n). Any thread.
+    /// Converts text to UTF-8, into `output` if it is not nil. Returns the number of bytes; nil if the text is not valid in this
+    /// encoding. O(n). Any thread.
     func convert(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, into output: UnsafeMutablePointer<UInt8>?) -> Int? {
         var (index, size) = (0, 0)
         let encoding = marked(bytes, count, isExternal, &index)

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-/// RLNotificationCenter: who wants to hear of what. There is one in a process, static data of C.
+/// RLNotificationCenter. There is one in a process, static data of C; its contents are `Observances`.
 struct NotificationCenterStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .notificationCenter }
 
@@ -12,18 +12,19 @@ struct NotificationCenterStorage: ObjectStorage, ~Copyable {
 public typealias NotificationCallback =
     @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, OpaquePointer?, UnsafeRawPointer?, OpaquePointer?) -> Void
 
-/// What the centre keeps: a list in the order in which observers were added.
+/// The observers of the notification centre, in the order in which they were added.
 enum Observances {
     private struct Observance: BitwiseCopyable {
-        /// Ascending, never used again.
+        /// Ascending in the order of adding; never reused.
         let number: UInt64
         let observer: UnsafeRawPointer?
         let function: NotificationCallback
-        /// nil: all names. Retained.
+        /// The name to observe, retained; nil: all names.
         let name: StringPointer?
-        /// nil: all objects. Only compared.
+        /// The object to observe, only compared; nil: all objects.
         let object: UnsafeRawPointer?
 
+        /// Whether a notification with this name and object is for it.
         func hears(_ name: StringPointer, _ object: UnsafeRawPointer?) -> Bool {
             (self.object == nil || self.object == object) && (self.name?.equals(name) ?? true)
         }
@@ -34,13 +35,13 @@ enum Observances {
     private nonisolated(unsafe) static var list = PlainList<Observance>()
     private nonisolated(unsafe) static var lastNumber: UInt64 = 0
 
-    /// Around fork().
+    /// Around fork(), so that the child finds the list whole.
     static func lockBeforeFork() { mutex.lock() }
 
-    /// After it, in parent and child.
+    /// In parent and child, after `lockBeforeFork`.
     static func unlockAfterFork() { mutex.unlock() }
 
-    /// False with ENOMEM. O(1). Any thread.
+    /// Adds an observer; false with ENOMEM. Amortized O(1). Any thread.
     static func add(
         _ observer: UnsafeRawPointer?, _ function: @escaping NotificationCallback, _ name: StringPointer?, _ object: UnsafeRawPointer?
     ) -> Bool {
@@ -53,7 +54,7 @@ enum Observances {
         return true
     }
 
-    /// Those of `observer` for this name (nil: any) and this object (nil: any). O(n). Any thread.
+    /// Removes what `observer` observes of this name (nil: any) and this object (nil: any). O(n). Any thread.
     @inline(never)
     static func remove(_ observer: UnsafeRawPointer?, _ name: StringPointer?, _ object: UnsafeRawPointer?) {
         mutex.lock()
@@ -76,8 +77,8 @@ enum Observances {
         return own?.equals(wanted) ?? false
     }
 
-    /// Calls every observer that was there when it began and still is when its turn comes. O(n). Any thread, no lock held
-    /// during the calls.
+    /// Calls all observers that were there when the call began, except those that have been removed since. O(n). Any thread; no
+    /// lock is held during the calls.
     static func post(
         _ center: OpaquePointer?, _ name: StringPointer, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?
     ) {
@@ -93,7 +94,8 @@ enum Observances {
         mutex.unlock()
     }
 
-    /// Under `mutex`. O(log n) to where it was, then to the next that hears it.
+    /// The first observer after number `number` that hears this notification. O(log n) plus the observers that are skipped. Under
+    /// `mutex`.
     @inline(never)
     private static func first(after number: UInt64, _ name: StringPointer, _ object: UnsafeRawPointer?) -> Observance? {
         var (low, high) = (0, list.count)

@@ -1,9 +1,9 @@
 import CLinux
 import CRunLoop
 
-/// RLNumber: a signed 64-bit integer or a double, and which type it was made of.
+/// RLNumber: a signed 64-bit integer or a double, and the type of which it was created.
 ///
-/// The layout is also written down in C, for the constants: `Sources/CRunLoop/Constants.c`.
+/// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`.
 struct NumberStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .number }
 
@@ -16,7 +16,7 @@ struct NumberStorage: ObjectStorage, ~Copyable {
 
 typealias NumberPointer = UnsafeMutablePointer<NumberStorage>
 
-/// RLBoolean's two objects: static data of C.
+/// RLBoolean, of which there are two objects, static data of C.
 struct TruthStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .boolean }
 
@@ -37,7 +37,7 @@ struct DateStorage: ObjectStorage, ~Copyable {
 typealias DatePointer = UnsafeMutablePointer<DateStorage>
 
 extension DatePointer {
-    /// nil with ENOMEM. One allocation. Any thread.
+    /// A date with one reference; nil with ENOMEM. One allocation. Any thread.
     static func create(_ time: Double) -> DatePointer? {
         guard let memory = malloc(MemoryLayout<DateStorage>.size) else { return nil }
         let date = memory.bindMemory(to: DateStorage.self, capacity: 1)
@@ -45,17 +45,17 @@ extension DatePointer {
         return date
     }
 
-    /// Any thread.
+    /// Releases a reference. Any thread.
     func release() {
         guard pointee.header.release() else { return }
         pointee.header.tag = 0
         free(self)
     }
 
-    /// Whether two dates are one time. O(1).
+    /// Whether both are the same point in time. O(1).
     func equals(_ other: DatePointer) -> Bool { self == other || pointee.time == other.pointee.time }
 
-    /// Equal dates have equal hashes: 0.0 and -0.0 are equal.
+    /// Equal dates have equal hashes, also 0.0 and -0.0.
     var hash: UInt { Bytes.mix(pointee.time == 0 ? 0 : UInt(pointee.time.bitPattern)) }
 }
 
@@ -64,7 +64,7 @@ enum NumberType: Int {
     case int8 = 1
     case int16, int32, int64, float32, float64
 
-    /// The stored form of any RLNumberType; nil for what is none.
+    /// The type in which a value of any RLNumberType is stored; nil if `type` is none.
     init?(_ type: Int) {
         switch type {
         case 1...6: self = NumberType(rawValue: type).unsafelyUnwrapped
@@ -91,7 +91,7 @@ enum NumberType: Int {
 }
 
 extension NumberPointer {
-    /// nil with ENOMEM. One allocation. Any thread.
+    /// A number with one reference; nil with ENOMEM. One allocation. Any thread.
     static func create(_ type: NumberType, _ value: UnsafeRawPointer) -> NumberPointer? {
         guard let memory = malloc(MemoryLayout<NumberStorage>.size) else { return nil }
         let bits: UInt64 =
@@ -107,22 +107,22 @@ extension NumberPointer {
         return number
     }
 
-    /// Any thread.
+    /// Releases a reference. Any thread.
     func release() {
         guard pointee.header.release() else { return }
         pointee.header.tag = 0
         free(self)
     }
 
-    /// How it is stored.
+    /// The type in which it is stored.
     var type: NumberType { NumberType(rawValue: pointee.type).unsafelyUnwrapped }
 
     private var integer: Int64 { Int64(bitPattern: pointee.bits) }
 
-    /// As a double: rounded if it is an integer of more than 53 bits.
+    /// The value as a double; an integer of more than 53 bits is rounded.
     private var double: Double { type.isFloat ? Double(bitPattern: pointee.bits) : Double(integer) }
 
-    /// Writes the value as another type; false if something was lost. O(1).
+    /// Converts the value to another type and stores it at `output`; false if the conversion was not exact. O(1).
     func write(_ wanted: NumberType, to destination: UnsafeMutableRawPointer) -> Bool {
         if wanted.isFloat {
             let exact = type.isFloat || (double < 0x1p63 && Int64(double) == integer)
@@ -137,7 +137,7 @@ extension NumberPointer {
         let whole: Int64
         let exact: Bool
         if type.isFloat {
-            // Beyond the range: the nearest integer, as the processor does not say.
+            // Out of range: the nearest integer.
             whole = double.isNaN ? 0 : double >= 0x1p63 ? .max : double < -0x1p63 ? .min : Int64(double)
             exact = Double(whole) == double && double < 0x1p63
         } else {
@@ -160,8 +160,8 @@ extension NumberPointer {
         }
     }
 
-    /// -1, 0 or 1, by value whatever the types. NaN is equal to NaN, greater than negative numbers and less than the
-    /// others; -0.0 is less than 0.0. O(1).
+    /// Returns -1, 0 or 1, by value, whatever the types. NaN equals NaN, is greater than negative numbers and less than all others;
+    /// -0.0 is less than 0.0. O(1).
     func compare(_ other: NumberPointer) -> Int {
         if !type.isFloat && !other.type.isFloat { return integer < other.integer ? -1 : integer > other.integer ? 1 : 0 }
         let (left, right) = (double, other.double)
@@ -172,7 +172,7 @@ extension NumberPointer {
         if left != right { return left < right ? -1 : 1 }
         if left == 0 { return (left.sign == .minus ? 0 : 1) - (right.sign == .minus ? 0 : 1) }
         if type.isFloat == other.type.isFloat { return 0 }
-        // The integer was rounded to make it a double; beyond 2^63 there is none.
+        // The integer was rounded when it became a double. From 2^63 on there is no integer.
         if left >= 0x1p63 { return type.isFloat ? 1 : -1 }
         let (a, b) = (type.isFloat ? Int64(left) : integer, other.type.isFloat ? Int64(right) : other.integer)
         return a < b ? -1 : a > b ? 1 : 0
@@ -187,7 +187,7 @@ extension NumberPointer {
         return Bytes.mix(UInt(type.isFloat ? (value.isNaN ? 1 : pointee.bits) : pointee.bits))
     }
 
-    /// The digits, as CFNumber writes them.
+    /// Appends the digits, as CFNumber formats them.
     func describe(_ text: inout TextBuffer) {
         if type.isFloat { text.append(double: double) } else { text.append(decimal: Int(integer)) }
     }

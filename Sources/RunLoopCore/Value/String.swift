@@ -1,18 +1,18 @@
 import CLinux
 import Synchronization
 
-/// RLString: UTF-8 bytes that never change, followed by a 0.
+/// RLString: immutable UTF-8 bytes, followed by a 0.
 ///
-/// The layout is also written down in C, for the constants: `Sources/CRunLoop/Constants.c`. And it is that of the objects
-/// which clang makes of `CFSTR("…")`: a class pointer, an int, a pointer to the text, its length. The class pointer is
-/// the symbol `__CFConstantStringClassReference`, which our headers and librunloop-cf.so define as a number: the
-/// first eight bytes of an immortal string. So the linker makes such an object one of ours; nothing need be translated.
+/// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`. So have the objects that clang makes of `CFSTR("…")`: a
+/// class pointer, an int, a pointer to the text, its length. The class pointer is the symbol `__CFConstantStringClassReference`,
+/// which our headers and librunloop-cf.so define as a number: the first eight bytes of an immortal string. So the linker turns such
+/// an object into one of ours, without any conversion.
 struct StringStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .string }
 
-    /// What clang writes for a text that is ASCII, and we for all of ours.
+    /// The flags of UTF-8 text: what clang writes for ASCII text, and we for all strings.
     static let narrow: UInt32 = 0x7C8
-    /// What clang writes for any other text: UTF-16.
+    /// The flags that clang writes for other text, which is UTF-16.
     private static let wide: UInt32 = 0x7D0
 
     var header: ObjectHeader
@@ -30,7 +30,8 @@ struct StringStorage: ObjectStorage, ~Copyable {
         length = Atomic(count)
     }
 
-    /// UTF-8, then a 0. Valid as long as the object. O(1), but for the first look at a constant that is not ASCII.
+    /// The UTF-8 text, followed by a 0. Valid until the object is destroyed. O(1), except for the first use of a constant that is
+    /// not ASCII.
     var bytes: UnsafePointer<UInt8> {
         @inline(never) get {
             if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
@@ -38,7 +39,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
         }
     }
 
-    /// Of the UTF-8, without the 0.
+    /// The number of bytes without the 0.
     var byteCount: Int {
         @inline(never) get {
             if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
@@ -46,8 +47,8 @@ struct StringStorage: ObjectStorage, ~Copyable {
         }
     }
 
-    /// A constant in UTF-16 becomes one in UTF-8, in its place (clang puts them into writable memory). Without memory
-    /// for that it becomes the empty string.
+    /// Converts a UTF-16 constant to UTF-8, in place: clang puts such constants into writable memory. Out of memory, it becomes the
+    /// empty string.
     @inline(never)
     private func narrowDown() {
         InternedStrings.locked {
@@ -67,7 +68,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
 typealias StringPointer = UnsafeMutablePointer<StringStorage>
 
 extension StringPointer {
-    /// A new string with one reference; nil with ENOMEM, or EOVERFLOW beyond 4 GiB. One allocation. Any thread.
+    /// A string with one reference; nil with ENOMEM, or EOVERFLOW beyond 4 GiB. One allocation. Any thread.
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> StringPointer? {
         guard count < Int(UInt32.max) else {
             systemError = EOVERFLOW
@@ -83,11 +84,11 @@ extension StringPointer {
         return string
     }
 
-    /// Any thread.
+    /// Adds a reference. Any thread.
     @inline(__always)
     func retain() { pointee.header.retain() }
 
-    /// Any thread.
+    /// Releases a reference. Any thread.
     func release() {
         if pointee.header.release() {
             pointee.header.tag = 0
@@ -95,27 +96,27 @@ extension StringPointer {
         }
     }
 
-    /// O(1).
+    /// The number of bytes. O(1).
     @inline(__always)
     var count: Int { pointee.byteCount }
 
-    /// Whether two strings have equal bytes. O(1) for one object or different lengths, else O(n). Any thread.
+    /// Whether both have the same bytes. O(1) for the same object or another length, otherwise O(n). Any thread.
     @inline(__always)
     func equals(_ other: StringPointer) -> Bool { self == other || hasBytes(of: other) }
 
-    /// Never inlined: most of the time the two are the same.
+    /// Not inlined: usually both are the same object.
     @inline(never)
     private func hasBytes(of other: StringPointer) -> Bool {
         count == other.count && memcmp(pointee.bytes, other.pointee.bytes, count) == 0
     }
 
-    /// Bytewise, which for UTF-8 is by code point. O(n). Any thread.
+    /// Compares bytes, which for UTF-8 is the order of code points. O(n). Any thread.
     func compare(_ other: StringPointer) -> Int {
         let order = memcmp(pointee.bytes, other.pointee.bytes, Swift.min(count, other.count))
         return order != 0 ? Int(order.signum()) : (count - other.count).signum()
     }
 
-    /// O(n) the first time. Any thread.
+    /// The hash of the bytes, computed once. O(n) the first time. Any thread.
     var hashValue32: UInt32 {
         let known = pointee.hash.load(ordering: .relaxed)
         if known != 0 { return known }
@@ -124,11 +125,11 @@ extension StringPointer {
         return computed
     }
 
-    /// In UTF-16 code units, which is what CFStringGetLength counts. O(n). Any thread.
+    /// The number of UTF-16 code units, as CFStringGetLength counts. O(n). Any thread.
     var utf16Length: Int { Encoding.utf16Length(pointee.bytes, count) }
 }
 
-/// RLSTR: one string per text, for the life of the process.
+/// The strings of RLSTR: one per text, never destroyed.
 enum InternedStrings {
     private static let mutex = Mutex()
     /// Open addressing, a power of two, at most half full. Guarded by `mutex`.
@@ -136,20 +137,20 @@ enum InternedStrings {
     private nonisolated(unsafe) static var capacity = 0
     private nonisolated(unsafe) static var count = 0
 
-    /// Around fork().
+    /// Around fork(), so that the child finds the table whole.
     static func lockBeforeFork() { mutex.lock() }
 
-    /// After it, in parent and child.
+    /// In parent and child, after `lockBeforeFork`.
     static func unlockAfterFork() { mutex.unlock() }
 
-    /// For what happens once per constant. `body` calls no user code.
+    /// Calls `body` with the mutex locked; also used to convert a constant once. `body` must not call user code.
     static func locked(_ body: () -> Void) {
         mutex.lock()
         body()
         mutex.unlock()
     }
 
-    /// The string of this text, made at the first call; nil with ENOMEM. O(length). Any thread.
+    /// The string of this text, created by the first call; nil with ENOMEM. O(length). Any thread.
     static func string(_ text: UnsafePointer<UInt8>, count length: Int) -> StringPointer? {
         mutex.lock()
         defer { mutex.unlock() }
@@ -163,6 +164,7 @@ enum InternedStrings {
         return new
     }
 
+    /// The index of this text in the table, or of the empty slot for it. Under `mutex`.
     private static func slot(of text: UnsafePointer<UInt8>, _ length: Int, _ hash: UInt32) -> Int {
         let table = slots.unsafelyUnwrapped
         var index = Int(hash) & (capacity - 1)

@@ -1,14 +1,15 @@
 import CLinux
 
-/// What RLSet and RLDictionary are: a hash table of pointers, held and compared through the callbacks they came with.
+/// The contents of RLSet and RLDictionary: a hash table of pointers, which are retained and compared by the callbacks that the
+/// collection was created with.
 ///
-/// Open addressing with linear probing; the hashes are kept, so that growing and removing call no user code. A mutable one
-/// belongs to one thread at a time. Callbacks are called while the table is whole, and what was looked at before such a
-/// call is looked at again, so that a callback that changes the table spoils its contents at most.
+/// Open addressing with linear probing. The hashes are stored, so that growing and removing call no callbacks. A mutable table
+/// belongs to one thread at a time. Callbacks are called only while the table is consistent, and what was read before a call is
+/// read again after it; so a callback that changes the table can spoil its contents, but nothing else.
 struct TableStorage: ~Copyable {
-    /// An element, or room for one. A set has no values.
+    /// One element, or room for one. In a set, `value` is not used.
     struct Bucket: BitwiseCopyable {
-        /// 0: empty.
+        /// 0 if the bucket is empty.
         var hash: UInt
         var key: UnsafeRawPointer?
         var value: UnsafeRawPointer?
@@ -43,18 +44,18 @@ typealias DictionaryPointer = UnsafeMutablePointer<DictionaryStorage>
 typealias TablePointer = UnsafeMutablePointer<TableStorage>
 
 extension UnsafeMutablePointer where Pointee: ObjectStorage & ~Copyable {
-    /// The table that a set or a dictionary is.
+    /// The table of a set or of a dictionary.
     var table: TablePointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: TableStorage.self) }
 }
 
 extension TablePointer {
-    /// What becomes of an element whose key is there already, or is not.
+    /// What `put` does: add only if the key is not there, replace only if it is, or either (`set`).
     enum Policy { case add, set, replace }
 
     /// The handle that C knows this object by.
     var handle: OpaquePointer { OpaquePointer(self) }
 
-    /// An empty table; nil with ENOMEM. One allocation, two if there is to be room. Any thread.
+    /// An empty table; nil with ENOMEM. One allocation, two if `room` is not 0. Any thread.
     @inline(never)
     static func create(_ kind: Kind, isMutable: Bool, room: Int, _ keys: ElementCalls, _ values: ElementCalls) -> TablePointer? {
         guard let memory = malloc(MemoryLayout<TableStorage>.size) else { return nil }
@@ -69,7 +70,7 @@ extension TablePointer {
         return table
     }
 
-    /// A table with these elements, retained once more; nil with ENOMEM. O(n). Any thread.
+    /// A new table with the same elements, each retained once more; nil with ENOMEM. O(n). Any thread.
     func copy(isMutable: Bool) -> TablePointer? {
         let kind: Kind = pointee.header.tag == Kind.set.rawValue ? .set : .dictionary
         guard let new = Self.create(kind, isMutable: isMutable, room: pointee.count, pointee.keys, pointee.values) else { return nil }
@@ -82,14 +83,14 @@ extension TablePointer {
         return new
     }
 
-    /// One that never changes; for one that does not, itself, retained.
+    /// An immutable copy; of an immutable table the table itself, retained. nil with ENOMEM.
     func immutableCopy() -> TablePointer? {
         if pointee.isMutable { return copy(isMutable: false) }
         pointee.header.retain()
         return self
     }
 
-    /// Copies out all keys, and the values in the same order. O(n). Calls no user code.
+    /// Copies all keys, and the values in the same order. O(n). Calls no callbacks.
     func list(_ keys: UnsafeMutablePointer<UnsafeRawPointer?>?, _ values: UnsafeMutablePointer<UnsafeRawPointer?>?) {
         var (index, count) = (0, 0)
         while let bucket = next(&index) {
@@ -99,7 +100,7 @@ extension TablePointer {
         }
     }
 
-    /// Any thread. The last one calls release for each element.
+    /// Releases a reference. Any thread. The last one calls release for each element.
     func release() {
         guard pointee.header.release() else { return }
         removeAll()
@@ -107,7 +108,7 @@ extension TablePointer {
         free(self)
     }
 
-    /// The next element from `index` on; nil behind the last. Calls no user code.
+    /// The next element from bucket `index` on; nil after the last. Calls no callbacks.
     func next(_ index: inout Int) -> TableStorage.Bucket? {
         while let buckets = pointee.buckets, index < pointee.capacity {
             let bucket = buckets[index]
@@ -117,7 +118,7 @@ extension TablePointer {
         return nil
     }
 
-    /// Where a key is; nil if it is not there. O(1). Calls hash and equal.
+    /// The element with a key; nil if there is none. O(1). Calls hash and equal.
     @inline(never)
     func find(_ key: UnsafeRawPointer?) -> TableStorage.Bucket? {
         guard pointee.count > 0, let index = index(of: key, pointee.keys.hash(key)) else { return nil }
@@ -138,7 +139,7 @@ extension TablePointer {
         return nil
     }
 
-    /// Whether a value is there, under any key. O(n). Calls equal.
+    /// How many keys have this value. O(n). Calls equal.
     func count(ofValue value: UnsafeRawPointer?) -> Int {
         var (index, found) = (0, 0)
         while let bucket = next(&index) {
@@ -147,7 +148,8 @@ extension TablePointer {
         return found
     }
 
-    /// False, and nothing has changed, with ENOMEM. O(1) on average. Calls hash, equal, retain and release.
+    /// Adds or replaces an element, as `policy` says. False with ENOMEM: then nothing has changed. O(1) on average. Calls hash,
+    /// equal, retain and release.
     @inline(never)
     func put(_ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: Policy) -> Bool {
         let hash = pointee.keys.hash(key)
@@ -156,7 +158,7 @@ extension TablePointer {
         } else if policy == .add {
             return true
         }
-        // The value before the key, the new ones before the old: they may be the same, and CF does it so.
+        // Retain the new ones before releasing the old: they may be the same. The value before the key, as CF does.
         let value = pointee.values.retained(value)
         let new = TableStorage.Bucket(hash: hash, key: pointee.keys.retained(key), value: value)
         if let index = index(of: key, hash), let buckets = pointee.buckets {
@@ -170,13 +172,13 @@ extension TablePointer {
         return false
     }
 
-    /// O(1) on average. Calls hash, equal and release.
+    /// Removes the element with a key, if there is one. O(1) on average. Calls hash, equal and release.
     func remove(_ key: UnsafeRawPointer?) {
         guard pointee.count > 0, var hole = index(of: key, pointee.keys.hash(key)) else { return }
         let buckets = pointee.buckets.unsafelyUnwrapped
         let mask = pointee.capacity - 1
         let removed = buckets[hole]
-        // Those behind it that could have stood here move up, so that no search ends too early.
+        // Elements after it that could have been in this bucket move up, so that no search ends at the gap.
         var index = hole
         while true {
             index = (index + 1) & mask
@@ -192,7 +194,7 @@ extension TablePointer {
         released(removed)
     }
 
-    /// O(n). Calls release.
+    /// Removes all elements. O(n). Calls release.
     func removeAll() {
         let (buckets, capacity) = (pointee.buckets, pointee.capacity)
         (pointee.buckets, pointee.capacity, pointee.count) = (nil, 0, 0)
@@ -205,7 +207,7 @@ extension TablePointer {
         pointee.keys.released(bucket.key)
     }
 
-    /// Inserts an element whose key is not there yet; false with ENOMEM. Calls no user code.
+    /// Adds an element whose key is not there. False if out of memory. Calls no callbacks.
     private func insert(_ new: TableStorage.Bucket) -> Bool {
         guard reserve(pointee.count + 1), let buckets = pointee.buckets else { return false }
         Self.store(new, buckets, pointee.capacity)
@@ -240,7 +242,7 @@ extension TablePointer {
         return true
     }
 
-    /// Same elements. O(n). Calls hash and equal.
+    /// Whether both have the same elements. O(n). Calls hash and equal.
     func equals(_ other: TablePointer) -> Bool {
         if self == other { return true }
         if pointee.count != other.pointee.count { return false }
