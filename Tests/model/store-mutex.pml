@@ -219,7 +219,7 @@ inline unlock(t) {
     load(t, WANTED, wanted);
     store(t, WORD, 0, 1);
 #else
-#ifdef MUTANT_GIVES_BACK_RELAXED
+#ifdef MUTANT_UNLOCKS_RELAXED
     store(t, WORD, 0, 0);
 #else
     store(t, WORD, 0, 1);

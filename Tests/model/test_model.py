@@ -151,7 +151,7 @@ MUTANTS = [
     ("CLEARS_ON_ENTRY", "store-mutex.pml", (), END_STATE),
     ("CLEARS_BEHIND_THE_WAKE", "store-mutex.pml", (), END_STATE),
     ("LOOKS_BEFORE_STORING", "store-mutex.pml", (), END_STATE),
-    ("GIVES_BACK_RELAXED", "store-mutex.pml", ("WEAK",), ASSERTION),
+    ("UNLOCKS_RELAXED", "store-mutex.pml", ("WEAK",), ASSERTION),
     ("FALLBACK_WITHOUT_FENCE", "store-mutex.pml", ("NO_MEMBARRIER",), END_STATE),
     # the guard of an item
     ("USE_WITHOUT_RECHECK", "item-guard.pml", (), ASSERTION),
