@@ -163,12 +163,12 @@ extension PerformTicketPointer {
         return ticket
     }
 
-    /// The request has ended: stores how, wakes the thread, and gives up the request's share.
+    /// The request has ended: stores how, wakes the thread, and releases the ticket for the request.
     func finish(_ state: PerformTicket.State) {
         RaceDetector.happensBefore(self)
         pointee.state.store(state.rawValue, ordering: .releasing)
         Futex.wake(pointee.state, count: 1)
-        letGo()
+        release()
     }
 
     /// Sleeps until the request has ended or `deadline` has passed: then `.queued`.
@@ -184,8 +184,8 @@ extension PerformTicketPointer {
         }
     }
 
-    /// The last of the two frees it. Any thread.
-    func letGo() {
+    /// The waiting thread or the request is done with the ticket; the second of the two frees it. Any thread.
+    func release() {
         if pointee.holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { free(self) }
     }
 }

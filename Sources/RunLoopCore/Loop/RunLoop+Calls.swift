@@ -80,7 +80,7 @@ extension RunLoopPointer {
         if call.state == .called, !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
         let owner = observer.item.lock()
         if call.state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
-        observer.letGo(owner)
+        observer.releaseCall(owner)
     }
 
     private func take<Element>(_ list: inout PlainList<Element>) -> PlainList<Element> {

@@ -67,7 +67,7 @@ extension RunLoopPointer {
         }
         // What follows may call user code, which may end the thread.
         pointee.notifyingObservers[index].state = .done
-        observer.letGo(owner)
+        observer.releaseCall(owner)
     }
 
     /// RLRunLoopAddObserver. O(number of modes + number of their observers). Any thread.
@@ -211,7 +211,7 @@ extension ObserverPointer {
     }
 
     /// Releases the internal reference of a call. Under the lock, which it gives back; calls the context's release if that is owed.
-    func letGo(_ owner: ThreadContextPointer) {
+    func releaseCall(_ owner: ThreadContextPointer) {
         let isDead = item.releaseInternal()
         let owed = pointee.owedRelease
         let context = pointee.context

@@ -252,20 +252,20 @@ extension RunLoopPointer {
         guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket),
             enqueueSlow(request, wakes: true, isAwaited: true)
         else {
-            ticket.letGo()
-            ticket.letGo()
+            ticket.release()
+            ticket.release()
             return false
         }
         var state = ticket.wait(until: Instant.now(after: seconds))
         if state == .queued {
             if withdraw(.one(ticket)) > 0 {
-                ticket.letGo()
+                ticket.release()
                 systemError = ETIMEDOUT
                 return false
             }
             state = ticket.wait(until: .never)
         }
-        ticket.letGo()
+        ticket.release()
         switch state {
         case .cancelled: systemError = ECANCELED
         case .loopIsGone: systemError = ESRCH
