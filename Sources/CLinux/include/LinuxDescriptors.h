@@ -49,7 +49,7 @@ static inline int linux_epoll_ctl(int epoll, int operation, int fd, uint32_t eve
     return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, &event);
 }
 static inline uint64_t linux_epoll_tag(const struct epoll_event *event) { return event->data.u64; }
-static inline struct epoll_event linux_epoll_report(uint64_t tag) { return (struct epoll_event){.data = {.u64 = tag}}; }
+static inline struct epoll_event linux_epoll_event(uint64_t tag) { return (struct epoll_event){.data = {.u64 = tag}}; }
 static inline int linux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int milliseconds)
 {
 #ifdef SYS_epoll_wait

@@ -22,7 +22,7 @@ enum Epoll {
     }
 
     /// An event as epoll would report it, with a tag and nothing else.
-    static func event(tag: UInt64) -> epoll_event { linux_epoll_report(tag) }
+    static func event(tag: UInt64) -> epoll_event { linux_epoll_event(tag) }
 
     private static func bits(_ events: Events, _ isEdgeTriggered: Bool) -> UInt32 { events.epoll | (isEdgeTriggered ? linux_EPOLLET : 0) }
 

@@ -200,9 +200,9 @@ struct EventBatch: ~Copyable {
     }
 
     private func bringToFront(_ first: Int, of batch: UnsafeMutablePointer<epoll_event>) {
-        let report = batch[first]
+        let event = batch[first]
         memmove(batch + 1, batch, first * MemoryLayout<epoll_event>.stride)
-        batch[0] = report
+        batch[0] = event
     }
 
     /// Calls `body` for the tags that were taken of the batch, unless all were.
@@ -215,14 +215,14 @@ struct EventBatch: ~Copyable {
     mutating func sort(by rank: (UInt64) -> Int) {
         guard let batch, count > 1 else { return }
         for index in 1..<count {
-            let report = batch[index]
+            let event = batch[index]
             let itsRank = rank(linux_epoll_tag(batch + index))
             var hole = index
             while hole > 0 && rank(linux_epoll_tag(batch + (hole - 1))) > itsRank {
                 batch[hole] = batch[hole - 1]
                 hole -= 1
             }
-            batch[hole] = report
+            batch[hole] = event
         }
     }
 
@@ -230,9 +230,9 @@ struct EventBatch: ~Copyable {
     @inline(__always)
     mutating func take() -> (tag: UInt64, events: Events)? {
         if taken == count { return nil }
-        let report = batch.unsafelyUnwrapped + taken
+        let event = batch.unsafelyUnwrapped + taken
         taken &+= 1
-        return (linux_epoll_tag(report), Events(epoll: report.pointee.events))
+        return (linux_epoll_tag(event), Events(epoll: event.pointee.events))
     }
 
     /// The tag of an event that will be taken soon: 0 for the next one, 1 for the one after. Behind the last event it is an older

@@ -275,7 +275,7 @@ struct Poller: ~Copyable {
         return watch.client & 1 != 0 ? watch.client : UInt64(index) << 1 | UInt64(watch.generation) << 32
     }
 
-    // MARK: reports
+    // MARK: events
 
     /// The watch of an even tag, nil if it is not there any more. O(1).
     @inline(__always)
