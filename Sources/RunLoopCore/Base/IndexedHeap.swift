@@ -13,8 +13,7 @@ protocol HeapKey {
 ///
 /// An element is known by the address of its own `position` field, which the heap keeps equal to the
 /// element's index, so that any element can be removed or moved in O(log n) without a search. Keys lie
-/// in the array: sifting compares neighbours without touching the elements. Four children share a
-/// cache line, if an entry has 16 bytes.
+/// in the array: sifting compares neighbours without touching the elements.
 ///
 /// Not thread-safe: guarded by whatever guards its owner. Calls no user code.
 struct IndexedHeap<Key: HeapKey>: ~Copyable {
@@ -29,24 +28,14 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// The value of a position whose element is in no heap.
     static var absent: UInt32 { .max }
 
-    /// 48 bytes behind the start of a cache line, so that the first entry lies at the end of one and each group of four
-    /// children has its own. Behind the elements there are always three entries with the last key: so whoever has children
-    /// has four.
+    /// Behind the elements there are always three entries with the last key: an element that has children has four.
     private var entries: UnsafeMutablePointer<Entry>?
-    /// What was allocated for it, and how far into that it lies, in bytes.
-    private var block: UnsafeMutableRawPointer?
-    private var lead = 0
-    private(set) var count: Int
-    private var capacity: Int
+    private(set) var count = 0
+    private var capacity = 0
 
-    init() {
-        entries = nil
-        block = nil
-        count = 0
-        capacity = 0
-    }
+    init() {}
 
-    deinit { free(block) }
+    deinit { free(entries) }
 
     /// Whether `total` elements have room, so that the next insertions cannot fail. O(1).
     @inline(__always)
@@ -55,17 +44,6 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// O(1).
     @inline(__always)
     var first: Entry? { count == 0 ? nil : entries.unsafelyUnwrapped[0] }
-
-    /// Whether the least key is that of several elements: then `first` may be any of them. O(1).
-    @inline(__always)
-    var isFirstShared: Bool {
-        if count < 2 { return false }
-        let base = entries.unsafelyUnwrapped
-        let key = base[0].key
-        // If the root has children it has four, and if anybody has its key, one of them has.
-        return !Key.precedes(key, base[1].key) || !Key.precedes(key, base[2].key) || !Key.precedes(key, base[3].key)
-            || !Key.precedes(key, base[4].key)
-    }
 
     /// The element at `index`, in no particular order: for walking over all of them. O(1).
     @inline(__always)
@@ -78,21 +56,25 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     @inline(__always)
     func key(at position: Position) -> Key { entries.unsafelyUnwrapped[Int(position.pointee)].key }
 
-    /// Makes room for `total` elements, so that the next insertions cannot fail. Amortised O(1).
+    /// Makes room for `total` elements, so that the next insertions cannot fail. Amortised O(1). Memory that no element has been in
+    /// is never touched: it costs addresses only.
+    @inline(never)
     mutating func reserve(_ total: Int) -> Bool {
         if total <= capacity { return true }
         let wanted = max(max(total, capacity * 2), 16)
-        let size = (wanted + 3) * MemoryLayout<Entry>.stride + 48
-        guard wanted < Int(UInt32.max), let grown = realloc(block, size) else { return false }
-        let newLead = Int(bitPattern: 48 &- UInt(bitPattern: grown) & 63)
-        if newLead != lead { memmove(grown + newLead, grown + lead, count * MemoryLayout<Entry>.stride) }
-        block = grown
-        lead = newLead
-        let entries = (grown + lead).assumingMemoryBound(to: Entry.self)
-        for behind in 0..<3 { entries[count + behind].key = Key.last }
-        self.entries = entries
+        guard wanted < Int(UInt32.max), let memory = malloc((wanted + 3) * MemoryLayout<Entry>.stride) else { return false }
+        let grown = memory.assumingMemoryBound(to: Entry.self)
+        if let entries { memcpy(grown, entries, count * MemoryLayout<Entry>.stride) }
+        free(entries)
+        entries = grown
         capacity = wanted
+        markEnd()
         return true
+    }
+
+    /// What lies behind the elements has the last key.
+    private func markEnd() {
+        for behind in 0..<3 { entries.unsafelyUnwrapped[count + behind].key = Key.last }
     }
 
     /// O(log n), O(1) on average for random keys; false if out of memory (see `reserve`).
@@ -124,39 +106,31 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         if index != count { place(moved, at: index) }
     }
 
-    /// Takes out all elements with the least key and adds them to `queue`, unsorted; false if out of memory: then nothing has
-    /// changed. O(k log n) for k elements. Their positions are not theirs any more, until the queue is sorted.
+    /// Puts the elements in ascending order, which a heap may have. O(n log² n) at most, without memory.
     @inline(never)
-    mutating func takeFirsts(_ queue: inout ArrivalQueue) -> Bool {
-        guard let first, queue.add(first.position, at: 0) else { return count == 0 }
-        let base = entries.unsafelyUnwrapped
-        let start = queue.unsortedCount &- 1
-        // Whoever has that key lies below one that has it: they are found level by level, and so by ascending index.
-        var next = start
-        while next < queue.unsortedCount {
-            var index = (queue.index(ofUnsorted: next) << 2) &+ 1
-            if index >= count { break }
-            let end = min(index &+ 4, count)
-            while index < end {
-                if !Key.precedes(first.key, base[index].key) && !queue.add(base[index].position, at: index) {
-                    queue.removeUnsorted(from: start)
-                    return false
+    mutating func sort() {
+        guard let entries else { return }
+        var gap = 1
+        while gap < count >> 4 { gap = gap &* 3 &+ 1 }
+        while gap > 0 {
+            for start in gap..<max(count, gap) {
+                let entry = entries[start]
+                var hole = start
+                while hole >= gap && Key.precedes(entry.key, entries[hole &- gap].key) {
+                    entries[hole] = entries[hole &- gap]
+                    hole &-= gap
                 }
-                index &+= 1
+                entries[hole] = entry
             }
-            next &+= 1
+            gap /= 3
         }
-        // Backwards: what takes the place of one changes only what lies below.
-        next = queue.unsortedCount
-        while next > start {
-            next &-= 1
-            let index = queue.index(ofUnsorted: next)
-            count &-= 1
-            let moved = base[count]
-            base[count].key = Key.last
-            if index != count { siftDown(moved, from: index) }
-        }
-        return true
+        for index in 0..<count { entries[index].position.pointee = UInt32(truncatingIfNeeded: index) }
+    }
+
+    /// Forgets all but the first `newCount` elements; the positions of the others are the caller's. O(1).
+    mutating func truncate(to newCount: Int) {
+        count = newCount
+        markEnd()
     }
 
     /// Adds the positions of all elements that do not come behind `limit` to `list`, in no particular order; false if out of memory. O(k)
@@ -228,8 +202,6 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         while true {
             let child = (hole << 2) &+ 1
             if child >= count { break }
-            let grandchild = (child << 2) &+ 1
-            if grandchild < count { Self.fetch(base + grandchild) }
             let least = Self.leastOfFour(base, child)
             if !Key.precedes(base[least].key, entry.key) { break }
             base[hole] = base[least]
@@ -238,15 +210,6 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         }
         base[hole] = entry
         entry.position.pointee = UInt32(truncatingIfNeeded: hole)
-    }
-    /// Has the processor fetch the children of four neighbours, which lie side by side: the next step down reads one group
-    /// of them, and which is not known yet. Any address will do, so the last groups may lie behind the end.
-    @inline(__always)
-    private static func fetch(_ groups: UnsafeMutablePointer<Entry>) {
-        linux_prefetch(groups)
-        linux_prefetch(groups + 4)
-        linux_prefetch(groups + 8)
-        linux_prefetch(groups + 12)
     }
 
     /// The first to come out of four neighbours; of equal ones the first, so never what lies behind the end. Which

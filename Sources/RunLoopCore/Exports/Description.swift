@@ -87,9 +87,9 @@ private func describe(_ source: SourcePointer, _ text: inout TextBuffer) {
 private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
     let owner = timer.item.lock()
     let date = timer.pointee.date
-    let info = timer.pointee.info
-    let interval = timer.pointee.detail?.pointee.clientInterval ?? 0
-    var context = timer.pointee.detail?.pointee.context ?? .empty
+    let info = timer.info
+    let interval = timer.detail?.pointee.clientInterval ?? 0
+    var context = timer.detail?.pointee.context ?? .empty
     owner.unlock()
     if !timer.pointee.item.has(ItemHeader.valid) { context = .empty }
     begin(.timer, timer, &text)

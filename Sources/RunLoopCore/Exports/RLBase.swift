@@ -14,7 +14,7 @@ public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
 @implementation @c
 public func RLRelease(_ object: UnsafeRawPointer?) {
     // Timers are released by the thousand, so this case is inlined.
-    if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).releasePlainly() { return }
+    if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).tryReleaseLast() { return }
     release(object)
 }
 

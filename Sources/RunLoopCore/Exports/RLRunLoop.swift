@@ -218,7 +218,7 @@ public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ m
         let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopAddTimer", "timer"),
         let name: StringPointer = Handle.borrowInlined(mode, "RLRunLoopAddTimer", "mode")
     else { return }
-    loop.add(timer, in: name)
+    loop.addInlined(timer, in: name)
 }
 
 @implementation @c

@@ -15,9 +15,10 @@ public func RLRunLoopTimerCreate(
     _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
 ) -> OpaquePointer? {
-    if let callout, !fireDate.isNaN, interval <= 0, order == 0, context?.pointee.isPlain ?? true,
+    // A one-shot timer without functions in its context: nearly all are.
+    if let callout, !fireDate.isNaN, interval <= 0, order == 0, context?.pointee.hasOnlyInfo ?? true,
         let threadContext = ThreadContextPointer.current,
-        let timer = TimerPointer.createPlain(threadContext, date: Clock.clamped(fireDate), callout, context?.pointee.info)
+        let timer = TimerPointer.tryCreate(threadContext, date: Clock.clamped(fireDate), callout, context?.pointee.info)
     {
         return timer.handle
     }
@@ -26,7 +27,7 @@ public func RLRunLoopTimerCreate(
 
 extension RLRunLoopTimerContext {
     /// Whether nothing is set but info.
-    fileprivate var isPlain: Bool { version == 0 && retain == nil && release == nil && copyDescription == nil }
+    fileprivate var hasOnlyInfo: Bool { version == 0 && retain == nil && release == nil && copyDescription == nil }
 }
 
 @implementation @c
@@ -120,7 +121,7 @@ public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(time
 @implementation @c
 public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
     guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
-    if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
+    if let owner = timer.invalidateInlined() { RunLoopPointer(owner).noteEmptied() }
 }
 
 @implementation @c
@@ -135,8 +136,8 @@ public func RLRunLoopTimerGetContext(_ timer: OpaquePointer?, _ context: UnsafeM
     storeContext(context, "RLRunLoopTimerGetContext") {
         let owner = timer.item.lock()
         defer { owner.unlock() }
-        var own = timer.pointee.detail?.pointee.context ?? .empty
-        own.info = timer.pointee.info
+        var own = timer.detail?.pointee.context ?? .empty
+        own.info = timer.info
         return own
     }
 }
@@ -159,12 +160,12 @@ extension TimerPointer {
     fileprivate func detail(_ part: (borrowing TimerDetail) -> Double) -> Double? {
         let owner = item.lock()
         defer { owner.unlock() }
-        return pointee.detail.map { part($0.pointee) }
+        return detail.map { part($0.pointee) }
     }
 
     fileprivate func detail(_ part: (borrowing TimerDetail) -> Int) -> Int? {
         let owner = item.lock()
         defer { owner.unlock() }
-        return pointee.detail.map { part($0.pointee) }
+        return detail.map { part($0.pointee) }
     }
 }

@@ -25,10 +25,6 @@ struct ModeSet: ~Copyable {
     /// Whether it has no item that keeps a mode from being empty.
     @inline(__always)
     var isEmpty: Bool { sourceCount | timerCount == 0 }
-
-    /// Whether one more timer can be queued without allocating.
-    @inline(__always)
-    var hasRoomForTimer: Bool { timers.hasRoom(for: timerCount &+ 1) }
 }
 
 typealias ModeSetPointer = UnsafeMutablePointer<ModeSet>

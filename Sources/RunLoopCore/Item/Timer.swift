@@ -1,5 +1,6 @@
 import CLinux
 import CRunLoop
+import Synchronization
 
 /// RLRunLoopTimer: 64 bytes, one cache line. What most timers do not have (an interval, a tolerance, functions in
 /// the context) is in a `TimerDetail`.
@@ -15,31 +16,21 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     /// Seconds since 2001, as the client gave it or the grid goes on.
     var date: Double
     var callout: Callout
-    /// nil after invalidation.
-    var info: UnsafeMutableRawPointer?
-    /// The address of its detail or, where it has none, its arrival, which is odd.
-    fileprivate(set) var rest: UInt
-
-    /// nil if it has none.
-    var detail: TimerDetailPointer? {
-        @inline(__always) get { hasDetail ? TimerDetailPointer(bitPattern: rest).unsafelyUnwrapped : nil }
-    }
-
-    var hasDetail: Bool {
-        @inline(__always) get { rest & 1 == 0 }
-    }
+    /// The client's info or, of a timer that has a detail, the address of that.
+    fileprivate var infoOrDetail: UnsafeMutableRawPointer?
+    /// When it came into its loop or its deadline was set, as a number of that loop (`RunLoopStorage.timerArrivals`): timers with the same
+    /// deadline fire in this order.
+    var arrival: UInt = 0
 
     static let slab = Slab(size: MemoryLayout<TimerStorage>.stride)
 }
 
-/// The rest of a timer, if it has any of it. Guarded like the timer.
+/// What most timers do not have. Guarded like the timer.
 struct TimerDetail: ~Copyable {
-    /// In the queue by latest time. First: see `TimerDetailPointer.position`.
-    var place: UInt32 = .max
+    /// The index in the queue by latest time. First: see `TimerDetailPointer.position`.
+    var heapIndex: UInt32 = .max
     /// Another thread has invalidated the timer while its function runs: `context.info` is released when that returns.
     var owesRelease = false
-    /// The timer's arrival.
-    var arrival: UInt
     /// Seconds; 0 for one-shot timers; `untilArmed` for those that stay, to be armed again.
     var interval: Double
     var intervalNanoseconds: UInt64
@@ -87,20 +78,24 @@ extension TimerPointer {
     @inline(never)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// When it came into its loop or its deadline was set, as a number of that loop (`RunLoopStorage.timerArrivals`): timers with the same
-    /// deadline fire in this order. Odd. Under the lock.
+    /// Under the lock.
     @inline(__always)
-    var arrival: UInt { pointee.detail?.pointee.arrival ?? pointee.rest }
+    var hasDetail: Bool { pointee.item.has(ItemHeader.hasDetail) }
 
-    /// Of a timer of any kind. Under the lock.
+    /// Of a timer that has one. Under the lock.
     @inline(__always)
-    func setArrival(_ arrival: UInt) {
-        if let detail = pointee.detail { detail.pointee.arrival = arrival } else { setPlainArrival(arrival) }
+    var knownDetail: TimerDetailPointer { pointee.infoOrDetail.unsafelyUnwrapped.assumingMemoryBound(to: TimerDetail.self) }
+
+    /// nil if it has none. Under the lock.
+    @inline(__always)
+    var detail: TimerDetailPointer? { hasDetail ? knownDetail : nil }
+
+    /// What the client's function is called with; nil after invalidation. Under the lock.
+    @inline(__always)
+    var info: UnsafeMutableRawPointer? {
+        if !hasDetail { return pointee.infoOrDetail }
+        return pointee.item.has(ItemHeader.valid) ? knownDetail.pointee.context.info : nil
     }
-
-    /// Of a timer without a detail. Under the lock.
-    @inline(__always)
-    func setPlainArrival(_ arrival: UInt) { pointee.rest = arrival }
 
     /// A timer in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
     /// `context.info` is retained already. O(1), no system call; calls no user code.
@@ -109,56 +104,44 @@ extension TimerPointer {
         _ context: ClientContext
     ) -> TimerPointer? {
         guard let memory = TimerStorage.slab.allocate(threadContext) else { return nil }
-        var detail: TimerDetailPointer?
-        if interval > 0 || order != 0 || context.hasFunctions {
-            detail = createDetail(threadContext, date, interval, order, context)
-            if detail == nil {
-                TimerStorage.slab.deallocate(memory, threadContext)
-                return nil
-            }
-        }
-        let timer = memory.assumingMemoryBound(to: TimerStorage.self)
-        timer.initialize(
-            to: TimerStorage(
-                item: ItemHeader(.timer, owner: threadContext, flags: interval > 0 ? ItemHeader.repeats : 0), set: nil, date: date,
-                callout: callout, info: context.info, rest: detail.map { UInt(bitPattern: $0) } ?? 1))
-        return timer
+        let timer = initialize(memory, threadContext, date: date, callout, context.info)
+        if interval <= 0 && order == 0 && !context.hasFunctions || timer.addDetail(threadContext, interval, order, context) { return timer }
+        TimerStorage.slab.deallocate(timer, threadContext)
+        return nil
     }
 
-    /// The same for a timer that needs no detail. nil if no memory is at hand: that does not mean that there is none. O(1),
-    /// calls nothing.
+    /// `create` for a timer that needs no detail, as far as memory is at hand: nil does not mean that there is none. Calls nothing.
     @inline(__always)
-    static func createPlain(
+    static func tryCreate(
         _ threadContext: ThreadContextPointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
     ) -> TimerPointer? {
         guard let memory = TimerStorage.slab.allocateCached(threadContext) else { return nil }
+        return initialize(memory, threadContext, date: date, callout, info)
+    }
+
+    @inline(__always)
+    private static func initialize(
+        _ memory: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, date: Double,
+        _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
+    ) -> TimerPointer {
         let timer = memory.assumingMemoryBound(to: TimerStorage.self)
         timer.initialize(
-            to: TimerStorage(
-                item: ItemHeader(.timer, owner: threadContext, flags: 0), set: nil, date: date, callout: callout, info: info, rest: 1))
+            to: TimerStorage(item: ItemHeader(.timer, owner: threadContext, flags: 0), date: date, callout: callout, infoOrDetail: info))
         return timer
     }
 
+    /// For a timer that has had no need of one so far; `context.info` is that of the timer. Under the lock; false if out of memory. `threadContext`: the
+    /// calling thread's.
     @inline(never)
-    private static func createDetail(
-        _ threadContext: ThreadContextPointer, _ date: Double, _ interval: Double, _ order: Int, _ context: ClientContext
-    ) -> TimerDetailPointer? {
-        guard let memory = TimerDetail.slab.allocate(threadContext) else { return nil }
+    func addDetail(_ threadContext: ThreadContextPointer, _ interval: Double, _ order: Int, _ context: ClientContext) -> Bool {
+        guard let memory = TimerDetail.slab.allocate(threadContext) else { return false }
         let detail = memory.assumingMemoryBound(to: TimerDetail.self)
         detail.initialize(
             to: TimerDetail(
-                arrival: 1, interval: interval, intervalNanoseconds: Swift.max(1, Clock.nanoseconds(interval)), order: order,
-                context: context))
-        if interval > 0 { detail.pointee.gridDeadline = gridStart(date) }
-        return detail
-    }
-
-    /// For a timer that had no need of one so far. Under the lock; false if out of memory.
-    func makeDetail() -> Bool {
-        guard let threadContext = ThreadContextPointer.current, let detail = Self.createDetail(threadContext, pointee.date, 0, 0, .empty)
-        else { return false }
-        detail.pointee.arrival = arrival
-        pointee.rest = UInt(bitPattern: detail)
+                interval: interval, intervalNanoseconds: Swift.max(1, Clock.nanoseconds(interval)), order: order, context: context))
+        if interval > 0 { detail.pointee.gridDeadline = Self.gridStart(pointee.date) }
+        pointee.infoOrDetail = memory
+        pointee.item.set(ItemHeader.hasDetail | (interval > 0 ? ItemHeader.repeats : 0))
         return true
     }
 
@@ -174,54 +157,61 @@ extension TimerPointer {
     /// Gives back a reference of our own. Any thread; may call the context's release.
     @inline(never)
     func release() {
-        if item.release() == .dead { destroySeldom() }
+        if item.release() == .dead { destroy() }
     }
 
-    /// No reference is left, neither a client's nor an internal one: gives the memory back. Any thread; calls the context's release if
-    /// the timer was never invalidated.
+    /// No reference is left: gives the memory back. Any thread; calls the context's release if the timer was never invalidated.
     @inline(never)
     func destroy() {
-        if let detail = pointee.detail { destroyDetail(detail) }
+        if hasDetail { destroyDetail() }
         TimerStorage.slab.deallocate(self)
     }
 
-    /// The same for callers that do it seldom: compiled once.
-    @inline(never)
-    func destroySeldom() { destroy() }
+    /// `ItemPointer.release` and `destroy` for the last reference to a timer without a detail that no loop has. False: nothing was done.
+    @inline(__always)
+    func tryReleaseLast() -> Bool {
+        guard let owner = item.tryLock() else { return false }
+        let isLast = !hasDetail && item.takeLastReference()
+        owner.unlockAfterTryLock()
+        if isLast { TimerStorage.slab.deallocate(self, owner) }
+        return isLast
+    }
 
     @inline(never)
-    private func destroyDetail(_ detail: TimerDetailPointer) {
+    private func destroyDetail() {
+        let detail = knownDetail
         let context = detail.pointee.context
-        if pointee.item.has(ItemHeader.valid) { context.released(pointee.info) }
+        if pointee.item.has(ItemHeader.valid) { context.released(context.info) }
         TimerDetail.slab.deallocate(detail)
     }
 
     /// When it is due next. Reads no clock. Under the lock.
     @inline(__always)
     var deadline: UInt64 {
-        if pointee.item.has(ItemHeader.repeats | ItemHeader.keepsDeadline), let detail = pointee.detail {
-            return detail.pointee.gridDeadline
-        }
+        if pointee.item.has(ItemHeader.repeats | ItemHeader.keepsDeadline) { return knownDetail.pointee.gridDeadline }
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds
     }
 
     /// For a timer of our own, with a detail, that no loop has: it is due at this instant, whatever its date.
     func keepDeadline(_ deadline: Instant) {
         pointee.item.set(ItemHeader.keepsDeadline)
-        pointee.detail.unsafelyUnwrapped.pointee.gridDeadline = deadline.nanoseconds
+        knownDetail.pointee.gridDeadline = deadline.nanoseconds
     }
 
     /// A new date, and with it a new grid. Under the lock; queueing it anew is the caller's.
     @inline(__always)
     func setDate(_ date: Double) {
         pointee.date = date
-        if pointee.item.has(ItemHeader.repeats), let detail = pointee.detail { detail.pointee.gridDeadline = Self.gridStart(date) }
+        if pointee.item.has(ItemHeader.repeats) { startGrid() }
     }
+
+    @inline(never)
+    private func startGrid() { knownDetail.pointee.gridDeadline = Self.gridStart(pointee.date) }
 
     /// Goes on to the first point of the grid that is not yet past at `now`; to never, if it has to be armed again. Under the
     /// lock; repeating timers only.
     func advanceGrid(past now: Instant) {
-        let detail = pointee.detail.unsafelyUnwrapped
+        let detail = knownDetail
         if detail.pointee.interval == TimerDetail.untilArmed { return setDate(Clock.latestDate) }
         let old = detail.pointee.gridDeadline
         let missed = now.nanoseconds < old ? 0 : (now.nanoseconds - old) / detail.pointee.intervalNanoseconds
@@ -230,91 +220,79 @@ extension TimerPointer {
         pointee.date = Clock.date(of: Instant(nanoseconds: detail.pointee.gridDeadline))
     }
 
-    /// Makes it invalid and takes it out of its loop. Under the lock; only timers with a detail. What has to be done after
-    /// unlocking.
+    /// RLRunLoopTimerInvalidate. O(1) for a far timer, else O(log n). Any thread; calls the context's release. Returns the owner of a timer
+    /// that another thread's loop had if that was the last item of its set there: the caller lets that loop know.
+    @inline(__always)
+    @discardableResult
+    func invalidateInlined() -> ThreadContextPointer? {
+        guard let owner = item.tryLock() else { return invalidate(nil) }
+        guard isSimple(ItemHeader.valid | ItemHeader.bound), pointee.item.object.references.load(ordering: .acquiring) != 0,
+            let set = pointee.set, set.pointee.timers.tryRemove(self)
+        else { return invalidate(owner) }
+        pointee.infoOrDetail = nil
+        // The client has a reference, so this is not the last.
+        _ = forget(set, ItemHeader.valid | ItemHeader.bound)
+        owner.unlockAfterTryLock()
+        return nil
+    }
+
+    /// `invalidateInlined` for all timers. `locked`: the owner, if its lock was taken by `tryLock`.
     @inline(never)
-    private func invalidateLocked() -> DeferredCleanup {
-        guard pointee.item.has(ItemHeader.valid) else { return DeferredCleanup() }
-        pointee.item.clear(ItemHeader.valid)
-        var cleanup = DeferredCleanup()
-        let detail = pointee.detail.unsafelyUnwrapped
-        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !pointee.item.owner.isCurrent) {
-            detail.pointee.context.info = pointee.info
-            detail.pointee.owesRelease = true
-        } else {
-            cleanup.info = pointee.info
-            cleanup.context = detail.pointee.context
+    @discardableResult
+    func invalidate(_ locked: ThreadContextPointer? = nil) -> ThreadContextPointer? {
+        let owner = locked ?? item.lock()
+        var context = ClientContext.empty
+        var isDead = false
+        let set = pointee.set
+        if pointee.item.has(ItemHeader.valid) {
+            pointee.item.clear(ItemHeader.valid)
+            if hasDetail { context = endContext() } else { pointee.infoOrDetail = nil }
+            if set != nil { isDead = leaveSet() }
         }
-        pointee.info = nil
-        if pointee.set != nil { cleanup.isDead = leaveSet() }
-        return cleanup
+        let hasEmptied = set?.pointee.isEmpty ?? false
+        owner.unlock()
+        context.released(context.info)
+        if isDead { destroy() }
+        return hasEmptied && !owner.isCurrent ? owner : nil
+    }
+
+    /// Whether it has no detail, and of the flags that say where it is just these. Under the lock.
+    @inline(__always)
+    func isSimple(_ flags: UInt16) -> Bool {
+        pointee.item.has(flags, of: ItemHeader.valid | ItemHeader.bound | ItemHeader.firing | ItemHeader.hasDetail)
+    }
+
+    /// The context of a timer that becomes invalid, to be released after unlocking; `.empty` if the thread that is calling its function
+    /// does that. Under the lock; only timers with a detail.
+    private func endContext() -> ClientContext {
+        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !pointee.item.owner.isCurrent) {
+            knownDetail.pointee.owesRelease = true
+            return .empty
+        }
+        return knownDetail.pointee.context
     }
 
     /// What another thread, that has invalidated it during a call, has left to be released now: `ClientContext.empty` for nothing. Under the
     /// lock.
     func takeOwedRelease() -> ClientContext {
-        guard let detail = pointee.detail, detail.pointee.owesRelease else { return .empty }
-        detail.pointee.owesRelease = false
-        return detail.pointee.context
+        guard hasDetail, knownDetail.pointee.owesRelease else { return .empty }
+        knownDetail.pointee.owesRelease = false
+        return knownDetail.pointee.context
     }
 
     /// Takes a timer that is in a set out of it and of its loop. Under the lock; true if it is to be destroyed after unlocking.
-    @inline(never)
     func leaveSet() -> Bool {
-        pointee.set.unsafelyUnwrapped.pointee.timers.removeSeldom(self)
-        return forgetSet()
+        let set = pointee.set.unsafelyUnwrapped
+        set.pointee.timers.remove(self)
+        return forget(set, ItemHeader.bound)
     }
 
+    /// What `leaveSet` does when the timer is out of the queue; with other flags to clear.
     @inline(__always)
-    private func forgetSet() -> Bool {
-        pointee.set.unsafelyUnwrapped.pointee.timerCount -= 1
+    private func forget(_ set: ModeSetPointer, _ flags: UInt16) -> Bool {
+        set.pointee.timerCount &-= 1
         pointee.set = nil
-        pointee.item.clear(ItemHeader.bound)
+        pointee.item.clear(flags)
         return item.releaseInternal()
-    }
-
-    /// What is left to do when a lock has been given back: user code and memory.
-    struct DeferredCleanup {
-        var context = ClientContext.empty
-        var info: UnsafeMutableRawPointer?
-        var isDead = false
-
-        /// Without any lock; calls the context's release.
-        @inline(__always)
-        func run(for timer: TimerPointer) {
-            context.released(info)
-            if isDead { timer.destroySeldom() }
-        }
-    }
-
-    /// Makes any timer invalid. `alreadyLocked`: the timer's owner, if its lock was taken by `tryLock`. Returns the owner of another
-    /// thread's loop if the timer was the last item of its set there: the caller lets that loop know. Any thread; calls the context's
-    /// release.
-    @inline(never)
-    @discardableResult
-    func invalidateAny(alreadyLocked: ThreadContextPointer? = nil) -> ThreadContextPointer? {
-        let owner = alreadyLocked ?? item.lockInlined()
-        let set = pointee.set
-        let hasEmptied: Bool
-        if !pointee.hasDetail {
-            let isDead = invalidatePlain()
-            hasEmptied = set?.pointee.isEmpty ?? false
-            owner.unlockInlined()
-            if isDead { destroy() }
-        } else {
-            let cleanup = invalidateLocked()
-            hasEmptied = set?.pointee.isEmpty ?? false
-            owner.unlockInlined()
-            cleanup.run(for: self)
-        }
-        return hasEmptied && !Thread.has(UnsafeMutableRawPointer(owner)) ? owner : nil
-    }
-
-    /// Without a detail there is nobody to be told. Under the lock; true if the timer is to be destroyed after unlocking.
-    @inline(__always)
-    private func invalidatePlain() -> Bool {
-        pointee.item.clear(ItemHeader.valid)
-        pointee.info = nil
-        return pointee.set != nil && leaveSet()
     }
 }

@@ -39,7 +39,7 @@ extension RunLoopPointer {
             if pointee.isOpen { link(delayed, timer) }
             return pointee.isOpen
         }
-        if isOpen { request.forEachMode { addSeldom(timer, in: $0) } }
+        if isOpen { request.forEachMode { add(timer, in: $0) } }
         let isQueued = isOpen && (timer.isBound || !unlinkUnqueued(timer))
         timer.release()
         if !isQueued { systemError = isOpen ? ENOMEM : ESRCH }
@@ -73,7 +73,7 @@ extension RunLoopPointer {
     func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
-            if let owner = timer.invalidateAny() { RunLoopPointer(owner).noteEmptied() }
+            if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
             timer.release()
             count += 1
         }

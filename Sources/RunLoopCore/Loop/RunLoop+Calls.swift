@@ -59,8 +59,8 @@ extension RunLoopPointer {
     /// another loop by now.
     private func abandon(_ firing: Firing) {
         let timer = firing.timer
-        if let retained = firing.retained { timer.pointee.detail?.pointee.context.released(retained) }
-        if !timer.pointee.item.has(ItemHeader.repeats) { timer.invalidateAny() }
+        if let retained = firing.retained { timer.detail?.pointee.context.released(retained) }
+        if !timer.pointee.item.has(ItemHeader.repeats) { timer.invalidate() }
         let owner = timer.item.lock()
         timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.set != nil {
@@ -71,7 +71,7 @@ extension RunLoopPointer {
         let isDead = timer.item.releaseInternal()
         owner.unlock()
         owed.released(owed.info)
-        if isDead { timer.destroySeldom() }
+        if isDead { timer.destroy() }
     }
 
     private func abandon(_ call: ObserverCall) {
@@ -135,8 +135,8 @@ extension RunLoopPointer {
 
     /// Ends parking: queues the timer for its deadline. Under the lock.
     func resume(_ timer: TimerPointer) {
-        timer.pointee.set.unsafelyUnwrapped.pointee.timers.removeSeldom(timer)
-        enqueueSeldom(timer)
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
+        enqueue(timer)
     }
 
     /// Whether this loop is calling the timer's function. O(1), as calls are seldom nested. Under the lock.
@@ -159,7 +159,7 @@ extension RunLoopPointer {
         owner.unlock()
         locked { pointee.firing.truncate(to: pointee.firing.count - 1) }
         let owner = timer.item.lock()
-        timer.pointee.set?.pointee.timers.removeSeldom(timer)
+        timer.pointee.set?.pointee.timers.remove(timer)
         return owner
     }
 }

@@ -14,7 +14,7 @@ extension RunLoopPointer {
             return false
         }
         let now = Clock.now.nanoseconds
-        if first.deadline > now {
+        if first.key.deadline > now {
             unlockInlined()
             return false
         }
@@ -22,7 +22,7 @@ extension RunLoopPointer {
         pointee.timerPasses += 1
         let outer = pointee.timersDueBy
         pointee.timersDueBy = now
-        while let next = nextTimer(mode, dueBy: now) { fire(next) }
+        while let next = firstTimer(mode), next.key.deadline <= now { fire(next.timer) }
         pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         if pointee.timerPasses == 0 {
@@ -43,57 +43,26 @@ extension RunLoopPointer {
         }
     }
 
-    /// The mode's timer that fires next, of those with the earliest deadline the one that arrived first; nil if it is not due by `now`.
-    /// O(number of sets). Under the lock.
-    @inline(__always)
-    private func nextTimer(_ mode: ModePointer, dueBy now: UInt64) -> TimerPointer? {
-        var earliest: (timer: TimerPointer, deadline: UInt64)?
-        var isShared = false
-        for index in 0..<mode.pointee.sets.count {
-            let set = mode.pointee.sets[index]
-            guard let first = set.pointee.timers.first else { continue }
-            if let earliest, first.deadline >= earliest.deadline {
-                if first.deadline == earliest.deadline { isShared = true }
-                continue
-            }
-            earliest = first
-            isShared = set.pointee.timers.isFirstShared(first.deadline)
-        }
-        guard let earliest, earliest.deadline <= now else { return nil }
-        return isShared ? firstArrived(mode, at: earliest.deadline) : earliest.timer
-    }
-
-    @inline(never)
-    private func firstArrived(_ mode: ModePointer, at deadline: UInt64) -> TimerPointer? {
-        var earliest: TimerPointer?
-        for index in 0..<mode.pointee.sets.count {
-            let set = mode.pointee.sets[index]
-            guard set.pointee.timers.first?.deadline == deadline, let timer = set.pointee.timers.firstArrived() else { continue }
-            if earliest.map({ timer.arrival < $0.arrival }) ?? true { earliest = timer }
-        }
-        return earliest
-    }
-
     /// Fires one timer of this loop. Under the lock, which it gives back meanwhile.
     @inline(__always)
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         // Out of memory: it will be due again in the next pass.
-        guard pointee.firing.appendInlined(Firing(timer: timer)) else { return enqueueSeldom(timer) }
+        guard pointee.firing.appendInlined(Firing(timer: timer)) else { return enqueue(timer) }
         timer.pointee.item.set(ItemHeader.firing)
         timer.item.retainInternal()
         let date = timer.pointee.date
-        let detail = timer.pointee.detail
+        let detail = timer.detail
         let grid = detail?.pointee.gridDeadline ?? 0
         let callout = timer.pointee.callout
-        let info = timer.pointee.info
+        let info = timer.info
         let repeats = timer.pointee.item.has(ItemHeader.repeats)
         if let detail, detail.pointee.context.retain != nil {
             callRetaining(timer, detail.pointee.context, info, repeats)
         } else {
             unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
-            if !repeats { timer.invalidateAny() }
+            if !repeats { timer.invalidate() }
         }
         finishFiring(timer, date, grid)
     }
@@ -107,7 +76,7 @@ extension RunLoopPointer {
         let retained = context.retained()
         locked { pointee.firing[pointee.firing.count - 1].retained = retained }
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
-        if !repeats { timer.invalidateAny() }
+        if !repeats { timer.invalidate() }
         context.released(retained)
     }
 
@@ -119,14 +88,14 @@ extension RunLoopPointer {
         if owner == threadContext { pointee.firing.truncate(to: pointee.firing.count - 1) } else { owner = finishElsewhere(timer, owner) }
         timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.item.has(ItemHeader.valid) {
-            if timer.pointee.date == date, timer.pointee.detail?.pointee.gridDeadline == grid {
+            if timer.pointee.date == date, timer.detail?.pointee.gridDeadline == grid {
                 timer.advanceGrid(past: Clock.now)
-                timer.setArrival(RunLoopPointer(owner).nextTimerArrival())
+                timer.pointee.arrival = RunLoopPointer(owner).nextTimerArrival()
             }
             RunLoopPointer(owner).enqueue(timer)
         }
         let isDead = timer.item.releaseInternal()
-        if owner == threadContext && !isDead && timer.pointee.detail?.pointee.owesRelease != true { return }
+        if owner == threadContext && !isDead && timer.detail?.pointee.owesRelease != true { return }
         let owed = timer.takeOwedRelease()
         owner.unlockInlined()
         owed.released(owed.info)

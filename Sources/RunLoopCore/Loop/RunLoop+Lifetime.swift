@@ -64,7 +64,7 @@ extension RunLoopPointer {
     /// Some timer, with a reference for the caller.
     private var anyTimer: TimerPointer? {
         for index in 0..<pointee.sets.count {
-            guard let timer = pointee.sets[index].pointee.timers.any else { continue }
+            guard let timer = pointee.sets[index].pointee.timers.first()?.timer else { continue }
             timer.pointee.item.object.retain()
             return timer
         }
@@ -75,7 +75,7 @@ extension RunLoopPointer {
         let owner = timer.item.lock()
         let isDead = owner == threadContext && timer.pointee.set != nil && timer.leaveSet()
         owner.unlock()
-        if isDead { timer.destroySeldom() }
+        if isDead { timer.destroy() }
     }
 
     private var anyObserver: ObserverPointer? {

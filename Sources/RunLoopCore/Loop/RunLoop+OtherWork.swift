@@ -60,7 +60,7 @@ extension RunLoopPointer {
         if pointee.autoreleasedCount != 0 { return .autoreleased }
         if !pointee.eventBatch.isEmpty || (!source.hasDescriptor && portCount(mode) != 0) { return .descriptors }
         if hasWatchTrouble { return .watchTrouble }
-        let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.deadline ?? .max)
+        let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.key.deadline ?? .max)
         return limit != .max && Clock.now.nanoseconds >= limit ? .time : .none
     }
 

@@ -3,19 +3,31 @@ import Synchronization
 // Timers in a loop.
 
 extension RunLoopPointer {
-    /// RLRunLoopAddTimer. O(log n); reads no clock. Any thread. errno on failure.
+    /// RLRunLoopAddTimer. O(1) for a far timer, else O(log n); reads no clock. Any thread. errno on failure.
     @inline(__always)
-    func add(_ timer: TimerPointer, in name: StringPointer) {
-        guard let owner = timer.item.tryLock() else { return addSeldom(timer, in: name) }
-        let deadline = Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds
-        guard owner == threadContext, timer.isPlainlyNew, let set = setOfDefaultMode(name), set.pointee.hasRoomForTimer,
-            deadline >= pointee.minimumDeadline
-        else {
-            owner.unlockAfterTryLock()
-            return addSeldom(timer, in: name)
-        }
-        timer.enterPlainly(set, at: deadline, arrival: nextTimerArrival())
+    func addInlined(_ timer: TimerPointer, in name: StringPointer) {
+        guard let owner = timer.item.tryLock() else { return add(timer, in: name, nil) }
+        guard owner == threadContext, timer.isSimple(ItemHeader.valid), pointee.timerPasses == 0, let set = setOfFirstMode(name),
+            set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, set.pointee.timerCount &+ 1)
+        else { return add(timer, in: name, owner) }
+        enter(timer, set)
         owner.unlockAfterTryLock()
+    }
+
+    /// The set of items that are in the loop's first mode only, if that is the name and the mode has had any. Under the lock.
+    @inline(__always)
+    private func setOfFirstMode(_ name: StringPointer) -> ModeSetPointer? {
+        guard pointee.isOpen, let mode = pointee.modes[1], mode.pointee.name == name else { return nil }
+        return mode.pointee.soleSet
+    }
+
+    /// `addInlined` for all timers and modes. `locked`: the timer's owner, if its lock was taken by `tryLock`.
+    @inline(never)
+    func add(_ timer: TimerPointer, in name: StringPointer, _ locked: ThreadContextPointer? = nil) {
+        let owner = locked ?? timer.item.lock()
+        if owner == threadContext { addLocked(timer, in: name) }
+        owner.unlock()
+        if owner != threadContext { addForeign(timer, in: name) }
     }
 
     /// Later than that of all timers that the loop has. Under the lock.
@@ -25,32 +37,8 @@ extension RunLoopPointer {
         return pointee.timerArrivals
     }
 
-    /// The same for a timer without a detail that gets another deadline.
-    @inline(__always)
-    fileprivate func renewPlainArrival(of timer: TimerPointer) { timer.setPlainArrival(nextTimerArrival()) }
-
-    /// The set of the default mode's items, if that is the name and the mode has had any. Under the lock.
-    @inline(__always)
-    private func setOfDefaultMode(_ name: StringPointer) -> ModeSetPointer? {
-        guard pointee.isOpen, let mode = pointee.modes[1], mode.pointee.name == name else { return nil }
-        return mode.pointee.soleSet
-    }
-
-    /// Any timer to any mode.
-    @inline(never)
-    func addSeldom(_ timer: TimerPointer, in name: StringPointer) {
-        if timer.pointee.item.owner != threadContext { return addForeign(timer, in: name) }
-        let owner = timer.item.lockInlined()
-        if owner == threadContext {
-            addLocked(timer, in: name)
-            threadContext.unlockInlined()
-        } else {
-            owner.unlockInlined()
-            addForeign(timer, in: name)
-        }
-    }
-
     /// A timer that another thread made or had: it moves here, if it is in no other loop.
+    @inline(never)
     private func addForeign(_ timer: TimerPointer, in name: StringPointer) {
         let owner = timer.item.lock(and: threadContext)
         if owner != threadContext && pointee.isOpen {
@@ -62,96 +50,96 @@ extension RunLoopPointer {
         ItemPointer.unlockBoth(owner, threadContext)
     }
 
-    @inline(never)
+    /// Under the lock of the loop, which is the timer's.
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
         guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
         noteUse(of: EverUsed.timers)
-        let choice = chooseInlined(name, make: true)
-        let old = timer.pointee.set
-        if isComplete(old, choice) { return }
-        guard let new = set(adding: choice, to: old), new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer) else { return }
-        if let old { return move(timer, from: old, to: new) }
+        let choice = choose(name, make: true)
+        if timer.pointee.set != nil { return addToMore(timer, choice) }
+        guard let set = set(adding: choice, to: nil), set.pointee.timers.reserve(set.pointee.timerCount + 1, for: timer) else { return }
+        enter(timer, set)
+        enqueue(timer)
+    }
+
+    /// A timer of this loop that was in no set comes into one; queueing it is the caller's. Under the lock.
+    @inline(__always)
+    private func enter(_ timer: TimerPointer, _ set: ModeSetPointer) {
         timer.item.retainInternal()
         timer.pointee.item.set(ItemHeader.bound)
-        timer.pointee.set = new
-        new.pointee.timerCount += 1
-        timer.setArrival(nextTimerArrival())
-        enqueue(timer)
+        timer.pointee.set = set
+        set.pointee.timerCount &+= 1
+        timer.pointee.arrival = nextTimerArrival()
+    }
+
+    /// A timer that is in some mode comes into another. Under the lock.
+    private func addToMore(_ timer: TimerPointer, _ choice: ModeChoice) {
+        let old = timer.pointee.set
+        if isComplete(old, choice) { return }
+        guard let old, let new = set(adding: choice, to: old), new.pointee.timers.reserve(new.pointee.timerCount + 1, for: timer)
+        else { return }
+        move(timer, from: old, to: new)
     }
 
     /// For a timer of this loop that comes into other modes, with room made for it. Under the lock.
     @inline(never)
     private func move(_ timer: TimerPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
-        let turn = turn(of: timer)
-        old.pointee.timers.removeSeldom(timer)
+        let kept = deadlineInPass(of: timer)
+        old.pointee.timers.remove(timer)
         old.pointee.timerCount -= 1
         timer.pointee.set = new
         new.pointee.timerCount += 1
-        if timer.pointee.item.has(ItemHeader.firing) { park(timer) } else { queueSeldom(timer, at: turn ?? place(timer)) }
+        if timer.pointee.item.has(ItemHeader.firing) { park(timer) } else { queue(timer, at: kept ?? effectiveDeadline(of: timer)) }
     }
 
-    /// Queues a timer of this loop in its set, unless it is firing (then that does it at the end). Under the lock.
-    @inline(__always)
+    /// Queues a timer of this loop in its set, if it has one, unless it is firing (then that does it at the end). Under the lock.
+    @inline(never)
     func enqueue(_ timer: TimerPointer) {
         if timer.pointee.set == nil { return }
-        if timer.pointee.item.has(ItemHeader.firing) { return park(timer) }
-        queue(timer, at: place(timer))
+        if timer.pointee.item.has(ItemHeader.firing) { park(timer) } else { queue(timer, at: effectiveDeadline(of: timer)) }
     }
 
-    /// Under the lock.
-    @inline(__always)
+    /// Queues a timer of this loop for a deadline that may be another than its own. Under the lock.
     func queue(_ timer: TimerPointer, at deadline: UInt64) {
-        _ = timer.pointee.set.unsafelyUnwrapped.pointee.timers.insert(timer, at: deadline)
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.insert(timer, at: deadline)
         adjustSleep(for: deadline)
     }
 
-    /// The same for callers that do it seldom: compiled once.
-    @inline(never)
-    fileprivate func queueSeldom(_ timer: TimerPointer, at deadline: UInt64) { queue(timer, at: deadline) }
-
-    /// The same for callers that do it seldom: compiled once.
-    @inline(never)
-    func enqueueSeldom(_ timer: TimerPointer) { enqueue(timer) }
-
-    /// Puts a timer of this loop that has got another deadline where that belongs, behind its equals, unless it is firing (then that does
-    /// it at the end); waking the loop is the caller's. Under the lock.
-    @inline(__always)
-    fileprivate func move(_ timer: TimerPointer) {
-        if timer.pointee.item.has(ItemHeader.firing) { return timer.setArrival(nextTimerArrival()) }
-        let turn = turn(of: timer)
-        if turn == nil { timer.setArrival(nextTimerArrival()) }
-        let deadline = turn ?? place(timer)
-        timer.pointee.set.unsafelyUnwrapped.pointee.timers.move(timer, to: deadline)
+    /// Puts a timer of this loop that has got another date where that belongs, behind its equals, unless it is firing (then that does
+    /// it at the end). Under the lock; false: it is not queued.
+    fileprivate func requeue(_ timer: TimerPointer) -> Bool {
+        guard let set = timer.pointee.set else { return false }
+        if deadlineInPass(of: timer) != nil { return true }
+        timer.pointee.arrival = nextTimerArrival()
+        if timer.pointee.item.has(ItemHeader.firing) { return false }
+        set.pointee.timers.move(timer, to: effectiveDeadline(of: timer))
+        return true
     }
 
-    /// The deadline for a timer to be queued under in its set. Under the lock.
-    @inline(__always)
-    private func place(_ timer: TimerPointer) -> UInt64 {
+    /// The deadline for a timer to be queued for in its set. Under the lock.
+    private func effectiveDeadline(of timer: TimerPointer) -> UInt64 {
         let deadline = timer.deadline
-        return deadline >= pointee.minimumDeadline ? deadline : placeBehindPass(timer)
+        return deadline >= pointee.minimumDeadline ? deadline : deadlineBehindPass(timer)
     }
 
-    /// A past date set in a timer pass: the timer waits for the next pass, and so stands under another deadline until this one ends.
+    /// A past date set in a timer pass: the timer waits for the next pass, and so is queued for another deadline until this one ends.
     @inline(never)
-    private func placeBehindPass(_ timer: TimerPointer) -> UInt64 {
+    private func deadlineBehindPass(_ timer: TimerPointer) -> UInt64 {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.hasDisplaced = true
         pointee.minimumDeadline &+= 1
         return pointee.minimumDeadline
     }
 
-    /// The deadline by which a timer has a turn in the timer pass that is under way, and keeps it, because its date is past then; else nil.
-    /// Under the lock.
-    @inline(__always)
-    private func turn(of timer: TimerPointer) -> UInt64? { pointee.timerPasses == 0 ? nil : turnInPass(timer) }
-
-    /// The grid of a repeating timer whose date was set to a past one starts now, which is behind the pass: what was asked for counts.
-    @inline(never)
-    private func turnInPass(_ timer: TimerPointer) -> UInt64? {
+    /// The deadline by which a timer that is queued will fire in the timer pass that is under way, and which it keeps because its date is past
+    /// then; else nil. The grid of a repeating timer whose date was set to a past one starts now, which is behind the pass: what was
+    /// asked for counts. Under the lock.
+    private func deadlineInPass(of timer: TimerPointer) -> UInt64? {
+        if pointee.timerPasses == 0 { return nil }
         let asked = Swift.min(timer.deadline, Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds)
         guard asked <= pointee.timersDueBy, let mode = pointee.currentMode, let set = timer.pointee.set,
-            set.pointee.modes.contains(mode.pointee.number), let turn = set.pointee.timers.deadline(of: timer), turn <= pointee.timersDueBy
+            set.pointee.modes.contains(mode.pointee.number), let queued = set.pointee.timers.deadline(of: timer),
+            queued <= pointee.timersDueBy
         else { return nil }
-        return turn
+        return queued
     }
 
     /// RLRunLoopRemoveTimer. O(log n). Any thread.
@@ -169,8 +157,8 @@ extension RunLoopPointer {
             case .outOfMemory: break
             }
         }
-        threadContext.unlock()
-        if isDead { timer.destroySeldom() }
+        owner.unlock()
+        if isDead { timer.destroy() }
     }
 
     /// RLRunLoopContainsTimer. Any thread.
@@ -185,7 +173,7 @@ extension RunLoopPointer {
     func nextFireDate(in name: StringPointer) -> Double {
         locked {
             guard case .mode(let mode) = choose(name, make: false) else { return 0 }
-            var earliest = firstTimer(mode)
+            var earliest = firstTimer(mode).map { (timer: $0.timer, deadline: $0.key.deadline) }
             for index in 0..<pointee.firing.count {
                 let timer = pointee.firing[index].timer
                 guard timer.pointee.item.owner == threadContext, let set = timer.pointee.set,
@@ -198,13 +186,13 @@ extension RunLoopPointer {
         }
     }
 
-    /// The mode's timer with the earliest deadline. O(number of sets). Under the lock.
+    /// The mode's timer that fires first, and when; nil if it has none. O(number of sets). Under the lock.
     @inline(__always)
-    func firstTimer(_ mode: ModePointer) -> (timer: TimerPointer, deadline: UInt64)? {
-        var earliest: (timer: TimerPointer, deadline: UInt64)?
+    func firstTimer(_ mode: ModePointer) -> (timer: TimerPointer, key: TimerKey)? {
+        var earliest: (timer: TimerPointer, key: TimerKey)?
         for index in 0..<mode.pointee.sets.count {
-            guard let first = mode.pointee.sets[index].pointee.timers.first else { continue }
-            if earliest == nil || first.deadline < earliest.unsafelyUnwrapped.deadline { earliest = first }
+            guard let first = mode.pointee.sets[index].pointee.timers.first() else { continue }
+            if earliest == nil || TimerKey.precedes(first.key, earliest.unsafelyUnwrapped.key) { earliest = first }
         }
         return earliest
     }
@@ -212,60 +200,61 @@ extension RunLoopPointer {
     /// How long the mode's timers let the loop sleep. O(number of sets). Under the lock.
     func latestWake(_ mode: ModePointer) -> UInt64 {
         var latest = UInt64.max
-        for index in 0..<mode.pointee.sets.count { latest = Swift.min(latest, mode.pointee.sets[index].pointee.timers.latestWake) }
+        for index in 0..<mode.pointee.sets.count { latest = Swift.min(latest, mode.pointee.sets[index].pointee.timers.latestWake()) }
         return latest
     }
 }
 
 extension TimerPointer {
-    /// RLRunLoopTimerSetNextFireDate. O(log n). Any thread; another than the loop's wakes it for a pass, as in
+    /// RLRunLoopTimerSetNextFireDate. O(1) from and to far dates, else O(log n). Any thread; another than the loop's wakes it for a pass, as in
     /// CFRunLoop. A one-shot timer that fires ends all the same.
     @inline(__always)
     func setNextFireDate(_ date: Double) {
-        guard let owner = item.tryLock() else { return setNextFireDate(date, alreadyLocked: nil) }
-        let deadline = Clock.instant(ofTimerDate: date).nanoseconds
-        guard isPlainlyQueued, deadline >= RunLoopPointer(owner).pointee.minimumDeadline else {
-            return setNextFireDate(date, alreadyLocked: owner)
-        }
+        guard let owner = item.tryLock() else { return setNextFireDateSlow(date, nil) }
+        let loop = RunLoopPointer(owner)
+        guard isSimple(ItemHeader.valid | ItemHeader.bound), loop.pointee.timerPasses == 0,
+            pointee.set.unsafelyUnwrapped.pointee.timers.tryMove(self, to: Clock.instant(ofTimerDate: date).nanoseconds)
+        else { return setNextFireDateSlow(date, owner) }
         pointee.date = date
-        RunLoopPointer(owner).renewPlainArrival(of: self)
-        pointee.set.unsafelyUnwrapped.pointee.timers.movePlain(self, to: deadline)
+        pointee.arrival = loop.nextTimerArrival()
         owner.unlockAfterTryLock()
     }
 
-    /// The same for all timers. `alreadyLocked`: the timer's owner, if its lock was taken by `tryLock`.
+    /// `setNextFireDate` for all timers. `locked`: the timer's owner, if its lock was taken by `tryLock`.
     @inline(never)
-    private func setNextFireDate(_ date: Double, alreadyLocked: ThreadContextPointer?) {
-        let owner = alreadyLocked ?? item.lock()
+    private func setNextFireDateSlow(_ date: Double, _ locked: ThreadContextPointer?) {
+        let owner = locked ?? item.lock()
         if pointee.item.has(ItemHeader.valid) {
             setDate(date)
-            if pointee.set != nil {
-                let loop = RunLoopPointer(owner)
-                loop.move(self)
-                if !loop.isCurrent && !pointee.item.has(ItemHeader.firing) { loop.wakeUp() }
-            }
+            let loop = RunLoopPointer(owner)
+            if loop.requeue(self) && !owner.isCurrent { loop.wakeUp() }
         }
         owner.unlock()
     }
+
+    /// `deadline` of a timer that is simple.
+    @inline(__always)
+    fileprivate var simpleDeadline: UInt64 { Clock.instant(ofTimerDate: pointee.date).nanoseconds }
 
     /// RLRunLoopTimerSetTolerance. O(log n). Any thread. False if out of memory.
     func setTolerance(_ seconds: Double) -> Bool {
         let owner = item.lock()
         defer { owner.unlock() }
         guard pointee.item.has(ItemHeader.valid) else { return true }
-        if !pointee.hasDetail {
+        if !hasDetail {
             if seconds <= 0 { return true }
-            guard makeDetail() else { return false }
+            let context = ClientContext(info: info)
+            guard let current = ThreadContextPointer.current, addDetail(current, 0, 0, context) else { return false }
         }
-        let detail = pointee.detail.unsafelyUnwrapped
-        // Its place among equals, and its turn in a pass, stay what they are. nil: it is in no queue.
-        let place = pointee.set.flatMap { $0.pointee.timers.deadline(of: self) }
-        pointee.set?.pointee.timers.removeSeldom(self)
+        let detail = knownDetail
+        // What it is queued for stays, and so does its arrival. nil: it is in no queue.
+        let deadline = pointee.set.flatMap { $0.pointee.timers.deadline(of: self) }
+        pointee.set?.pointee.timers.remove(self)
         let before = detail.pointee.tolerance
         detail.pointee.tolerance = detail.pointee.interval > 0 ? Swift.min(seconds, detail.pointee.interval / 2) : seconds
         let hasRoom = pointee.set.map { $0.pointee.timers.reserve($0.pointee.timerCount, for: self) } ?? true
         if !hasRoom { detail.pointee.tolerance = before }
-        if let place { RunLoopPointer(owner).queueSeldom(self, at: place) }
+        if let deadline { RunLoopPointer(owner).queue(self, at: deadline) }
         return hasRoom
     }
 }

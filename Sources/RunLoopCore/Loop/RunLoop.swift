@@ -125,7 +125,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// What is to be cleaned up if the thread ends in a client's function, outermost first. The loop's thread.
     var cleanupHandlers = PlainList<CleanupHandler>()
     /// Memory for `TimerQueue.restoreDeadlines`. Under the lock.
-    var displaced = PlainList<IndexedHeap<DeadlineKey>.Position>()
+    var displaced = PlainList<TimerQueue.Position>()
     /// The objects of RLAutorelease that are to be released, those of outer activations first. The loop's thread; it grows under
     /// the lock, so that a child of fork() finds it whole.
     var autoreleased = PlainList<UnsafeRawPointer>()

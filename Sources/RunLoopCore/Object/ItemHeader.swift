@@ -47,6 +47,8 @@ struct ItemHeader: ~Copyable {
     static var isOfEndpoint: UInt16 { 1024 }
     /// Timers: the deadline is stored in the detail, not computed from the date. Implied for repeating timers.
     static var keepsDeadline: UInt16 { 2048 }
+    /// Timers: they have a `TimerDetail`.
+    static var hasDetail: UInt16 { 4096 }
 
     init(_ kind: Kind, owner: ThreadContextPointer, flags: UInt16, position: UInt32 = .max) {
         object = ObjectHeader(kind)

@@ -165,7 +165,7 @@ extension MessagePortPointer {
             return isReady ? .isInvalid : .transportError
         }
         replySource.keepModeAlive()
-        if let timer = pending.pointee.timer { loop.addSeldom(timer, in: mode) }
+        if let timer = pending.pointee.timer { loop.add(timer, in: mode) }
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
         // There may have been no memory to add the timer to the mode.
         let isTimed = deadline == .never || pending.pointee.timer?.pointee.set != nil

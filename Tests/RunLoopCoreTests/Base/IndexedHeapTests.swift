@@ -44,28 +44,30 @@ import Testing
         #expect(heap.count == 0)
     }
 
-    /// As many as no random walk has at a time.
-    @Test func thousandsOfEqualsComeOutByArrival() {
-        let count = 20_000
+    /// What is cut off a sorted heap leaves a heap.
+    @Test func sortedHeapCanBeCut() {
+        let count = 1_000
         let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: count)
         defer { positions.deallocate() }
         var heap = IndexedHeap<Number>()
-        var queue = ArrivalQueue()
-        var hasRoom = true
-        for element in 0..<count { hasRoom = heap.insert(Number(value: element % 3), positions + element) && hasRoom }
-        hasRoom = heap.takeFirsts(&queue) && hasRoom
-        #expect(hasRoom)
-        // Every third element, the last of them first.
-        queue.sort { UInt(count - ($0 - positions)) }
-        var expected = (count - 1) / 3 * 3
-        while let position = queue.first, position == positions + expected {
-            queue.remove(position)
-            expected -= 3
+        var random = Random(seed: 14)
+        for element in 0..<count { _ = heap.insert(Number(value: random.below(500)), positions + element) }
+        heap.sort()
+        var isSorted = true
+        for index in 0..<count {
+            isSorted = isSorted && heap.entry(at: index).position.pointee == UInt32(index)
+            isSorted = isSorted && (index == 0 || heap.entry(at: index - 1).key.value <= heap.entry(at: index).key.value)
         }
-        let left = queue.count
-        #expect(left == 0 && expected == -3)
-        let (rest, next) = (heap.count, heap.first?.key.value)
-        #expect(rest == count - (count + 2) / 3 && next == 1)
+        #expect(isSorted)
+        heap.truncate(to: 333)
+        var last = 0
+        var left = 0
+        while let first = heap.first, first.key.value >= last {
+            last = first.key.value
+            heap.remove(first.position)
+            left += 1
+        }
+        #expect(left == 333)
     }
 
     @Test func reservedRoomIsKept() {
@@ -102,7 +104,6 @@ private struct HeapRace {
         var heap = IndexedHeap<Number>()
         var sorted: [Int] = []
         var keyOf = [Int?](repeating: nil, count: elements)
-        var arrivalOf = [UInt](repeating: 0, count: elements)
         let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: elements)
         positions.initialize(repeating: IndexedHeap<Number>.absent, count: elements)
         defer { positions.deallocate() }
@@ -114,27 +115,7 @@ private struct HeapRace {
         func note(_ element: Int, _ key: Int) {
             sorted.insert(key, at: lowerBound(sorted, key))
             keyOf[element] = key
-            arrivalOf[element] = UInt(truncatingIfNeeded: random.next())
         }
-        /// Takes out all with the least key, in the order of their arrival, some before their turn.
-        func takeFirsts() -> String? {
-            var waiting = (0..<elements).filter { keyOf[$0] != nil && keyOf[$0] == sorted.first }.sorted { arrivalOf[$0] < arrivalOf[$1] }
-            var queue = ArrivalQueue()
-            if !heap.takeFirsts(&queue) { return "out of memory" }
-            queue.sort { arrivalOf[$0 - positions] }
-            while !waiting.isEmpty {
-                if queue.count != waiting.count { return "\(queue.count) wait instead of \(waiting.count)" }
-                if queue.first != positions + waiting[0] { return "it is not the turn of the first" }
-                let leaves = random.chance(50) ? 0 : random.below(waiting.count)
-                let element = waiting.remove(at: leaves)
-                if !queue.contains(positions + element) { return "element \(element) does not wait" }
-                queue.remove(positions + element)
-                forget(element)
-                if queue.contains(positions + element) { return "element \(element) waits for ever" }
-            }
-            return queue.first == nil && queue.count == 0 ? nil : "somebody is left over"
-        }
-
         for step in 0..<steps {
             let element = random.below(elements)
             let key = from + random.below(keys)
@@ -160,8 +141,7 @@ private struct HeapRace {
                 }
             default: break
             }
-            if random.below(200) == 0, let problem = takeFirsts() { return "step \(step): \(problem)" }
-            if heap.isFirstShared != (sorted.count > 1 && sorted[0] == sorted[1]) { return "step \(step): shared: \(heap.isFirstShared)" }
+            if random.below(200) == 0 { heap.sort() }
             if heap.count != sorted.count { return "step \(step): \(heap.count) elements instead of \(sorted.count)" }
             if heap.first?.key.value != sorted.first { return "step \(step): first is \(String(describing: heap.first))" }
             if let known = keyOf[element] {

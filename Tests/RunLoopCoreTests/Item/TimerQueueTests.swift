@@ -34,12 +34,12 @@ import Testing
 
         func arrive(_ timer: TimerPointer) {
             arrivals += 2
-            timer.setArrival(arrivals)
+            timer.pointee.arrival = arrivals
         }
         func expected(_ which: Int, _ deadline: UInt64) -> Queued {
-            let tolerance = timers[which].pointee.detail?.pointee.tolerance ?? 0
+            let tolerance = timers[which].detail?.pointee.tolerance ?? 0
             let (latest, overflow) = deadline.addingReportingOverflow(UInt64(tolerance * 1e9))
-            return Queued(deadline: deadline, latest: overflow ? .max : latest, arrival: timers[which].arrival)
+            return Queued(deadline: deadline, latest: overflow ? .max : latest, arrival: timers[which].pointee.arrival)
         }
 
         for step in 0..<steps {
@@ -49,7 +49,8 @@ import Testing
             switch random.below(10) {
             case 0...3 where model[which] == nil:
                 arrive(timer)
-                guard queue.reserve(count, for: timer), queue.insert(timer, at: deadline) else { return "out of memory" }
+                guard queue.reserve(count, for: timer) else { return "out of memory" }
+                queue.insert(timer, at: deadline)
                 model[which] = expected(which, deadline)
             case 0...2:
                 arrive(timer)
@@ -60,26 +61,27 @@ import Testing
                 model[which] = nil
             case 6...7:
                 // As RLRunLoopTimerSetTolerance does it: out, change, in again, with the same arrival.
-                guard let detail = timer.pointee.detail else { break }
+                guard let detail = timer.detail else { break }
                 let queued = model[which]
                 queue.remove(timer)
                 detail.pointee.tolerance = random.chance(40) ? 0 : Double(random.below(200)) * 1e-6
                 guard let queued else { break }
-                guard queue.reserve(count, for: timer), queue.insert(timer, at: queued.deadline) else { return "out of memory" }
+                guard queue.reserve(count, for: timer) else { return "out of memory" }
+                queue.insert(timer, at: queued.deadline)
                 model[which] = expected(which, queued.deadline)
             default:
                 // They begin to fire: several, so that those with one deadline are under way while all else happens.
                 for _ in 0..<random.below(4) {
-                    guard let first = queue.firstArrived() else { break }
+                    guard let first = queue.first()?.timer else { break }
                     guard let index = timers.firstIndex(of: first) else { return "step \(step): a stranger is first" }
                     if index != firstOf(model) { return "step \(step): timer \(index) is first instead of \(firstOf(model) ?? -1)" }
                     queue.remove(first)
                     model[index] = nil
                 }
             }
-            if let problem = compare(queue, model, timers) { return "step \(step): \(problem)" }
+            if let problem = compare(&queue, model, timers) { return "step \(step): \(problem)" }
         }
-        while let timer = queue.any {
+        while let timer = queue.first()?.timer {
             model[timers.firstIndex(of: timer)!] = nil
             queue.remove(timer)
         }
@@ -92,19 +94,13 @@ import Testing
         }
     }
 
-    private static func compare(_ queue: borrowing TimerQueue, _ model: [Queued?], _ timers: [TimerPointer]) -> String? {
-        let queued = model.compactMap { $0 }
-        let first = queued.map(\.deadline).min()
-        if queue.first?.deadline != first { return "first is \(String(describing: queue.first)) instead of \(String(describing: first))" }
-        if let (timer, deadline) = queue.first {
-            guard let index = timers.firstIndex(of: timer), model[index]?.deadline == deadline else { return "first has another deadline" }
-        }
-        let latest = queued.map(\.latest).min() ?? .max
-        // Those that wait for their turns are due, whatever their tolerance.
-        let mayBeEarlier = !queue.isPlain && queue.latestWake >= first! && queue.latestWake < latest
-        if queue.latestWake != latest && !mayBeEarlier { return "latest wake \(queue.latestWake) instead of \(latest)" }
+    private static func compare(_ queue: inout TimerQueue, _ model: [Queued?], _ timers: [TimerPointer]) -> String? {
+        let first = firstOf(model).map { timers[$0] }
+        if queue.first()?.timer != first { return "first is \(String(describing: queue.first())) instead of \(String(describing: first))" }
+        let latest = model.compactMap { $0?.latest }.min() ?? .max
+        if queue.latestWake() != latest { return "latest wake \(queue.latestWake()) instead of \(latest)" }
         for (index, expected) in model.enumerated() {
-            let isQueued = timers[index].position.pointee != IndexedHeap<DeadlineKey>.absent
+            let isQueued = timers[index].isQueued
             if isQueued != (expected != nil) { return "timer \(index) is queued: \(isQueued)" }
             if let expected, queue.deadline(of: timers[index]) != expected.deadline { return "deadline of timer \(index)" }
         }
@@ -112,8 +108,8 @@ import Testing
     }
 
     @Test func emptyQueueSleepsForEver() {
-        let queue = TimerQueue()
-        let isEmpty = queue.first == nil && queue.any == nil && queue.latestWake == .max
+        var queue = TimerQueue()
+        let isEmpty = queue.first() == nil && queue.latestWake() == .max
         #expect(isEmpty)
     }
 
@@ -124,15 +120,18 @@ import Testing
             var queue = TimerQueue()
             let timers = [0.003, 0, 0.001].map { tolerance -> TimerPointer in
                 let timer = TimerPointer.create(threadContext, date: 0, interval: 0, order: 1, { _, _ in }, .empty)!
-                timer.pointee.detail!.pointee.tolerance = tolerance
+                timer.detail!.pointee.tolerance = tolerance
                 return timer
             }
-            _ = queue.insert(timers[0], at: 1_000_000)
-            let alone = queue.latestWake
-            _ = queue.insert(timers[1], at: 2_000_000)
-            let withPrecise = queue.latestWake
-            _ = queue.insert(timers[2], at: 500_000)
-            let withSmall = queue.latestWake
+            _ = queue.reserve(3, for: timers[0])
+            queue.insert(timers[0], at: 1_000_000)
+            let alone = queue.latestWake()
+            _ = queue.reserve(3, for: timers[1])
+            queue.insert(timers[1], at: 2_000_000)
+            let withPrecise = queue.latestWake()
+            _ = queue.reserve(3, for: timers[2])
+            queue.insert(timers[2], at: 500_000)
+            let withSmall = queue.latestWake()
             for timer in timers {
                 queue.remove(timer)
                 timer.destroy()

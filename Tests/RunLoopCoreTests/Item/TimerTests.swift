@@ -16,8 +16,8 @@ import Testing
     }
 
     @Test func simpleTimersHaveNoDetail() {
-        #expect(Self.withTimer(date: 1, interval: 0) { $0.pointee.detail == nil && !$0.pointee.item.has(ItemHeader.repeats) })
-        #expect(Self.withTimer(date: 1, interval: 1) { $0.pointee.detail != nil && $0.pointee.item.has(ItemHeader.repeats) })
+        #expect(Self.withTimer(date: 1, interval: 0) { $0.detail == nil && !$0.pointee.item.has(ItemHeader.repeats) })
+        #expect(Self.withTimer(date: 1, interval: 1) { $0.detail != nil && $0.pointee.item.has(ItemHeader.repeats) })
     }
 
     @Test func oneShotDeadlineIsTheDates() {
@@ -45,7 +45,7 @@ import Testing
                     Registry.current!.threadContext, date: Clock.currentDate + 1000, interval: Double(interval) * 1e-6, order: 0,
                     { _, _ in }, .empty
                 )!
-                let step = timer.pointee.detail!.pointee.intervalNanoseconds
+                let step = timer.detail!.pointee.intervalNanoseconds
                 let start = timer.deadline
                 let now = start &- 20_000_000 &+ UInt64(random.below(40_000_000))
                 var expected = start + step
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func tinyIntervalsAreOneNanosecond() {
-        #expect(Self.withTimer(date: 0, interval: 1e-12) { $0.pointee.detail!.pointee.intervalNanoseconds } == 1)
+        #expect(Self.withTimer(date: 0, interval: 1e-12) { $0.detail!.pointee.intervalNanoseconds } == 1)
     }
 
     @Test func invalidationReleasesOnce() {

@@ -1,0 +1,340 @@
+import CLinux
+
+/// When a timer fires: by deadline; of several with one deadline, the one that arrived first.
+struct TimerKey: HeapKey {
+    var deadline: UInt64
+    var arrival: UInt
+
+    static var last: TimerKey { TimerKey(deadline: .max, arrival: .max) }
+
+    @inline(__always)
+    static func precedes(_ left: TimerKey, _ right: TimerKey) -> Bool {
+        left.deadline < right.deadline || (left.deadline == right.deadline && left.arrival < right.arrival)
+    }
+}
+
+/// Timers in exact order, of which most are never looked at: nearly all timers are cancelled or moved before they are due.
+///
+///     near                     buckets, the farthest first
+///     a heap, in exact order   buckets[n - 1]  ...         buckets[1]         buckets[0]
+///     |------------------------|---------------|-----------|------------------|------------------> deadline
+///                              minimum         minimum     minimum            minimum
+///
+/// A bucket has the timers with deadlines from its `minimum` up to that of the next farther one, in no order. `near` has those
+/// before the minimum of the nearest bucket, sorted. A far timer is appended to its bucket; it leaves by changing places with the
+/// bucket's last. Neither looks at another timer's deadline, and both take the same time whether there are ten timers or a million.
+///
+/// Only when `near` is empty, and the first timer is asked for, is the nearest bucket opened: a small one is poured into `near`, a large
+/// one is first split into smaller ones by powers of the distance from its earliest deadline. If `near` itself gets many timers,
+/// the later half of them becomes a bucket. So a timer is moved about once each time the time left until it is due is halved, and the heap
+/// stays so small that it lies in the processor's nearest cache.
+///
+/// Invariants:
+/// 1. The minimums descend from `buckets[0]`, which always exists, to the last bucket. The deadlines in a bucket are at least its minimum
+///    and below that of the next farther bucket; those in `near` are below all minimums, or `.max`.
+/// 2. A timer's `position` is its index in `near` or in its bucket, together with which of these it is (`Self.position`).
+/// 3. `near` has room for all timers (`reserve`). Where there is no memory for a bucket, it is opened instead: correct, only slower.
+///
+/// Guarded by the loop's lock. Calls no user code.
+struct DeadlineQueue: ~Copyable {
+    typealias Position = IndexedHeap<TimerKey>.Position
+
+    /// A timer as it lies in a bucket.
+    private struct Entry: BitwiseCopyable {
+        var deadline: UInt64
+        var position: Position
+    }
+
+    private struct Bucket: BitwiseCopyable {
+        var minimum: UInt64
+        var entries: UnsafeMutablePointer<Entry>?
+        var count = 0
+        var capacity = 0
+    }
+
+    private var near = IndexedHeap<TimerKey>()
+    /// The later half leaves `near` when it has more timers than this.
+    private var nearLimit = 2 * Self.smallBucket
+    /// nil until there is room for a timer. The farthest bucket has the minimum 0 at first, so that all timers go there, and again
+    /// whenever the queue is found empty; `.max` while it is open.
+    private var buckets: UnsafeMutablePointer<Bucket>?
+    private var bucketCount = 0
+    /// Memory of a small bucket that was opened, for the next one.
+    private var spare: UnsafeMutablePointer<Entry>?
+
+    /// A bucket with at most so many timers is opened as a whole.
+    private static var smallBucket: Int { 64 }
+    private static var maximumBuckets: Int { 30 }
+    /// A position has 27 bits for the index and 5 for what the index is of: 0 for `near`, 1 + i for `buckets[i]`; 31 is in no queue.
+    private static var indexBits: UInt32 { 27 }
+    private static var maximumIndex: UInt32 { 1 << indexBits - 1 }
+    private static var firstInBuckets: UInt32 { 1 << indexBits }
+    private static var positionsInBuckets: UInt32 { UInt32(maximumBuckets) << indexBits }
+
+    init() {}
+
+    deinit {
+        for number in 0..<bucketCount { free(bucket(number).pointee.entries) }
+        free(buckets)
+        free(spare)
+    }
+
+    /// Makes room for `total` timers, so that queueing them cannot fail; false if out of memory. Amortised O(1).
+    @inline(__always)
+    mutating func reserve(_ total: Int) -> Bool { near.hasRoom(for: total) || reserveMore(total) }
+
+    @inline(never)
+    private mutating func reserveMore(_ total: Int) -> Bool {
+        if buckets == nil {
+            guard let memory = malloc(Self.maximumBuckets * MemoryLayout<Bucket>.stride) else { return false }
+            buckets = memory.assumingMemoryBound(to: Bucket.self)
+            addBucket(minimum: 0)
+        }
+        return total < Int(Self.maximumIndex) && near.reserve(total)
+    }
+
+    // MARK: what needs no call. Each returns false, and has changed nothing, where it would need one.
+
+    /// `reserve` and `insert` for a far deadline: O(1).
+    @inline(__always)
+    mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> Bool {
+        guard near.hasRoom(for: total) else { return false }
+        let farthest = bucket(0)
+        let index = farthest.pointee.count
+        if deadline < farthest.pointee.minimum || index == farthest.pointee.capacity { return false }
+        Self.put(Entry(deadline: deadline, position: timer.position), into: farthest, 0)
+        return true
+    }
+
+    /// `remove` for a timer in a bucket: O(1).
+    @inline(__always)
+    mutating func tryRemove(_ timer: TimerPointer) -> Bool {
+        let position = timer.position.pointee
+        if position &- Self.firstInBuckets >= Self.positionsInBuckets { return false }
+        let bucket = bucket(Int(position >> Self.indexBits) &- 1)
+        let entries = bucket.pointee.entries.unsafelyUnwrapped
+        let count = bucket.pointee.count &- 1
+        bucket.pointee.count = count
+        let last = entries[count]
+        // The timer that will be the last after the next removals: its position is about to be written.
+        linux_prefetch(entries[max(count &- 4, 0)].position)
+        entries[Int(position & Self.maximumIndex)] = last
+        last.position.pointee = position
+        timer.position.pointee = IndexedHeap<TimerKey>.absent
+        return true
+    }
+
+    /// `move` for a timer that stays in the farthest bucket: O(1).
+    @inline(__always)
+    func tryMove(_ timer: TimerPointer, to deadline: UInt64) -> Bool {
+        let position = timer.position.pointee
+        let farthest = bucket(0)
+        if position >> Self.indexBits != 1 || deadline < farthest.pointee.minimum { return false }
+        farthest.pointee.entries.unsafelyUnwrapped[Int(position & Self.maximumIndex)].deadline = deadline
+        return true
+    }
+
+    // MARK: into the queue, out of it, and within
+
+    /// For a timer that is not queued, where there is room for it. O(1) for a far deadline, O(log n) for a near one.
+    @inline(never)
+    mutating func insert(_ timer: TimerPointer, at deadline: UInt64) {
+        let entry = Entry(deadline: deadline, position: timer.position)
+        for number in 0..<bucketCount where deadline >= bucket(number).pointee.minimum {
+            if append(entry, to: number) { return }
+            while bucketCount > number && bucket(number).pointee.minimum <= deadline && deadline < .max { openNearest() }
+            break
+        }
+        insertNear(entry)
+        if near.count > nearLimit { spill() }
+    }
+
+    /// For a queued timer. O(1), O(log n) for one in `near`.
+    @inline(never)
+    mutating func remove(_ timer: TimerPointer) { if !tryRemove(timer) { near.remove(timer.position) } }
+
+    /// A new deadline, and with it a new arrival, for a queued timer. O(1) within the farthest bucket, else as `remove` and `insert`.
+    @inline(never)
+    mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
+        if tryMove(timer, to: deadline) { return }
+        remove(timer)
+        insert(timer, at: deadline)
+    }
+
+    // MARK: looking
+
+    /// The timer that fires first, and when; nil if none is queued. O(1) on average.
+    @inline(__always)
+    mutating func first() -> (timer: TimerPointer, key: TimerKey)? {
+        if near.count == 0 { openUntilNear() }
+        guard let first = near.first else { return nil }
+        return (TimerPointer(queued: first.position), first.key)
+    }
+
+    /// The deadline that a queued timer was queued for. O(1).
+    func deadline(of timer: TimerPointer) -> UInt64 {
+        let position = timer.position.pointee
+        let number = Int(position >> Self.indexBits)
+        if number == 0 { return near.key(at: timer.position).deadline }
+        return bucket(number - 1).pointee.entries.unsafelyUnwrapped[Int(position & Self.maximumIndex)].deadline
+    }
+
+    /// Adds the positions of all timers with deadlines up to `limit`, which is not `.max`, to `list`; false if out of memory.
+    mutating func list(upTo limit: UInt64, _ list: inout PlainList<Position>) -> Bool {
+        while bucketCount > 0, bucket(bucketCount - 1).pointee.minimum <= limit { openNearest() }
+        return near.list(upTo: TimerKey(deadline: limit, arrival: .max), &list)
+    }
+
+    // MARK: buckets
+
+    @inline(__always)
+    private func bucket(_ number: Int) -> UnsafeMutablePointer<Bucket> { buckets.unsafelyUnwrapped + number }
+
+    private mutating func addBucket(minimum: UInt64) {
+        bucket(bucketCount).initialize(to: Bucket(minimum: minimum))
+        bucketCount += 1
+    }
+
+    /// Where there is room.
+    @inline(__always)
+    private static func put(_ entry: Entry, into bucket: UnsafeMutablePointer<Bucket>, _ number: Int) {
+        let index = bucket.pointee.count
+        bucket.pointee.entries.unsafelyUnwrapped[index] = entry
+        bucket.pointee.count = index &+ 1
+        entry.position.pointee = UInt32(truncatingIfNeeded: (number &+ 1) &<< Int(indexBits) | index)
+    }
+
+    /// False if out of memory.
+    @inline(__always)
+    private mutating func append(_ entry: Entry, to number: Int) -> Bool {
+        let bucket = bucket(number)
+        if bucket.pointee.count == bucket.pointee.capacity && !grow(bucket, to: bucket.pointee.count &+ 1) { return false }
+        Self.put(entry, into: bucket, number)
+        return true
+    }
+
+    @inline(never)
+    private mutating func grow(_ bucket: UnsafeMutablePointer<Bucket>, to total: Int) -> Bool {
+        if bucket.pointee.entries == nil && total <= Self.smallBucket, let memory = spare {
+            spare = nil
+            bucket.pointee.entries = memory
+            bucket.pointee.capacity = Self.smallBucket
+            return true
+        }
+        let capacity = max(total, 2 * bucket.pointee.capacity, Self.smallBucket)
+        guard let grown = realloc(bucket.pointee.entries, capacity * MemoryLayout<Entry>.stride) else { return false }
+        bucket.pointee.entries = grown.assumingMemoryBound(to: Entry.self)
+        bucket.pointee.capacity = capacity
+        return true
+    }
+
+    @inline(__always)
+    private mutating func insertNear(_ entry: Entry) {
+        let arrival = TimerPointer(queued: entry.position).pointee.arrival
+        near.insertReserved(TimerKey(deadline: entry.deadline, arrival: arrival), entry.position)
+    }
+
+    // MARK: opening
+
+    /// `near` is empty: opens buckets until it is not, or all are open.
+    @inline(never)
+    private mutating func openUntilNear() {
+        if bucketCount == 0 { return }
+        while near.count == 0 && (bucketCount > 1 || bucket(0).pointee.count > 0) { openNearest() }
+        if near.count == 0 { bucket(0).pointee.minimum = 0 }
+    }
+
+    /// Splits the nearest bucket if it has many timers, else pours it into `near`.
+    private mutating func openNearest() {
+        if bucket(bucketCount - 1).pointee.count <= Self.smallBucket || !splitNearest() { pourNearest() }
+    }
+
+    private mutating func pourNearest() {
+        let number = bucketCount - 1
+        let nearest = bucket(number).pointee
+        if number > 0 { bucketCount = number } else { bucket(0).initialize(to: Bucket(minimum: .max)) }
+        if let entries = nearest.entries {
+            for index in 0..<nearest.count { insertNear(entries[index]) }
+            if spare == nil && nearest.capacity == Self.smallBucket { spare = entries } else { free(entries) }
+        }
+        nearLimit = 2 * max(Self.smallBucket, near.count)
+    }
+
+    /// Splits the nearest bucket by powers of the distance from its earliest deadline: the farther half of the time stays in it, then come
+    /// buckets of a quarter, an eighth, and so on, until one of about `smallBucket` timers can be expected. False if all
+    /// deadlines are equal or there are too many buckets: then nothing has changed. Out of memory it pours them instead.
+    private mutating func splitNearest() -> Bool {
+        let number = bucketCount - 1
+        let source = bucket(number)
+        let count = source.pointee.count
+        let entries = source.pointee.entries.unsafelyUnwrapped
+        var (earliest, latest) = (UInt64.max, UInt64.min)
+        for index in 0..<count {
+            earliest = min(earliest, entries[index].deadline)
+            latest = max(latest, entries[index].deadline)
+        }
+        // Distances in the farther half are this wide; those of a quarter, level 1, narrower by 1, those of the nearest, by `levels` or more.
+        let farthest = Self.width(latest - earliest)
+        let levels = min(farthest, Self.width(UInt64(count / Self.smallBucket)), Self.maximumBuckets - bucketCount)
+        if levels <= 0 { return false }
+        source.pointee.minimum = earliest + 1 << UInt64(farthest - 1)
+        source.pointee.count = 0
+        for level in 1...levels {
+            addBucket(minimum: level == levels ? earliest : earliest + 1 << UInt64(farthest - level - 1))
+        }
+        for index in 0..<count {
+            let entry = entries[index]
+            linux_prefetch(entries[min(index &+ 8, count &- 1)].position)
+            let level = min(farthest - Self.width(entry.deadline - earliest), levels)
+            // What stays has room, for it does not come behind its old place.
+            if append(entry, to: number + level) { continue }
+            let left = count - index
+            memmove(entries + source.pointee.count, entries + index, left * MemoryLayout<Entry>.stride)
+            source.pointee.count += left
+            while bucketCount > number + 1 { pourNearest() }
+            pourNearest()
+            break
+        }
+        return true
+    }
+
+    /// How many bits a number has, without leading zeros.
+    @inline(__always)
+    private static func width(_ number: UInt64) -> Int { UInt64.bitWidth - number.leadingZeroBitCount }
+
+    // MARK: closing
+
+    /// The later half of `near` goes into a bucket; not if there is no memory for that, or if the earlier half has one deadline.
+    @inline(never)
+    private mutating func spill() {
+        near.sort()
+        let count = near.count
+        nearLimit = 2 * count
+        var kept = count / 2
+        let minimum = near.entry(at: kept).key.deadline
+        while kept > 0 && near.entry(at: kept - 1).key.deadline == minimum { kept -= 1 }
+        if kept == 0 || !makeNearest(minimum, for: count - kept) { return }
+        for index in kept..<count {
+            let entry = near.entry(at: index)
+            _ = append(Entry(deadline: entry.key.deadline, position: entry.position), to: bucketCount - 1)
+        }
+        near.truncate(to: kept)
+        nearLimit = 2 * max(Self.smallBucket, kept)
+    }
+
+    /// Makes room for `count` more timers with deadlines from `minimum` on in the nearest bucket, or in a new one if that has very many: the
+    /// more buckets there are, the more it may have, so that there are never many. False if out of memory: then nothing has changed.
+    private mutating func makeNearest(_ minimum: UInt64, for count: Int) -> Bool {
+        let needsBucket = bucket(bucketCount - 1).pointee.count > Self.smallBucket << bucketCount
+        if needsBucket && bucketCount == Self.maximumBuckets { return false }
+        if needsBucket { addBucket(minimum: minimum) }
+        let nearest = bucket(bucketCount - 1)
+        let total = nearest.pointee.count + count
+        if total > nearest.pointee.capacity && !grow(nearest, to: total) {
+            if needsBucket { bucketCount -= 1 }
+            return false
+        }
+        nearest.pointee.minimum = minimum
+        return true
+    }
+}

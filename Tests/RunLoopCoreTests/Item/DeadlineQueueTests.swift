@@ -1,0 +1,216 @@
+import Testing
+
+@testable import RunLoopCore
+
+/// The buckets beside a list that is sorted anew whenever somebody asks it.
+@Suite struct DeadlineQueueTests {
+    /// Where deadlines lie: how a walk spreads them.
+    enum Spread: CaseIterable, Sendable {
+        /// Within two hours of now, as timeouts do.
+        case hours
+        /// Within a millisecond.
+        case close
+        /// Five different ones.
+        case few
+        /// On all scales: from a nanosecond to a century ahead, and past.
+        case everywhere
+        /// Each after all others, or each before all others.
+        case ascending, descending
+    }
+
+    @Test(arguments: Spread.allCases, [1, 2] as [UInt64])
+    func agreesWithSortedList(spread: Spread, seed: UInt64) {
+        let problem = onThread { DeadlineWalk(seed: seed, timers: 500, spread: spread).run(steps: scaled(8_000)) }
+        #expect(problem == nil)
+    }
+
+    @Test(arguments: [3, 4] as [UInt64])
+    func agreesWithFewTimers(seed: UInt64) {
+        let problem = onThread { DeadlineWalk(seed: seed, timers: 5, spread: .everywhere).run(steps: scaled(10_000)) }
+        #expect(problem == nil)
+    }
+
+    /// More than a bucket that is opened as a whole, with one deadline: they cannot be split.
+    @Test func thousandsOfEqualsComeOutByArrival() {
+        let inOrder = onThread { () -> Bool in
+            let walk = DeadlineWalk(seed: 5, timers: 2_000, spread: .few)
+            return walk.comeOutByArrival()
+        }
+        #expect(inOrder)
+    }
+
+    /// Nothing is queued at `.max` but what never fires: it stays behind everything else.
+    @Test func theEndOfTimeComesLast() {
+        let seen = onThread { () -> [UInt64] in
+            var queue = DeadlineQueue()
+            let timers = DeadlineWalk.makeTimers(3)
+            defer { for timer in timers { timer.destroy() } }
+            guard queue.reserve(3) else { return [] }
+            queue.insert(timers[0], at: .max)
+            var seen = [queue.first()!.key.deadline]
+            queue.insert(timers[1], at: .max)
+            queue.insert(timers[2], at: 7)
+            seen.append(queue.first()!.key.deadline)
+            queue.remove(timers[2])
+            queue.remove(timers[0])
+            seen.append(queue.first()!.key.deadline)
+            queue.remove(timers[1])
+            return queue.first() == nil ? seen : []
+        }
+        #expect(seen == [.max, 7, .max])
+    }
+}
+
+private struct DeadlineWalk {
+    private var random: Random
+    private let timers: [TimerPointer]
+    private let spread: DeadlineQueueTests.Spread
+    private var now: UInt64 = 1 << 62
+    private var lowest: UInt64 = 1 << 62
+    private var highest: UInt64 = 1 << 62
+    private var arrivals: UInt = 1
+
+    init(seed: UInt64, timers count: Int, spread: DeadlineQueueTests.Spread) {
+        random = Random(seed: seed)
+        timers = Self.makeTimers(count)
+        self.spread = spread
+    }
+
+    static func makeTimers(_ count: Int) -> [TimerPointer] {
+        let threadContext = Registry.current!.threadContext
+        return (0..<count).map { _ in TimerPointer.create(threadContext, date: 0, interval: 0, order: 0, { _, _ in }, .empty)! }
+    }
+
+    private mutating func deadline() -> UInt64 {
+        switch spread {
+        case .hours: return now + UInt64(random.below(7_200_000)) * 1_000_000
+        case .close: return now + UInt64(random.below(1_000_000))
+        case .few: return now + UInt64(random.below(5)) << 32
+        case .everywhere:
+            let distance = random.next() >> UInt64(2 + random.below(62))
+            if random.chance(5) { return random.chance(50) ? 0 : .max }
+            return random.chance(20) ? now - min(distance, now) : now + distance
+        case .ascending:
+            highest += UInt64(random.below(1_000_000))
+            return highest
+        case .descending:
+            lowest -= UInt64(random.below(1_000_000))
+            return lowest
+        }
+    }
+
+    /// The first disagreement, nil if there was none.
+    func run(steps: Int) -> String? {
+        var walk = self
+        defer { for timer in timers { timer.destroy() } }
+        return walk.walk(steps)
+    }
+
+    private mutating func walk(_ steps: Int) -> String? {
+        var queue = DeadlineQueue()
+        var model = [UInt64?](repeating: nil, count: timers.count)
+        var count = 0
+        for step in 0..<steps {
+            let which = random.below(timers.count)
+            let timer = timers[which]
+            // Long stretches of growing and of shrinking, so that all sizes occur.
+            let isGrowing = step / 1_500 % 2 == 0
+            switch random.below(isGrowing ? 8 : 14) {
+            case 0...4 where model[which] == nil:
+                arrive(timer)
+                let deadline = deadline()
+                count += 1
+                if random.chance(50) || !queue.tryInsert(timer, at: deadline, count) {
+                    guard queue.reserve(count) else { return "out of memory" }
+                    queue.insert(timer, at: deadline)
+                }
+                model[which] = deadline
+            case 0...4:
+                arrive(timer)
+                let deadline = deadline()
+                if random.chance(50) || !queue.tryMove(timer, to: deadline) { queue.move(timer, to: deadline) }
+                model[which] = deadline
+            case 5...7 where model[which] != nil:
+                if random.chance(50) || !queue.tryRemove(timer) { queue.remove(timer) }
+                model[which] = nil
+                count -= 1
+            case 8...:
+                // The clock goes on, and what is due fires; sometimes it jumps.
+                now += random.chance(2) ? 1 << 45 : UInt64(random.below(2_000_000))
+                for _ in 0..<random.below(6) {
+                    let expected = first(of: model)
+                    guard let index = timers.firstIndex(where: { $0 == queue.first()?.timer }) else {
+                        if expected != nil { return "step \(step): nothing is first" }
+                        break
+                    }
+                    if index != expected { return "step \(step): timer \(index) is first instead of \(expected ?? -1)" }
+                    queue.remove(timers[index])
+                    model[index] = nil
+                    count -= 1
+                }
+            default: break
+            }
+            if let known = model[which], queue.deadline(of: timer) != known { return "step \(step): the deadline of timer \(which)" }
+            if (model[which] != nil) != timer.isQueued { return "step \(step): timer \(which) is queued: \(timer.isQueued)" }
+            if step % 256 == 0, let problem = compare(&queue, model) { return "step \(step): \(problem)" }
+        }
+        return drain(&queue, &model)
+    }
+
+    private mutating func arrive(_ timer: TimerPointer) {
+        arrivals += 1
+        timer.pointee.arrival = arrivals
+    }
+
+    private func first(of model: [UInt64?]) -> Int? {
+        model.indices.filter { model[$0] != nil }.min {
+            (model[$0]!, timers[$0].pointee.arrival) < (model[$1]!, timers[$1].pointee.arrival)
+        }
+    }
+
+    private func compare(_ queue: inout DeadlineQueue, _ model: [UInt64?]) -> String? {
+        for (index, deadline) in model.enumerated() {
+            if let deadline, queue.deadline(of: timers[index]) != deadline { return "the deadline of timer \(index)" }
+        }
+        let limit = now + 1_000_000
+        var list = PlainList<DeadlineQueue.Position>()
+        guard queue.list(upTo: limit, &list) else { return "out of memory" }
+        let listed = Set((0..<list.count).map { TimerPointer(queued: list[$0]) })
+        let expected = Set(model.indices.filter { (model[$0] ?? .max) <= limit }.map { timers[$0] })
+        return listed == expected ? nil : "\(listed.count) are listed instead of \(expected.count)"
+    }
+
+    private func drain(_ queue: inout DeadlineQueue, _ model: inout [UInt64?]) -> String? {
+        while let (timer, key) = queue.first() {
+            guard let index = first(of: model), timers[index] == timer, model[index] == key.deadline else {
+                return "the order of the last ones"
+            }
+            queue.remove(timer)
+            model[index] = nil
+        }
+        return model.allSatisfy { $0 == nil } ? nil : "something is left over"
+    }
+
+    /// All for one deadline, some of which are moved there later.
+    func comeOutByArrival() -> Bool {
+        var walk = self
+        var queue = DeadlineQueue()
+        defer { for timer in timers { timer.destroy() } }
+        guard queue.reserve(timers.count) else { return false }
+        for (index, timer) in timers.enumerated() {
+            walk.arrive(timer)
+            queue.insert(timer, at: index % 3 == 0 ? 9 : 8)
+        }
+        var expected = timers.indices.filter { $0 % 3 != 0 }
+        for index in stride(from: 0, to: timers.count, by: 3) {
+            walk.arrive(timers[index])
+            queue.move(timers[index], to: 8)
+            expected.append(index)
+        }
+        for index in expected {
+            guard queue.first()?.timer == timers[index] else { return false }
+            queue.remove(timers[index])
+        }
+        return queue.first() == nil
+    }
+}
