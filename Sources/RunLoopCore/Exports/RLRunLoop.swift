@@ -77,7 +77,7 @@ private func run(asCF: Bool, _ function: Name) {
     }
 }
 
-/// Reports that a run could not begin: RLRunLoopRun has no result that could say so. Leaves errno as it was.
+/// Reports why a run was not possible, as RLRunLoopRun has no result that could say so. Leaves errno as it was.
 @inline(never)
 private func warnOfFailedRun(_ problem: Name, _ function: Name) {
     let reason: Name =

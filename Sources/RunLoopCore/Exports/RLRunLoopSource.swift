@@ -105,7 +105,7 @@ public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
 }
 
 extension SourcePointer {
-    /// Whether a signal can have an effect: not on a source with a descriptor, nor on an invalid one.
+    /// Signals the source unless that has no effect: on sources with a descriptor, and on invalid ones.
     @inline(__always)
     fileprivate func signalIfValid() {
         if !hasDescriptor && pointee.item.has(ItemHeader.valid) { signal() }
