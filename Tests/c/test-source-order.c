@@ -62,7 +62,7 @@ START_TEST(a_source_that_signals_itself_does_not_keep_one_of_equal_order_waiting
 {
     rl = RLRunLoopGetCurrent();
     signal_and_run("AB", 3, true, false, "A B A B A B A B");
-    /* Beyond the first places of the board of signals. */
+    /* Beyond the first word of the bitmap of pending signals. */
     RLRunLoopSourceRef others[100];
     for (int i = 0; i < 100; i++) {
         others[i] = make_source(0, do_nothing, NULL);

@@ -128,7 +128,7 @@ extension RegistrationPointer {
         withUnsafeMutablePointer(to: &pointee.nextInBucket) { $0 }
     }
 
-    /// Gives the memory of a registration back, once nothing refers to it any more; an inline one becomes unused. Any thread; in a
+    /// Frees the memory of a registration, once nothing refers to it any more; an inline one becomes unused. Any thread; in the
     /// child of fork() also one that never used the library.
     func destroy() {
         if self == pointee.source.inlineRegistration { return clear() }

@@ -96,7 +96,7 @@ extension SourcePointer {
         RegistrationPointer(bitPattern: pointee.onlyRegistration.load(ordering: .sequentiallyConsistent))
     }
 
-    /// Tells signallers which bit to set, and sets it if the source is signalled already. Under the source's lock, after every
+    /// Stores for signallers which bit to set, and sets it if the source is signalled already. Under the source's lock, after every
     /// change of `registrations`.
     func publishOnlyRegistration() {
         let only = pointee.registrations.flatMap { $0.pointee.nextOfSource == nil ? $0 : nil }

@@ -109,7 +109,7 @@ struct Slab: ~Copyable {
         give(&address, 1)
     }
 
-    /// Gives all free addresses of a cache to the slab, when its thread ends. The rest of the last chunk stays in the cache, whose
+    /// Moves all free addresses of a cache to the slab, when its thread ends. The rest of the last chunk stays in the cache, whose
     /// next owner will use it.
     func trim(_ cache: inout Cache) {
         while cache.count > 0 {

@@ -61,8 +61,8 @@ extension ThreadContextPointer {
         return (caches + slab.cacheOffset).assumingMemoryBound(to: Slab.Cache.self)
     }
 
-    /// Gives what the caches have to the slabs, when the thread ends. Memory that was never used stays: the context's next thread
-    /// will use it.
+    /// Moves the free addresses of all caches to the slabs, when the thread ends. Memory that was never used stays: the context's
+    /// next thread will use it.
     func trimCaches() { SlabList.forEach { $0.pointee.trim(&cache(of: $0.pointee).pointee) } }
 }
 
@@ -83,13 +83,13 @@ extension Slab {
         return allocate(&context.cache(of: self).pointee)
     }
 
-    /// Gives memory back to the cache of `context`, the calling thread's. O(1).
+    /// Frees memory into the cache of `context`, the calling thread's. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer, _ context: ThreadContextPointer) {
         deallocate(memory, &context.cache(of: self).pointee)
     }
 
-    /// Gives memory back, to the calling thread's cache if it has one. Any thread. O(1).
+    /// Frees memory into the calling thread's cache, or without one if the thread has no context. Any thread. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer) {
         if let context = ThreadContextPointer.current { deallocate(memory, context) } else { deallocateWithoutCache(memory) }

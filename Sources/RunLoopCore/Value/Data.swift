@@ -5,7 +5,7 @@ import CLinux
 struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
-    /// Where the bytes are, and who frees them. `behind`: right behind the struct; `given`: a client's block, which we free;
+    /// Where the bytes are, and what frees them. `behind`: right behind the struct; `given`: a client's block, which we free;
     /// `noCopy`: a client's block, which we do not free; `growing`: the block of mutable data.
     enum PayloadLocation: UInt8 {
         case behind, given, noCopy, growing

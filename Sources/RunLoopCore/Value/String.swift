@@ -6,7 +6,7 @@ import Synchronization
 /// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`. So have the objects that clang makes of `CFSTR("…")`: a
 /// class pointer, an int, a pointer to the text, its length. The class pointer is the symbol `__CFConstantStringClassReference`,
 /// which our headers and librunloop-cf.so define as a number: the first eight bytes of an immortal string. So the linker turns such
-/// an object into one of ours, without any conversion.
+/// an object into an RLString, without any conversion.
 struct StringStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .string }
 
