@@ -62,9 +62,10 @@ extension SocketPointer {
     @inline(__always)
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
-    /// RLSocketCreateWithNative, for a descriptor that has no socket (see `existing`). If another thread makes one at the same time, both
-    /// return the same. nil with ENOMEM. A negative number makes an invalid socket. One or two system calls. Any thread that has a loop; calls
-    /// the context's retain.
+    /// RLSocketCreateWithNative, for a descriptor that has no socket (see `existing`): returns a new socket, with a reference for the
+    /// caller. If another thread makes one for the same descriptor meanwhile, both return that one. nil with ENOMEM. A negative descriptor makes
+    /// an invalid socket. One or two system calls. Any thread that has a loop; calls the context's retain, and its release if the socket is
+    /// not used.
     static func create(
         _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: EndpointCallout.OfSocket?, _ context: ClientContext
     ) -> SocketPointer? {
@@ -74,6 +75,7 @@ extension SocketPointer {
         context.info = context.retained()
         var transport = Transport.unknown
         var state = EndpointState(fd >= 0 ? EndpointState.valid : 0)
+        // A listening socket has nothing to wait for before it is ready to be used; nor has a datagram socket.
         if callBacks.reading == .accept {
             state.set(EndpointState.connected)
         } else if callBacks.connects {

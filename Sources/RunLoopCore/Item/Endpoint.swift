@@ -93,8 +93,9 @@ extension EndpointPointer {
         return isChanged ? new : nil
     }
 
-    /// Arms it if the calling thread owns it and no other thread has its lock. False: the caller must call `OwnerLock.stepOut`, arm it, and
-    /// update the source. Calls nothing, so that its caller needs no stack frame.
+    /// Arms the endpoint without a function call, if that is all there is to do: the calling thread owns it, no other thread wants
+    /// the lock, and epoll waits for these events already. Otherwise false; then the lock may be taken, and the caller has to give it back
+    /// by `OwnerLock.stepOut`, to arm the endpoint and to update its source.
     @inline(__always)
     func tryArm(_ events: Events) -> Bool {
         let owner = pointee.item.owner

@@ -74,6 +74,7 @@ extension RunLoopPointer {
         if isDead { timer.destroy() }
     }
 
+    /// The thread has ended while this observer was to be called, or in its function. One that does not repeat counts as called.
     private func abandon(_ call: ObserverCall) {
         if call.state == .done { return }
         let observer = call.observer

@@ -92,7 +92,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// In a child of fork() without this loop's thread: its calls never end. Under all locks.
+    /// In a child of fork() that does not have this loop's thread: the calls that the frames stand for never return. Their endpoints stop
+    /// counting them, or they could never be closed. Under every lock of the library.
     func forgetDispatchesAfterFork() {
         pointee.dispatchFrame.forgetAfterFork()
         for index in 0..<pointee.outerDispatchFrames.count { pointee.outerDispatchFrames[index].forgetAfterFork() }

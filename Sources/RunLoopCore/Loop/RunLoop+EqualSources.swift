@@ -36,8 +36,8 @@ extension RunLoopPointer {
         sources.truncate(to: 0)
     }
 
-    /// The set that a source is in; nil if it is not in the loop any more. Under the lock.
-    private func set(of source: SourcePointer, _ hash: UInt) -> ModeSetPointer? {
+    /// The modes that a source is in; nil if it is not in this loop. `hash`: `SourcePointer.hash` of the source. Under the lock.
+    private func modeSet(of source: SourcePointer, _ hash: UInt) -> ModeSetPointer? {
         var next = pointee.registrations.bucket(hash)
         while let registration = next {
             if registration.pointee.source == source { return registration.pointee.set }
@@ -48,7 +48,7 @@ extension RunLoopPointer {
 
     /// Whether one of the sources is in the chosen mode. Under the lock.
     func has(_ sources: borrowing PlainList<SourcePointer>, _ hash: UInt, in choice: ModeChoice) -> Bool {
-        for index in 0..<sources.count where contains(set(of: sources[index], hash), choice) { return true }
+        for index in 0..<sources.count where contains(modeSet(of: sources[index], hash), choice) { return true }
         return false
     }
 
@@ -63,7 +63,7 @@ extension RunLoopPointer {
         case .common: if !modes.formUnion(pointee.commonModes) || !modes.insert(ModeSet.common) { return false }
         case .none: return false
         }
-        for index in 0..<equals.count { if let set = set(of: equals[index], hash) { modes.subtract(set.pointee.modes) } }
+        for index in 0..<equals.count { if let set = modeSet(of: equals[index], hash) { modes.subtract(set.pointee.modes) } }
         if let old { return modes.formUnion(old.pointee.modes) }
         return true
     }

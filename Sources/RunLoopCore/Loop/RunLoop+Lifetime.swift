@@ -71,6 +71,7 @@ extension RunLoopPointer {
         return nil
     }
 
+    /// Takes a timer out of this loop, unless it has moved to another one meanwhile. The caller has a reference, and releases it.
     private func dismiss(_ timer: TimerPointer) {
         let owner = timer.item.lock()
         let isDead = owner == threadContext && timer.pointee.set != nil && timer.leaveSet()
@@ -85,6 +86,7 @@ extension RunLoopPointer {
         return observer
     }
 
+    /// Takes an observer out of this loop, unless it has moved to another one meanwhile, and releases the caller's reference.
     private func dismiss(_ observer: ObserverPointer) {
         let owner = observer.item.lock()
         let isDead = owner == threadContext && observer.pointee.set != nil && leave(observer)

@@ -116,7 +116,7 @@ extension ThreadContextPointer {
     @inline(never)
     private func lockSlow() { pointee.lock.lockSlow(asOwner: isCurrent) }
 
-    /// After a failed attempt to lock.
+    /// Withdraws a `tryLock` that returned false, so that the thread which wants the lock can have it. False, to stand behind `||`.
     @inline(never)
     private func retract() -> Bool {
         pointee.lock.retract()

@@ -14,9 +14,10 @@ extension MessagePortPointer {
         return result
     }
 
-    /// The result of sending through a ring: nil if the request has to go through the socket.
-    private func ringResult(_ put: PacketSocket.Sent) -> RequestResult? {
-        put == .done ? .success : put == .gone ? .isInvalid : nil
+    /// What RLMessagePortSendRequest returns after an attempt to send through the ring, memory that both processes share. nil if
+    /// there is no ring, or no room in it: then the request has to go through the socket.
+    private func ringResult(_ sent: PacketSocket.Sent) -> RequestResult? {
+        sent == .done ? .success : sent == .gone ? .isInvalid : nil
     }
 
     /// RLMessagePortSendRequest without a reply, in all other cases. Any thread, without a lock; calls user code if the port has to be

@@ -59,8 +59,8 @@ extension PortSourceInfo {
 typealias PortSourceInfoPointer = UnsafeMutablePointer<PortSourceInfo>
 
 extension PortSourceInfoPointer {
-    /// Makes a loop perform the source in its next pass, to try again what there was no memory for. Any thread that keeps the source
-    /// alive; takes no lock.
+    /// Makes a loop deliver the port's messages in its next pass: for what failed for want of memory, and is tried again. Any
+    /// thread that keeps the source alive, which then does not change; takes no lock.
     func performAgain(on loop: RunLoopPointer) {
         pointee.source?.signalSlow()
         loop.wakeUpSlow()
