@@ -46,16 +46,16 @@ extension ConnectionPointer {
         return count > 0
     }
 
+    /// Receives and handles one packet; true if it was a request. `wantsReply`: the client waits for a reply.
     @inline(__always)
     private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool) -> Bool {
         var packet = Packet()
         if !receive(loop.threadContext, &packet) { return false }
         wantsReply = packet.frame.id != 0
         if packet.frame.kind == .hello {
-            let isMine = pointee.port.isNamed(packet.data)
-            /// Receives and handles one packet; true if it was a request. `wantsReply`: the client waits for a reply.
+            let isOwnName = pointee.port.isNamed(packet.data)
             packet.data?.release()
-            if !isMine { close() }
+            if !isOwnName { close() }
             return false
         }
         if packet.frame.kind != .request { return false }
