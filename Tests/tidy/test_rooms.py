@@ -16,12 +16,12 @@ FREE_OF_THE_SYSTEM = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "m
 SYSTEM_ELSEWHERE = {
     "Object/Misuse.swift": {"getenv", "abort"},  # RUNLOOP_MISUSE=abort; neither is a system call that can be moved
 }
-#: Who calls functions that clients gave us.
+#: The files that call clients' functions, and which.
 CALLS_CLIENTS = {
     "Item/Callouts.swift": "sources, timers, observers, performed functions",
     "Loop/RunLoop+Autorelease.swift": "RLRelease, which is handed down because its rooms lie above",
     "Loop/RunLoop+DispatchFrames.swift": "a source of ours whose call will never end, as the thread has",
-    "Loop/RunLoop+Calls.swift": "functions of ours that let go of what a call held, when the thread ends in it",
+    "Loop/RunLoop+Calls.swift": "functions of ours that release what a call held, when the thread ends in it",
     "Loop/RunLoop+ReadyDescriptors.swift": "a source's function that is one of ours: the client's is called from there",
     "Object/ClientContext.swift": "contexts: retain, release, copyDescription, equal, hash",
     "Object/Misuse.swift": "the error handler",

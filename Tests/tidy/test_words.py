@@ -15,7 +15,7 @@ ABOUT_WORDS = {"Tests/tidy/words.py", "Tests/tidy/test_words.py"}
 #: A comment that begins so is about the line above it.
 LEANS = r"(The same\b|As (above|before)\b|Likewise\b|Ditto\b|See above\b)"
 #: A function "Returns whether …" and "Returns the size", as C manuals say it.
-NOT_RETURNS = r"(Tells|Gives) (whether|which|what|how|when|where|who|if|the (address|kind|length|name|number|size|time|value))\b"
+NOT_RETURNS = r"(Tells (whether|which|what|how|when|where|who|if)|(Tells|Gives) the (address|kind|length|name|number|size|time|value))\b"
 
 
 def files(*folders):
@@ -65,7 +65,7 @@ def occurrences(word, kind):
         for place, split in index(kind).get(start, []):
             starts = [number for number, part in enumerate(split) if part in (wanted[0], wanted[0] + "s")]
             if word.startswith("…"):
-                starts = [number for number in starts if 0 < number == len(split) - len(wanted)]
+                starts = [number for number in starts if 0 < number == len(split) - len(wanted) and split[0] != "is"]
             if any([part == want or part == want + "s" for part, want in zip(split[first:], wanted)] == [True] * len(wanted)
                    for first in starts):
                 yield place

@@ -261,7 +261,7 @@ struct Poller: ~Copyable {
             switch error.number {
             case EPERM: settle(index, .alwaysReady)
             case EEXIST where modify(index, watch.interest):
-                // The same file was closed and opened again under its old number.
+                // The file was closed and opened again under its old number.
                 settle(index, .listening, registered: watch.interest)
             case ENOMEM, ENOSPC: return false
             default: settle(index, .broken)
