@@ -293,9 +293,18 @@ struct DeadlineQueue: ~Copyable {
             source.pointee.count += left
             while bucketCount > number + 1 { pourNearest() }
             pourNearest()
-            break
+            return true
         }
+        shrink(source)
         return true
+    }
+
+    /// Gives back the memory of the timers that have left a bucket for nearer ones.
+    private func shrink(_ bucket: UnsafeMutablePointer<Bucket>) {
+        let count = max(bucket.pointee.count, Self.smallBucket)
+        guard let left = realloc(bucket.pointee.entries, count * MemoryLayout<Entry>.stride) else { return }
+        bucket.pointee.entries = left.assumingMemoryBound(to: Entry.self)
+        bucket.pointee.capacity = count
     }
 
     /// How many bits a number has, without leading zeros.
