@@ -85,7 +85,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return true
     }
 
-    /// The same where there is room.
+    /// Inserts an element for which there is room: see `reserve`.
     @inline(__always)
     mutating func insertReserved(_ key: Key, _ position: Position) {
         entries.unsafelyUnwrapped[count &+ 3].key = Key.last
@@ -163,13 +163,13 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
 
     /// `insert` for callers that do it seldom: compiled once for each kind of key.
     @inline(never)
-    mutating func insertSeldom(_ key: Key, _ position: Position) -> Bool { insert(key, position) }
+    mutating func insertSlow(_ key: Key, _ position: Position) -> Bool { insert(key, position) }
     /// `remove` likewise.
     @inline(never)
-    mutating func removeSeldom(_ position: Position) { remove(position) }
+    mutating func removeSlow(_ position: Position) { remove(position) }
     /// `update` likewise.
     @inline(never)
-    mutating func updateSeldom(_ position: Position, to key: Key) { update(position, to: key) }
+    mutating func updateSlow(_ position: Position, to key: Key) { update(position, to: key) }
 
     @inline(__always)
     private mutating func place(_ entry: Entry, at index: Int) {
@@ -213,7 +213,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     }
 
     /// The first to come out of four neighbours; of equal ones the first, so never what lies behind the end. Which
-    /// it is nobody can predict: sums of comparisons, no branches.
+    /// it is cannot be predicted: sums of comparisons, no branches.
     @inline(__always)
     private static func leastOfFour(_ base: UnsafeMutablePointer<Entry>, _ first: Int) -> Int {
         let left = first &+ (Key.precedes(base[first &+ 1].key, base[first].key) ? 1 : 0)

@@ -43,7 +43,7 @@ struct TimerDetail: ~Copyable {
 
     static let slab = Slab(size: MemoryLayout<TimerDetail>.stride)
 
-    /// The interval of a timer that is valid after its call, but is not called again before somebody sets its date.
+    /// The interval of a timer that is valid after its call, but is not called again before its date is set.
     static var untilArmed: Double { .infinity }
 
     /// What the timer's client knows as its interval.

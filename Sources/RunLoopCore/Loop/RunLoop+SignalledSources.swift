@@ -128,7 +128,7 @@ extension RunLoopPointer {
         if source.signalTime == 0 { source.pointee.signalTime.store(pointee.signalsTaken, ordering: .relaxed) }
         if registration.isQueued {
             // A nested run may have taken the earlier signal; this one has another time.
-            set.pointee.signalled.updateSeldom(registration.position, to: registration.key)
+            set.pointee.signalled.updateSlow(registration.position, to: registration.key)
         } else {
             _ = set.pointee.signalled.insert(registration.key, registration.position)
         }
@@ -150,7 +150,7 @@ extension RunLoopPointer {
                 bestSet = set
             }
         }
-        if let best { bestSet.unsafelyUnwrapped.pointee.signalled.removeSeldom(best.position) }
+        if let best { bestSet.unsafelyUnwrapped.pointee.signalled.removeSlow(best.position) }
         return best
     }
 
@@ -174,7 +174,7 @@ extension RunLoopPointer {
             _ = pointee.signalledBatch.append(BatchEntry(registration.pointee.source, retain(registration.pointee.source)))
         }
         for index in 0..<registrations.count {
-            _ = registrations[index].pointee.set.unsafelyUnwrapped.pointee.signalled.insertSeldom(
+            _ = registrations[index].pointee.set.unsafelyUnwrapped.pointee.signalled.insertSlow(
                 registrations[index].key, registrations[index].position)
         }
         return true

@@ -113,8 +113,8 @@ extension RunLoopPointer {
         count(registration, in: old, -1)
         count(registration, in: new, 1)
         if registration.isQueued {
-            old.pointee.signalled.removeSeldom(registration.position)
-            _ = new.pointee.signalled.insertSeldom(registration.key, registration.position)
+            old.pointee.signalled.removeSlow(registration.position)
+            _ = new.pointee.signalled.insertSlow(registration.key, registration.position)
         }
         registration.pointee.set = new
         if registration.pointee.watch >= 0 { pointee.mustRevisitWatches = true }
@@ -193,7 +193,7 @@ extension RunLoopPointer {
         if registration.pointee.watch >= 0 { unwatch(registration) }
         unlink(registration, from: source)
         pointee.registrations.remove(registration)
-        if registration.isQueued { set.pointee.signalled.removeSeldom(registration.position) }
+        if registration.isQueued { set.pointee.signalled.removeSlow(registration.position) }
         registration.destroy()
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
