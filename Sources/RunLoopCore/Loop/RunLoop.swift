@@ -114,7 +114,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var timerPasses = 0
     /// `SharedSignals` as last looked at.
     var sharedSignalsSeen: UInt32 = 0
-    /// The thread's timer slack, restored when the outermost run ends; 0 if it was not changed.
+    /// The thread's timer slack, restored when the outermost run ends; 0 if no run has set it yet, 1 if there is nothing to restore.
     var timerSlack: UInt = 0
     /// The batches of functions that are being called, outermost first. Under the lock.
     var batches = PlainList<PerformBatch>()

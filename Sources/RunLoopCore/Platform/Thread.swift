@@ -105,10 +105,10 @@ extension Atomic where Value == UInt32 {
 /// The kernel may end a sleep late, by the thread's timer slack: 50 µs by default. A loop that sleeps for a timer sets it to 1 ns, and
 /// restores the thread's own value when its run ends.
 enum TimerSlack {
-    /// Sets the slack to 1 ns. Returns the value to restore, 0 if there is none. Two system calls.
+    /// Sets the slack to 1 ns. Returns the value to restore, 1 if there is none: a real-time thread has no slack. Two system calls.
     static func sharpen() -> UInt {
         let before = linux_get_timer_slack()
-        return before > 1 && linux_set_timer_slack(1) == 0 ? UInt(before) : 0
+        return before > 1 && linux_set_timer_slack(1) == 0 ? UInt(before) : 1
     }
 
     /// Sets the slack to what `sharpen` returned. One system call.

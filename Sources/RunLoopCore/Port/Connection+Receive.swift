@@ -137,7 +137,7 @@ extension ConnectionPointer {
         }
         var frame = parsed
         if !isEntry {
-            if let some = frame { noteHeader(some, &frame) }
+            if let header = frame, !noteHeader(header) { frame = nil }
             if let some = frame, pointee.role == .server, !noteReceived(some, &received.attachment) { frame = nil }
         }
         unlock()
@@ -212,11 +212,13 @@ extension ConnectionPointer {
         }
     }
 
-    /// Notes what a frame says about the connection itself; sets `frame` to nil if that is impossible. Under the mutex.
-    private func noteHeader(_ some: Frame, _ frame: inout Frame?) {
-        if some.kind == .hello { pointee.handshakeDone = true }
-        if some.payloadLocation == .returnedBuffer && !pointee.sharedBuffer.beginReading(some.buffersRead) { frame = nil }
-        noteCounts(some.buffersRead)
+    /// Notes what a frame's header says about the connection itself: that the handshake is done, that a reply lies in our shared buffer, how
+    /// many buffers the peer has read. False if the peer cannot have sent that, as no buffer is on its way. Under the mutex.
+    private func noteHeader(_ frame: Frame) -> Bool {
+        if frame.kind == .hello { pointee.handshakeDone = true }
+        let isPossible = frame.payloadLocation != .returnedBuffer || pointee.sharedBuffer.beginReading(frame.buffersRead)
+        noteCounts(frame.buffersRead)
+        return isPossible
     }
 
     /// Notes how many buffers the peer has read, and that a frame has come. Under the mutex.

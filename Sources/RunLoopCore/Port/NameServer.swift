@@ -99,7 +99,8 @@ enum NameServer {
         throw .make(EACCES)
     }
 
-    /// Connects to the server of a name, whatever its user. `user`: see `PortDirectory`.
+    /// Connects to the server of a name, whichever user that runs as. The directory of port files must belong to root, to this process's
+    /// user, or to `user`. Throws what the system refused.
     static func connect(_ name: StringPointer, trusting user: UInt32? = nil) throws(SystemError) -> Int32 {
         let directory = try PortDirectory(trusting: user)
         return try withFileName(name, ".port") { (port) throws(SystemError) in try directory.connect(port) }

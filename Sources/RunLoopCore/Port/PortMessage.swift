@@ -82,10 +82,11 @@ extension PortMessagePointer {
         parts.release()
     }
 
-    /// Leaves the message to the clients that have retained it: `receivePort`, which was borrowed, is retained for them. Returns false.
+    /// Leaves the message to the clients that have retained it: `receivePort`, which was borrowed, is retained for them. They may release it
+    /// meanwhile; then this releases the last reference. 0 references: a client has released one that it did not have. Returns false.
     @inline(never)
     private func keepForClient() -> Bool {
-        if pointee.header.references.load(ordering: .acquiring) > 1 {
+        if pointee.header.references.load(ordering: .acquiring) != 0 {
             pointee.receivePort?.retain()
             pointee.ownsReceivePort = true
             _ = release()
