@@ -101,6 +101,65 @@ START_TEST(a_delayed_function_either_runs_or_is_cancelled)
 }
 END_TEST
 
+/* -- A queue so long that a pass leaves the rest for the next -- */
+
+enum { LONG = 3000 };
+static int passes, called_of_long, called_before_last, pass_of_post;
+
+static void count_pass(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+    passes++;
+}
+
+static void last_function(UNUSED void *info)
+{
+    called_before_last = called_of_long;
+    RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+static void *post_last(void *loop)
+{
+    require(RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, last_function, NULL));
+    return NULL;
+}
+
+/* Takes five microseconds in the first passes, so that these are too short for the queue, and then none. */
+static void one_of_long(UNUSED void *info)
+{
+    called_of_long++;
+    if (passes == pass_of_post) {
+        pass_of_post = 0;
+        pthread_t thread;
+        require(pthread_create(&thread, NULL, post_last, RLRunLoopGetCurrent()) == 0);
+        pthread_join(thread, NULL);
+    }
+    double end = RLAbsoluteTimeGetCurrent() + 5e-6;
+    while (passes < 3 && RLAbsoluteTimeGetCurrent() < end)
+        continue;
+}
+
+START_TEST(what_is_posted_while_a_long_queue_is_called_runs_after_it)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    passes = called_of_long = called_before_last = 0;
+    pass_of_post = _i;
+    for (int i = 0; i < LONG; i++)
+        require(RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, one_of_long, NULL));
+    RLRunLoopObserverRef observer = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, 1, 0, count_pass, NULL);
+    RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
+    RLRunLoopSourceContext context = {.perform = do_nothing};
+    RLRunLoopSourceRef source =
+        RLRunLoopSourceCreate(NULL, 0, &context); /* a run that forgets the post sleeps for ever */
+    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, HUGE_VAL, 0), kRLRunLoopRunStopped);
+    ck_assert_int_eq(called_before_last, LONG);
+    RLRunLoopSourceInvalidate(source);
+    RLRelease(source);
+    RLRunLoopObserverInvalidate(observer);
+    RLRelease(observer);
+}
+END_TEST
+
 /* -- Functions with a release that uses the library -- */
 
 static atomic_int released;
@@ -141,6 +200,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "stress", 60);
     tcase_add_checked_fixture(tcase, start_looper, stop_looper);
     tcase_add_test(tcase, posts_of_four_producers_run_once_and_in_order_per_producer);
+    tcase_add_loop_test(tcase, what_is_posted_while_a_long_queue_is_called_runs_after_it, 1, 4);
     tcase_add_test(tcase, a_post_either_runs_or_is_cancelled);
     tcase_add_test(tcase, a_delayed_function_either_runs_or_is_cancelled);
     tcase_add_test(tcase, release_functions_may_post_and_each_is_called_once);

@@ -326,7 +326,8 @@ int main(int count, char **arguments)
         pthread_join(causes[index].thread, NULL);
     pthread_join(busy, NULL);
     pthread_join(stopper, NULL);
-    require(RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, stop, NULL));
+    // The last of the stops may have ended the thread of the loop already.
+    require(RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, stop, NULL) || errno == ESRCH);
     pthread_join(loop_thread, NULL);
     for (int event = 0; event < EVENTS; event++) {
         long sum = 0;

@@ -59,6 +59,7 @@
 #include <CoreFoundation/CFDictionary.h>
 #include <CoreFoundation/CFError.h>
 #include <CoreFoundation/CFFileDescriptor.h>
+#include <CoreFoundation/CFFileSecurity.h>
 #include <CoreFoundation/CFLocale.h>
 #include <CoreFoundation/CFMachPort.h>
 #include <CoreFoundation/CFMessagePort.h>
@@ -74,6 +75,7 @@
 #include <CoreFoundation/CFStream.h>
 #include <CoreFoundation/CFString.h>
 #include <CoreFoundation/CFStringEncodingExt.h>
+#include <CoreFoundation/CFStringTokenizer.h>
 #include <CoreFoundation/CFTargetConditionals.h>
 #include <CoreFoundation/CFTimeZone.h>
 #include <CoreFoundation/CFTree.h>
@@ -82,5 +84,8 @@
 #include <CoreFoundation/CFUUID.h>
 #include <CoreFoundation/CFUnavailable.h>
 #include <CoreFoundation/CFUserNotification.h>
+#include <CoreFoundation/CFUtilities.h>
+#include <CoreFoundation/CFXMLNode.h>
+#include <CoreFoundation/CFXMLParser.h>
 
 #endif /* __COREFOUNDATION_COREFOUNDATION__ */

@@ -42,8 +42,7 @@
  *  Fairness
  *  --------
  *  Nothing that is ready starves. If n things are ready in a mode (descriptors of any kind, signalled sources, due
- *  timers, queued functions), each is served within a number of passes proportional to n, as a rule within n, however
- *  the run is made:
+ *  timers, queued functions), each is served within a number of passes proportional to n, however the run is made:
  *   - A pass fires all timers that are due when it reaches them, and calls the functions queued at that time; the rest
  *     of a queue that takes long waits for the next pass, unless the run has only one.
  *   - A pass performs all signalled version-0 sources, or the first if the run returns after a source: the lowest order

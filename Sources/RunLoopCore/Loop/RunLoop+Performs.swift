@@ -92,14 +92,29 @@ extension RunLoopPointer {
 
     /// Whether some request waits for this mode. Under the lock.
     func hasFunctions(for mode: ModePointer) -> Bool {
-        if pointee.held.count == 0 && inbox.isEmpty { return false }
+        if pointee.held.count > 0 && hasHeldFunctions(for: mode, from: pointee.heldStart) { return true }
+        if inbox.isEmpty { return false }
+        let known = pointee.held.count
         takeIntoHeld()
+        return hasHeldFunctions(for: mode, from: known)
+    }
+
+    /// Whether some request in `held`, from this one on, waits for this mode. Under the lock.
+    private func hasHeldFunctions(for mode: ModePointer, from first: Int) -> Bool {
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
-        for index in pointee.heldStart..<pointee.held.count {
+        for index in first..<pointee.held.count {
             let request = pointee.held[index]
             if request.modes != nil && request.matches(mode.pointee.name, isCommon: isCommon) { return true }
         }
         return false
+    }
+
+    /// Whether a pass goes on with a long queue that earlier ones have begun, and has enough of it. What has been posted since
+    /// then stays in the inbox: moving it could take longer than the pass. `held`: with the first `start` called. Under the lock.
+    private func goesOn(with held: borrowing PlainList<PerformRequest>, from start: Int, _ mode: ModePointer) -> Bool {
+        if start == 0 || held.count - start < 256 || pointee.deadline == .distantPast { return false }
+        let isCommon = pointee.commonModes.contains(mode.pointee.number)
+        return held[start].modes != nil && held[start].matches(mode.pointee.name, isCommon: isCommon)
     }
 
     /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued.
@@ -136,9 +151,10 @@ extension RunLoopPointer {
             return false
         }
         swap(&requests, &pointee.held)
-        pointee.postBackoff.noteTaken(posts: take(into: &requests))
         let start = pointee.heldStart
         pointee.heldStart = 0
+        let goesOn = goesOn(with: requests, from: start, mode)
+        if !goesOn { pointee.postBackoff.noteTaken(posts: take(into: &requests)) }
         let count = requests.count
         if count > start {
             let level = pointee.batches.count
@@ -156,6 +172,8 @@ extension RunLoopPointer {
         }
         putBack(&requests, taken: count - start)
         unlockInlined()
+        // The inbox may have been left alone, and no poster wakes the loop for it a second time.
+        if goesOn { wakeUp() }
         return called
     }
 
