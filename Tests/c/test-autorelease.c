@@ -34,7 +34,7 @@ START_TEST(it_is_released_at_the_end_of_the_pass)
     RLRunLoopObserverRef observer = note_activities(here(), kRLRunLoopDefaultMode);
     RLRunLoopAddSource(here(), source, kRLRunLoopDefaultMode);
     RLRunLoopSourceSignal(source);
-    ck_assert_int_eq(run_once(0.001), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(run_once(0.05), kRLRunLoopRunTimedOut);
     assert_notes("En BT BS perform freed BT BS BW AW Ex");
     RLRunLoopSourceSignal(source);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, true), kRLRunLoopRunHandledSource);
@@ -48,7 +48,7 @@ START_TEST(it_is_released_before_the_loop_sleeps)
 {
     RLRunLoopObserverRef observer = note_activities(here(), kRLRunLoopDefaultMode);
     RLRunLoopPerformFunction(here(), kRLRunLoopDefaultMode, perform_named, "freed");
-    ck_assert_int_eq(run_once(0.001), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(run_once(0.05), kRLRunLoopRunTimedOut);
     assert_notes("En BT BS perform BW freed AW Ex");
     drop_observer(observer);
 }
