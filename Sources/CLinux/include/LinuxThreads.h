@@ -90,7 +90,10 @@ static inline int linux_run_on(int processor)
 static inline int linux_is_single_threaded(void) { return __libc_single_threaded; }
 
 /* Variadic. By glibc's function, because Tests/c/test-wakeup-adjust.c replaces that. */
-static inline int linux_set_timer_slack(unsigned long nanoseconds) { return prctl(PR_SET_TIMERSLACK, nanoseconds); }
-static inline int linux_get_timer_slack(void) { return prctl(PR_GET_TIMERSLACK); }
+static inline int linux_set_timer_slack(unsigned long nanoseconds)
+{
+    return prctl(PR_SET_TIMERSLACK, nanoseconds, 0UL, 0UL, 0UL);
+}
+static inline int linux_get_timer_slack(void) { return prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL); }
 
 #endif
