@@ -108,6 +108,52 @@ START_TEST(stop_is_passed_on_to_the_outer_run)
 }
 END_TEST
 
+static sem_t held_main, may_go_on;
+
+static void hold(UNUSED void *info)
+{
+    sem_post(&held_main);
+    while (sem_wait(&may_go_on) != 0)
+        ;
+}
+
+/* The pass that performs a source polls afterwards, and finds both: the stop, and the reply to request 1, which the child sent
+ * before the one to "x". */
+static void stop_and_let_the_reply_arrive(void)
+{
+    RLRunLoopSourceRef source = make_source(0, hold, NULL);
+    RLRunLoopAddSource(main_loop, source, mode);
+    RLRunLoopSourceSignal(source);
+    RLRunLoopWakeUp(main_loop);
+    while (sem_wait(&held_main) != 0)
+        ;
+    RLRunLoopStop(main_loop);
+    require(ask(remote, 2, "done", 0, NULL, NULL) == kRLMessagePortSuccess);
+    require(ask(remote, 0, "x", 20, MODE, NULL) == kRLMessagePortSuccess);
+    drop_source(source);
+    sem_post(&may_go_on);
+}
+
+static void ask_while_stopped(UNUSED void *info)
+{
+    wait_while(stop_and_let_the_reply_arrive);
+    note("asked");
+}
+
+START_TEST(stop_that_comes_with_the_reply_is_passed_on)
+{
+    mode = _i ? RLSTR("other") : kRLMessagePortPrivateReplyMode;
+    sem_init(&held_main, 0, 0);
+    sem_init(&may_go_on, 0, 0);
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
+    RLRunLoopAddTimer(main_loop, timer, MODE);
+    RLRunLoopPerformFunction(main_loop, MODE, ask_while_stopped, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e6, false), kRLRunLoopRunStopped);
+    assert_notes("asked");
+    drop_timer(timer);
+}
+END_TEST
+
 static void post_to_run_outside(void) { RLRunLoopPostFunction(main_loop, MODE, stop_current, NULL); }
 
 static void ask_while_posted(UNUSED void *info)
@@ -184,6 +230,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, end_child);
     tcase_add_loop_test(tcase, events_during_the_wait_are_handled, 0, 2 * (int)(sizeof deeds / sizeof *deeds));
     tcase_add_loop_test(tcase, stop_is_passed_on_to_the_outer_run, 0, 2);
+    tcase_add_loop_test(tcase, stop_that_comes_with_the_reply_is_passed_on, 0, 2);
     tcase_add_test(tcase, work_for_the_outer_run_waits_for_it);
     tcase_add_loop_test(tcase, invalidation_ends_the_wait, 0, 2);
     tcase_add_loop_test(tcase, death_of_the_server_ends_the_wait, 0, 2);

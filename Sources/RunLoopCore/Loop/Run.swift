@@ -126,12 +126,13 @@ extension RunLoopPointer {
         return outer
     }
 
-    /// Continues the outer activation. A stop that was saved for it is restored; one that came too late for the activation that
-    /// ends is dropped. A wake-up that this activation took may have been meant for the outer mode, so the loop wakes itself.
+    /// Continues the outer activation. A stop that was saved for it is restored; one for the activation that ends is taken, also if it
+    /// came too late to be its result. A wake-up that this activation took may have been meant for the outer mode, so the loop wakes itself.
     private func leave(to outer: OuterActivation) {
         pointee.depth -= 1
         dropEvents()
-        _ = pointee.stop.exchange(pointee.depth == 0 ? 0 : outer.stop, ordering: .acquiringAndReleasing)
+        let stop = pointee.stop.exchange(pointee.depth == 0 ? 0 : outer.stop, ordering: .acquiringAndReleasing)
+        pointee.lastRunWasStopped = stop != 0
         if pointee.depth > 0 {
             if pointee.tookWake || outer.stop != 0 { wakeUp() }
             lock()

@@ -84,6 +84,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var autoreleasedCount = 0
     /// The innermost activation was begun by CF's name: see `isEmpty(_:asCF:)`.
     var runsAsCF = false
+    /// The activation that ended last had been stopped, although its result may be another one: a source may have been handled
+    /// in the same pass.
+    var lastRunWasStopped = false
     /// Set by the perform function of an internal source that had nothing to do: it does not count as handled.
     var performedNothing = false
     /// A wake-up was taken by the innermost activation.

@@ -125,7 +125,8 @@ extension MessagePortPointer {
         var runLimit = deadline
         while !pending.pointee.isCompleted {
             let result = loop.run(in: pending.pointee.replySource.pointee.modeName, until: runLimit, returnAfterSourceHandled: true)
-            if result == .stopped { wasStopped = true }
+            // The result does not tell: a reply that is handled in the same pass hides a stop.
+            if loop.pointee.lastRunWasStopped { wasStopped = true }
             if runLimit == .distantPast || pending.pointee.isCompleted { break }
             // The mode cannot be run: the process has no descriptor left.
             if result == .finished {
