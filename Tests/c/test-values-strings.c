@@ -91,6 +91,23 @@ START_TEST(strings_are_compared_by_code_point)
 }
 END_TEST
 
+/* CF computes with 64 bits: there the second pair is equal, too. */
+START_TEST(numbers_in_strings_have_any_length)
+{
+    static const char *const pairs[][2] = {{"x18446744073709551615", "x18446744073709551616"},
+                                           {"0", "18446744073709551616"},
+                                           {"99999999999999999999999", "100000000000000000000000"}};
+    for (int i = 0; i < 3; i++) {
+        RLStringRef less = RLStringCreateWithCString(NULL, pairs[i][0], kRLStringEncodingUTF8);
+        RLStringRef more = RLStringCreateWithCString(NULL, pairs[i][1], kRLStringEncodingUTF8);
+        ck_assert_int_eq(RLStringCompare(less, more, kRLCompareNumerically), kRLCompareLessThan);
+        ck_assert_int_eq(RLStringCompare(more, less, kRLCompareNumerically), kRLCompareGreaterThan);
+        RLRelease(less);
+        RLRelease(more);
+    }
+}
+END_TEST
+
 START_TEST(a_string_copies_its_characters)
 {
     char text[] = "before";
@@ -149,6 +166,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, bytes_that_are_not_utf8_make_no_string);
     tcase_add_test(tcase, strings_of_bytes_may_hold_zeros);
     tcase_add_test(tcase, strings_are_compared_by_code_point);
+    tcase_add_test(tcase, numbers_in_strings_have_any_length);
     tcase_add_test(tcase, a_string_copies_its_characters);
     tcase_add_test(tcase, equal_constants_are_one_object);
     tcase_add_test(tcase, four_threads_intern_the_same_objects);

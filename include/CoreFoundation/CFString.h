@@ -33,9 +33,9 @@ typedef CF_OPTIONS(CFOptionFlags, CFStringCompareFlags) {
     kCFCompareBackwards = 4,
     kCFCompareAnchored = 8,
     kCFCompareNonliteral = 16,
+    kCFCompareNumerically = 64,
     /* These have no effect but a report: RunLoop/RLString.h. */
     kCFCompareLocalized = 32,
-    kCFCompareNumerically = 64,
     kCFCompareDiacriticInsensitive = 128,
     kCFCompareWidthInsensitive = 256,
     kCFCompareForcedOrdering = 512

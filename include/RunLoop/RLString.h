@@ -20,7 +20,8 @@
  *     produced.
  *  2. RLStringGetCStringPtr() always succeeds for UTF-8. In CF it may return NULL at any time.
  *  3. Equality, RLStringCompare() and RLStringFind() look at code points only, and know the case of ASCII letters
- *     alone. CF knows that of all, and finds no letter without a combining accent that follows it.
+ *     alone. CF knows that of all, and finds no letter without a combining accent that follows it. With
+ *     kRLCompareNumerically, numbers may have any length; in CF 2^64 and 0 are the same.
  *  4. RLStringGetByteCount() is new. RLStringGetLength() counts UTF-16 code units, as CFStringGetLength does.
  *  5. RLStringGetDoubleValue() also reads hexadecimal numbers, `inf` and `nan`, as strtod(3). CF returns 0 for them.
  *  Not a difference from CFString on Linux, though one from that of a Mac: numbers in formats and for
@@ -55,7 +56,8 @@ enum {
     kRLCompareCaseInsensitive = 1, /**< Capital and small letters of ASCII are the same. */
     kRLCompareBackwards = 4,       /**< Finding: the last one. */
     kRLCompareAnchored = 8,        /**< Finding: only at the beginning, or, backwards, at the end. */
-    kRLCompareNonliteral = 16      /**< Accepted, without effect. */
+    kRLCompareNonliteral = 16,     /**< Accepted, without effect. */
+    kRLCompareNumerically = 64     /**< Comparing: digits are the numbers they stand for, so a2 is before a10. */
 };
 
 /** Returns the kind of strings, to compare with RLGetTypeID(). */
@@ -145,7 +147,8 @@ RL_EXPORT RLIndex RLStringGetBytes(RLStringRef string, RLRange range, RLStringEn
                                    RLIndex *usedBufLen);
 
 /** Compares two strings code point by code point: an order that is the same everywhere, not one for people.
- *  @param options  0, or kRLCompareCaseInsensitive and kRLCompareNonliteral; others are reported and have no effect.
+ *  @param options  0, or kRLCompareCaseInsensitive, kRLCompareNumerically (leading zeros do not count) and
+ *                  kRLCompareNonliteral; others are reported and have no effect.
  *  @return kRLCompareLessThan, kRLCompareEqualTo or kRLCompareGreaterThan.
  *  Cost: O(bytes). */
 RL_EXPORT RLComparisonResult RLStringCompare(RLStringRef string1, RLStringRef string2, RLOptionFlags options);

@@ -55,6 +55,9 @@ enum Bytes {
     /// An ASCII letter in lower case; any other byte unchanged. O(1).
     static func lower(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
+    /// Whether it is an ASCII digit. O(1).
+    static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
     /// Converts UTF-16 to UTF-8 with a terminating 0; a surrogate without its partner becomes U+FFFD. Returns the number of bytes
     /// without the 0, at most 3 per unit. O(n).
     static func encode(_ units: UnsafePointer<UInt16>, _ count: Int, into bytes: UnsafeMutablePointer<UInt8>) -> Int {

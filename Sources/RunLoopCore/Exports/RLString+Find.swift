@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLString.h: finding and splitting
+// include/RunLoop/RLString.h: comparing, finding and splitting
 
 @inline(never)
 private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "string") -> StringPointer? {
@@ -9,6 +9,39 @@ private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "
 }
 
 extension StringPointer {
+    /// Compares characters; `numerically`: but digits as the numbers that they are, of any length. O(n).
+    fileprivate func compare(_ other: StringPointer, ignoresCase: Bool, numerically: Bool) -> Int {
+        let (left, right) = (pointee.bytes, other.pointee.bytes)
+        var (position, otherPosition) = (0, 0)
+        while position < count && otherPosition < other.count {
+            if numerically && Bytes.isDigit(left[position]) && Bytes.isDigit(right[otherPosition]) {
+                let number = Self.number(in: left, &position)
+                let otherNumber = Self.number(in: right, &otherPosition)
+                let order =
+                    number.count != otherNumber.count
+                    ? number.count - otherNumber.count : Int(memcmp(number.digits, otherNumber.digits, number.count))
+                if order != 0 { return order.signum() }
+                continue
+            }
+            let (character, otherCharacter) = (left[position], right[otherPosition])
+            let order =
+                ignoresCase
+                ? Int(Bytes.lower(character)) - Int(Bytes.lower(otherCharacter)) : Int(character) - Int(otherCharacter)
+            if order != 0 { return order.signum() }
+            position += 1
+            otherPosition += 1
+        }
+        return (count - position - (other.count - otherPosition)).signum()
+    }
+
+    /// The digits at `position`, without leading zeros; moves `position` behind them. The text ends with a 0, which is no digit.
+    private static func number(in text: UnsafePointer<UInt8>, _ position: inout Int) -> (digits: UnsafePointer<UInt8>, count: Int) {
+        while text[position] == UInt8(ascii: "0") { position += 1 }
+        let start = position
+        while Bytes.isDigit(text[position]) { position += 1 }
+        return (text + start, position - start)
+    }
+
     /// The offset of `part`, searched forwards or backwards from `start`; nil if it is not there. O(n · m), usually O(n).
     fileprivate func find(_ part: StringPointer, from start: Int, backwards: Bool, ignoresCase: Bool) -> Int? {
         let (bytes, wanted, size) = (pointee.bytes, part.pointee.bytes, part.count)
@@ -24,6 +57,20 @@ extension StringPointer {
         }
         return nil
     }
+}
+
+@implementation @c
+public func RLStringCompare(_ string1: OpaquePointer?, _ string2: OpaquePointer?, _ options: UInt) -> Int {
+    guard let left = borrow(string1, "RLStringCompare", "string1"), let right = borrow(string2, "RLStringCompare", "string2") else {
+        return 0
+    }
+    let special = UInt(kRLCompareCaseInsensitive | kRLCompareNumerically)
+    if options & ~(special | UInt(kRLCompareNonliteral)) != 0 {
+        Misuse.report("RLStringCompare", "options", "contains an unsupported option")
+    }
+    if options & special == 0 { return left.compare(right) }
+    return left.compare(
+        right, ignoresCase: options & UInt(kRLCompareCaseInsensitive) != 0, numerically: options & UInt(kRLCompareNumerically) != 0)
 }
 
 @implementation @c

@@ -205,21 +205,6 @@ public func RLStringGetBytes(
 }
 
 @implementation @c
-public func RLStringCompare(_ string1: OpaquePointer?, _ string2: OpaquePointer?, _ options: UInt) -> Int {
-    guard let left = borrow(string1, "RLStringCompare", "string1"),
-        let right: StringPointer = Handle.borrow(string2, "RLStringCompare", "string2")
-    else { return 0 }
-    let known = UInt(kRLCompareCaseInsensitive | kRLCompareNonliteral)
-    if options & ~known != 0 { Misuse.report("RLStringCompare", "options", "contains an unsupported option") }
-    if options & UInt(kRLCompareCaseInsensitive) == 0 { return left.compare(right) }
-    for index in 0..<min(left.count, right.count) {
-        let order = Int(Bytes.lower(left.pointee.bytes[index])) - Int(Bytes.lower(right.pointee.bytes[index]))
-        if order != 0 { return order.signum() }
-    }
-    return (left.count - right.count).signum()
-}
-
-@implementation @c
 public func RLStringCreateCopy(_ allocator: OpaquePointer?, _ string: OpaquePointer?) -> OpaquePointer? {
     guard let string = borrow(string, "RLStringCreateCopy") else { return nil }
     string.retain()

@@ -31,6 +31,7 @@ static void string_steps(CFStringRef one, CFStringRef two)
         printf(" '%s'", buffer);
     printf(" cmp %ld pre %d suf %d int %d dbl %.17g", (long)CFStringCompare(one, two, 0), CFStringHasPrefix(one, two),
            CFStringHasSuffix(one, two), (int)CFStringGetIntValue(one), CFStringGetDoubleValue(one));
+    printf(" num %ld", (long)CFStringCompare(one, two, kCFCompareNumerically));
     CFDataRef data =
         CFStringCreateExternalRepresentation(NULL, one, pick(2) ? kCFStringEncodingUTF8 : kCFStringEncodingASCII, 0);
     printf(" ext %ld", data ? (long)CFDataGetLength(data) : -1L);
