@@ -112,13 +112,19 @@ START_TEST(directory_must_be_private)
     snprintf(path, sizeof path, "%s/link", name_directory);
     ck_assert_int_eq(mkdir(target, 0700), 0);
     ck_assert_int_eq(symlink(target, path), 0);
-    setenv("RUNLOOP_PORT_DIR", path, 1);
-    ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
-    ck_assert_int_eq(errno, EACCES);
-    setenv("RUNLOOP_PORT_DIR", target, 1);
-    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
-    ck_assert_ptr_nonnull(port);
-    RLRelease(port);
+    static const char *const ends[] = {"", "/", "//", "/.", "/./", "/.//."};
+    for (size_t index = 0; index < sizeof ends / sizeof *ends; index++) {
+        char ended[256];
+        snprintf(ended, sizeof ended, "%s%s", path, ends[index]);
+        setenv("RUNLOOP_PORT_DIR", ended, 1);
+        ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
+        ck_assert_int_eq(errno, EACCES);
+        snprintf(ended, sizeof ended, "%s%s", target, ends[index]);
+        setenv("RUNLOOP_PORT_DIR", ended, 1);
+        RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+        ck_assert_ptr_nonnull(port);
+        RLRelease(port);
+    }
     rmdir(target);
 }
 END_TEST

@@ -22,6 +22,7 @@ struct PortDirectory: ~Copyable {
             path.append("/tmp/runloop-")
             path.append(decimal: linux_user())
         }
+        path.removeTrailingSlashes()
         if !path.fits { throw .make(path.hasMemory ? ENAMETOOLONG : ENOMEM) }
         let fd = path.withCString { path in
             // Usually it is there already.
@@ -171,6 +172,22 @@ private struct Path: ~Copyable {
         }
         memcpy(bytes + count, text, length + 1)
         count += length
+    }
+
+    /// Removes what stands for the same directory but makes the kernel follow a symbolic link in front of it: "/" and "/." at the end.
+    mutating func removeTrailingSlashes() {
+        guard let bytes else { return }
+        let (slash, dot) = (CChar(UInt8(ascii: "/")), CChar(UInt8(ascii: ".")))
+        while count > 1 {
+            if bytes[count - 1] == slash {
+                count -= 1
+            } else if count > 2 && bytes[count - 1] == dot && bytes[count - 2] == slash {
+                count -= 2
+            } else {
+                break
+            }
+        }
+        bytes[count] = 0
     }
 
     mutating func append(_ text: StaticString) {
