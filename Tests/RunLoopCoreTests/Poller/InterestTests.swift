@@ -94,7 +94,7 @@ import Testing
     @Test func aClosedDescriptorIsLostOnce() {
         var watcher = Watcher()
         let pair = Pair()
-        let fd = dup(pair.near)
+        let fd = duplicate(pair.near, as: 1004)
         let index = watcher.add(fd)
         close(fd)
         watcher.poller.setInterest(both, at: index)
@@ -102,8 +102,8 @@ import Testing
         #expect(watcher.poller[index].state == .broken)
         watcher.poller.setInterest(.writable, at: index)
         #expect(watcher.poller.hasChanges == false)
-        // Somebody comes with another file of the same number.
-        precondition(dup2(pair.near, fd) == fd)
+        // Another file gets the same number.
+        duplicate(pair.near, as: fd)
         #expect(watcher.poller.listenAnew(index) == true)
         #expect(watcher.look() == [index])
         watcher.close()
@@ -129,11 +129,11 @@ import Testing
     @Test func theSameFileUnderTheSameNumber() {
         let pair = Pair()
         var watcher = Watcher()
-        let fd = dup(pair.near)
+        let fd = duplicate(pair.near, as: 1005)
         let index = watcher.add(fd)
         close(fd)
         watcher.poller.reduce(index, to: [])
-        precondition(dup2(pair.near, fd) == fd)
+        duplicate(pair.near, as: fd)
         pair.put()
         #expect(watcher.poller.listen(index) == true)
         #expect(watcher.poller[index].state == .listening)

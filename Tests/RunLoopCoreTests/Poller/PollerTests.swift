@@ -120,7 +120,7 @@ import Testing
 
     @Test func whatIsNoDescriptorIsNeverReady() {
         var watcher = Watcher()
-        for fd in [-1, -5, 799] as [Int32] {
+        for fd in [-1, -5, 1009] as [Int32] {
             let index = watcher.add(fd)
             #expect(watcher.poller[index].state == .broken)
             #expect(watcher.look() == [])
@@ -133,12 +133,12 @@ import Testing
     /// Closed without being removed, and the number is another file's by now.
     @Test func descriptorNumberIsUsedAgain() {
         var watcher = Watcher()
-        let first = Pipe(readEndAt: 701)
-        let index = watcher.add(701)
+        let first = Pipe(readEndAt: 1001)
+        let index = watcher.add(1001)
         first.closeReadEnd()
         watcher.poller.remove(index)
-        let second = Pipe(readEndAt: 701)
-        let again = watcher.add(701)
+        let second = Pipe(readEndAt: 1001)
+        let again = watcher.add(1001)
         second.put()
         #expect(watcher.look() == [again])
         watcher.close()
@@ -146,10 +146,10 @@ import Testing
 
     @Test func listenFindsOutThatTheNumberIsAnother() {
         var watcher = Watcher()
-        let first = Pipe(readEndAt: 702)
-        let index = watcher.add(702)
+        let first = Pipe(readEndAt: 1002)
+        let index = watcher.add(1002)
         first.closeReadEnd()
-        let second = Pipe(readEndAt: 702)
+        let second = Pipe(readEndAt: 1002)
         second.put()
         #expect(watcher.look() == [], "epoll knows the closed file only")
         #expect(watcher.poller.listen(index) == true)
@@ -162,10 +162,10 @@ import Testing
     @Test func closedDescriptorWithADuplicate() {
         var watcher = Watcher()
         let other = Pipe()
-        let ghost = Pipe(readEndAt: 703)
+        let ghost = Pipe(readEndAt: 1003)
         let duplicate = dup(ghost.readEnd)
         let kept = watcher.add(other.readEnd)
-        let index = watcher.add(703)
+        let index = watcher.add(1003)
         ghost.put()
         ghost.closeReadEnd()
         watcher.poller.remove(index)

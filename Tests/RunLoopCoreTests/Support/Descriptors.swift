@@ -11,10 +11,10 @@ final class Pipe {
         (readEnd, writeEnd) = (ends[0], ends[1])
     }
 
-    /// With the read end at a number of the test's choice.
+    /// With the read end at a number of the test's choice, as `duplicate` demands.
     convenience init(readEndAt number: Int32) {
         self.init()
-        precondition(dup2(readEnd, number) == number)
+        duplicate(readEnd, as: number)
         close(readEnd)
         readEnd = number
     }
@@ -44,6 +44,14 @@ final class Pipe {
         var byte: UInt8 = 0
         precondition(read(readEnd, &byte, 1) == 1)
     }
+}
+
+/// Opens a file a second time, under a number of the test's choice. A test that closes a number and opens it again needs one that no
+/// other test gets meanwhile: they run side by side in one process. From 1001, each test has its own.
+@discardableResult
+func duplicate(_ file: Int32, as number: Int32) -> Int32 {
+    precondition(dup2(file, number) == number)
+    return number
 }
 
 /// A descriptor of /dev/null. open(2) is variadic, and not to be had from Swift.
