@@ -80,6 +80,11 @@ START_TEST(a_function_of_the_common_modes_runs_in_a_mode_made_common_later)
     RLRunLoopRunInMode(RLSTR("later"), 0, 0);
     assert_notes("");
     RLRunLoopAddCommonMode(rl, RLSTR("later"));
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("later"), 0, 0), kRLRunLoopRunFinished);
+    assert_notes(""); /* nothing was added to it yet */
+    RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(rl, source, RLSTR("later"));
+    drop_source(source);
     RLRunLoopRunInMode(RLSTR("later"), 0, 0);
     assert_notes("common");
 }

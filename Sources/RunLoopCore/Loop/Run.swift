@@ -39,11 +39,11 @@ extension RunLoopPointer {
 
     /// The mode to run, or nil with errno if it cannot be run: 0 if it is empty, otherwise what the system refused.
     private func modeToRun(_ name: StringPointer, _ asCF: Bool) -> ModePointer? {
-        var found = locked { mode(named: name) }
+        var found = locked { madeMode(named: name) }
         if found == nil {
             systemError = 0
             makeModesOfRequests()
-            found = locked { mode(named: name) }
+            found = locked { madeMode(named: name) }
         }
         guard let mode = found, !name.isCommonModes else { return nil }
         if isEmpty(mode, asCF: asCF) {

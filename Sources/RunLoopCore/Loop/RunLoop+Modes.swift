@@ -14,8 +14,21 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// The mode of this name, created if need be; nil if out of memory.
+    /// The mode of this name, if something was added to it.
+    func madeMode(named name: StringPointer) -> ModePointer? {
+        guard let mode = mode(named: name), mode.pointee.isMade else { return nil }
+        return mode
+    }
+
+    /// The mode of this name, to which something is to be added, created if need be; nil if out of memory.
     func makeMode(named name: StringPointer) -> ModePointer? {
+        guard let mode = prepareMode(named: name) else { return nil }
+        mode.pointee.isMade = true
+        return mode
+    }
+
+    /// The mode of this name, created if need be, with nothing in it; nil if out of memory.
+    private func prepareMode(named name: StringPointer) -> ModePointer? {
         if let known = mode(named: name) { return known }
         guard pointee.modes.reserve(pointee.modes.count + 2), let memory = malloc(MemoryLayout<Mode>.size) else { return nil }
         if pointee.modes.count == 0 { _ = pointee.modes.append(nil) }
@@ -135,8 +148,9 @@ extension RunLoopPointer {
         return .set(set)
     }
 
-    /// The one set of exactly these modes. O(number of sets).
+    /// The one set of exactly these modes, to which something is to be added. O(number of sets).
     private func intern(_ modes: consuming BitSet) -> ModeSetPointer? {
+        for number in 1..<pointee.modes.count where modes.contains(number) { pointee.modes[number]?.pointee.isMade = true }
         for index in 0..<pointee.sets.count where pointee.sets[index].pointee.modes.equals(modes) { return pointee.sets[index] }
         guard pointee.sets.reserve(pointee.sets.count + 1), let memory = malloc(MemoryLayout<ModeSet>.size) else { return nil }
         for number in 1..<pointee.modes.count where modes.contains(number) {
@@ -166,10 +180,13 @@ extension RunLoopPointer {
             let set = pointee.sets[index]
             guard set.pointee.modes.contains(ModeSet.common), !set.pointee.modes.contains(mode.pointee.number) else { continue }
             if set.pointee.modes.insert(mode.pointee.number) { _ = mode.pointee.sets.append(set) }
+            if !set.pointee.isEmpty || set.pointee.portCount > 0 { mode.pointee.isMade = true }
         }
-        if pointee.commonSet == nil { _ = set(adding: .common, to: nil) }
         pointee.mustRevisitWatches = true
         enterCommonObservers(mode)
+        if mode.pointee.observers.count > 0 { mode.pointee.isMade = true }
+        // The next item that is added to the common modes makes the mode: `intern`.
+        if !mode.pointee.isMade { pointee.commonSet = nil }
         return true
     }
 
@@ -235,7 +252,7 @@ extension RunLoopPointer {
         let hasAll = locked { () -> Bool in
             guard names.reserve(pointee.modes.count) else { return false }
             for number in 1..<Swift.max(pointee.modes.count, 1) {
-                guard let mode = pointee.modes[number] else { continue }
+                guard let mode = pointee.modes[number], mode.pointee.isMade else { continue }
                 mode.pointee.name.retain()
                 _ = names.append(UnsafeRawPointer(mode.pointee.name))
             }
@@ -251,7 +268,7 @@ extension RunLoopPointer {
         var joining = PlainList<SourcePointer>()
         var staying = commonSourcesEqualToOne(of: name)
         let mode = locked { () -> ModePointer? in
-            guard pointee.isOpen, joining.reserve(pointee.registrations.count), let mode = makeMode(named: name) else { return nil }
+            guard pointee.isOpen, joining.reserve(pointee.registrations.count), let mode = prepareMode(named: name) else { return nil }
             // Before the mode becomes common: afterwards the sources that join it could not be told from those that were in it.
             pointee.registrations.forEach { registration in
                 guard let set = registration.pointee.set, set.pointee.modes.contains(ModeSet.common),

@@ -190,6 +190,9 @@ struct Mode: ~Copyable {
     /// Retained.
     let name: StringPointer
     let number: Int
+    /// Something was added to it, or was to be. As long as it was only made common it is unknown to runs and to
+    /// RLRunLoopCopyAllModes, as in CFRunLoop. Under the lock.
+    var isMade = false
     /// The sets that contain it. Under the lock.
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that are in this mode only. Under the lock.
