@@ -160,6 +160,40 @@ START_TEST(what_is_posted_while_a_long_queue_is_called_runs_after_it)
 }
 END_TEST
 
+static RLRunLoopTimerRef end_of_sleep;
+static int sleeps;
+
+/* A timer ends the first sleep after the last function. Nothing asks for a second one. */
+static void note_sleep(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+    if (called_of_long == LONG && sleeps++ == 0)
+        RLRunLoopTimerSetNextFireDate(end_of_sleep, RLAbsoluteTimeGetCurrent() + 0.05);
+}
+
+static void stop_by_timer(UNUSED RLRunLoopTimerRef timer, void *info) { stop_current(info); }
+
+START_TEST(a_loop_sleeps_as_soon_as_a_long_queue_is_called)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    passes = called_of_long = sleeps = 0;
+    pass_of_post = -1;
+    for (int i = 0; i < LONG; i++)
+        require(RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, one_of_long, NULL));
+    RLRunLoopObserverRef pass = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_pass, NULL);
+    RLRunLoopObserverRef sleep = make_observer(kRLRunLoopBeforeWaiting, 1, 0, note_sleep, NULL);
+    RLRunLoopAddObserver(rl, pass, kRLRunLoopDefaultMode);
+    RLRunLoopAddObserver(rl, sleep, kRLRunLoopDefaultMode);
+    end_of_sleep = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 1, stop_by_timer, NULL);
+    RLRunLoopAddTimer(rl, end_of_sleep, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, HUGE_VAL, 0), kRLRunLoopRunStopped);
+    ck_assert_int_eq(called_of_long, LONG);
+    ck_assert_int_eq(sleeps, 1);
+    drop_timer(end_of_sleep);
+    drop_observer(sleep);
+    drop_observer(pass);
+}
+END_TEST
+
 /* -- Functions with a release that uses the library -- */
 
 static atomic_int released;
@@ -201,6 +235,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, start_looper, stop_looper);
     tcase_add_test(tcase, posts_of_four_producers_run_once_and_in_order_per_producer);
     tcase_add_loop_test(tcase, what_is_posted_while_a_long_queue_is_called_runs_after_it, 1, 4);
+    tcase_add_test(tcase, a_loop_sleeps_as_soon_as_a_long_queue_is_called);
     tcase_add_test(tcase, a_post_either_runs_or_is_cancelled);
     tcase_add_test(tcase, a_delayed_function_either_runs_or_is_cancelled);
     tcase_add_test(tcase, release_functions_may_post_and_each_is_called_once);

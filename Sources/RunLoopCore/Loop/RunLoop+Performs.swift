@@ -154,6 +154,7 @@ extension RunLoopPointer {
         let start = pointee.heldStart
         pointee.heldStart = 0
         let goesOn = goesOn(with: requests, from: start, mode)
+        let leavesRequests = goesOn && !inbox.isEmpty
         if !goesOn { pointee.postBackoff.noteTaken(posts: take(into: &requests)) }
         let count = requests.count
         if count > start {
@@ -172,8 +173,8 @@ extension RunLoopPointer {
         }
         putBack(&requests, taken: count - start)
         unlockInlined()
-        // The inbox may have been left alone, and no poster wakes the loop for it a second time.
-        if goesOn { wakeUp() }
+        // No poster wakes the loop a second time for requests that were left in the inbox. A later one does so itself.
+        if leavesRequests { wakeUp() }
         return called
     }
 
