@@ -3,6 +3,7 @@
 What must not pass through it, a C++ exception or a jump out of a callback, ends the process with a line and never leaves a
 broken loop behind."""
 
+import itertools
 import re
 import shutil
 import signal
@@ -198,6 +199,61 @@ int main(int argc, char **argv)
 }
 """
 
+#: A run on the first stack is interrupted by a nested run on the second. The arguments name the stacks.
+COROUTINES = START + r"""
+#include <stdlib.h>
+#include <ucontext.h>
+enum { SIZE = 256 * 1024 };
+static char *stacks;
+static ucontext_t main_context, outer_context, inner_context;
+static const char *outer, *inner;
+static int calls;
+
+static void performed(void *info);
+static void run_once(void)
+{
+    RLRunLoopPerformFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, performed, NULL);
+    RLRunLoopRun();
+}
+static void run_on(const char *stack, ucontext_t *context, ucontext_t *caller)
+{
+    getcontext(context);
+    context->uc_stack.ss_sp = strcmp(stack, "low") == 0 ? stacks : stacks + SIZE;
+    context->uc_stack.ss_size = SIZE;
+    context->uc_link = caller;
+    makecontext(context, run_once, 0);
+    swapcontext(caller, context);
+}
+static void performed(void *info)
+{
+    (void)info;
+    if (calls++ == 0 && strcmp(inner, "main") == 0)
+        swapcontext(&outer_context, &main_context);
+    else if (calls == 1)
+        run_on(inner, &inner_context, &outer_context);
+    RLRunLoopStop(RLRunLoopGetCurrent());
+}
+int main(int argc, char **argv)
+{
+    (void)argc;
+    outer = argv[1], inner = argv[2];
+    stacks = malloc(2 * SIZE);
+    for (int i = 0; i < 3; i++) {
+        calls = 0;
+        if (strcmp(outer, "main") == 0)
+            run_once();
+        else
+            run_on(outer, &outer_context, &main_context);
+        if (strcmp(inner, "main") == 0) {
+            run_once();
+            swapcontext(&main_context, &outer_context);
+        }
+        printf("%d\n", calls);
+    }
+    return 0;
+}
+"""
+
 
 def run(program, *arguments):
     return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60)
@@ -226,3 +282,15 @@ def test_a_jump_out_of_a_callback_ends_the_process(installed, tmp_path, where):
     result = run(build(installed, tmp_path, JUMP), where)
     assert (result.returncode, result.stdout) == (-signal.SIGABRT, "" if where == "nested" else "left\n")
     assert re.fullmatch(r"runloop: longjmp left a callback .*RLBase\.h.*\n", result.stderr)
+
+
+@pytest.fixture(scope="module")
+def coroutines(installed, tmp_path_factory):
+    return build(installed, tmp_path_factory.mktemp("coroutines"), COROUTINES)
+
+
+@pytest.mark.parametrize("outer, inner", itertools.permutations(("main", "low", "high"), 2))
+def test_a_run_may_be_nested_in_one_on_another_stack(coroutines, outer, inner):
+    """Whichever lies below: malloc's memory lies below the main thread's stack."""
+    result = run(coroutines, outer, inner)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "2\n" * 3, "")

@@ -18,9 +18,10 @@ struct StackPlace: BitwiseCopyable {
         returnAddress = linux_return_address(frame)
     }
 
-    /// Whether this activation is no more, as seen from one that begins within it. The stack grows downwards: a callback of an
-    /// activation lies below it, unless it is on the stack of a coroutine; those are not compared. What is called after a
-    /// jump soon overwrites the return address.
+    /// Whether a jump has left this activation, as seen from one that begins while the loop believes to be in it. The stack grows
+    /// downwards. So a new activation that does not lie below this one shows a jump if both are on the thread's own stack: a
+    /// coroutine's may be anywhere. One that does lie below it shows a jump by the return address, which what is called after a
+    /// jump soon overwrites, and no coroutine does.
     @inline(__always)
     func isLeft(by inner: StackPlace) -> Bool {
         if inner.frame >= frame { return Self.isOnOwnStack(frame) && Self.isOnOwnStack(inner.frame) }
