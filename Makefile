@@ -21,7 +21,8 @@ HEADERS  := $(wildcard include/RunLoop/*.h include/CoreFoundation/*.h)
 CMODULES := $(wildcard Sources/CLinux/include/* Sources/CRunLoop/include/*.modulemap) $(HEADERS)
 
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
-# -Osize: a tenth smaller than -O, and no row of the bench is slower. What must be inlined on the hot paths is so by attribute.
+# -Osize: 20 kB smaller than -O. On eight rows of the bench it executes as many instructions, or 1 or 2 % more (posts: 4 %); the others
+# were not compared. What must be inlined on the hot paths is so by attribute.
 # One trap instruction per function instead of one per check. No stack guards: the arrays on the stack are structs that the
 # kernel fills, told their size, and texts and lists that count what is put into them. -g: for librunloop.so.debug; DWARF 4, as the
 # Valgrind of Debian 12 gives up on a library whose debug information is of version 5.
@@ -68,7 +69,8 @@ $(OBJ)/flopen.o: $(LIBBSD)
 OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Unwind.o Constants.o Format.o flopen.o)
 
 # nodelete: threads that end after a dlclose would call into nothing. No start files: there are no constructors. Code and
-# read-only data are one segment, for the loader has less to do.
+# read-only data are one segment, for the loader has less to do. No order of the functions is prescribed: one made from a profile
+# makes a pass with nothing to poll 5 % faster (23.1 ns instead of 24.4), and posts and timers no faster than a random order does.
 $(OBJ)/$(SHARED): $(OBJECTS) Sources/exports.map
 	$(CLANG) -fuse-ld=lld -shared -nostartfiles -Wl,-soname,$(SHARED) -Wl,--version-script=Sources/exports.map -Wl,--gc-sections \
 	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 -Wl,-Bsymbolic-functions -Wl,--no-rosegment -Wl,--build-id -o $@ $(OBJECTS)
@@ -175,8 +177,9 @@ DEBUG_NAME = $(shell readelf -n $(1) 2>/dev/null | sed -n 's/.*Build ID: \(..\)\
 
 uninstall:  ## takes away what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/include/runloop-cf $(DESTDIR)$(PREFIX)/share/runloop
-	rm -f $(DESTDIR)$(PREFIX)/lib/debug/.build-id/$(call DEBUG_NAME,$(DESTDIR)$(PREFIX)/lib/$(SHARED))
-	-rmdir $(DESTDIR)$(PREFIX)/lib/debug/.build-id/* $(DESTDIR)$(PREFIX)/lib/debug/.build-id $(DESTDIR)$(PREFIX)/lib/debug 2>/dev/null
+	$(foreach file,$(call DEBUG_NAME,$(DESTDIR)$(PREFIX)/lib/$(SHARED)),cd $(DESTDIR)$(PREFIX)/lib/ && \
+	    rm -f debug/.build-id/$(file) && if [ -d debug/.build-id/$(dir $(file)) ]; then \
+	    rmdir -p --ignore-fail-on-non-empty debug/.build-id/$(dir $(file)); fi)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,$(SHARED) librunloop.so librunloop.a $(SHARED_CF) librunloop-cf.so \
 	    pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -49,11 +50,14 @@ int main(void)
 
 
 def make(target, destination):
-    """Without looking whether the library is up to date: what is tested is what is in $RL_BUILD."""
+    """The errors that make and its commands print. It does not look whether the library is up to date: what is tested is
+    what is in $RL_BUILD."""
     shared(), archive()
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
-    output("make", "-o", "all", target, f"BUILD={BUILD}", f"DESTDIR={destination}", "PREFIX=/usr", cwd=ROOT,
-           env=environment)
+    result = subprocess.run(["make", "-o", "all", target, f"BUILD={BUILD}", f"DESTDIR={destination}", "PREFIX=/usr"], cwd=ROOT,
+                            env=environment, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    return result.stderr
 
 
 def files(directory):
@@ -190,6 +194,10 @@ def test_no_swift_library_is_needed_at_run_time(installed):
     assert names and all(re.match(r"linux-vdso|libc\.|libbsd\.|libmd\.|/\S+/ld-linux", name) for name in names), names
 
 
+def directories(directory):
+    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_dir())
+
+
 def test_uninstall_leaves_nothing(tmp_path):
     """Of ours: a neighbour's file stays."""
     neighbour = tmp_path / "usr/lib/pkgconfig/neighbour.pc"
@@ -197,9 +205,20 @@ def test_uninstall_leaves_nothing(tmp_path):
     neighbour.touch()
     make("install", tmp_path)
     assert len(files(tmp_path)) > 10
-    make("uninstall", tmp_path)
+    assert make("uninstall", tmp_path) == ""
     assert files(tmp_path) == ["usr/lib/pkgconfig/neighbour.pc"]
     assert not (tmp_path / "usr/include/RunLoop").exists() and not (tmp_path / "usr/include/runloop-cf").exists()
+    assert not (tmp_path / "usr/lib/debug").exists()
+    assert make("uninstall", tmp_path) == ""
+
+
+def test_uninstall_leaves_empty_directories_of_others(tmp_path):
+    others = [tmp_path / "usr/lib/debug/.build-id" / name for name in ("00", "zz")]
+    for path in others:
+        path.mkdir(parents=True)
+    make("install", tmp_path)
+    assert make("uninstall", tmp_path) == ""
+    assert directories(tmp_path / "usr/lib/debug") == [".build-id", ".build-id/00", ".build-id/zz"]
 
 
 def test_install_twice_is_the_same(tmp_path):
