@@ -82,7 +82,8 @@
  *  12. Sending on a socket never raises SIGPIPE, and sends everything or fails; an address can be reused at once.
  *  13. A socket's callbacks wait for the connection. CF makes them at once if the source was added before.
  *  14. A socket callback that is disabled while it runs stays disabled. CF goes on accepting.
- *  15. Due timers fire by date, those of one date as they were added. CF fires past dates in the order of setting.
+ *  15. Due timers fire by date, those of one date as they were added. CF fires past dates in the order of setting,
+ *      and a due timer also after it was removed from the mode, if it is in another one.
  *  16. After a pass in which a source performed the loop looks again before it sleeps. CF may miss a signal here.
  *  17. RLAutorelease() releases at the end of the pass, as CFAutorelease does on a Mac. CF on Linux never releases.
  *  18. Sockets of different order take turns in runs that return after one source. CF serves the lowest order. */

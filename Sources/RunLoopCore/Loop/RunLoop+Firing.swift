@@ -20,10 +20,10 @@ extension RunLoopPointer {
         }
         pointee.minimumDeadline = Swift.max(pointee.minimumDeadline, now &+ 1)
         pointee.timerPasses += 1
-        let outer = pointee.timersDueBy
-        pointee.timersDueBy = now
+        let outer = mode.pointee.timersDueBy
+        mode.pointee.timersDueBy = now
         while let next = firstTimer(mode), next.key.deadline <= now { fire(next.timer) }
-        pointee.timersDueBy = outer
+        mode.pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         if pointee.timerPasses == 0 {
             if pointee.minimumDeadline != now &+ 1 { restoreDeadlines() }

@@ -129,17 +129,19 @@ extension RunLoopPointer {
         return pointee.minimumDeadline
     }
 
-    /// The deadline by which a timer that is queued will fire in the timer pass that is under way, and which it keeps because its date is past
-    /// then; else nil. The grid of a repeating timer whose date was set to a past one starts now, which is behind the pass: what was
-    /// asked for counts. Under the lock.
+    /// The deadline by which a timer that is queued will fire in a timer pass that is under way, that of a run in which this one is nested
+    /// included, and which it keeps because its date is past then; else nil. The grid of a repeating timer whose date was set to a past
+    /// one starts now, which is behind the pass: what was asked for counts. O(number of modes). Under the lock.
     private func deadlineInPass(of timer: TimerPointer) -> UInt64? {
         if pointee.timerPasses == 0 { return nil }
         let asked = Swift.min(timer.deadline, Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds)
-        guard asked <= pointee.timersDueBy, let mode = pointee.currentMode, let set = timer.pointee.set,
-            set.pointee.modes.contains(mode.pointee.number), let queued = set.pointee.timers.deadline(of: timer),
-            queued <= pointee.timersDueBy
-        else { return nil }
-        return queued
+        guard let set = timer.pointee.set, let queued = set.pointee.timers.deadline(of: timer) else { return nil }
+        let latest = Swift.max(asked, queued)
+        for number in 1..<pointee.modes.count where set.pointee.modes.contains(number) {
+            guard let mode = pointee.modes[number], mode.pointee.timersDueBy != 0 else { continue }
+            if latest <= mode.pointee.timersDueBy { return queued }
+        }
+        return nil
     }
 
     /// RLRunLoopRemoveTimer. O(log n). Any thread.

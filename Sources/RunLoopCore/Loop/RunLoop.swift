@@ -102,8 +102,6 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var minimumDeadline: UInt64 = 0
     /// The number of the last timer that was added, or whose deadline was set; odd. See `TimerPointer.arrival`. Under the lock.
     var timerArrivals: UInt = 1
-    /// The innermost timer pass fires what was due by then. Under the lock.
-    var timersDueBy: UInt64 = 0
     var postBackoff = PostBackoff()
     /// Counts dispatched events: the stamp by which registrations remember their last dispatch and their turns. Under the lock.
     var dispatchStamp: UInt32 = 0
@@ -201,6 +199,8 @@ struct Mode: ~Copyable {
     var observers = PlainList<ObserverPointer>()
     /// Timers were fired last, so ready descriptors go first. The loop's thread.
     var firedTimersLast = false
+    /// The innermost timer pass of this mode fires what was due by then; 0 outside of its timer passes. Under the lock.
+    var timersDueBy: UInt64 = 0
     /// `RunLoopStorage.dispatchStamp` when this round of turns began: see `isNext`. Under the lock.
     var roundBegan: UInt32 = 0
     /// When the watches that are always ready had their last turn, together; as `Registration.lastDispatch`.
