@@ -1,7 +1,6 @@
 import Synchronization
 
-/// The order of sources: by `order`, then by a number that breaks ties. For signalled sources that is the time of the signal
-/// (`SourcePointer.signalTime`), for those on one descriptor the order in which they were added to the loop.
+/// The order of signalled sources: by `order`, then by the time of the signal (`SourcePointer.signalTime`).
 struct SourceKey: HeapKey {
     var order: Int
     var sequence: UInt64
@@ -28,7 +27,7 @@ struct Registration: ~Copyable {
     /// The modes it is in; nil while the registration is unused. Before `source`: then a delivery reads one cache line of the source.
     var set: ModeSetPointer?
     var source: SourcePointer
-    /// The next registration on the same descriptor, by `arrivalKey`.
+    /// The next registration on the same descriptor: by order, then in the order in which they were added to the loop.
     var nextOfWatch: RegistrationPointer?
     /// The number of the last event that this source was called for, if it shares its descriptor.
     var lastDispatch: UInt32
@@ -42,8 +41,6 @@ struct Registration: ~Copyable {
     /// client's new source, that of the loop of the thread that made it.
     let pendingSignals: Atomic<UInt>
     var loop: ThreadContextPointer?
-    /// How many registrations the loop had seen before this one.
-    var arrival: UInt64
     /// `SourcePointer.hash` of the source, computed when it was added.
     var hash: UInt
     /// The source's registration in another loop.
@@ -61,7 +58,6 @@ struct Registration: ~Copyable {
         slot = Atomic(Registration.noSlot)
         onlySlot = Atomic(Registration.noSlot)
         pendingSignals = Atomic(0)
-        arrival = 0
         hash = 0
     }
 
@@ -108,12 +104,11 @@ extension RegistrationPointer {
     /// Fills in an unused registration, but for the slot. The atomics are stored to one by one: a late signaller may still be reading
     /// them. Under the loop's lock.
     func fill(
-        in loop: ThreadContextPointer, _ pendingSignals: UnsafePointer<PendingSignals>, arrival: UInt64, hash: UInt, set: ModeSetPointer
+        in loop: ThreadContextPointer, _ pendingSignals: UnsafePointer<PendingSignals>, hash: UInt, set: ModeSetPointer
     ) {
         pointee.slot.store(Registration.noSlot, ordering: .relaxed)
         pointee.pendingSignals.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
         pointee.loop = loop
-        pointee.arrival = arrival
         pointee.hash = hash
         pointee.set = set
     }
@@ -127,9 +122,6 @@ extension RegistrationPointer {
     /// The source's key among the signalled sources of a mode.
     @inline(__always)
     var key: SourceKey { SourceKey(order: pointee.source.pointee.order, sequence: pointee.source.signalTime) }
-
-    /// The source's key among the sources on one descriptor.
-    var arrivalKey: SourceKey { SourceKey(order: pointee.source.pointee.order, sequence: pointee.arrival) }
 
     /// nil if the source was never in a loop, nor expected in one. Any thread, async-signal-safe.
     @inline(__always)

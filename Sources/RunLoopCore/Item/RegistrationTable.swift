@@ -9,7 +9,6 @@ struct RegistrationTable: ~Copyable {
     private var buckets: UnsafeMutablePointer<RegistrationPointer?>?
     private var bucketCount = 0
     private(set) var count = 0
-    private var arrivals: UInt64 = 0
     /// The bucket at which `any` continues.
     private var anyBucket = 0
 
@@ -36,9 +35,8 @@ struct RegistrationTable: ~Copyable {
         guard count < bucketCount || growBuckets(), !needsSlot || reserveSlot(), let registration = unusedRegistration(of: source) else {
             return nil
         }
-        registration.fill(in: loop, pendingSignals, arrival: arrivals, hash: hash, set: set)
+        registration.fill(in: loop, pendingSignals, hash: hash, set: set)
         if needsSlot { registration.pointee.slot.store(takeSlot(registration, pendingSignals), ordering: .relaxed) }
-        arrivals += 1
         count += 1
         let index = Int(bitPattern: hash & UInt(bucketCount - 1))
         registration.pointee.nextInBucket = buckets.unsafelyUnwrapped[index]

@@ -55,16 +55,17 @@ extension RunLoopPointer {
         return pointee.poller[Int(registration.pointee.watch)].state == .broken
     }
 
-    /// Inserts a registration into the list of its watch, behind those of the same or a lower order.
+    /// Inserts the loop's newest registration into the list of its watch, behind those of the same or a lower order.
     private func insert(_ registration: RegistrationPointer, onWatch index: Int) {
         registration.pointee.watch = Int32(index)
+        let order = registration.pointee.source.pointee.order
         let first = pointee.poller.registrations(index)
-        guard let first, !SourceKey.precedes(registration.arrivalKey, first.arrivalKey) else {
+        guard let first, first.pointee.source.pointee.order <= order else {
             registration.pointee.nextOfWatch = first
             return pointee.poller.setClient(registration.asClient, at: index)
         }
         var previous = first
-        while let next = previous.pointee.nextOfWatch, !SourceKey.precedes(registration.arrivalKey, next.arrivalKey) { previous = next }
+        while let next = previous.pointee.nextOfWatch, next.pointee.source.pointee.order <= order { previous = next }
         registration.pointee.nextOfWatch = previous.pointee.nextOfWatch
         previous.pointee.nextOfWatch = registration
         pointee.poller.setClient(first.asClient, at: index)

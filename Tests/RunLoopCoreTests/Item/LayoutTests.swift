@@ -13,7 +13,7 @@ import Testing
     /// At most 96 bytes per timer, and per watched descriptor.
     @Test func othersStaySmall() {
         #expect(MemoryLayout<SourceStorage>.stride <= 192)
-        #expect(MemoryLayout<Registration>.stride <= 104)
+        #expect(MemoryLayout<Registration>.stride <= 88)
         #expect(MemoryLayout<ObserverStorage>.stride <= 96)
         #expect(MemoryLayout<TimerDetail>.stride <= 88)
         #expect(MemoryLayout<Poller.Watch>.stride == 24)
