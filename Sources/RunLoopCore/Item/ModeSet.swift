@@ -10,6 +10,8 @@ struct ModeSet: ~Copyable {
     /// The number of the mode that stands for the common modes.
     static var common: Int { 0 }
 
+    /// The loop's context. Any thread that knows that the set is alive.
+    let loop: ThreadContextPointer
     var modes: BitSet
     var timers = TimerQueue()
     var timerCount = 0
@@ -20,7 +22,10 @@ struct ModeSet: ~Copyable {
     /// Sources that wait for a descriptor, also unreferenced ones.
     var portCount = 0
 
-    init(modes: consuming BitSet) { self.modes = modes }
+    init(of loop: ThreadContextPointer, modes: consuming BitSet) {
+        self.loop = loop
+        self.modes = modes
+    }
 
     /// Whether it has no item that keeps a mode from being empty.
     @inline(__always)

@@ -24,8 +24,8 @@ struct Registration: ~Copyable {
     /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only of an inline registration.
     /// Survives the source: the next one in this memory continues the count.
     var generation: UInt32
-    /// The modes it is in; nil while the registration is unused. Before `source`: then a delivery reads one cache line of the source.
-    var set: ModeSetPointer?
+    /// The address of `RegistrationPointer.set`. Before `source`: then a delivery reads one cache line of the source.
+    let modeSetAddress = Atomic<UInt>(0)
     var source: SourcePointer
     /// The next registration on the same descriptor: by order, then in the order in which they were added to the loop.
     var nextOfWatch: RegistrationPointer?
@@ -40,7 +40,6 @@ struct Registration: ~Copyable {
     /// The address of the loop's `PendingSignals`. The inline registration of a source in no loop keeps that of the last loop; of a
     /// client's new source, that of the loop of the thread that made it.
     let pendingSignals: Atomic<UInt>
-    var loop: ThreadContextPointer?
     /// `SourcePointer.hash` of the source, computed when it was added.
     var hash: UInt
     /// The source's registration in another loop.
@@ -79,6 +78,19 @@ extension RegistrationPointer {
         self = UnsafeMutableRawPointer(position).assumingMemoryBound(to: Registration.self)
     }
 
+    /// The modes it is in; nil while the registration is unused. Under the lock of the loop or of the source; changed under the
+    /// loop's.
+    @inline(__always)
+    var set: ModeSetPointer? {
+        get { ModeSetPointer(bitPattern: pointee.modeSetAddress.load(ordering: .relaxed)) }
+        nonmutating set { pointee.modeSetAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
+    }
+
+    /// The loop that a used registration is in. Under that loop's lock or the source's.
+    var loop: ThreadContextPointer {
+        ModeSetPointer(bitPattern: pointee.modeSetAddress.load(ordering: .acquiring)).unsafelyUnwrapped.pointee.loop
+    }
+
     /// An unused registration in memory of the slab. The atomics are stored to, not initialized: a late signaller may still be
     /// reading them.
     static func make(in memory: UnsafeMutableRawPointer, for source: SourcePointer) -> RegistrationPointer {
@@ -93,7 +105,7 @@ extension RegistrationPointer {
 
     /// Marks the registration as unused. Keeps what late signallers may read. Under the loop's lock.
     func clear() {
-        pointee.set = nil
+        set = nil
         pointee.watch = -1
         pointee.lastDispatch = 0
         pointee.nextOfSource = nil
@@ -103,14 +115,11 @@ extension RegistrationPointer {
 
     /// Fills in an unused registration, but for the slot. The atomics are stored to one by one: a late signaller may still be reading
     /// them. Under the loop's lock.
-    func fill(
-        in loop: ThreadContextPointer, _ pendingSignals: UnsafePointer<PendingSignals>, hash: UInt, set: ModeSetPointer
-    ) {
+    func fill(in set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>, hash: UInt) {
         pointee.slot.store(Registration.noSlot, ordering: .relaxed)
         pointee.pendingSignals.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
-        pointee.loop = loop
         pointee.hash = hash
-        pointee.set = set
+        self.set = set
     }
 
     @inline(__always)

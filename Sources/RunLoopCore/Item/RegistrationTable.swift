@@ -28,14 +28,13 @@ struct RegistrationTable: ~Copyable {
     /// Makes a registration of `source`, in the modes of `set`. The caller links it to the source. nil if out of memory.
     /// Amortized O(1).
     mutating func add(
-        _ source: SourcePointer, _ hash: UInt, _ set: ModeSetPointer, _ loop: ThreadContextPointer,
-        _ pendingSignals: UnsafePointer<PendingSignals>
+        _ source: SourcePointer, _ hash: UInt, _ set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>
     ) -> RegistrationPointer? {
         let needsSlot = !source.hasDescriptor
         guard count < bucketCount || growBuckets(), !needsSlot || reserveSlot(), let registration = unusedRegistration(of: source) else {
             return nil
         }
-        registration.fill(in: loop, pendingSignals, hash: hash, set: set)
+        registration.fill(in: set, pendingSignals, hash: hash)
         if needsSlot { registration.pointee.slot.store(takeSlot(registration, pendingSignals), ordering: .relaxed) }
         count += 1
         let index = Int(bitPattern: hash & UInt(bucketCount - 1))
@@ -47,7 +46,7 @@ struct RegistrationTable: ~Copyable {
     private mutating func reserveSlot() -> Bool { bySlot.reserve(bySlot.count + 1) && freeSlots.reserve(bySlot.count + 1) }
 
     private func unusedRegistration(of source: SourcePointer) -> RegistrationPointer? {
-        if source.inlineRegistration.pointee.set == nil { return source.inlineRegistration }
+        if source.inlineRegistration.set == nil { return source.inlineRegistration }
         guard let threadContext = ThreadContextPointer.current,
             let memory = Registration.slab.allocate(threadContext)
         else { return nil }

@@ -140,7 +140,7 @@ extension SourcePointer {
     @inline(__always)
     func registration(in loop: ThreadContextPointer) -> RegistrationPointer? {
         var registration = pointee.registrations
-        while let some = registration, some.pointee.loop != loop { registration = some.pointee.nextOfSource }
+        while let some = registration, some.loop != loop { registration = some.pointee.nextOfSource }
         return registration
     }
 

@@ -145,7 +145,7 @@ extension RunLoopPointer {
         var events: Events = []
         var next = pointee.poller.registrations(index)
         while let registration = next {
-            if containsInlined(registration.pointee.set, .mode(mode)) { events.formUnion(registration.pointee.source.epollInterest) }
+            if containsInlined(registration.set, .mode(mode)) { events.formUnion(registration.pointee.source.epollInterest) }
             next = registration.pointee.nextOfWatch
         }
         return events

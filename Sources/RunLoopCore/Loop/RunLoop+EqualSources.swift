@@ -40,7 +40,7 @@ extension RunLoopPointer {
     private func modeSet(of source: SourcePointer, _ hash: UInt) -> ModeSetPointer? {
         var next = pointee.registrations.bucket(hash)
         while let registration = next {
-            if registration.pointee.source == source { return registration.pointee.set }
+            if registration.pointee.source == source { return registration.set }
             next = registration.pointee.nextInBucket
         }
         return nil
@@ -75,7 +75,7 @@ extension RunLoopPointer {
         locked {
             guard let mode = self.mode(named: mode), hasSources(mode), common.reserve(pointee.registrations.count) else { return }
             pointee.registrations.forEach { registration in
-                guard let set = registration.pointee.set, set.pointee.modes.contains(ModeSet.common),
+                guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
                     !set.pointee.modes.contains(mode.pointee.number)
                 else { return }
                 registration.pointee.source.pointee.item.object.retain()
@@ -110,7 +110,7 @@ extension RunLoopPointer {
     func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
         if sources.count == 0 { return }
         pointee.registrations.forEach { registration in
-            guard Self.isOne(of: sources, registration.pointee.source), let old = registration.pointee.set,
+            guard Self.isOne(of: sources, registration.pointee.source), let old = registration.set,
                 case .set(let new) = set(removing: .mode(mode), from: old), makeRoom(in: new, for: registration.pointee.source)
             else { return }
             move(registration, from: old, to: new)

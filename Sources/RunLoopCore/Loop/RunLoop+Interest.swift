@@ -18,7 +18,7 @@ extension RunLoopPointer {
         let before = source.interest
         if now != before { source.setInterest(now) }
         guard !now.isSubset(of: before), let registration = source.pointee.registrations else { return owner.unlockInlined() }
-        if registration.pointee.nextOfSource == nil && registration.pointee.loop == owner {
+        if registration.pointee.nextOfSource == nil && registration.loop == owner {
             let loop = RunLoopPointer(owner)
             loop.updateInterest(of: registration)
             owner.unlockInlined()
@@ -51,7 +51,7 @@ extension RunLoopPointer {
         owner.unlock()
         forEachLoop(of: source) { loop, registration in
             if registration.pointee.watch < 0 { return }
-            registration.pointee.set.unsafelyUnwrapped.pointee.portCount -= 1
+            registration.set.unsafelyUnwrapped.pointee.portCount -= 1
             loop.unwatch(registration)
         }
     }
@@ -75,7 +75,7 @@ extension RunLoopPointer {
         var next: ThreadContextPointer?
         var registration = source.pointee.registrations
         while let some = registration {
-            let loop = some.pointee.loop.unsafelyUnwrapped
+            let loop = some.loop
             if last.map({ loop > $0 }) ?? true, next.map({ loop < $0 }) ?? true { next = loop }
             registration = some.pointee.nextOfSource
         }

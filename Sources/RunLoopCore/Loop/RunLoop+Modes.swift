@@ -160,7 +160,7 @@ extension RunLoopPointer {
             }
         }
         let set = memory.bindMemory(to: ModeSet.self, capacity: 1)
-        set.initialize(to: ModeSet(modes: modes))
+        set.initialize(to: ModeSet(of: threadContext, modes: modes))
         _ = pointee.sets.append(set)
         for number in 1..<pointee.modes.count where set.pointee.modes.contains(number) {
             if let mode = pointee.modes[number] { _ = mode.pointee.sets.append(set) }
@@ -271,7 +271,7 @@ extension RunLoopPointer {
             guard pointee.isOpen, joining.reserve(pointee.registrations.count), let mode = prepareMode(named: name) else { return nil }
             // Before the mode becomes common: afterwards the sources that join it could not be told from those that were in it.
             pointee.registrations.forEach { registration in
-                guard let set = registration.pointee.set, set.pointee.modes.contains(ModeSet.common),
+                guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
                     !set.pointee.modes.contains(mode.pointee.number), registration.pointee.source.pointee.detail?.pointee.schedule != nil,
                     !Self.isOne(of: staying, registration.pointee.source)
                 else { return }

@@ -47,10 +47,9 @@ extension RunLoopPointer {
     /// What else there is to do in the mode that runs; the first that applies. Under the lock.
     @inline(__always)
     func otherWork(besides source: SourcePointer) -> OtherWork {
-        guard let mode = pointee.currentMode, let registration = source.onlyRegistration,
-            registration.pointee.loop == threadContext,
-            containsInlined(registration.pointee.set, .mode(mode))
-        else { return .otherLoop }
+        guard let mode = pointee.currentMode, let registration = source.onlyRegistration, isOneOfSets(registration.set, of: mode) else {
+            return .otherLoop
+        }
         if pointee.returnsAfterSource { return .returnAfterSource }
         if pointee.stop.load(ordering: .relaxed) != 0 { return .stop }
         if !inbox.isEmpty || pointee.held.count != 0 { return .functions }
@@ -62,6 +61,13 @@ extension RunLoopPointer {
         if hasWatchTrouble { return .watchTrouble }
         let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.key.deadline ?? .max)
         return limit != .max && Clock.now.nanoseconds >= limit ? .time : .none
+    }
+
+    /// Whether the set, which may be that of another loop, contains the mode. O(number of sets of the mode).
+    @inline(__always)
+    private func isOneOfSets(_ set: ModeSetPointer?, of mode: ModePointer) -> Bool {
+        for index in 0..<mode.pointee.sets.count where mode.pointee.sets[index] == set { return true }
+        return false
     }
 
     /// Whether another source than this one was signalled since the loop last took signals.

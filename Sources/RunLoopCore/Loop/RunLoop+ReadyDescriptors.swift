@@ -93,7 +93,7 @@ extension RunLoopPointer {
     @inline(__always)
     private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
         if events.isBareHangUp && isUnconnected(Int(source.pointee.inlineRegistration.watch)) { return false }
-        let its = source.pointee.inlineRegistration.set.unsafelyUnwrapped
+        let its = source.inlineRegistration.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags.load(ordering: .acquiring)
         var outcome = DispatchResult.unwanted
         if its != set && !containsInlined(its, .mode(mode)) {
@@ -154,7 +154,7 @@ extension RunLoopPointer {
         var next = pointee.poller.registrations(index)
         while let registration = next {
             next = registration.pointee.nextOfWatch
-            if registration.pointee.lastDispatch == stamp || !containsInlined(registration.pointee.set, .mode(mode)) { continue }
+            if registration.pointee.lastDispatch == stamp || !containsInlined(registration.set, .mode(mode)) { continue }
             let age = stamp &- registration.pointee.lastDispatch
             if oldest == nil || age > oldest.unsafelyUnwrapped.age { oldest = (registration, age) }
         }

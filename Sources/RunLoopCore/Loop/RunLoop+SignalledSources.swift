@@ -89,7 +89,7 @@ extension RunLoopPointer {
         }
         if SharedSignals.count != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let registration = first else { return nil }
-        if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.pointee.set, !registration.isQueued,
+        if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, !registration.isQueued,
             containsInlined(set, .mode(mode)),
             pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {
@@ -124,7 +124,7 @@ extension RunLoopPointer {
     @inline(never)
     private func enqueue(_ registration: RegistrationPointer) {
         let source = registration.pointee.source
-        guard !source.hasDescriptor, source.isSignalled, let set = registration.pointee.set else { return }
+        guard !source.hasDescriptor, source.isSignalled, let set = registration.set else { return }
         if source.signalTime == 0 { source.pointee.signalTime.store(pointee.signalsTaken, ordering: .relaxed) }
         if registration.isQueued {
             // A nested run may have taken the earlier signal; this one has another time.
@@ -174,7 +174,7 @@ extension RunLoopPointer {
             _ = pointee.signalledBatch.append(BatchEntry(registration.pointee.source, retain(registration.pointee.source)))
         }
         for index in 0..<registrations.count {
-            _ = registrations[index].pointee.set.unsafelyUnwrapped.pointee.signalled.insertSlow(
+            _ = registrations[index].set.unsafelyUnwrapped.pointee.signalled.insertSlow(
                 registrations[index].key, registrations[index].position)
         }
         return true

@@ -40,7 +40,7 @@ extension RunLoopPointer {
         }
         let choice = choose(name, make: true)
         let registration = source.registration(in: threadContext)
-        let old = registration?.pointee.set
+        let old = registration?.set
         var wanted: ModeSetPointer?
         if equals.count == 0 {
             if isComplete(old, choice) { return true }
@@ -58,7 +58,7 @@ extension RunLoopPointer {
             move(registration, from: old.unsafelyUnwrapped, to: new)
             return true
         }
-        guard let registration = pointee.registrations.add(source, hash, new, threadContext, pendingSignals) else { return false }
+        guard let registration = pointee.registrations.add(source, hash, new, pendingSignals) else { return false }
         if let fd, !watch(fd, for: registration) {
             pointee.registrations.remove(registration)
             registration.destroy()
@@ -96,7 +96,7 @@ extension RunLoopPointer {
     func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
         let owner = source.item.lock(and: threadContext)
         if source.pointee.item.has(ItemHeader.unreferenced) != isUnreferenced {
-            if let registration = source.registration(in: threadContext), let set = registration.pointee.set {
+            if let registration = source.registration(in: threadContext), let set = registration.set {
                 set.pointee.sourceCount += isUnreferenced ? -1 : 1
             }
             if isUnreferenced {
@@ -116,7 +116,7 @@ extension RunLoopPointer {
             old.pointee.signalled.removeSlow(registration.position)
             _ = new.pointee.signalled.insertSlow(registration.key, registration.position)
         }
-        registration.pointee.set = new
+        registration.set = new
         if registration.pointee.watch >= 0 { pointee.mustRevisitWatches = true }
     }
 
@@ -168,8 +168,8 @@ extension RunLoopPointer {
         var isDead = false
         let choice = choose(name, make: false)
         let registration = source.registration(in: threadContext)
-        let isThere = contains(registration?.pointee.set, choice)
-        if isThere, let registration, let old = registration.pointee.set {
+        let isThere = contains(registration?.set, choice)
+        if isThere, let registration, let old = registration.set {
             switch set(removing: choice, from: old) {
             case .nothing: if left.collect(self, source, from: old, to: nil) { isDead = leave(registration) }
             case .set(let new):
@@ -188,7 +188,7 @@ extension RunLoopPointer {
     /// Removes the registration from this loop. Under both locks; true if the source is to be destroyed after unlocking.
     private func leave(_ registration: RegistrationPointer) -> Bool {
         let source = registration.pointee.source
-        let set = registration.pointee.set.unsafelyUnwrapped
+        let set = registration.set.unsafelyUnwrapped
         count(registration, in: set, -1)
         if registration.pointee.watch >= 0 { unwatch(registration) }
         unlink(registration, from: source)
@@ -218,7 +218,7 @@ extension RunLoopPointer {
     @inline(never)
     func contains(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let owner = source.item.lock(and: threadContext)
-        let isThere = contains(source.registration(in: threadContext)?.pointee.set, choose(name, make: false))
+        let isThere = contains(source.registration(in: threadContext)?.set, choose(name, make: false))
         ItemPointer.unlockBoth(owner, threadContext)
         if isThere { return true }
         let hash = source.hash
@@ -252,7 +252,7 @@ extension RunLoopPointer {
         var isDead = false
         var hasEmptied = false
         if let registration = source.registration(in: threadContext) {
-            let set = registration.pointee.set
+            let set = registration.set
             _ = left.collect(self, source, from: set, to: nil)
             isDead = leave(registration)
             hasEmptied = set?.pointee.isEmpty ?? false
@@ -269,6 +269,6 @@ extension SourcePointer {
     fileprivate var anyLoop: RunLoopPointer? {
         let owner = item.lock()
         defer { owner.unlock() }
-        return pointee.registrations.map { RunLoopPointer($0.pointee.loop.unsafelyUnwrapped) }
+        return pointee.registrations.map { RunLoopPointer($0.loop) }
     }
 }

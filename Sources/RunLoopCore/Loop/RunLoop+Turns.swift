@@ -57,7 +57,7 @@ extension RunLoopPointer {
         let registration: RegistrationPointer?
         if tag & 1 != 0 {
             registration = SourcePointer(eventTag: tag).flatMap {
-                contains($0.pointee.inlineRegistration.set, .mode(mode)) ? $0.inlineRegistration : nil
+                contains($0.inlineRegistration.set, .mode(mode)) ? $0.inlineRegistration : nil
             }
         } else {
             registration = pointee.poller.index(ofTag: tag).flatMap { self.registration(onWatch: $0, in: mode) }
@@ -68,7 +68,7 @@ extension RunLoopPointer {
     /// The mode's first source on a watch. Under the lock.
     func registration(onWatch index: Int, in mode: ModePointer) -> RegistrationPointer? {
         var next = pointee.poller.registrations(index)
-        while let registration = next, !containsInlined(registration.pointee.set, .mode(mode)) { next = registration.pointee.nextOfWatch }
+        while let registration = next, !containsInlined(registration.set, .mode(mode)) { next = registration.pointee.nextOfWatch }
         return next
     }
 

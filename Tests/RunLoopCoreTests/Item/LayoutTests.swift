@@ -13,7 +13,7 @@ import Testing
     /// At most 96 bytes per timer, and per watched descriptor.
     @Test func othersStaySmall() {
         #expect(MemoryLayout<SourceStorage>.stride <= 192)
-        #expect(MemoryLayout<Registration>.stride <= 88)
+        #expect(MemoryLayout<Registration>.stride <= 80)
         #expect(MemoryLayout<ObserverStorage>.stride <= 96)
         #expect(MemoryLayout<TimerDetail>.stride <= 88)
         #expect(MemoryLayout<Poller.Watch>.stride == 24)
@@ -34,7 +34,7 @@ import Testing
             let source = SourcePointer.create(
                 threadContext, order: 0, info: UnsafeMutableRawPointer(bitPattern: 77), perform: nil, getPort: { _ in 0 }, SourceDetail())!
             defer { source.destroy() }
-            let set = withUnsafePointer(to: &source.pointee.inlineRegistration.set) { UnsafeRawPointer($0) }
+            let set = withUnsafePointer(to: source.pointee.inlineRegistration.modeSetAddress) { UnsafeRawPointer($0) }
             let info = UnsafeRawPointer(source).load(fromByteOffset: SourcePointer.infoOffset, as: UInt.self)
             let generation = withUnsafePointer(to: &source.pointee.inlineRegistration.generation) { UnsafeRawPointer($0) }
             return [Int(bitPattern: source) % 64, set - UnsafeRawPointer(source), generation - UnsafeRawPointer(source), Int(info)]
@@ -102,9 +102,9 @@ import Testing
             let threadContext = Registry.current!.threadContext
             let table = Pinned(RegistrationTable())
             let pendingSignals = Pinned(PendingSignals())
-            let set = Pinned(ModeSet(modes: BitSet()))
+            let set = Pinned(ModeSet(of: threadContext, modes: BitSet()))
             let source = SourcePointer.create(threadContext, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
-            let registration = table.pointer.pointee.add(source, 0, set.pointer, threadContext, pendingSignals.pointer)!
+            let registration = table.pointer.pointee.add(source, 0, set.pointer, pendingSignals.pointer)!
             var seen = [!registration.isQueued]
             registration.position.pointee = 77
             seen += [

@@ -17,7 +17,7 @@ import Testing
         var random = Random(seed: seed)
         let threadContext = Registry.current!.threadContext
         let pinnedSignals = Pinned(PendingSignals())
-        let pinnedSet = Pinned(ModeSet(modes: BitSet()))
+        let pinnedSet = Pinned(ModeSet(of: threadContext, modes: BitSet()))
         let (pendingSignals, set) = (pinnedSignals.pointer, pinnedSet.pointer)
         defer { withExtendedLifetime((pinnedSignals, pinnedSet)) {} }
         let source = SourcePointer.create(threadContext, order: 0, info: nil, perform: nil, getPort: nil, SourceDetail())!
@@ -29,7 +29,7 @@ import Testing
             let isGrowing = step / 500 % 2 == 0
             if random.chance(isGrowing ? 75 : 25) {
                 let hash = UInt(random.below(hashes)) &* 0x9E37_79B9
-                guard let registration = t.pointee.add(source, hash, set, threadContext, pendingSignals) else {
+                guard let registration = t.pointee.add(source, hash, set, pendingSignals) else {
                     return "step \(step): no registration"
                 }
                 if alive[registration] != nil { return "step \(step): a registration that is taken" }
