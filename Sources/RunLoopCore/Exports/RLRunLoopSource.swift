@@ -88,7 +88,7 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
     }
     UnsafeMutableRawPointer(context).assumingMemoryBound(to: RLRunLoopSourceContext1.self).pointee = RLRunLoopSourceContext1(
         version: 1, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
-        equal: own.equal, hash: own.hash, getPort: source.pointee.getPort, perform: perform)
+        equal: own.equal, hash: own.hash, getPort: source.getPort, perform: perform)
 }
 
 @implementation @c

@@ -1,3 +1,4 @@
+import CLinux
 import Synchronization
 
 /// The order of signalled sources: by `order`, then by the time of the signal (`SourcePointer.signalTime`).
@@ -16,30 +17,20 @@ struct SourceKey: HeapKey {
 /// A source in one loop: exists as long as the source is in at least one mode of that loop. The registration in the first loop is
 /// stored in the source itself (`SourceStorage.inlineRegistration`), others come from a slab.
 ///
+/// Some words are one thing for a source that is signalled (version 0), and another for one on a descriptor, which is watched. Only
+/// this file uses them; the accessors below say which is which, and check it in debug builds. The two kinds of source have slabs of
+/// their own, so a late signaller and a late event never see a word of the other kind.
+///
 /// Guarded by the loop's lock, except for `pendingSignals`, `slot` and `onlySlot`, which signallers read without it.
 struct Registration: ~Copyable {
-    /// The index in the heap of signalled sources, `IndexedHeap.absent` if not queued. Must be the first field: the heap knows a
-    /// registration by the address of this (`RegistrationPointer.position`).
-    var heapIndex: UInt32
-    /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only of an inline registration.
-    /// Survives the source: the next one in this memory continues the count.
-    var generation: UInt32
+    /// The first field, because the heap of signalled sources knows a registration by its address.
+    fileprivate var heapIndexOrGeneration: UInt32
+    fileprivate let slotOrLastDispatch: Atomic<UInt32>
+    fileprivate let onlySlotOrWatch: Atomic<UInt32>
     /// The address of `RegistrationPointer.set`. Before `source`: then a delivery reads one cache line of the source.
     let modeSetAddress = Atomic<UInt>(0)
     var source: SourcePointer
-    /// The next registration on the same descriptor: by order, then in the order in which they were added to the loop.
-    var nextOfWatch: RegistrationPointer?
-    /// The number of the last event that this source was called for, if it shares its descriptor.
-    var lastDispatch: UInt32
-    /// The source's bit in `pendingSignals`; `noSlot` if none was left or none is needed.
-    let slot: Atomic<UInt32>
-    /// The index of the poller's watch on the source's descriptor; -1 for version-0 sources.
-    var watch: Int32
-    /// In an inline registration: a copy of `slot` while the source is in this loop only, otherwise `noSlot`.
-    let onlySlot: Atomic<UInt32>
-    /// The address of the loop's `PendingSignals`. The inline registration of a source in no loop keeps that of the last loop; of a
-    /// client's new source, that of the loop of the thread that made it.
-    let pendingSignals: Atomic<UInt>
+    fileprivate let pendingSignalsOrNextOfWatch = Atomic<UInt>(0)
     /// `SourcePointer.hash` of the source, computed when it was added.
     var hash: UInt
     /// The source's registration in another loop.
@@ -47,37 +38,34 @@ struct Registration: ~Copyable {
     /// The next in the bucket of the loop's `RegistrationTable`.
     var nextInBucket: RegistrationPointer?
 
-    /// An unused one.
-    init(_ source: SourcePointer, generation: UInt32) {
-        self.generation = generation
-        heapIndex = IndexedHeap<SourceKey>.absent
-        watch = -1
+    /// An unused one of a source that is signalled.
+    init(signalled source: SourcePointer) {
+        heapIndexOrGeneration = IndexedHeap<SourceKey>.absent
+        slotOrLastDispatch = Atomic(Registration.noSlot)
+        onlySlotOrWatch = Atomic(Registration.noSlot)
         self.source = source
-        lastDispatch = 0
-        slot = Atomic(Registration.noSlot)
-        onlySlot = Atomic(Registration.noSlot)
-        pendingSignals = Atomic(0)
+        hash = 0
+    }
+
+    /// An unused one of a source on a descriptor.
+    init(watched source: SourcePointer, generation: UInt32) {
+        heapIndexOrGeneration = generation
+        slotOrLastDispatch = Atomic(0)
+        onlySlotOrWatch = Atomic(Registration.noWatch)
+        self.source = source
         hash = 0
     }
 
     static var noSlot: UInt32 { .max }
+    fileprivate static var noWatch: UInt32 { .max }
 
-    static let slab = Slab(size: MemoryLayout<Registration>.stride)
+    static let signalledSlab = Slab(size: MemoryLayout<Registration>.stride)
+    static let watchedSlab = Slab(size: MemoryLayout<Registration>.stride)
 }
 
 typealias RegistrationPointer = UnsafeMutablePointer<Registration>
 
 extension RegistrationPointer {
-    /// By which the heap of signalled sources knows this registration: the address of its first field, `heapIndex`.
-    @inline(__always)
-    var position: UnsafeMutablePointer<UInt32> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: UInt32.self) }
-
-    /// The registration that has this `position`.
-    @inline(__always)
-    init(queued position: UnsafeMutablePointer<UInt32>) {
-        self = UnsafeMutableRawPointer(position).assumingMemoryBound(to: Registration.self)
-    }
-
     /// The modes it is in; nil while the registration is unused. Under the lock of the loop or of the source; changed under the
     /// loop's.
     @inline(__always)
@@ -91,39 +79,73 @@ extension RegistrationPointer {
         ModeSetPointer(bitPattern: pointee.modeSetAddress.load(ordering: .acquiring)).unsafelyUnwrapped.pointee.loop
     }
 
-    /// An unused registration in memory of the slab. The atomics are stored to, not initialized: a late signaller may still be
-    /// reading them.
-    static func make(in memory: UnsafeMutableRawPointer, for source: SourcePointer) -> RegistrationPointer {
-        let registration = memory.assumingMemoryBound(to: Registration.self)
+    /// An unused registration of `source`, from a slab; nil if out of memory. The calling thread's context. The atomics are stored
+    /// to, not initialized: a late signaller may still be reading them.
+    static func make(for source: SourcePointer, _ threadContext: ThreadContextPointer) -> RegistrationPointer? {
+        let memory =
+            source.hasDescriptor ? Registration.watchedSlab.allocate(threadContext) : Registration.signalledSlab.allocate(threadContext)
+        guard let registration = memory?.assumingMemoryBound(to: Registration.self) else { return nil }
         registration.pointee.source = source
-        registration.pointee.slot.store(Registration.noSlot, ordering: .relaxed)
-        registration.pointee.onlySlot.store(Registration.noSlot, ordering: .relaxed)
-        registration.pointee.heapIndex = IndexedHeap<SourceKey>.absent
+        if !source.hasDescriptor {
+            registration.pointee.heapIndexOrGeneration = IndexedHeap<SourceKey>.absent
+            registration.slot = Registration.noSlot
+            registration.onlySlot = Registration.noSlot
+        }
         registration.clear()
         return registration
-    }
-
-    /// Marks the registration as unused. Keeps what late signallers may read. Under the loop's lock.
-    func clear() {
-        set = nil
-        pointee.watch = -1
-        pointee.lastDispatch = 0
-        pointee.nextOfSource = nil
-        pointee.nextOfWatch = nil
-        pointee.nextInBucket = nil
     }
 
     /// Fills in an unused registration, but for the slot. The atomics are stored to one by one: a late signaller may still be reading
     /// them. Under the loop's lock.
     func fill(in set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>, hash: UInt) {
-        pointee.slot.store(Registration.noSlot, ordering: .relaxed)
-        pointee.pendingSignals.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
+        if !pointee.source.hasDescriptor {
+            slot = Registration.noSlot
+            expectSignals(in: pendingSignals)
+        }
         pointee.hash = hash
         self.set = set
     }
 
+    /// Marks the registration as unused. Keeps what late signallers may read, and the generation. Under the loop's lock.
+    func clear() {
+        set = nil
+        pointee.nextOfSource = nil
+        pointee.nextInBucket = nil
+        if pointee.source.hasDescriptor {
+            lastDispatch = 0
+            watch = nil
+            nextOfWatch = nil
+        }
+    }
+
+    /// Frees the memory of a registration, once nothing refers to it any more; an inline one becomes unused. Any thread; in the
+    /// child of fork() also one that never used the library.
+    func destroy() {
+        let source = pointee.source
+        if self == source.inlineRegistration { return clear() }
+        if source.hasDescriptor { Registration.watchedSlab.deallocate(self) } else { Registration.signalledSlab.deallocate(self) }
+    }
+}
+
+// What version-0 sources have: they are signalled.
+extension RegistrationPointer {
+    private func assertSignalled() { assert(!pointee.source.hasDescriptor) }
+
+    /// By which the heap of signalled sources knows this registration: where its index in the heap is stored, the first field.
     @inline(__always)
-    var slot: UInt32 { pointee.slot.load(ordering: .relaxed) }
+    var position: UnsafeMutablePointer<UInt32> {
+        assertSignalled()
+        return firstField
+    }
+
+    @inline(__always)
+    private var firstField: UnsafeMutablePointer<UInt32> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: UInt32.self) }
+
+    /// The registration that has this `position`.
+    @inline(__always)
+    init(queued position: UnsafeMutablePointer<UInt32>) {
+        self = UnsafeMutableRawPointer(position).assumingMemoryBound(to: Registration.self)
+    }
 
     @inline(__always)
     var isQueued: Bool { position.pointee != IndexedHeap<SourceKey>.absent }
@@ -132,10 +154,36 @@ extension RegistrationPointer {
     @inline(__always)
     var key: SourceKey { SourceKey(order: pointee.source.pointee.order, sequence: pointee.source.signalTime) }
 
-    /// nil if the source was never in a loop, nor expected in one. Any thread, async-signal-safe.
+    // Signallers read the following without a lock, and perhaps when the registration is no longer that of their source. So these
+    // do not look at the source.
+
+    /// The source's bit in `pendingSignals`; `noSlot` if none was left. Any thread; changed under the loop's lock.
+    @inline(__always)
+    var slot: UInt32 {
+        get { pointee.slotOrLastDispatch.load(ordering: .relaxed) }
+        nonmutating set { pointee.slotOrLastDispatch.store(newValue, ordering: .relaxed) }
+    }
+
+    /// In an inline registration: a copy of `slot` while the source is in this loop only, otherwise `noSlot`. Any thread; changed
+    /// under the source's lock.
+    @inline(__always)
+    var onlySlot: UInt32 {
+        get { pointee.onlySlotOrWatch.load(ordering: .sequentiallyConsistent) }
+        nonmutating set { pointee.onlySlotOrWatch.store(newValue, ordering: .sequentiallyConsistent) }
+    }
+
+    /// The loop's bitmap. The inline registration of a source in no loop keeps that of the last loop; a client's new source has that
+    /// of the loop of the thread that made it. nil if the source was never in a loop, nor expected in one. Any thread,
+    /// async-signal-safe.
     @inline(__always)
     var pendingSignals: UnsafePointer<PendingSignals>? {
-        UnsafePointer(bitPattern: pointee.pendingSignals.load(ordering: .relaxed))
+        UnsafePointer(bitPattern: pointee.pendingSignalsOrNextOfWatch.load(ordering: .relaxed))
+    }
+
+    /// Changes `pendingSignals`. Under the loop's lock, or before another thread knows the source.
+    func expectSignals(in pendingSignals: UnsafePointer<PendingSignals>) {
+        assertSignalled()
+        pointee.pendingSignalsOrNextOfWatch.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
     }
 
     /// Makes the loop look at the source. Any thread, async-signal-safe. May be late: if the registration belongs to another source
@@ -156,4 +204,62 @@ extension RegistrationPointer {
     /// async-signal-safe.
     @inline(__always)
     var loopHasPendingSignals: Bool { !(pendingSignals?.pointee.isEmpty ?? false) }
+}
+
+// What sources on descriptors have: they are watched.
+extension RegistrationPointer {
+    private func assertWatched() { assert(pointee.source.hasDescriptor) }
+
+    /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only of an inline registration.
+    /// Survives the source: the next one in this memory continues the count. Changed under the loop's lock. Reads what is in memory,
+    /// whether or not it is this source's by now: another thread may be making a source there, which stores the same number again.
+    @inline(__always)
+    var generation: UInt32 {
+        get { linux_peek(firstField) }
+        nonmutating set { pointee.heapIndexOrGeneration = newValue }
+    }
+
+    /// The number of the last event that this source was called for, if it shares its descriptor.
+    @inline(__always)
+    var lastDispatch: UInt32 {
+        get { lastDispatchField.pointee }
+        nonmutating set { lastDispatchField.pointee = newValue }
+    }
+
+    /// Where `lastDispatch` is stored.
+    @inline(__always)
+    var lastDispatchField: UnsafeMutablePointer<UInt32> {
+        assertWatched()
+        return firstField + 1
+    }
+
+    /// The index of the poller's watch on the source's descriptor; nil if the source no longer waits for it.
+    @inline(__always)
+    var watch: Int? {
+        get {
+            assertWatched()
+            let index = pointee.onlySlotOrWatch.load(ordering: .relaxed)
+            return index == Registration.noWatch ? nil : Int(index)
+        }
+        nonmutating set {
+            assertWatched()
+            pointee.onlySlotOrWatch.store(newValue.map { UInt32($0) } ?? Registration.noWatch, ordering: .relaxed)
+        }
+    }
+
+    /// Whether there is a watch. Of either kind of source.
+    var isWatched: Bool { pointee.source.hasDescriptor && watch != nil }
+
+    /// The next registration on the same descriptor: by order, then in the order in which they were added to the loop.
+    @inline(__always)
+    var nextOfWatch: RegistrationPointer? {
+        get {
+            assertWatched()
+            return RegistrationPointer(bitPattern: pointee.pendingSignalsOrNextOfWatch.load(ordering: .relaxed))
+        }
+        nonmutating set {
+            assertWatched()
+            pointee.pendingSignalsOrNextOfWatch.store(UInt(bitPattern: newValue), ordering: .relaxed)
+        }
+    }
 }

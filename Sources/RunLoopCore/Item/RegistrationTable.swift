@@ -35,7 +35,7 @@ struct RegistrationTable: ~Copyable {
             return nil
         }
         registration.fill(in: set, pendingSignals, hash: hash)
-        if needsSlot { registration.pointee.slot.store(takeSlot(registration, pendingSignals), ordering: .relaxed) }
+        if needsSlot { registration.slot = takeSlot(registration, pendingSignals) }
         count += 1
         let index = Int(bitPattern: hash & UInt(bucketCount - 1))
         registration.pointee.nextInBucket = buckets.unsafelyUnwrapped[index]
@@ -47,10 +47,7 @@ struct RegistrationTable: ~Copyable {
 
     private func unusedRegistration(of source: SourcePointer) -> RegistrationPointer? {
         if source.inlineRegistration.set == nil { return source.inlineRegistration }
-        guard let threadContext = ThreadContextPointer.current,
-            let memory = Registration.slab.allocate(threadContext)
-        else { return nil }
-        return RegistrationPointer.make(in: memory, for: source)
+        return ThreadContextPointer.current.flatMap { RegistrationPointer.make(for: source, $0) }
     }
 
     /// Removes a registration from the table, and frees its slot. Its other fields can still be read. O(1) on average.
@@ -59,7 +56,7 @@ struct RegistrationTable: ~Copyable {
         var link = buckets.unsafelyUnwrapped + index
         while let other = link.pointee, other != registration { link = other.nextInBucketLink }
         link.pointee = registration.pointee.nextInBucket
-        if registration.slot != Registration.noSlot {
+        if !registration.pointee.source.hasDescriptor && registration.slot != Registration.noSlot {
             bySlot[Int(registration.slot)] = nil
             _ = freeSlots.append(registration.slot)
         }
@@ -123,13 +120,6 @@ struct RegistrationTable: ~Copyable {
 extension RegistrationPointer {
     fileprivate var nextInBucketLink: UnsafeMutablePointer<RegistrationPointer?> {
         withUnsafeMutablePointer(to: &pointee.nextInBucket) { $0 }
-    }
-
-    /// Frees the memory of a registration, once nothing refers to it any more; an inline one becomes unused. Any thread; in the
-    /// child of fork() also one that never used the library.
-    func destroy() {
-        if self == pointee.source.inlineRegistration { return clear() }
-        Registration.slab.deallocate(self)
     }
 }
 

@@ -18,7 +18,7 @@ extension SourcePointer {
             && equal == address(other.pointee.detail?.pointee.equal)
             && address(pointee.detail?.pointee.hash) == address(other.pointee.detail?.pointee.hash)
             && pointee.function.isSame(as: other.pointee.function)
-            && address(pointee.getPort) == address(other.pointee.getPort) && (equal != 0 || pointee.info == other.pointee.info)
+            && address(getPort) == address(other.getPort) && (equal != 0 || pointee.info == other.pointee.info)
     }
 
     private func address<Function>(_ function: Function?) -> UInt { unsafeBitCast(function, to: UInt.self) }

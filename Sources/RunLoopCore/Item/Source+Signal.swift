@@ -22,14 +22,14 @@ extension SourcePointer {
     @inline(__always)
     private func signalUnwatched() {
         let isFirst = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent) == 0
-        let slot = pointee.inlineRegistration.onlySlot.load(ordering: .sequentiallyConsistent)
+        let slot = inlineRegistration.onlySlot
         guard slot < UInt32(PendingSignals.nearSlots), let pendingSignals = inlineRegistration.pendingSignals else {
             return setPendingSlow(slot, isFirst: isFirst)
         }
         let bits = pendingSignals.pointee.nearBitsForSetting
         if isFirst {
             if bits != 0 { return setPendingWithTime(slot) }
-            pointee.signalTime.store(0, ordering: .relaxed)
+            signalTime = 0
         }
         pendingSignals.pointee.setNear(slot, besides: bits)
     }
@@ -42,12 +42,7 @@ extension SourcePointer {
         inlineRegistration.setPending(slot)
     }
 
-    private func noteSignalTimeByClock() { pointee.signalTime.store(Clock.now.nanoseconds, ordering: .relaxed) }
-
-    /// When the source was first signalled, in nanoseconds: see `SourceStorage.signalTime`. Any thread; stable while the source is
-    /// signalled.
-    @inline(__always)
-    var signalTime: UInt64 { pointee.signalTime.load(ordering: .relaxed) }
+    private func noteSignalTimeByClock() { signalTime = Clock.now.nanoseconds }
 
     /// `signal`, not inlined.
     @inline(never)
@@ -64,7 +59,7 @@ extension SourcePointer {
     private func setPendingSlow(_ slot: UInt32, isFirst: Bool) {
         if isFirst {
             let isAlone = slot != Registration.noSlot && !inlineRegistration.loopHasPendingSignals
-            if isAlone { pointee.signalTime.store(0, ordering: .relaxed) } else { noteSignalTimeByClock() }
+            if isAlone { signalTime = 0 } else { noteSignalTimeByClock() }
         }
         if slot != Registration.noSlot {
             inlineRegistration.setPending(slot)
@@ -97,12 +92,12 @@ extension SourcePointer {
     }
 
     /// Stores for signallers which bit to set, and sets it if the source is signalled already. Under the source's lock, after every
-    /// change of `registrations`.
+    /// change of `registrations`; also for sources on descriptors.
     func publishOnlyRegistration() {
         let only = pointee.registrations.flatMap { $0.pointee.nextOfSource == nil ? $0 : nil }
         pointee.onlyRegistration.store(UInt(bitPattern: only), ordering: .sequentiallyConsistent)
-        let slot = only == inlineRegistration ? inlineRegistration.slot : Registration.noSlot
-        pointee.inlineRegistration.onlySlot.store(slot, ordering: .sequentiallyConsistent)
+        if hasDescriptor { return }
+        inlineRegistration.onlySlot = only == inlineRegistration ? inlineRegistration.slot : Registration.noSlot
         if isSignalled {
             if let only { only.setPending() } else { SharedSignals.increment() }
         }

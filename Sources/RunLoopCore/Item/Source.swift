@@ -18,21 +18,21 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     /// The registration in the first loop that the source was added to; unused while its `set` is nil.
     var inlineRegistration: Registration
     let order: Int
-    /// When the source was first signalled since the loop last took its signal, in nanoseconds; 0: before all signals that the loop
-    /// has not taken yet. Written by the signalling thread, before it sets the bit, and by the loop, which replaces a 0.
-    let signalTime = Atomic<UInt64>(0)
+    /// `SourcePointer.signalTime` of version 0, `getPort` of a source on a descriptor. Only this file uses it.
+    fileprivate let signalTimeOrGetPort: Atomic<UInt64>
     /// The address of the source's registration while it is in exactly one loop, otherwise 0. Any thread.
     let onlyRegistration: Atomic<UInt>
     /// The first of the registrations, one for each loop that the source is in, linked by `nextOfSource`.
     var registrations: RegistrationPointer?
-    /// Returns the descriptor to watch; nil for version 0.
-    let getPort: GetPort?
     /// The rest of the context; nil if all its functions are NULL.
     let detail: SourceDetailPointer?
 
-    /// Zero at first, because `Registration.generation` outlives its source; aligned, because `eventTag` leaves out the low bits of
-    /// the address.
-    static let slab = Slab(size: (MemoryLayout<SourceStorage>.stride + 63) & ~63, isZeroAtFirst: true)
+    private static var size: Int { (MemoryLayout<SourceStorage>.stride + 63) & ~63 }
+    /// For version 0.
+    fileprivate static let signalledSlab = Slab(size: size)
+    /// For sources on descriptors. Zero at first, because their generation outlives them; aligned, because `eventTag` leaves out the
+    /// low bits of the address.
+    fileprivate static let watchedSlab = Slab(size: size, isZeroAtFirst: true)
 }
 
 typealias SourcePointer = UnsafeMutablePointer<SourceStorage>
@@ -72,13 +72,16 @@ extension SourcePointer {
         _ threadContext: ThreadContextPointer, _ flags: UInt16, _ order: Int, _ info: UnsafeMutableRawPointer?, _ function: SourceFunction,
         _ getPort: SourceStorage.GetPort?, _ detail: SourceDetailPointer?
     ) -> SourcePointer? {
-        guard let memory = SourceStorage.slab.allocate(threadContext) else { return nil }
-        let source = memory.assumingMemoryBound(to: SourceStorage.self)
+        let memory =
+            getPort == nil ? SourceStorage.signalledSlab.allocate(threadContext) : SourceStorage.watchedSlab.allocate(threadContext)
+        guard let source = memory?.assumingMemoryBound(to: SourceStorage.self) else { return nil }
         source.initialize(
             to: SourceStorage(
                 item: ItemHeader(.source, owner: threadContext, flags: flags, position: 0), info: info, function: function,
-                inlineRegistration: Registration(source, generation: source.inheritedGeneration),
-                order: order, onlyRegistration: Atomic(0), registrations: nil, getPort: getPort, detail: detail))
+                inlineRegistration: getPort == nil
+                    ? Registration(signalled: source) : Registration(watched: source, generation: source.inheritedGeneration),
+                order: order, signalTimeOrGetPort: Atomic(UInt64(unsafeBitCast(getPort, to: UInt.self))), onlyRegistration: Atomic(0),
+                registrations: nil, detail: detail))
         return source
     }
 
@@ -86,15 +89,32 @@ extension SourcePointer {
     func destroy() {
         clientContext.released(pointee.info)
         if !pointee.item.has(ItemHeader.isInternal) { free(pointee.detail) }
-        SourceStorage.slab.deallocate(self)
+        if hasDescriptor { SourceStorage.watchedSlab.deallocate(self) } else { SourceStorage.signalledSlab.deallocate(self) }
     }
 
     /// The version that clients see: 1 if the source was created with a getPort function.
-    var version: Int { pointee.getPort == nil || pointee.item.has(ItemHeader.isInternal) ? 0 : 1 }
+    var version: Int { hasDescriptor && !pointee.item.has(ItemHeader.isInternal) ? 1 : 0 }
 
     /// Whether it waits for events on a descriptor, not for RLRunLoopSourceSignal. Any thread.
     @inline(__always)
     var hasDescriptor: Bool { pointee.item.has(ItemHeader.waitsToRead | ItemHeader.isInternal) }
+
+    /// Returns the descriptor to watch; nil for version 0. Any thread.
+    var getPort: SourceStorage.GetPort? {
+        hasDescriptor ? unsafeBitCast(UInt(pointee.signalTimeOrGetPort.load(ordering: .relaxed)), to: SourceStorage.GetPort?.self) : nil
+    }
+
+    /// Of version 0: when the source was first signalled since the loop last took its signal, in nanoseconds; 0: before all signals
+    /// that the loop has not taken yet. Written by the signalling thread, before it sets the bit, and by the loop, which replaces a 0.
+    /// Any thread; stable while the source is signalled.
+    @inline(__always)
+    var signalTime: UInt64 {
+        get { pointee.signalTimeOrGetPort.load(ordering: .relaxed) }
+        nonmutating set {
+            assert(!hasDescriptor)
+            pointee.signalTimeOrGetPort.store(newValue, ordering: .relaxed)
+        }
+    }
 
     /// The fields of the context that all kinds of objects have.
     var clientContext: ClientContext {
@@ -163,7 +183,7 @@ extension SourcePointer {
     /// The tag of the current generation, always odd; nil if the address has more than 48 bits. Under the loop's lock.
     var eventTag: UInt64? {
         let address = UInt64(UInt(bitPattern: self))
-        return address >> 48 == 0 ? address << (Self.generationBits - 6) | UInt64(pointee.inlineRegistration.generation) : nil
+        return address >> 48 == 0 ? address << (Self.generationBits - 6) | UInt64(inlineRegistration.generation) : nil
     }
 
     /// The source with this tag; nil if the tag is of an earlier generation. Under the loop's lock.
@@ -193,13 +213,11 @@ extension SourcePointer {
     static var infoOffset: Int { 24 }
 
     /// Makes the current tag stale. Generations are odd, so that tags are. Under the loop's lock.
-    func advanceGeneration() { pointee.inlineRegistration.generation = (generation &+ 2) & Self.generationMask }
+    func advanceGeneration() { inlineRegistration.generation = (generation &+ 2) & Self.generationMask }
 
     /// The first generation of a source that is made in this memory: that of the memory's last source, or 1.
     fileprivate var inheritedGeneration: UInt32 { generation & Self.generationMask | 1 }
 
-    /// The generation in this memory, whether or not it is this source's: another thread may be making a source there, which stores
-    /// the same number again.
     @inline(__always)
-    private var generation: UInt32 { withUnsafeMutablePointer(to: &pointee.inlineRegistration.generation) { linux_peek($0) } }
+    private var generation: UInt32 { inlineRegistration.generation }
 }

@@ -12,7 +12,7 @@ extension RunLoopPointer {
     func watch(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
         // As if it had just had its turn: a source that leaves and comes back goes behind the others, and takes part from the
         // next pass on.
-        registration.pointee.lastDispatch = pointee.dispatchStamp
+        registration.lastDispatch = pointee.dispatchStamp
         guard beginWatching(fd, for: registration) else { return false }
         if registration.pointee.source.rank != 0 { pointee.orderedRegistrations += 1 }
         return true
@@ -33,7 +33,7 @@ extension RunLoopPointer {
             if tag != nil { source.advanceGeneration() }
             return false
         }
-        registration.pointee.watch = Int32(index)
+        registration.watch = index
         if pointee.poller[index].isUnderRegistered { tryAgainLater() }
         return true
     }
@@ -51,41 +51,41 @@ extension RunLoopPointer {
     func isBroken(_ source: SourcePointer) -> Bool {
         let owner = source.item.lock(and: threadContext)
         defer { ItemPointer.unlockBoth(owner, threadContext) }
-        guard let registration = source.registration(in: threadContext), registration.pointee.watch >= 0 else { return false }
-        return pointee.poller[Int(registration.pointee.watch)].state == .broken
+        guard let registration = source.registration(in: threadContext), let watch = registration.watch else { return false }
+        return pointee.poller[watch].state == .broken
     }
 
     /// Inserts the loop's newest registration into the list of its watch, behind those of the same or a lower order.
     private func insert(_ registration: RegistrationPointer, onWatch index: Int) {
-        registration.pointee.watch = Int32(index)
+        registration.watch = index
         let order = registration.pointee.source.pointee.order
         let first = pointee.poller.registrations(index)
         guard let first, first.pointee.source.pointee.order <= order else {
-            registration.pointee.nextOfWatch = first
+            registration.nextOfWatch = first
             return pointee.poller.setClient(registration.asClient, at: index)
         }
         var previous = first
-        while let next = previous.pointee.nextOfWatch, next.pointee.source.pointee.order <= order { previous = next }
-        registration.pointee.nextOfWatch = previous.pointee.nextOfWatch
-        previous.pointee.nextOfWatch = registration
+        while let next = previous.nextOfWatch, next.pointee.source.pointee.order <= order { previous = next }
+        registration.nextOfWatch = previous.nextOfWatch
+        previous.nextOfWatch = registration
         pointee.poller.setClient(first.asClient, at: index)
     }
 
     /// Stops watching a descriptor for a registration; the last one ends the watch. Under the lock.
     func unwatch(_ registration: RegistrationPointer) {
-        let index = Int(registration.pointee.watch)
-        registration.pointee.watch = -1
+        let index = registration.watch.unsafelyUnwrapped
+        registration.watch = nil
         if registration == registration.pointee.source.inlineRegistration { registration.pointee.source.advanceGeneration() }
         if registration.pointee.source.rank != 0 { pointee.orderedRegistrations -= 1 }
         var first = pointee.poller.registrations(index)
         if first == registration {
-            first = registration.pointee.nextOfWatch
+            first = registration.nextOfWatch
         } else {
             var previous = first
-            while let some = previous, some.pointee.nextOfWatch != registration { previous = some.pointee.nextOfWatch }
-            previous?.pointee.nextOfWatch = registration.pointee.nextOfWatch
+            while let some = previous, some.nextOfWatch != registration { previous = some.nextOfWatch }
+            previous?.nextOfWatch = registration.nextOfWatch
         }
-        registration.pointee.nextOfWatch = nil
+        registration.nextOfWatch = nil
         guard let first else { return pointee.poller.remove(index) }
         pointee.poller.setClient(first.asClient, at: index)
         pointee.poller.setInterest(interest(onWatch: index), at: index)
@@ -93,8 +93,7 @@ extension RunLoopPointer {
 
     /// Updates the interest of a registration's watch. epoll is told when the loop waits next. Under the lock.
     func updateInterest(of registration: RegistrationPointer) {
-        let index = Int(registration.pointee.watch)
-        if index >= 0 { pointee.poller.setInterest(interest(onWatch: index), at: index) }
+        if let index = registration.watch { pointee.poller.setInterest(interest(onWatch: index), at: index) }
     }
 
     /// The interest of all sources on a watch, those of other modes included.
@@ -103,7 +102,7 @@ extension RunLoopPointer {
         var next = pointee.poller.registrations(index)
         while let registration = next {
             events.formUnion(registration.pointee.source.epollInterest)
-            next = registration.pointee.nextOfWatch
+            next = registration.nextOfWatch
         }
         return events
     }
@@ -146,7 +145,7 @@ extension RunLoopPointer {
         var next = pointee.poller.registrations(index)
         while let registration = next {
             if containsInlined(registration.set, .mode(mode)) { events.formUnion(registration.pointee.source.epollInterest) }
-            next = registration.pointee.nextOfWatch
+            next = registration.nextOfWatch
         }
         return events
     }

@@ -50,7 +50,7 @@ extension RunLoopPointer {
         source.setInterest([])
         owner.unlock()
         forEachLoop(of: source) { loop, registration in
-            if registration.pointee.watch < 0 { return }
+            if !registration.isWatched { return }
             registration.set.unsafelyUnwrapped.pointee.portCount -= 1
             loop.unwatch(registration)
         }

@@ -82,7 +82,7 @@ extension RunLoopPointer {
     private func dispatchAlwaysReady(_ mode: ModePointer) -> Bool {
         let next = pointee.poller.nextAlwaysReady { index in
             guard hasInterest(onWatch: index, mode), let registration = registration(onWatch: index, in: mode) else { return nil }
-            return pointee.dispatchStamp &- registration.pointee.lastDispatch
+            return pointee.dispatchStamp &- registration.lastDispatch
         }
         guard let index = next else { return false }
         return dispatch(watch: index, [.readable, .writable], mode)
@@ -92,7 +92,7 @@ extension RunLoopPointer {
     /// during the call.
     @inline(__always)
     private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
-        if events.isBareHangUp && isUnconnected(Int(source.pointee.inlineRegistration.watch)) { return false }
+        if events.isBareHangUp && isUnconnected(source.inlineRegistration.watch.unsafelyUnwrapped) { return false }
         let its = source.inlineRegistration.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags.load(ordering: .acquiring)
         var outcome = DispatchResult.unwanted
@@ -104,7 +104,7 @@ extension RunLoopPointer {
             if !ready.isEmpty { outcome = call(source, ready, events) }
             if outcome == .handled { return true }
         }
-        if let source = SourcePointer(eventTag: tag) { disarm(Int(source.pointee.inlineRegistration.watch), events, mode, outcome) }
+        if let source = SourcePointer(eventTag: tag) { disarm(source.inlineRegistration.watch.unsafelyUnwrapped, events, mode, outcome) }
         return false
     }
 
@@ -130,7 +130,7 @@ extension RunLoopPointer {
         while pointee.dispatchStamp == stamp, pointee.poller[index].generation == generation,
             let registration = nextRegistration(onWatch: index, mode, notYet: stamp)
         {
-            registration.pointee.lastDispatch = stamp
+            registration.lastDispatch = stamp
             // The first of them may have read what there was, so ask again.
             if outcome == .handled { events = Descriptor.poll(pointee.poller[index].fd, for: events) }
             let ready = events.matching(registration.pointee.source.interest)
@@ -153,9 +153,9 @@ extension RunLoopPointer {
         var oldest: (registration: RegistrationPointer, age: UInt32)?
         var next = pointee.poller.registrations(index)
         while let registration = next {
-            next = registration.pointee.nextOfWatch
-            if registration.pointee.lastDispatch == stamp || !containsInlined(registration.set, .mode(mode)) { continue }
-            let age = stamp &- registration.pointee.lastDispatch
+            next = registration.nextOfWatch
+            if registration.lastDispatch == stamp || !containsInlined(registration.set, .mode(mode)) { continue }
+            let age = stamp &- registration.lastDispatch
             if oldest == nil || age > oldest.unsafelyUnwrapped.age { oldest = (registration, age) }
         }
         return oldest?.registration

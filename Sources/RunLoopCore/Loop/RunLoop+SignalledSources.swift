@@ -125,7 +125,7 @@ extension RunLoopPointer {
     private func enqueue(_ registration: RegistrationPointer) {
         let source = registration.pointee.source
         guard !source.hasDescriptor, source.isSignalled, let set = registration.set else { return }
-        if source.signalTime == 0 { source.pointee.signalTime.store(pointee.signalsTaken, ordering: .relaxed) }
+        if source.signalTime == 0 { source.signalTime = pointee.signalsTaken }
         if registration.isQueued {
             // A nested run may have taken the earlier signal; this one has another time.
             set.pointee.signalled.updateSlow(registration.position, to: registration.key)

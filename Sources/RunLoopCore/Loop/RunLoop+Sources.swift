@@ -10,7 +10,7 @@ extension RunLoopPointer {
     /// hash and getPort. False with errno if the source is not in the mode afterwards.
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let hash = source.hash
-        let fd = source.pointee.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
+        let fd = source.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
         var equals = equals(of: source, hash)
         var joined = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
@@ -74,7 +74,7 @@ extension RunLoopPointer {
     /// the loop.
     @inline(__always)
     func expect(_ source: SourcePointer) {
-        source.inlineRegistration.pointee.pendingSignals.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
+        if !source.hasDescriptor { source.inlineRegistration.expectSignals(in: pendingSignals) }
     }
 
     private var pendingSignals: UnsafePointer<PendingSignals> { withUnsafePointer(to: pointee.pendingSignals) { $0 } }
@@ -86,7 +86,7 @@ extension RunLoopPointer {
 
     private func count(_ registration: RegistrationPointer, in set: ModeSetPointer, _ change: Int) {
         if !registration.pointee.source.pointee.item.has(ItemHeader.unreferenced) { set.pointee.sourceCount += change }
-        if registration.pointee.watch >= 0 {
+        if registration.isWatched {
             set.pointee.portCount += change
             noteUse(of: EverUsed.descriptors)
         }
@@ -112,12 +112,13 @@ extension RunLoopPointer {
     func move(_ registration: RegistrationPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
         count(registration, in: old, -1)
         count(registration, in: new, 1)
-        if registration.isQueued {
+        registration.set = new
+        if registration.pointee.source.hasDescriptor {
+            if registration.isWatched { pointee.mustRevisitWatches = true }
+        } else if registration.isQueued {
             old.pointee.signalled.removeSlow(registration.position)
             _ = new.pointee.signalled.insertSlow(registration.key, registration.position)
         }
-        registration.set = new
-        if registration.pointee.watch >= 0 { pointee.mustRevisitWatches = true }
     }
 
     /// Makes the registration known to threads that signal the source.
@@ -190,10 +191,13 @@ extension RunLoopPointer {
         let source = registration.pointee.source
         let set = registration.set.unsafelyUnwrapped
         count(registration, in: set, -1)
-        if registration.pointee.watch >= 0 { unwatch(registration) }
+        if source.hasDescriptor {
+            if registration.isWatched { unwatch(registration) }
+        } else if registration.isQueued {
+            set.pointee.signalled.removeSlow(registration.position)
+        }
         unlink(registration, from: source)
         pointee.registrations.remove(registration)
-        if registration.isQueued { set.pointee.signalled.removeSlow(registration.position) }
         registration.destroy()
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }

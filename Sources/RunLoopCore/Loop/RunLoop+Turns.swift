@@ -62,13 +62,13 @@ extension RunLoopPointer {
         } else {
             registration = pointee.poller.index(ofTag: tag).flatMap { self.registration(onWatch: $0, in: mode) }
         }
-        return registration.map { registration in withUnsafeMutablePointer(to: &registration.pointee.lastDispatch) { $0 } }
+        return registration?.lastDispatchField
     }
 
     /// The mode's first source on a watch. Under the lock.
     func registration(onWatch index: Int, in mode: ModePointer) -> RegistrationPointer? {
         var next = pointee.poller.registrations(index)
-        while let registration = next, !containsInlined(registration.set, .mode(mode)) { next = registration.pointee.nextOfWatch }
+        while let registration = next, !containsInlined(registration.set, .mode(mode)) { next = registration.nextOfWatch }
         return next
     }
 

@@ -91,5 +91,5 @@ import Testing
 }
 
 extension RegistrationPointer {
-    fileprivate var slotNumber: Int { Int(pointee.slot.load(ordering: .relaxed)) }
+    fileprivate var slotNumber: Int { Int(slot) }
 }
