@@ -2,6 +2,12 @@
  * is reported once, and who comes with the new file is not disturbed. */
 #include "descriptor.h"
 
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
 static RLRunLoopRef rl;
 static RLRunLoopSourceRef keeper;
 static int ends[2], later[2]; /* of the old connection and of the new one */
@@ -136,6 +142,143 @@ START_TEST(the_new_file_may_be_of_another_kind)
 }
 END_TEST
 
+/* -- Sockets on other files, which look like the next one of their kind to fstat(2) -- */
+
+enum kind { EVENT, TIMER, EPOLL, PIPE, NAMED_PIPE, TERMINAL, KINDS };
+
+/* A new file, which is not readable. */
+static int make_file(enum kind kind)
+{
+    char name[256];
+    int fd = -1, other[2];
+    switch (kind) {
+    case EVENT:
+        fd = eventfd(0, EFD_CLOEXEC);
+        break;
+    case TIMER:
+        fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+        break;
+    case EPOLL:
+        fd = epoll_create1(EPOLL_CLOEXEC);
+        break;
+    case PIPE:
+        make_pipe(other);
+        fd = other[0]; /* the other end stays open */
+        break;
+    case NAMED_PIPE:
+        snprintf(name, sizeof name, "%s/pipe", getenv("TMPDIR"));
+        require(mkfifo(name, 0600) == 0 || errno == EEXIST);
+        fd = open(name, O_RDWR | O_CLOEXEC);
+        break;
+    case TERMINAL:
+        fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+        break;
+    case KINDS:
+        break;
+    }
+    require(fd >= 0);
+    return fd;
+}
+
+static bool is_of_file(RLSocketRef s, RLSocketRef other)
+{
+    RLSocketRef found = RLSocketCreateWithNative(NULL, RLSocketGetNative(s), kRLSocketReadCallBack, NULL, NULL);
+    bool is = found == other;
+    RLRelease(found);
+    return is;
+}
+
+static void reuse_file(enum kind kind, int fd)
+{
+    close(fd);
+    int new = make_file(kind);
+    if (new != fd) {
+        require(dup3(new, fd, O_CLOEXEC) == fd);
+        close(new);
+    }
+}
+
+START_TEST(a_socket_on_another_file_of_a_kind_is_a_new_one)
+{
+    enum kind kind = (enum kind)(_i / PASTS);
+    enum past past = (enum past)(_i % PASTS);
+    struct sock old = {.name = "o"}, new = {.name = "n"};
+    int fd = make_file(kind);
+    sock_make(&old, fd, kRLSocketReadCallBack);
+    if (past >= ADDED)
+        sock_add(&old, rl, kRLRunLoopDefaultMode, 0);
+    if (past >= LOOKED_AT)
+        while (poll_once()) {}
+    if (past == DISABLED)
+        RLSocketDisableCallBacks(old.object, kRLSocketReadCallBack);
+    if (past >= REMOVED)
+        RLRunLoopRemoveSource(rl, old.source, kRLRunLoopDefaultMode);
+    assert_notes("");
+    ck_assert(is_of_file(old.object, old.object));
+    reuse_file(kind, fd);
+    sock_open(&new, fd, kRLSocketWriteCallBack);
+    assert_misuse("RLSocketCreateWithNative", "socket",
+                  "another socket had this descriptor, which was closed before that socket was invalidated");
+    ck_assert_ptr_ne(new.object, old.object);
+    ck_assert(!RLSocketIsValid(old.object));
+    ck_assert(is_of_file(new.object, new.object));
+    sock_drop(&old);
+    ck_assert(is_open(fd));
+    ck_assert(is_of_file(new.object, new.object));
+    sock_drop(&new);
+    ck_assert(!is_open(fd));
+}
+END_TEST
+
+START_TEST(what_tells_files_apart_leaves_no_descriptor)
+{
+    int fds[KINDS], before = dup(0);
+    close(before);
+    struct sock socks[KINDS] = {{0}};
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < KINDS; i++)
+            if (i != PIPE) {
+                fds[i] = make_file((enum kind)i);
+                sock_make(&socks[i], fds[i], kRLSocketReadCallBack);
+            }
+        for (int i = 0; i < KINDS; i++)
+            if (i != PIPE)
+                sock_drop(&socks[i]);
+        int after = dup(0);
+        close(after);
+        ck_assert_int_eq(after, before);
+    }
+}
+END_TEST
+
+/* The child's sockets are not the parent's, though they have the same files. */
+START_TEST(a_child_tells_files_apart_too)
+{
+    struct sock kept = {0}, lost = {0}, reused = {0};
+    int lost_fd = make_file(EVENT), kept_fd = make_file(EVENT), reused_fd = make_file(EVENT);
+    sock_make(&lost, lost_fd, kRLSocketReadCallBack);
+    sock_make(&kept, kept_fd, kRLSocketReadCallBack);
+    sock_make(&reused, reused_fd, kRLSocketReadCallBack);
+    reuse_file(EVENT, lost_fd);
+    pid_t child = fork();
+    require(child >= 0);
+    if (child == 0) {
+        reuse_file(EVENT, reused_fd);
+        bool is_right = is_of_file(kept.object, kept.object) && !is_of_file(lost.object, lost.object) &&
+                        !is_of_file(reused.object, reused.object);
+        RLSocketInvalidate(kept.object);
+        _exit(is_right ? 0 : 1);
+    }
+    int status;
+    require(waitpid(child, &status, 0) == child);
+    ck_assert_int_eq(status, 0);
+    ck_assert(is_of_file(kept.object, kept.object));
+    ck_assert(is_of_file(reused.object, reused.object));
+    ck_assert(!is_of_file(lost.object, lost.object));
+    ck_assert_int_eq(take_diagnostics(), 1);
+}
+END_TEST
+
 /* -- Descriptor objects and sources of version 1 -- */
 
 START_TEST(a_descriptor_object_is_not_notified_of_the_next_file)
@@ -198,6 +341,9 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, a_socket_on_a_number_that_was_closed_is_a_new_one, 0, PASTS);
     tcase_add_test(tcase, a_socket_on_the_same_file_is_the_same);
     tcase_add_test(tcase, the_new_file_may_be_of_another_kind);
+    tcase_add_loop_test(tcase, a_socket_on_another_file_of_a_kind_is_a_new_one, 0, KINDS * PASTS);
+    tcase_add_test(tcase, what_tells_files_apart_leaves_no_descriptor);
+    tcase_add_test(tcase, a_child_tells_files_apart_too);
     tcase_add_test(tcase, a_descriptor_object_is_not_notified_of_the_next_file);
     tcase_add_test(tcase, a_version_1_source_is_not_notified_of_the_next_file);
     return suite;

@@ -168,7 +168,8 @@ RL_EXPORT RLSocketRef RLSocketCreate(RLAllocatorRef allocator, int32_t protocolF
  *  Ownership: info is retained through context.retain until invalidation. sock belongs to the object while
  *  kRLSocketCloseOnInvalidate is set.  Re-entrancy: calls context.retain.
  *  Errors: a number that is no descriptor is reported when the source is added; from 1 048 576 on at once, with NULL.
- *  Cost: one system call, two if connect is among the types. */
+ *  Cost: one system call, two if connect is among the types; up to three if sock is no socket. Then the process has one
+ *  more descriptor as long as such objects are valid, by which their files are told from later ones. */
 RL_EXPORT RLSocketRef RLSocketCreateWithNative(RLAllocatorRef allocator, RLSocketNativeHandle sock,
                                                RLOptionFlags callBackTypes, RLSocketCallBack callout,
                                                const RLSocketContext *context);

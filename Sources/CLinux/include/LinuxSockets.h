@@ -50,14 +50,15 @@ static inline int linux_set_socket_option(int fd, int name, int value)
 {
     return (int)syscall(SYS_setsockopt, fd, SOL_SOCKET, name, &value, sizeof value);
 }
-/* 0 if it is no open descriptor. Two open sockets or pipes have the same value by rare coincidence only. */
+/* 0 if it is no open descriptor. Bit 30: it is a socket. Two sockets have the same value by rare coincidence only. */
 static inline uint32_t linux_open_file_identity(int fd)
 {
     struct stat status;
     if (fstat(fd, &status) != 0)
         return 0;
     uint64_t both = (uint64_t)status.st_dev * 0x9e3779b97f4a7c15u + (uint64_t)status.st_ino;
-    return (uint32_t)(both ^ both >> 32) | 1u << 31;
+    uint32_t identity = (uint32_t)(both ^ both >> 32) & ~(1u << 30);
+    return identity | 1u << 31 | (uint32_t)S_ISSOCK(status.st_mode) << 30;
 }
 static inline long linux_readable_bytes(int fd)
 {

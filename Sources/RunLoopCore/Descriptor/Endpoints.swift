@@ -18,6 +18,7 @@ enum Endpoints {
     /// Ends the uses of threads that do not exist in the child: it would wait for them before it closes a descriptor.
     private static func afterForkInChild() {
         for fd in 0..<sockets.count { sockets[fd]?.endpoint.resetUsesAfterFork() }
+        if files >= 0 { replaceFilesAfterFork() }
         mutex.unlock()
     }
 
@@ -53,6 +54,7 @@ enum Endpoints {
         }
         sockets[fd] = socket
         socket.endpoint.pointee.item.object.retain()
+        noteFile(of: socket)
         return .added
     }
 
@@ -64,6 +66,76 @@ enum Endpoints {
         defer { mutex.unlock() }
         guard fd >= 0, fd < sockets.count, sockets[fd] == socket else { return false }
         sockets[fd] = nil
+        forgetFile(of: socket)
         return true
+    }
+
+    // MARK: files that look the same
+
+    /// An epoll that has the files of those sockets in the table that are no sockets (`Descriptor.identity` does not tell an eventfd from
+    /// the next one). The loops' epolls do not have all of them. It is never waited for: it forgets a file that is closed, so it knows
+    /// whether a number still stands for the same one. -1 as long as there is none.
+    private nonisolated(unsafe) static var files: Int32 = -1
+    private nonisolated(unsafe) static var fileCount = 0
+
+    /// Whether the descriptor of a socket in the table stands for another file than when the socket was made, though the identity is the
+    /// same. At most one system call. Any thread.
+    static func hasLostFile(_ socket: SocketPointer) -> Bool {
+        mutex.lock()
+        defer { mutex.unlock() }
+        return socket.pointee.isFileKnown && !has(socket.endpoint.pointee.fd, in: files)
+    }
+
+    private static func has(_ fd: Int32, in files: Int32) -> Bool {
+        if files < 0 { return false }
+        return preservingSystemError {
+            do throws(SystemError) { try Epoll.modify(files, fd, [], tag: 0) } catch { return error.number != ENOENT }
+            return true
+        }
+    }
+
+    /// Without effect if out of descriptors or memory, and for what an epoll refuses: a regular file that is opened again is the same.
+    /// Under the mutex.
+    private static func noteFile(of socket: SocketPointer) {
+        if socket.pointee.identity == 0 || Descriptor.isOfSocket(socket.pointee.identity) { return }
+        preservingSystemError {
+            let isFirst = files < 0
+            if isFirst { files = (try? Epoll.create()) ?? -1 }
+            if files < 0 { return }
+            var isNoted = true
+            do throws(SystemError) { try Epoll.add(files, socket.endpoint.pointee.fd, [], tag: 0) } catch {
+                isNoted = error.number == EEXIST
+            }
+            socket.pointee.isFileKnown = isNoted
+            if isNoted { fileCount += 1 } else if isFirst { closeFiles() }
+        }
+    }
+
+    /// Under the mutex.
+    private static func forgetFile(of socket: SocketPointer) {
+        if !socket.pointee.isFileKnown { return }
+        socket.pointee.isFileKnown = false
+        fileCount -= 1
+        // Closed only where it is certainly ours: a program that closes all descriptors may have reused the number.
+        if Epoll.remove(files, socket.endpoint.pointee.fd) && fileCount == 0 { closeFiles() }
+    }
+
+    private static func closeFiles() {
+        Descriptor.close(files)
+        files = -1
+    }
+
+    /// In the child, which shares the epoll with its parent. A file that was lost before is not noted, so that this is found out here, too.
+    /// Under the mutex.
+    private static func replaceFilesAfterFork() {
+        let shared = files
+        files = -1
+        for fd in 0..<sockets.count {
+            guard let socket = sockets[fd], socket.pointee.isFileKnown, has(Int32(fd), in: shared) else { continue }
+            socket.pointee.isFileKnown = false
+            fileCount -= 1
+            noteFile(of: socket)
+        }
+        Descriptor.close(shared)
     }
 }

@@ -26,6 +26,8 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     let callBacks: SocketCallBacks
     /// A `Transport`, found out when it is needed first. Any thread.
     fileprivate let transport: Atomic<UInt8>
+    /// `Endpoints.files` knows its file. Guarded by `Endpoints.mutex`.
+    var isFileKnown = false
     /// The identity of the file when the socket was made: see `Descriptor.identity`.
     let identity: UInt32
     /// The flags of RLSocketSetSocketFlags; whether reading is armed again is in the endpoint's state, too. Changed together with that, read
@@ -103,11 +105,11 @@ extension SocketPointer {
     }
 
     /// The valid socket on a descriptor, with a reference for the caller; nil if there is none. A socket whose descriptor was closed before it
-    /// was invalidated, so that the number is another file's now, is reported and invalidated. At most one system call. Any thread that has a
+    /// was invalidated, so that the number is another file's now, is reported and invalidated. At most two system calls. Any thread that has a
     /// loop; may call the error handler and the old context's release.
     static func existing(on fd: Int32, _ function: Name) -> SocketPointer? {
         guard let known = Endpoints.socket(on: fd) else { return nil }
-        if Descriptor.identity(fd) == known.pointee.identity { return known }
+        if Descriptor.identity(fd) == known.pointee.identity && !Endpoints.hasLostFile(known) { return known }
         known.invalidateClosed(function)
         return nil
     }

@@ -33,11 +33,14 @@ enum Descriptor {
         }
     }
 
-    /// Identifies the file that is open as `fd`: if the value changes, or is 0, the number was closed in between. The kernel gives all
-    /// eventfds, timerfds and the like the same identity. One system call.
+    /// Identifies the file that is open as `fd`: if the value changes, or is 0, the number was closed in between. Only sockets never have
+    /// the same value (`isOfSocket`): all eventfds, timerfds and the like have, and so has a terminal that is opened again. One system call.
     static func identity(_ fd: Int32) -> UInt32 {
         fd < 0 ? 0 : preservingSystemError { linux_open_file_identity(fd) }
     }
+
+    /// Whether an identity is that of a socket. O(1).
+    static func isOfSocket(_ identity: UInt32) -> Bool { identity & 1 << 30 != 0 }
 
     /// Whether a number stands for an open file. One system call.
     static func isOpen(_ fd: Int32) -> Bool {

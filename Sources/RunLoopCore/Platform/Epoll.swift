@@ -16,9 +16,10 @@ enum Epoll {
         try checked(linux_epoll_ctl(epoll, EPOLL_CTL_MOD, fd, bits(events, isEdgeTriggered), tag))
     }
 
-    /// A descriptor that is not in the set (closing removes it) stays out. One system call.
-    static func remove(_ epoll: Int32, _ fd: Int32) {
-        preservingSystemError { linux_epoll_ctl(epoll, EPOLL_CTL_DEL, fd, 0, 0) }
+    /// False if the descriptor was not in the set (closing removes it). One system call.
+    @discardableResult
+    static func remove(_ epoll: Int32, _ fd: Int32) -> Bool {
+        preservingSystemError { linux_epoll_ctl(epoll, EPOLL_CTL_DEL, fd, 0, 0) == 0 }
     }
 
     /// An event as epoll would report it, with a tag and nothing else.
