@@ -114,6 +114,38 @@ START_TEST(a_socket_that_another_thread_calls_back_for)
 }
 END_TEST
 
+/* With a retain callback, info is retained for the call as well. */
+static void end_both_in_child(UNUSED void *info)
+{
+    child_assert(life.retains == 2);
+    RLSocketInvalidate(shared_socket);
+    child_assert(!is_open(ends[0]));
+    child_assert(life.releases == 2);
+    RLRelease(shared_socket);
+    child_assert(life.releases == 2);
+}
+
+START_TEST(a_socket_whose_info_is_retained_for_the_callback)
+{
+    RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLOptionFlags types = _i ? kRLSocketDataCallBack : kRLSocketReadCallBack;
+    life = (struct lifetime){0};
+    shared_socket = RLSocketCreateWithNative(NULL, ends[0], types, socket_called, &context);
+    put(ends[1]);
+    pthread_t server = start_thread(serve_socket, NULL);
+    gate_pass(&inside);
+    ck_assert_int_eq(run_in_child(end_both_in_child, NULL), 0);
+    ck_assert_int_eq(life.releases, 0);
+    gate_open(&go_on);
+    join_thread(server);
+    ck_assert_int_eq(life.releases, 1);
+    RLSocketInvalidate(shared_socket);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLRelease(shared_socket);
+    ends[0] = -1;
+}
+END_TEST
+
 static void *serve_descriptor(UNUSED void *info)
 {
     RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, shared_descriptor, 0);
@@ -181,6 +213,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_socket_over_which_another_thread_is_sending);
     tcase_add_test(tcase, a_socket_that_another_thread_calls_back_for);
+    tcase_add_loop_test(tcase, a_socket_whose_info_is_retained_for_the_callback, 0, 2);
     tcase_add_test(tcase, a_descriptor_object_that_another_thread_calls_back_for);
     tcase_add_test(tcase, a_socket_in_whose_callback_the_thread_forks);
     return suite;

@@ -134,6 +134,22 @@ enum Registry {
         mutex.unlock()
     }
 
+    /// Whether a thread that does not exist in this process was in a client's function with a cleanup handler. Written in the child of a
+    /// fork(), before it has threads.
+    private nonisolated(unsafe) static var hasAbandonedCleanups = false
+
+    /// In a child of fork(): a cleanup handler for a call of this object's function, by a thread that does not exist here; nil if there is
+    /// none (left). The caller runs it. Any thread.
+    static func takeAbandonedCleanup(of object: UnsafeMutableRawPointer) -> CleanupHandler? {
+        if !hasAbandonedCleanups { return nil }
+        mutex.lock()
+        defer { mutex.unlock() }
+        for index in 0..<loops.count where loops[index].pointee.isAbandoned {
+            if let handler = loops[index].takeCleanup(of: object) { return handler }
+        }
+        return nil
+    }
+
     /// Only the forking thread exists in the child. Its loop goes on; the others are abandoned.
     private static func afterForkInChild() {
         Membarrier.registerAfterFork()
@@ -146,6 +162,9 @@ enum Registry {
                 // Its thread may have been about to close it.
                 loop.abandon()
             }
+        }
+        for index in 0..<loops.count where loops[index].pointee.isAbandoned && loops[index].pointee.cleanupHandlers.count > 0 {
+            hasAbandonedCleanups = true
         }
         main = survivor
         mainIsForker = survivor != nil

@@ -55,6 +55,17 @@ extension RunLoopPointer {
         return count
     }
 
+    /// Takes out a handler that is registered for an object. The loop's thread, or under `Registry`'s mutex in a child that has no such
+    /// thread.
+    func takeCleanup(of object: UnsafeMutableRawPointer) -> CleanupHandler? {
+        for level in 0..<pointee.cleanupHandlers.count where pointee.cleanupHandlers[level].object == object {
+            let handler = pointee.cleanupHandlers[level]
+            pointee.cleanupHandlers.remove(at: level)
+            return handler
+        }
+        return nil
+    }
+
     /// The thread has ended in this timer's function. A one-shot timer counts as fired; a repeating one goes on if it is in
     /// another loop by now.
     private func abandon(_ firing: Firing) {
