@@ -27,45 +27,61 @@ struct Registration: ~Copyable {
     fileprivate var heapIndexOrGeneration: UInt32
     fileprivate let slotOrLastDispatch: Atomic<UInt32>
     fileprivate let onlySlotOrWatch: Atomic<UInt32>
-    /// The address of `RegistrationPointer.set`. Before `source`: then a delivery reads one cache line of the source.
-    let modeSetAddress = Atomic<UInt>(0)
-    var source: SourcePointer
-    fileprivate let pendingSignalsOrNextOfWatch = Atomic<UInt>(0)
     /// `SourcePointer.hash` of the source, computed when it was added.
-    var hash: UInt
+    var hash: UInt32
+    /// The address of `RegistrationPointer.set`. Up to here an inline registration is in the first cache line of its source.
+    let modeSetAddress = Atomic<UInt>(0)
+    fileprivate let pendingSignalsOrNextOfWatch = Atomic<UInt>(0)
     /// The source's registration in another loop.
     var nextOfSource: RegistrationPointer?
     /// The next in the bucket of the loop's `RegistrationTable`.
     var nextInBucket: RegistrationPointer?
 
     /// An unused one of a source that is signalled.
-    init(signalled source: SourcePointer) {
+    init() {
         heapIndexOrGeneration = IndexedHeap<SourceKey>.absent
         slotOrLastDispatch = Atomic(Registration.noSlot)
         onlySlotOrWatch = Atomic(Registration.noSlot)
-        self.source = source
         hash = 0
     }
 
     /// An unused one of a source on a descriptor.
-    init(watched source: SourcePointer, generation: UInt32) {
+    init(generation: UInt32) {
         heapIndexOrGeneration = generation
         slotOrLastDispatch = Atomic(0)
         onlySlotOrWatch = Atomic(Registration.noWatch)
-        self.source = source
         hash = 0
     }
 
     static var noSlot: UInt32 { .max }
     fileprivate static var noWatch: UInt32 { .max }
 
-    static let signalledSlab = Slab(size: MemoryLayout<Registration>.stride)
-    static let watchedSlab = Slab(size: MemoryLayout<Registration>.stride)
+}
+
+/// A registration that is not stored in its source. Aligned as sources are: see `RegistrationPointer.isInline`.
+struct SeparateRegistration: ~Copyable {
+    fileprivate var registration: Registration
+    fileprivate var source: SourcePointer
+
+    fileprivate static let signalledSlab = Slab(size: 64)
+    fileprivate static let watchedSlab = Slab(size: 64)
 }
 
 typealias RegistrationPointer = UnsafeMutablePointer<Registration>
 
 extension RegistrationPointer {
+    /// Whether it is the registration that is stored in its source. Sources and separate registrations are aligned to 64 bytes.
+    @inline(__always)
+    var isInline: Bool { UInt(bitPattern: self) & 63 != 0 }
+
+    /// Under the loop's lock.
+    @inline(__always)
+    var source: SourcePointer { isInline ? SourcePointer(inlineRegistration: self) : separate.pointee.source }
+
+    private var separate: UnsafeMutablePointer<SeparateRegistration> {
+        UnsafeMutableRawPointer(self).assumingMemoryBound(to: SeparateRegistration.self)
+    }
+
     /// The modes it is in; nil while the registration is unused. Under the lock of the loop or of the source; changed under the
     /// loop's.
     @inline(__always)
@@ -83,9 +99,11 @@ extension RegistrationPointer {
     /// to, not initialized: a late signaller may still be reading them.
     static func make(for source: SourcePointer, _ threadContext: ThreadContextPointer) -> RegistrationPointer? {
         let memory =
-            source.hasDescriptor ? Registration.watchedSlab.allocate(threadContext) : Registration.signalledSlab.allocate(threadContext)
+            source.hasDescriptor
+            ? SeparateRegistration.watchedSlab.allocate(threadContext)
+            : SeparateRegistration.signalledSlab.allocate(threadContext)
         guard let registration = memory?.assumingMemoryBound(to: Registration.self) else { return nil }
-        registration.pointee.source = source
+        registration.separate.pointee.source = source
         if !source.hasDescriptor {
             registration.pointee.heapIndexOrGeneration = IndexedHeap<SourceKey>.absent
             registration.slot = Registration.noSlot
@@ -97,8 +115,8 @@ extension RegistrationPointer {
 
     /// Fills in an unused registration, but for the slot. The atomics are stored to one by one: a late signaller may still be reading
     /// them. Under the loop's lock.
-    func fill(in set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>, hash: UInt) {
-        if !pointee.source.hasDescriptor {
+    func fill(in set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>, hash: UInt32) {
+        if !source.hasDescriptor {
             slot = Registration.noSlot
             expectSignals(in: pendingSignals)
         }
@@ -111,7 +129,7 @@ extension RegistrationPointer {
         set = nil
         pointee.nextOfSource = nil
         pointee.nextInBucket = nil
-        if pointee.source.hasDescriptor {
+        if source.hasDescriptor {
             lastDispatch = 0
             watch = nil
             nextOfWatch = nil
@@ -121,15 +139,19 @@ extension RegistrationPointer {
     /// Frees the memory of a registration, once nothing refers to it any more; an inline one becomes unused. Any thread; in the
     /// child of fork() also one that never used the library.
     func destroy() {
-        let source = pointee.source
-        if self == source.inlineRegistration { return clear() }
-        if source.hasDescriptor { Registration.watchedSlab.deallocate(self) } else { Registration.signalledSlab.deallocate(self) }
+        if isInline {
+            clear()
+        } else if source.hasDescriptor {
+            SeparateRegistration.watchedSlab.deallocate(self)
+        } else {
+            SeparateRegistration.signalledSlab.deallocate(self)
+        }
     }
 }
 
 // What version-0 sources have: they are signalled.
 extension RegistrationPointer {
-    private func assertSignalled() { assert(!pointee.source.hasDescriptor) }
+    private func assertSignalled() { assert(!source.hasDescriptor) }
 
     /// By which the heap of signalled sources knows this registration: where its index in the heap is stored, the first field.
     @inline(__always)
@@ -152,7 +174,10 @@ extension RegistrationPointer {
 
     /// The source's key among the signalled sources of a mode.
     @inline(__always)
-    var key: SourceKey { SourceKey(order: pointee.source.pointee.order, sequence: pointee.source.signalTime) }
+    var key: SourceKey {
+        let source = source
+        return SourceKey(order: source.pointee.order, sequence: source.signalTime)
+    }
 
     // Signallers read the following without a lock, and perhaps when the registration is no longer that of their source. So these
     // do not look at the source.
@@ -208,7 +233,7 @@ extension RegistrationPointer {
 
 // What sources on descriptors have: they are watched.
 extension RegistrationPointer {
-    private func assertWatched() { assert(pointee.source.hasDescriptor) }
+    private func assertWatched() { assert(source.hasDescriptor) }
 
     /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only of an inline registration.
     /// Survives the source: the next one in this memory continues the count. Changed under the loop's lock. Reads what is in memory,
@@ -248,7 +273,7 @@ extension RegistrationPointer {
     }
 
     /// Whether there is a watch. Of either kind of source.
-    var isWatched: Bool { pointee.source.hasDescriptor && watch != nil }
+    var isWatched: Bool { source.hasDescriptor && watch != nil }
 
     /// The next registration on the same descriptor: by order, then in the order in which they were added to the loop.
     @inline(__always)

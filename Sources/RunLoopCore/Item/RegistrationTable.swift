@@ -5,7 +5,8 @@ import Synchronization
 struct RegistrationTable: ~Copyable {
     private var bySlot = PlainList<RegistrationPointer?>()
     private var freeSlots = PlainList<UInt32>()
-    /// The first registration of each bucket. Always a power of two, and at least as many buckets as registrations.
+    /// The first registration of each bucket. Always a power of two, and at least two thirds as many buckets as
+    /// registrations.
     private var buckets: UnsafeMutablePointer<RegistrationPointer?>?
     private var bucketCount = 0
     private(set) var count = 0
@@ -20,26 +21,32 @@ struct RegistrationTable: ~Copyable {
     @inline(__always)
     subscript(slot slot: Int) -> RegistrationPointer? { slot < bySlot.count ? bySlot[slot] : nil }
 
-    /// The first registration in the bucket of a hash: follow `nextInBucket` and compare. O(1).
-    func bucket(_ hash: UInt) -> RegistrationPointer? {
-        bucketCount == 0 ? nil : buckets.unsafelyUnwrapped[Int(bitPattern: hash & UInt(bucketCount - 1))]
+    /// Calls `body` for every registration whose source has this hash. O(1) on average. `body` must not change the table.
+    func forEach(hash: UInt32, _ body: (RegistrationPointer) -> Void) {
+        if count == 0 { return }
+        var next = buckets.unsafelyUnwrapped[bucket(of: hash)]
+        while let registration = next {
+            next = registration.pointee.nextInBucket
+            if registration.pointee.hash == hash { body(registration) }
+        }
     }
+
+    private func bucket(of hash: UInt32) -> Int { Int(hash) & (bucketCount &- 1) }
 
     /// Makes a registration of `source`, in the modes of `set`. The caller links it to the source. nil if out of memory.
     /// Amortized O(1).
     mutating func add(
-        _ source: SourcePointer, _ hash: UInt, _ set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>
+        _ source: SourcePointer, _ hash: UInt32, _ set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>
     ) -> RegistrationPointer? {
         let needsSlot = !source.hasDescriptor
-        guard count < bucketCount || growBuckets(), !needsSlot || reserveSlot(), let registration = unusedRegistration(of: source) else {
+        guard 2 &* count < 3 &* bucketCount || growBuckets(), !needsSlot || reserveSlot(), let registration = unusedRegistration(of: source)
+        else {
             return nil
         }
         registration.fill(in: set, pendingSignals, hash: hash)
         if needsSlot { registration.slot = takeSlot(registration, pendingSignals) }
         count += 1
-        let index = Int(bitPattern: hash & UInt(bucketCount - 1))
-        registration.pointee.nextInBucket = buckets.unsafelyUnwrapped[index]
-        buckets.unsafelyUnwrapped[index] = registration
+        insert(registration)
         return registration
     }
 
@@ -52,11 +59,10 @@ struct RegistrationTable: ~Copyable {
 
     /// Removes a registration from the table, and frees its slot. Its other fields can still be read. O(1) on average.
     mutating func remove(_ registration: RegistrationPointer) {
-        let index = Int(bitPattern: registration.pointee.hash & UInt(bucketCount - 1))
-        var link = buckets.unsafelyUnwrapped + index
+        var link = buckets.unsafelyUnwrapped + bucket(of: registration.pointee.hash)
         while let other = link.pointee, other != registration { link = other.nextInBucketLink }
         link.pointee = registration.pointee.nextInBucket
-        if !registration.pointee.source.hasDescriptor && registration.slot != Registration.noSlot {
+        if !registration.source.hasDescriptor && registration.slot != Registration.noSlot {
             bySlot[Int(registration.slot)] = nil
             _ = freeSlots.append(registration.slot)
         }
@@ -76,23 +82,27 @@ struct RegistrationTable: ~Copyable {
         return UInt32(slot)
     }
 
+    /// Twice as many buckets; false if out of memory.
     private mutating func growBuckets() -> Bool {
-        let new = max(16, bucketCount * 2)
+        let (old, oldCount, new) = (buckets, bucketCount, max(16, bucketCount * 2))
         guard let memory = calloc(new, MemoryLayout<RegistrationPointer?>.stride) else { return false }
-        let grown = memory.bindMemory(to: RegistrationPointer?.self, capacity: new)
-        for old in 0..<bucketCount {
-            var next = buckets.unsafelyUnwrapped[old]
+        buckets = memory.bindMemory(to: RegistrationPointer?.self, capacity: new)
+        bucketCount = new
+        for index in 0..<oldCount {
+            var next = old.unsafelyUnwrapped[index]
             while let registration = next {
                 next = registration.pointee.nextInBucket
-                let index = Int(bitPattern: registration.pointee.hash & UInt(new - 1))
-                registration.pointee.nextInBucket = grown[index]
-                grown[index] = registration
+                insert(registration)
             }
         }
-        free(buckets)
-        buckets = grown
-        bucketCount = new
+        free(old)
         return true
+    }
+
+    private func insert(_ registration: RegistrationPointer) {
+        let first = buckets.unsafelyUnwrapped + bucket(of: registration.pointee.hash)
+        registration.pointee.nextInBucket = first.pointee
+        first.pointee = registration
     }
 
     /// Any registration, nil if the table is empty. For removing them all one after the other: O(1) on average then.
@@ -121,10 +131,4 @@ extension RegistrationPointer {
     fileprivate var nextInBucketLink: UnsafeMutablePointer<RegistrationPointer?> {
         withUnsafeMutablePointer(to: &pointee.nextInBucket) { $0 }
     }
-}
-
-extension SourcePointer {
-    /// The registration that is stored in the source: that in the first loop it was added to. Unused while the source is in no loop.
-    @inline(__always)
-    var inlineRegistration: RegistrationPointer { withUnsafeMutablePointer(to: &pointee.inlineRegistration) { $0 } }
 }

@@ -28,6 +28,7 @@ extension SourcePointer {
         if let hash = pointee.detail?.pointee.hash { return RLRunLoopSourceContext.hash(hash, pointee.info) }
         return pointee.detail?.pointee.equal == nil ? UInt(bitPattern: pointee.info) : 0
     }
-    /// `contextHash`, mixed for the buckets of a loop's `RegistrationTable`. Any thread; may call the context's hash.
-    var hash: UInt { Bytes.mix(contextHash) }
+
+    /// `contextHash`, mixed for a loop's `RegistrationTable`. Any thread; may call the context's hash.
+    var hash: UInt32 { UInt32(truncatingIfNeeded: Bytes.mix(contextHash)) }
 }

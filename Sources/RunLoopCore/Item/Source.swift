@@ -41,6 +41,19 @@ extension SourcePointer {
     @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
+    /// The offset of `SourceStorage.inlineRegistration`; a test compares.
+    private static var inlineRegistrationOffset: Int { 40 }
+
+    /// The source in which this registration is stored.
+    @inline(__always)
+    init(inlineRegistration: RegistrationPointer) {
+        self = (UnsafeMutableRawPointer(inlineRegistration) - Self.inlineRegistrationOffset).assumingMemoryBound(to: SourceStorage.self)
+    }
+
+    /// The registration that is stored in the source: that in the first loop it was added to. Unused while the source is in no loop.
+    @inline(__always)
+    var inlineRegistration: RegistrationPointer { withUnsafeMutablePointer(to: &pointee.inlineRegistration) { $0 } }
+
     /// Creates a client's source with one reference, in no loop, owned by the calling thread's context; nil if out of memory.
     /// `info` has been retained. Calls no user code.
     static func create(
@@ -79,7 +92,7 @@ extension SourcePointer {
             to: SourceStorage(
                 item: ItemHeader(.source, owner: threadContext, flags: flags, position: 0), info: info, function: function,
                 inlineRegistration: getPort == nil
-                    ? Registration(signalled: source) : Registration(watched: source, generation: source.inheritedGeneration),
+                    ? Registration() : Registration(generation: source.inheritedGeneration),
                 order: order, signalTimeOrGetPort: Atomic(UInt64(unsafeBitCast(getPort, to: UInt.self))), onlyRegistration: Atomic(0),
                 registrations: nil, detail: detail))
         return source

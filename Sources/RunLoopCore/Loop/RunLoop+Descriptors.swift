@@ -14,19 +14,19 @@ extension RunLoopPointer {
         // next pass on.
         registration.lastDispatch = pointee.dispatchStamp
         guard beginWatching(fd, for: registration) else { return false }
-        if registration.pointee.source.rank != 0 { pointee.orderedRegistrations += 1 }
+        if registration.source.rank != 0 { pointee.orderedRegistrations += 1 }
         return true
     }
 
     private func beginWatching(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
         if let index = pointee.poller.index(of: fd), !hasLostFile(index) {
-            if pointee.poller[index].hasTagOfSource { pointee.poller.registrations(index)?.pointee.source.advanceGeneration() }
+            if pointee.poller[index].hasTagOfSource { pointee.poller.registrations(index)?.source.advanceGeneration() }
             insert(registration, onWatch: index)
             pointee.poller.setInterest(interest(onWatch: index), at: index)
             if !pointee.poller.listenAnew(index) { tryAgainLater() }
             return true
         }
-        let source = registration.pointee.source
+        let source = registration.source
         let tag = registration == source.inlineRegistration ? source.eventTag : nil
         guard let index = pointee.poller.add(fd, interest: source.epollInterest, client: tag ?? registration.asClient) else {
             // It may have been registered for a moment, and an event fetched.
@@ -58,14 +58,14 @@ extension RunLoopPointer {
     /// Inserts the loop's newest registration into the list of its watch, behind those of the same or a lower order.
     private func insert(_ registration: RegistrationPointer, onWatch index: Int) {
         registration.watch = index
-        let order = registration.pointee.source.pointee.order
+        let order = registration.source.pointee.order
         let first = pointee.poller.registrations(index)
-        guard let first, first.pointee.source.pointee.order <= order else {
+        guard let first, first.source.pointee.order <= order else {
             registration.nextOfWatch = first
             return pointee.poller.setClient(registration.asClient, at: index)
         }
         var previous = first
-        while let next = previous.nextOfWatch, next.pointee.source.pointee.order <= order { previous = next }
+        while let next = previous.nextOfWatch, next.source.pointee.order <= order { previous = next }
         registration.nextOfWatch = previous.nextOfWatch
         previous.nextOfWatch = registration
         pointee.poller.setClient(first.asClient, at: index)
@@ -75,8 +75,8 @@ extension RunLoopPointer {
     func unwatch(_ registration: RegistrationPointer) {
         let index = registration.watch.unsafelyUnwrapped
         registration.watch = nil
-        if registration == registration.pointee.source.inlineRegistration { registration.pointee.source.advanceGeneration() }
-        if registration.pointee.source.rank != 0 { pointee.orderedRegistrations -= 1 }
+        if registration == registration.source.inlineRegistration { registration.source.advanceGeneration() }
+        if registration.source.rank != 0 { pointee.orderedRegistrations -= 1 }
         var first = pointee.poller.registrations(index)
         if first == registration {
             first = registration.nextOfWatch
@@ -101,7 +101,7 @@ extension RunLoopPointer {
         var events: Events = []
         var next = pointee.poller.registrations(index)
         while let registration = next {
-            events.formUnion(registration.pointee.source.epollInterest)
+            events.formUnion(registration.source.epollInterest)
             next = registration.nextOfWatch
         }
         return events
@@ -132,8 +132,8 @@ extension RunLoopPointer {
     func advanceGenerationIfSilent(_ index: Int) {
         let watch = pointee.poller[index]
         guard watch.hasTagOfSource, watch.state != .listening, let registration = watch.registrations else { return }
-        registration.pointee.source.advanceGeneration()
-        pointee.poller.setClient(registration.pointee.source.eventTag ?? registration.asClient, at: index)
+        registration.source.advanceGeneration()
+        pointee.poller.setClient(registration.source.eventTag ?? registration.asClient, at: index)
     }
 
     /// Whether some source of the mode on this watch is interested in something. Under the lock.
@@ -144,7 +144,7 @@ extension RunLoopPointer {
         var events: Events = []
         var next = pointee.poller.registrations(index)
         while let registration = next {
-            if containsInlined(registration.set, .mode(mode)) { events.formUnion(registration.pointee.source.epollInterest) }
+            if containsInlined(registration.set, .mode(mode)) { events.formUnion(registration.source.epollInterest) }
             next = registration.nextOfWatch
         }
         return events

@@ -5,15 +5,12 @@
 extension RunLoopPointer {
     /// The other sources of this loop, in whatever mode, that equal this one, each with a reference for the caller. O(1) on
     /// average. Any thread; calls equal.
-    func equals(of source: SourcePointer, _ hash: UInt) -> PlainList<SourcePointer> {
+    func equals(of source: SourcePointer, _ hash: UInt32) -> PlainList<SourcePointer> {
         var found = PlainList<SourcePointer>()
         locked {
-            var next = pointee.registrations.bucket(hash)
-            while let registration = next {
-                next = registration.pointee.nextInBucket
-                let other = registration.pointee.source
-                guard registration.pointee.hash == hash, other != source, other.mayEqual(source), found.append(other) else { continue }
-                other.pointee.item.object.retain()
+            pointee.registrations.forEach(hash: hash) { registration in
+                let other = registration.source
+                if other != source && other.mayEqual(source) && found.append(other) { other.pointee.item.object.retain() }
             }
         }
         var count = 0
@@ -37,17 +34,14 @@ extension RunLoopPointer {
     }
 
     /// The modes that a source is in; nil if it is not in this loop. `hash`: `SourcePointer.hash` of the source. Under the lock.
-    private func modeSet(of source: SourcePointer, _ hash: UInt) -> ModeSetPointer? {
-        var next = pointee.registrations.bucket(hash)
-        while let registration = next {
-            if registration.pointee.source == source { return registration.set }
-            next = registration.pointee.nextInBucket
-        }
-        return nil
+    private func modeSet(of source: SourcePointer, _ hash: UInt32) -> ModeSetPointer? {
+        var set: ModeSetPointer?
+        pointee.registrations.forEach(hash: hash) { if $0.source == source { set = $0.set } }
+        return set
     }
 
     /// Whether one of the sources is in the chosen mode. Under the lock.
-    func has(_ sources: borrowing PlainList<SourcePointer>, _ hash: UInt, in choice: ModeChoice) -> Bool {
+    func has(_ sources: borrowing PlainList<SourcePointer>, _ hash: UInt32, in choice: ModeChoice) -> Bool {
         for index in 0..<sources.count where contains(modeSet(of: sources[index], hash), choice) { return true }
         return false
     }
@@ -56,7 +50,7 @@ extension RunLoopPointer {
     /// chosen ones that none of its `equals` is in. False if out of memory. Under the lock.
     func unite(
         _ modes: inout BitSet, _ old: ModeSetPointer?, _ choice: ModeChoice, beside equals: borrowing PlainList<SourcePointer>,
-        _ hash: UInt
+        _ hash: UInt32
     ) -> Bool {
         switch choice {
         case .mode(let mode): if !modes.insert(mode.pointee.number) { return false }
@@ -78,8 +72,8 @@ extension RunLoopPointer {
                 guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
                     !set.pointee.modes.contains(mode.pointee.number)
                 else { return }
-                registration.pointee.source.pointee.item.object.retain()
-                _ = common.append(registration.pointee.source)
+                registration.source.pointee.item.object.retain()
+                _ = common.append(registration.source)
             }
         }
         var count = 0
@@ -110,8 +104,8 @@ extension RunLoopPointer {
     func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
         if sources.count == 0 { return }
         pointee.registrations.forEach { registration in
-            guard Self.isOne(of: sources, registration.pointee.source), let old = registration.set,
-                case .set(let new) = set(removing: .mode(mode), from: old), makeRoom(in: new, for: registration.pointee.source)
+            guard Self.isOne(of: sources, registration.source), let old = registration.set,
+                case .set(let new) = set(removing: .mode(mode), from: old), makeRoom(in: new, for: registration.source)
             else { return }
             move(registration, from: old, to: new)
         }

@@ -57,8 +57,8 @@ extension RunLoopPointer {
     /// Some source, with a reference for the caller.
     private var anySource: SourcePointer? {
         guard let registration = pointee.registrations.any() else { return nil }
-        registration.pointee.source.pointee.item.object.retain()
-        return registration.pointee.source
+        registration.source.pointee.item.object.retain()
+        return registration.source
     }
 
     /// Some timer, with a reference for the caller.

@@ -272,10 +272,10 @@ extension RunLoopPointer {
             // Before the mode becomes common: afterwards the sources that join it could not be told from those that were in it.
             pointee.registrations.forEach { registration in
                 guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
-                    !set.pointee.modes.contains(mode.pointee.number), registration.pointee.source.pointee.detail?.pointee.schedule != nil,
-                    !Self.isOne(of: staying, registration.pointee.source)
+                    !set.pointee.modes.contains(mode.pointee.number), registration.source.pointee.detail?.pointee.schedule != nil,
+                    !Self.isOne(of: staying, registration.source)
                 else { return }
-                _ = joining.append(registration.pointee.source)
+                _ = joining.append(registration.source)
             }
             guard makeCommon(mode) else { return nil }
             leave(mode, staying)

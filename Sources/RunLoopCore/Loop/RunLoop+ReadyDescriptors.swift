@@ -41,7 +41,7 @@ extension RunLoopPointer {
             if tag == Poller.alwaysReadyTag { return .max }
             if tag & 1 != 0 { return SourcePointer(eventTag: tag)?.rank ?? .min }
             let registration = pointee.poller.index(ofTag: tag).flatMap { self.registration(onWatch: $0, in: mode) }
-            return registration?.pointee.source.rank ?? .min
+            return registration?.source.rank ?? .min
         }
     }
 
@@ -133,9 +133,9 @@ extension RunLoopPointer {
             registration.lastDispatch = stamp
             // The first of them may have read what there was, so ask again.
             if outcome == .handled { events = Descriptor.poll(pointee.poller[index].fd, for: events) }
-            let ready = events.matching(registration.pointee.source.interest)
+            let ready = events.matching(registration.source.interest)
             if ready.isEmpty { continue }
-            let one = callEither(registration.pointee.source, ready, events)
+            let one = callEither(registration.source, ready, events)
             if one != .unwanted && outcome != .handled { outcome = one }
         }
         return outcome

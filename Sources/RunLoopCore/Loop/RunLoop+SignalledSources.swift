@@ -46,7 +46,7 @@ extension RunLoopPointer {
                     wakeUp()
                     break
                 }
-                guard let source = single ?? takeFirst(mode)?.pointee.source else { break }
+                guard let source = single ?? takeFirst(mode)?.source else { break }
                 single = nil
                 _ = pointee.signalledBatch.appendInlined(BatchEntry(source, retain(source)))
                 handled = perform(entryAt: first)
@@ -93,7 +93,7 @@ extension RunLoopPointer {
             containsInlined(set, .mode(mode)),
             pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {
-            return registration.pointee.source
+            return registration.source
         }
         enqueueLast(registration)
         return nil
@@ -123,7 +123,7 @@ extension RunLoopPointer {
     /// Queues a source if it is signalled. There is room: it was reserved when the source was added.
     @inline(never)
     private func enqueue(_ registration: RegistrationPointer) {
-        let source = registration.pointee.source
+        let source = registration.source
         guard !source.hasDescriptor, source.isSignalled, let set = registration.set else { return }
         if source.signalTime == 0 { source.signalTime = pointee.signalsTaken }
         if registration.isQueued {
@@ -169,9 +169,10 @@ extension RunLoopPointer {
         guard registrations.reserve(count), pointee.signalledBatch.reserve(pointee.signalledBatch.count + count) else { return false }
         while let registration = takeFirst(mode) {
             // A nested run may have performed it and left it in the queue.
-            if !registration.pointee.source.isSignalled { continue }
+            let source = registration.source
+            if !source.isSignalled { continue }
             _ = registrations.append(registration)
-            _ = pointee.signalledBatch.append(BatchEntry(registration.pointee.source, retain(registration.pointee.source)))
+            _ = pointee.signalledBatch.append(BatchEntry(source, retain(source)))
         }
         for index in 0..<registrations.count {
             _ = registrations[index].set.unsafelyUnwrapped.pointee.signalled.insertSlow(

@@ -30,7 +30,7 @@ extension RunLoopPointer {
 
     /// Adds under both locks. A mode that has one of the `equals` does not take the source.
     private func addLocked(
-        _ source: SourcePointer, _ hash: UInt, _ fd: Int32?, in name: StringPointer, beside equals: borrowing PlainList<SourcePointer>,
+        _ source: SourcePointer, _ hash: UInt32, _ fd: Int32?, in name: StringPointer, beside equals: borrowing PlainList<SourcePointer>,
         _ joined: inout ScheduleCalls
     ) -> Bool {
         guard source.pointee.item.has(ItemHeader.valid) else { return false }
@@ -85,7 +85,7 @@ extension RunLoopPointer {
     }
 
     private func count(_ registration: RegistrationPointer, in set: ModeSetPointer, _ change: Int) {
-        if !registration.pointee.source.pointee.item.has(ItemHeader.unreferenced) { set.pointee.sourceCount += change }
+        if !registration.source.pointee.item.has(ItemHeader.unreferenced) { set.pointee.sourceCount += change }
         if registration.isWatched {
             set.pointee.portCount += change
             noteUse(of: EverUsed.descriptors)
@@ -113,7 +113,7 @@ extension RunLoopPointer {
         count(registration, in: old, -1)
         count(registration, in: new, 1)
         registration.set = new
-        if registration.pointee.source.hasDescriptor {
+        if registration.source.hasDescriptor {
             if registration.isWatched { pointee.mustRevisitWatches = true }
         } else if registration.isQueued {
             old.pointee.signalled.removeSlow(registration.position)
@@ -188,7 +188,7 @@ extension RunLoopPointer {
 
     /// Removes the registration from this loop. Under both locks; true if the source is to be destroyed after unlocking.
     private func leave(_ registration: RegistrationPointer) -> Bool {
-        let source = registration.pointee.source
+        let source = registration.source
         let set = registration.set.unsafelyUnwrapped
         count(registration, in: set, -1)
         if source.hasDescriptor {

@@ -12,8 +12,9 @@ import Testing
 
     /// At most 96 bytes per timer, and per watched descriptor.
     @Test func othersStaySmall() {
-        #expect(MemoryLayout<SourceStorage>.stride <= 144)
-        #expect(MemoryLayout<Registration>.stride <= 72)
+        #expect(MemoryLayout<SourceStorage>.stride <= 128)
+        #expect(MemoryLayout<Registration>.stride <= 48)
+        #expect(MemoryLayout<SeparateRegistration>.stride <= 64)
         #expect(MemoryLayout<ObserverStorage>.stride <= 96)
         #expect(MemoryLayout<TimerDetail>.stride <= 88)
         #expect(MemoryLayout<Poller.Watch>.stride == 24)
@@ -117,6 +118,24 @@ import Testing
             return seen
         }
         #expect(seen == [true, true, true, true])
+    }
+
+    /// The registration in a second loop knows its source, and the first one is found by its address.
+    @Test func registrationsKnowTheirSource() {
+        let seen = onThread { () -> [Bool] in
+            let threadContext = Registry.current!.threadContext
+            var seen: [Bool] = []
+            for getPort in [nil, { _ in 0 }] as [SourceStorage.GetPort?] {
+                let source = SourcePointer.create(threadContext, order: 0, info: nil, perform: nil, getPort: getPort, SourceDetail())!
+                let other = RegistrationPointer.make(for: source, threadContext)!
+                seen += [source.inlineRegistration.isInline, source.inlineRegistration.source == source]
+                seen += [!other.isInline, other.source == source]
+                other.destroy()
+                source.destroy()
+            }
+            return seen
+        }
+        #expect(seen == Array(repeating: true, count: 8))
     }
 
     @Test func aLoopAndItsThreadContextHaveOneAddress() {
