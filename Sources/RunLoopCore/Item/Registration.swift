@@ -55,7 +55,6 @@ struct Registration: ~Copyable {
 
     static var noSlot: UInt32 { .max }
     fileprivate static var noWatch: UInt32 { .max }
-
 }
 
 /// A registration that is not stored in its source. Aligned as sources are: see `RegistrationPointer.isInline`.

@@ -23,7 +23,7 @@ extension Poller {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
         watches.discard()
-        freeIndexes.discard()
+        firstFree = -1
         indexOfDescriptor.discard()
         changes.discard()
         unconnected.discard()

@@ -14,6 +14,7 @@ struct Poller: ~Copyable {
     /// watch was removed never reaches the next user of its index; or a number of its client's, so that the client is found
     /// without the watch.
     struct Watch: BitwiseCopyable {
+        /// The descriptor; the index of the next free watch, -1 for none, while the watch is free.
         var fd: Int32
         /// The events that epoll has been told to report.
         var registered: Events = []
@@ -60,12 +61,13 @@ struct Poller: ~Copyable {
 
     var epoll: Int32 = -1
     var wakeDescriptor: Int32 = -1
-    var watches = PlainList<Watch>()
-    var freeIndexes = PlainList<Int32>()
+    var watches = BlockList<Watch>()
+    /// The index of a free watch, -1 for none.
+    var firstFree: Int32 = -1
     /// Descriptor number → index of its watch, -1 for none.
-    var indexOfDescriptor = PlainList<Int32>()
+    var indexOfDescriptor = BlockList<Int32>()
     /// Watches whose clients are interested in more than is registered. Some may have been freed or satisfied since.
-    var changes = PlainList<Int32>()
+    var changes = BlockList<Int32>()
     /// How many watches are registered for less than their clients are interested in.
     var underRegisteredCount = 0
     var alwaysReadyCount = 0
@@ -92,13 +94,11 @@ struct Poller: ~Copyable {
     /// it: `silent`, with errno, if the system refused for want of descriptors or memory; `listen` tries again. One epoll_ctl,
     /// none without interest; three more system calls for the first watch of a loop.
     mutating func add(_ fd: Int32, interest: Events, client: UInt64) -> Int? {
-        guard watches.reserve(watches.count + 1), freeIndexes.reserve(watches.count + 1), changes.reserve(watches.count + 1) else {
-            return nil
-        }
+        guard watches.reserve(watches.count + 1), changes.reserve(watches.count + 1) else { return nil }
         let index: Int
-        if freeIndexes.count > 0 {
-            index = Int(freeIndexes[freeIndexes.count - 1])
-            freeIndexes.truncate(to: freeIndexes.count - 1)
+        if firstFree >= 0 {
+            index = Int(firstFree)
+            firstFree = watches[index].fd
         } else {
             index = watches.count
             _ = watches.append(Watch(fd: -1, generation: 0))
@@ -126,10 +126,10 @@ struct Poller: ~Copyable {
         if watch.state == .listening { Epoll.remove(epoll, watch.fd) }
         if self.index(of: watch.fd) == index { indexOfDescriptor[Int(watch.fd)] = -1 }
         // The index may still be in a list; then it stays there for the next user of the index.
-        update(index) {
-            $0 = Watch(fd: -1, generation: watch.generation &+ 1, isChanged: watch.isChanged, isUnconnected: watch.isUnconnected)
-        }
-        _ = freeIndexes.append(Int32(index))
+        let free = Watch(
+            fd: firstFree, generation: watch.generation &+ 1, isChanged: watch.isChanged, isUnconnected: watch.isUnconnected)
+        update(index) { $0 = free }
+        firstFree = Int32(index)
     }
 
     /// Sets the interest of all clients together. epoll is told by `listen`, after `takeChange`, or by `reduce`. O(1), no system
@@ -148,9 +148,8 @@ struct Poller: ~Copyable {
     /// A watch to `listen` to, since its clients are interested in more than is registered; nil if there is none. Called before
     /// waiting. O(1) on average.
     mutating func takeChange() -> Int? {
-        while changes.count > 0 {
-            let index = Int(changes[changes.count - 1])
-            changes.truncate(to: changes.count - 1)
+        while let change = changes.removeLast() {
+            let index = Int(change)
             watches[index].isChanged = false
             if watches[index].isUnderRegistered { return index }
         }
