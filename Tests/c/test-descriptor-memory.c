@@ -4,8 +4,8 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-/* Just more than a power of two: the tables of the loop double, and are half empty now. */
-enum { many = 4100, most_beyond = 100 };
+/* Just more than a power of two: a table that doubles at one is half empty now. */
+enum { many = 4100, most_beyond = 50 };
 
 static RLRunLoopRef rl;
 static int idle[2];

@@ -10,7 +10,7 @@
  * signal: set                    pendingSignals.load(): sets the bit of that slot       relaxed   see onlySlot; may be a later bitmap than the slot's
  * signal: only, if no slot       onlyRegistration.load(), then its slot and bitmap      seq_cst   publish: only
  * signal: announce, if neither   SharedSignals.increment()                              seq_cst   look: shared
- * fill: bitmap, slot             pendingSignals.store(), slot.store()                   relaxed   publish: onlySlot, only
+ * fill: bitmap, slot             expectSignals(in:), slot = ...                         relaxed   publish: onlySlot, only
  * publish: only, onlySlot        onlyRegistration.store(), onlySlot.store()             seq_cst   signal: each of them is a store here and a load there,
  * publish: flag -> set           flag.load(), then set the only bit, or announce        seq_cst   and flag the other way round: one sees the other
  * look: bits = 0, flag = 0       pendingSignals.take; flag.exchange(0) of their sources seq_cst   signal: set, flag

@@ -114,7 +114,9 @@ extension SourcePointer {
 
     /// Returns the descriptor to watch; nil for version 0. Any thread.
     var getPort: SourceStorage.GetPort? {
-        hasDescriptor ? unsafeBitCast(UInt(pointee.signalTimeOrGetPort.load(ordering: .relaxed)), to: SourceStorage.GetPort?.self) : nil
+        if !hasDescriptor { return nil }
+        let address = UInt(pointee.signalTimeOrGetPort.load(ordering: .relaxed))
+        return unsafeBitCast(address, to: SourceStorage.GetPort.self)
     }
 
     /// Of version 0: when the source was first signalled since the loop last took its signal, in nanoseconds; 0: before all signals
