@@ -14,7 +14,7 @@ public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
 @implementation @c
 public func RLRelease(_ object: UnsafeRawPointer?) {
     // Timers are released by the thousand, so this case is inlined.
-    if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).tryReleaseLast() { return }
+    if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).tryRelease() { return }
     release(object)
 }
 
@@ -33,6 +33,8 @@ private func release(_ object: UnsafeRawPointer?) {
         if !(Handle.storage(object) as RunLoopPointer).release() { reportOverRelease() }
     case .timer:
         let timer: TimerPointer = Handle.storage(object)
+        // As `tryRelease` asks.
+        ThreadContextPointer.stepOut()
         if releaseItemInlined(timer.item) { timer.destroy() }
     case .source:
         let source: SourcePointer = Handle.storage(object)

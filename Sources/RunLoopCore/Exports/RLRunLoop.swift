@@ -214,11 +214,21 @@ public func RLRunLoopContainsTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?
 
 @implementation @c
 public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
-    guard let loop: RunLoopPointer = Handle.borrowInlined(rl, "RLRunLoopAddTimer", "rl"),
-        let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopAddTimer", "timer"),
-        let name: StringPointer = Handle.borrowInlined(mode, "RLRunLoopAddTimer", "mode")
+    if let handle = UnsafeRawPointer(timer), Handle.isKind(.timer, handle), RunLoopPointer.tryAdd(Handle.storage(handle), to: rl, in: mode)
+    {
+        return
+    }
+    addTimer(rl, timer, mode)
+}
+
+@inline(never)
+private func addTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
+    ThreadContextPointer.stepOut()
+    guard let loop = borrowLoop(rl, "RLRunLoopAddTimer"),
+        let timer: TimerPointer = Handle.borrow(timer, "RLRunLoopAddTimer", "timer"),
+        let name = borrowMode(mode, "RLRunLoopAddTimer")
     else { return }
-    loop.addInlined(timer, in: name)
+    loop.add(timer, in: name)
 }
 
 @implementation @c

@@ -95,7 +95,14 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
 public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
     guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerSetNextFireDate", "timer") else { return }
     if fireDate.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
-    timer.setNextFireDate(Clock.clamped(fireDate))
+    let date = Clock.clamped(fireDate)
+    if !timer.trySetNextFireDate(date) { setNextFireDate(timer, date) }
+}
+
+@inline(never)
+private func setNextFireDate(_ timer: TimerPointer, _ date: Double) {
+    ThreadContextPointer.stepOut()
+    timer.setNextFireDate(date)
 }
 
 @implementation @c
@@ -121,7 +128,13 @@ public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(time
 @implementation @c
 public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
     guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
-    if let owner = timer.invalidateInlined() { RunLoopPointer(owner).noteEmptied() }
+    if !timer.tryInvalidate() { invalidate(timer) }
+}
+
+@inline(never)
+private func invalidate(_ timer: TimerPointer) {
+    ThreadContextPointer.stepOut()
+    if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
 }
 
 @implementation @c

@@ -21,8 +21,7 @@ struct TimerKey: HeapKey {
 ///                              minimum         minimum     minimum            minimum
 ///
 /// A bucket has the timers with deadlines from its `minimum` up to that of the next farther one, in no order. `near` has those
-/// before the minimum of the nearest bucket, sorted. A far timer is appended to its bucket; it leaves by changing places with the
-/// bucket's last. Neither looks at another timer's deadline, and both take the same time whether there are ten timers or a million.
+/// before the minimum of the nearest bucket, sorted.
 ///
 /// Only when `near` is empty, and the first timer is asked for, is the nearest bucket opened: a small one is poured into `near`, a large
 /// one is first split into smaller ones by powers of the distance from its earliest deadline. If `near` itself gets many timers,
@@ -32,44 +31,24 @@ struct TimerKey: HeapKey {
 /// Invariants:
 /// 1. The minimums descend from `buckets[0]`, which always exists, to the last bucket. The deadlines in a bucket are at least its minimum
 ///    and below that of the next farther bucket; those in `near` are below all minimums, or `.max`.
-/// 2. A timer's `position` is its index in `near` or in its bucket, together with which of these it is (`Self.position`).
+/// 2. A timer's `position` is its index in `near` or in its bucket, together with which of these it is (`DeadlineBucket.number`).
 /// 3. `near` has room for all timers (`reserve`). Where there is no memory for a bucket, it is opened instead: correct, only slower.
 ///
 /// Guarded by the loop's lock. Calls no user code.
 struct DeadlineQueue: ~Copyable {
     typealias Position = IndexedHeap<TimerKey>.Position
 
-    /// A timer as it lies in a bucket.
-    private struct Entry: BitwiseCopyable {
-        var deadline: UInt64
-        var position: Position
-    }
-
-    private struct Bucket: BitwiseCopyable {
-        var minimum: UInt64
-        var entries: UnsafeMutablePointer<Entry>?
-        var count = 0
-        var capacity = 0
-    }
-
     private var near = IndexedHeap<TimerKey>()
     /// The later half leaves `near` when it has more timers than this.
-    private var nearLimit = 2 * Self.smallBucket
+    private var nearLimit = 2 * DeadlineBucket.small
     /// nil until there is room for a timer. The farthest bucket has the minimum 0 at first, so that all timers go there, and again
     /// whenever the queue is found empty; `.max` while it is open.
-    private var buckets: UnsafeMutablePointer<Bucket>?
+    private var buckets: DeadlineBucketPointer?
     private var bucketCount = 0
     /// Memory of a small bucket that was opened, for the next one.
-    private var spare: UnsafeMutablePointer<Entry>?
+    private var spare: UnsafeMutablePointer<DeadlineBucket.Entry>?
 
-    /// A bucket with at most so many timers is opened as a whole.
-    private static var smallBucket: Int { 64 }
     private static var maximumBuckets: Int { 30 }
-    /// A position has 27 bits for the index and 5 for what the index is of: 0 for `near`, 1 + i for `buckets[i]`; 31 is in no queue.
-    private static var indexBits: UInt32 { 27 }
-    private static var maximumIndex: UInt32 { 1 << indexBits - 1 }
-    private static var firstInBuckets: UInt32 { 1 << indexBits }
-    private static var positionsInBuckets: UInt32 { UInt32(maximumBuckets) << indexBits }
 
     init() {}
 
@@ -86,11 +65,11 @@ struct DeadlineQueue: ~Copyable {
     @inline(never)
     private mutating func reserveMore(_ total: Int) -> Bool {
         if buckets == nil {
-            guard let memory = malloc(Self.maximumBuckets * MemoryLayout<Bucket>.stride) else { return false }
-            buckets = memory.assumingMemoryBound(to: Bucket.self)
+            guard let memory = malloc(Self.maximumBuckets * MemoryLayout<DeadlineBucket>.stride) else { return false }
+            buckets = memory.assumingMemoryBound(to: DeadlineBucket.self)
             addBucket(minimum: 0)
         }
-        return total < Int(Self.maximumIndex) && near.reserve(total)
+        return total < Int(DeadlineBucket.maximumIndex) && near.reserve(total)
     }
 
     // MARK: what needs no call. Each returns false, and has changed nothing, where it would need one.
@@ -100,27 +79,17 @@ struct DeadlineQueue: ~Copyable {
     mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> Bool {
         guard near.hasRoom(for: total) else { return false }
         let farthest = bucket(0)
-        let index = farthest.pointee.count
-        if deadline < farthest.pointee.minimum || index == farthest.pointee.capacity { return false }
-        Self.put(Entry(deadline: deadline, position: timer.position), into: farthest, 0)
+        if deadline < farthest.pointee.minimum || farthest.isFull { return false }
+        farthest.put(DeadlineBucket.Entry(deadline: deadline, position: timer.position), number: 1)
         return true
     }
 
-    /// `remove` for a timer in a bucket: O(1).
+    /// `remove` for a timer in the farthest bucket: O(1).
     @inline(__always)
-    mutating func tryRemove(_ timer: TimerPointer) -> Bool {
+    func tryRemove(_ timer: TimerPointer) -> Bool {
         let position = timer.position.pointee
-        if position &- Self.firstInBuckets >= Self.positionsInBuckets { return false }
-        let bucket = bucket(Int(position >> Self.indexBits) &- 1)
-        let entries = bucket.pointee.entries.unsafelyUnwrapped
-        let count = bucket.pointee.count &- 1
-        bucket.pointee.count = count
-        let last = entries[count]
-        // The timer that will be the last after the next removals: its position is about to be written.
-        linux_prefetch(entries[max(count &- 4, 0)].position)
-        entries[Int(position & Self.maximumIndex)] = last
-        last.position.pointee = position
-        timer.position.pointee = IndexedHeap<TimerKey>.absent
+        if DeadlineBucket.number(of: position) != 1 { return false }
+        bucket(0).take(timer, at: position)
         return true
     }
 
@@ -129,8 +98,8 @@ struct DeadlineQueue: ~Copyable {
     func tryMove(_ timer: TimerPointer, to deadline: UInt64) -> Bool {
         let position = timer.position.pointee
         let farthest = bucket(0)
-        if position >> Self.indexBits != 1 || deadline < farthest.pointee.minimum { return false }
-        farthest.pointee.entries.unsafelyUnwrapped[Int(position & Self.maximumIndex)].deadline = deadline
+        if DeadlineBucket.number(of: position) != 1 || deadline < farthest.pointee.minimum { return false }
+        farthest.setDeadline(deadline, at: position)
         return true
     }
 
@@ -139,7 +108,7 @@ struct DeadlineQueue: ~Copyable {
     /// For a timer that is not queued, where there is room for it. O(1) for a far deadline, O(log n) for a near one.
     @inline(never)
     mutating func insert(_ timer: TimerPointer, at deadline: UInt64) {
-        let entry = Entry(deadline: deadline, position: timer.position)
+        let entry = DeadlineBucket.Entry(deadline: deadline, position: timer.position)
         for number in 0..<bucketCount where deadline >= bucket(number).pointee.minimum {
             if append(entry, to: number) { return }
             while bucketCount > number && bucket(number).pointee.minimum <= deadline && deadline < .max { openNearest() }
@@ -151,7 +120,11 @@ struct DeadlineQueue: ~Copyable {
 
     /// For a queued timer. O(1), O(log n) for one in `near`.
     @inline(never)
-    mutating func remove(_ timer: TimerPointer) { if !tryRemove(timer) { near.remove(timer.position) } }
+    mutating func remove(_ timer: TimerPointer) {
+        let position = timer.position.pointee
+        let number = DeadlineBucket.number(of: position)
+        if number == 0 { near.remove(timer.position) } else { bucket(number - 1).take(timer, at: position) }
+    }
 
     /// A new deadline, and with it a new arrival, for a queued timer. O(1) within the farthest bucket, else as `remove` and `insert`.
     @inline(never)
@@ -174,9 +147,8 @@ struct DeadlineQueue: ~Copyable {
     /// The deadline that a queued timer was queued for. O(1).
     func deadline(of timer: TimerPointer) -> UInt64 {
         let position = timer.position.pointee
-        let number = Int(position >> Self.indexBits)
-        if number == 0 { return near.key(at: timer.position).deadline }
-        return bucket(number - 1).pointee.entries.unsafelyUnwrapped[Int(position & Self.maximumIndex)].deadline
+        let number = DeadlineBucket.number(of: position)
+        return number == 0 ? near.key(at: timer.position).deadline : bucket(number - 1).deadline(at: position)
     }
 
     /// Adds the positions of all timers with deadlines up to `limit`, which is not `.max`, to `list`; false if out of memory.
@@ -188,48 +160,24 @@ struct DeadlineQueue: ~Copyable {
     // MARK: buckets
 
     @inline(__always)
-    private func bucket(_ number: Int) -> UnsafeMutablePointer<Bucket> { buckets.unsafelyUnwrapped + number }
+    private func bucket(_ number: Int) -> DeadlineBucketPointer { buckets.unsafelyUnwrapped + number }
 
     private mutating func addBucket(minimum: UInt64) {
-        bucket(bucketCount).initialize(to: Bucket(minimum: minimum))
+        bucket(bucketCount).initialize(to: DeadlineBucket(minimum: minimum))
         bucketCount += 1
-    }
-
-    /// Where there is room.
-    @inline(__always)
-    private static func put(_ entry: Entry, into bucket: UnsafeMutablePointer<Bucket>, _ number: Int) {
-        let index = bucket.pointee.count
-        bucket.pointee.entries.unsafelyUnwrapped[index] = entry
-        bucket.pointee.count = index &+ 1
-        entry.position.pointee = UInt32(truncatingIfNeeded: (number &+ 1) &<< Int(indexBits) | index)
     }
 
     /// False if out of memory.
     @inline(__always)
-    private mutating func append(_ entry: Entry, to number: Int) -> Bool {
+    private mutating func append(_ entry: DeadlineBucket.Entry, to number: Int) -> Bool {
         let bucket = bucket(number)
-        if bucket.pointee.count == bucket.pointee.capacity && !grow(bucket, to: bucket.pointee.count &+ 1) { return false }
-        Self.put(entry, into: bucket, number)
-        return true
-    }
-
-    @inline(never)
-    private mutating func grow(_ bucket: UnsafeMutablePointer<Bucket>, to total: Int) -> Bool {
-        if bucket.pointee.entries == nil && total <= Self.smallBucket, let memory = spare {
-            spare = nil
-            bucket.pointee.entries = memory
-            bucket.pointee.capacity = Self.smallBucket
-            return true
-        }
-        let capacity = max(total, 2 * bucket.pointee.capacity, Self.smallBucket)
-        guard let grown = realloc(bucket.pointee.entries, capacity * MemoryLayout<Entry>.stride) else { return false }
-        bucket.pointee.entries = grown.assumingMemoryBound(to: Entry.self)
-        bucket.pointee.capacity = capacity
+        if bucket.isFull && !bucket.grow(to: bucket.pointee.count &+ 1, &spare) { return false }
+        bucket.put(entry, number: number &+ 1)
         return true
     }
 
     @inline(__always)
-    private mutating func insertNear(_ entry: Entry) {
+    private mutating func insertNear(_ entry: DeadlineBucket.Entry) {
         let arrival = TimerPointer(queued: entry.position).pointee.arrival
         near.insertReserved(TimerKey(deadline: entry.deadline, arrival: arrival), entry.position)
     }
@@ -246,22 +194,22 @@ struct DeadlineQueue: ~Copyable {
 
     /// Splits the nearest bucket if it has many timers, else pours it into `near`.
     private mutating func openNearest() {
-        if bucket(bucketCount - 1).pointee.count <= Self.smallBucket || !splitNearest() { pourNearest() }
+        if bucket(bucketCount - 1).pointee.count <= DeadlineBucket.small || !splitNearest() { pourNearest() }
     }
 
     private mutating func pourNearest() {
         let number = bucketCount - 1
         let nearest = bucket(number).pointee
-        if number > 0 { bucketCount = number } else { bucket(0).initialize(to: Bucket(minimum: .max)) }
+        if number > 0 { bucketCount = number } else { bucket(0).initialize(to: DeadlineBucket(minimum: .max)) }
         if let entries = nearest.entries {
             for index in 0..<nearest.count { insertNear(entries[index]) }
-            if spare == nil && nearest.capacity == Self.smallBucket { spare = entries } else { free(entries) }
+            if spare == nil && nearest.capacity == DeadlineBucket.small { spare = entries } else { free(entries) }
         }
-        nearLimit = 2 * max(Self.smallBucket, near.count)
+        nearLimit = 2 * max(DeadlineBucket.small, near.count)
     }
 
     /// Splits the nearest bucket by powers of the distance from its earliest deadline: the farther half of the time stays in it, then come
-    /// buckets of a quarter, an eighth, and so on, until one of about `smallBucket` timers can be expected. False if all
+    /// buckets of a quarter, an eighth, and so on, until one of about `DeadlineBucket.small` timers can be expected. False if all
     /// deadlines are equal or there are too many buckets: then nothing has changed. Out of memory it pours them instead.
     private mutating func splitNearest() -> Bool {
         let number = bucketCount - 1
@@ -275,10 +223,10 @@ struct DeadlineQueue: ~Copyable {
         }
         // Distances in the farther half are this wide; those of a quarter, level 1, narrower by 1, those of the nearest, by `levels` or more.
         let farthest = Self.width(latest - earliest)
-        let levels = min(farthest, Self.width(UInt64(count / Self.smallBucket)), Self.maximumBuckets - bucketCount)
+        let levels = min(farthest, Self.width(UInt64(count / DeadlineBucket.small)), Self.maximumBuckets - bucketCount)
         if levels <= 0 { return false }
         source.pointee.minimum = earliest + 1 << UInt64(farthest - 1)
-        source.pointee.count = 0
+        source.truncate(to: 0)
         for level in 1...levels {
             addBucket(minimum: level == levels ? earliest : earliest + 1 << UInt64(farthest - level - 1))
         }
@@ -288,23 +236,13 @@ struct DeadlineQueue: ~Copyable {
             let level = min(farthest - Self.width(entry.deadline - earliest), levels)
             // What stays has room, for it does not come behind its old place.
             if append(entry, to: number + level) { continue }
-            let left = count - index
-            memmove(entries + source.pointee.count, entries + index, left * MemoryLayout<Entry>.stride)
-            source.pointee.count += left
+            source.close(gapFrom: source.pointee.count, to: index, of: count)
             while bucketCount > number + 1 { pourNearest() }
             pourNearest()
             return true
         }
-        shrink(source)
+        source.shrink()
         return true
-    }
-
-    /// Gives back the memory of the timers that have left a bucket for nearer ones.
-    private func shrink(_ bucket: UnsafeMutablePointer<Bucket>) {
-        let count = max(bucket.pointee.count, Self.smallBucket)
-        guard let left = realloc(bucket.pointee.entries, count * MemoryLayout<Entry>.stride) else { return }
-        bucket.pointee.entries = left.assumingMemoryBound(to: Entry.self)
-        bucket.pointee.capacity = count
     }
 
     /// How many bits a number has, without leading zeros.
@@ -325,21 +263,21 @@ struct DeadlineQueue: ~Copyable {
         if kept == 0 || !makeNearest(minimum, for: count - kept) { return }
         for index in kept..<count {
             let entry = near.entry(at: index)
-            _ = append(Entry(deadline: entry.key.deadline, position: entry.position), to: bucketCount - 1)
+            _ = append(DeadlineBucket.Entry(deadline: entry.key.deadline, position: entry.position), to: bucketCount - 1)
         }
         near.truncate(to: kept)
-        nearLimit = 2 * max(Self.smallBucket, kept)
+        nearLimit = 2 * max(DeadlineBucket.small, kept)
     }
 
     /// Makes room for `count` more timers with deadlines from `minimum` on in the nearest bucket, or in a new one if that has very many: the
     /// more buckets there are, the more it may have, so that there are never many. False if out of memory: then nothing has changed.
     private mutating func makeNearest(_ minimum: UInt64, for count: Int) -> Bool {
-        let needsBucket = bucket(bucketCount - 1).pointee.count > Self.smallBucket << bucketCount
+        let needsBucket = bucket(bucketCount - 1).pointee.count > DeadlineBucket.small << bucketCount
         if needsBucket && bucketCount == Self.maximumBuckets { return false }
         if needsBucket { addBucket(minimum: minimum) }
         let nearest = bucket(bucketCount - 1)
         let total = nearest.pointee.count + count
-        if total > nearest.pointee.capacity && !grow(nearest, to: total) {
+        if total > nearest.pointee.capacity && !nearest.grow(to: total, &spare) {
             if needsBucket { bucketCount -= 1 }
             return false
         }

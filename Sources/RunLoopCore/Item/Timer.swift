@@ -17,7 +17,7 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     var date: Double
     var callout: Callout
     /// The client's info or, of a timer that has a detail, the address of that.
-    fileprivate var infoOrDetail: UnsafeMutableRawPointer?
+    var infoOrDetail: UnsafeMutableRawPointer?
     /// When it came into its loop or its deadline was set, as a number of that loop (`RunLoopStorage.timerArrivals`): timers with the same
     /// deadline fire in this order.
     var arrival: UInt = 0
@@ -167,14 +167,25 @@ extension TimerPointer {
         TimerStorage.slab.deallocate(self)
     }
 
-    /// `ItemPointer.release` and `destroy` for the last reference to a timer without a detail that no loop has. False: nothing was done.
+    /// `release` for the client's last reference to the calling thread's timer, without a detail. False: `ThreadContextPointer.stepOut` must
+    /// follow, and nothing was done.
     @inline(__always)
-    func tryReleaseLast() -> Bool {
-        guard let owner = item.tryLock() else { return false }
-        let isLast = !hasDetail && item.takeLastReference()
-        owner.unlockAfterTryLock()
-        if isLast { TimerStorage.slab.deallocate(self, owner) }
-        return isLast
+    func tryRelease() -> Bool {
+        guard let own = ThreadContextPointer.tryLockCurrent(), pointee.item.owner == own, !hasDetail else { return false }
+        if item.takeLastReference() {
+            if own.pointee.lock.tryUnlockUncontended() { TimerStorage.slab.deallocate(self, own) } else { deallocateSlow() }
+            return true
+        }
+        // A timer that its loop keeps until it has fired.
+        if !item.takeLastClientReference() { return false }
+        own.unlockAfterTryLock()
+        return true
+    }
+
+    @inline(never)
+    private func deallocateSlow() {
+        ThreadContextPointer.stepOut()
+        TimerStorage.slab.deallocate(self)
     }
 
     @inline(never)
@@ -222,25 +233,10 @@ extension TimerPointer {
 
     /// RLRunLoopTimerInvalidate. O(1) for a far timer, else O(log n). Any thread; calls the context's release. Returns the owner of a timer
     /// that another thread's loop had if that was the last item of its set there: the caller lets that loop know.
-    @inline(__always)
-    @discardableResult
-    func invalidateInlined() -> ThreadContextPointer? {
-        guard let owner = item.tryLock() else { return invalidate(nil) }
-        guard isSimple(ItemHeader.valid | ItemHeader.bound), pointee.item.object.references.load(ordering: .acquiring) != 0,
-            let set = pointee.set, set.pointee.timers.tryRemove(self)
-        else { return invalidate(owner) }
-        pointee.infoOrDetail = nil
-        // The client has a reference, so this is not the last.
-        _ = forget(set, ItemHeader.valid | ItemHeader.bound)
-        owner.unlockAfterTryLock()
-        return nil
-    }
-
-    /// `invalidateInlined` for all timers. `locked`: the owner, if its lock was taken by `tryLock`.
     @inline(never)
     @discardableResult
-    func invalidate(_ locked: ThreadContextPointer? = nil) -> ThreadContextPointer? {
-        let owner = locked ?? item.lock()
+    func invalidate() -> ThreadContextPointer? {
+        let owner = item.lock()
         var context = ClientContext.empty
         var isDead = false
         let set = pointee.set
@@ -289,7 +285,7 @@ extension TimerPointer {
 
     /// What `leaveSet` does when the timer is out of the queue; with other flags to clear.
     @inline(__always)
-    private func forget(_ set: ModeSetPointer, _ flags: UInt16) -> Bool {
+    func forget(_ set: ModeSetPointer, _ flags: UInt16) -> Bool {
         set.pointee.timerCount &-= 1
         pointee.set = nil
         pointee.item.clear(flags)

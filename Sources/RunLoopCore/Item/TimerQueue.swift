@@ -27,7 +27,7 @@ struct TimerQueue: ~Copyable {
 
     /// `remove`. O(1).
     @inline(__always)
-    mutating func tryRemove(_ timer: TimerPointer) -> Bool { precise.tryRemove(timer) }
+    func tryRemove(_ timer: TimerPointer) -> Bool { precise.tryRemove(timer) }
 
     /// `move`. O(1).
     @inline(__always)

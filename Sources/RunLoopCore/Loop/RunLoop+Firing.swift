@@ -14,7 +14,8 @@ extension RunLoopPointer {
             return false
         }
         let now = Clock.now.nanoseconds
-        if first.key.deadline > now {
+        // Out of memory: all that are due wait for the next pass, in their order.
+        if first.key.deadline > now || !pointee.firing.reserveInlined(pointee.firing.count + 1) {
             unlockInlined()
             return false
         }
@@ -43,12 +44,11 @@ extension RunLoopPointer {
         }
     }
 
-    /// Fires one timer of this loop. Under the lock, which it gives back meanwhile.
+    /// Fires one timer of this loop, with room for it in `firing`. Under the lock, which it gives back meanwhile.
     @inline(__always)
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
-        // Out of memory: it will be due again in the next pass.
-        guard pointee.firing.appendInlined(Firing(timer: timer)) else { return enqueue(timer) }
+        _ = pointee.firing.appendInlined(Firing(timer: timer))
         timer.pointee.item.set(ItemHeader.firing)
         timer.item.retainInternal()
         let date = timer.pointee.date

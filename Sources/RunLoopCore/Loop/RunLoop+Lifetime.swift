@@ -16,7 +16,10 @@ extension RunLoopPointer {
     /// The thread ends: calls the sources' cancel functions, removes everything from the loop, and drops functions that wait.
     /// Sources and timers stay valid and can be added to another loop. Calls user code.
     func close() {
-        locked { pointee.isOpen = false }
+        locked {
+            pointee.isOpen = false
+            pointee.defaultSet = nil
+        }
         inbox.setOpen(false)
         abandonCalls()
         while let source = locked({ anySource }) {
@@ -119,6 +122,7 @@ extension RunLoopPointer {
     /// function is called.
     func abandon() {
         pointee.isOpen = false
+        pointee.defaultSet = nil
         pointee.isAbandoned = true
         abandonItems()
         pointee.autoreleased.truncate(to: 0)

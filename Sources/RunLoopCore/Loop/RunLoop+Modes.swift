@@ -112,7 +112,9 @@ extension RunLoopPointer {
         guard let set = intern(modes) else { return nil }
         if old == nil {
             switch choice {
-            case .mode(let mode): mode.pointee.soleSet = set
+            case .mode(let mode):
+                mode.pointee.soleSet = set
+                if mode.pointee.name == ModeName.default { pointee.defaultSet = set }
             default: pointee.commonSet = set
             }
         }

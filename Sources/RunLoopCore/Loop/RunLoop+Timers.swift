@@ -3,28 +3,24 @@ import Synchronization
 // Timers in a loop.
 
 extension RunLoopPointer {
-    /// RLRunLoopAddTimer. O(1) for a far timer, else O(log n); reads no clock. Any thread. errno on failure.
+    /// `add` for the calling thread's loop, its default mode, and a timer of its own without a detail, outside of a pass, whose deadline is
+    /// far. False: `ThreadContextPointer.stepOut` must follow, and nothing was done. The other handles may be anything.
     @inline(__always)
-    func addInlined(_ timer: TimerPointer, in name: StringPointer) {
-        guard let owner = timer.item.tryLock() else { return add(timer, in: name, nil) }
-        guard owner == threadContext, timer.isSimple(ItemHeader.valid), pointee.timerPasses == 0, let set = setOfFirstMode(name),
+    static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
+        guard mode == ModeName.default.handle, let own = ThreadContextPointer.tryLockCurrent(), case let current = RunLoopPointer(own),
+            loop == current.handle, timer.pointee.item.owner == own, timer.isSimple(ItemHeader.valid),
+            current.pointee.timerPasses == 0, let set = current.pointee.defaultSet,
             set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, set.pointee.timerCount &+ 1)
-        else { return add(timer, in: name, owner) }
-        enter(timer, set)
-        owner.unlockAfterTryLock()
+        else { return false }
+        current.enter(timer, set)
+        own.unlockAfterTryLock()
+        return true
     }
 
-    /// The set of items that are in the loop's first mode only, if that is the name and the mode has had any. Under the lock.
-    @inline(__always)
-    private func setOfFirstMode(_ name: StringPointer) -> ModeSetPointer? {
-        guard pointee.isOpen, let mode = pointee.modes[1], mode.pointee.name == name else { return nil }
-        return mode.pointee.soleSet
-    }
-
-    /// `addInlined` for all timers and modes. `locked`: the timer's owner, if its lock was taken by `tryLock`.
+    /// RLRunLoopAddTimer. O(1) for a far timer, else O(log n); reads no clock. Any thread. errno on failure.
     @inline(never)
-    func add(_ timer: TimerPointer, in name: StringPointer, _ locked: ThreadContextPointer? = nil) {
-        let owner = locked ?? timer.item.lock()
+    func add(_ timer: TimerPointer, in name: StringPointer) {
+        let owner = timer.item.lock()
         if owner == threadContext { addLocked(timer, in: name) }
         owner.unlock()
         if owner != threadContext { addForeign(timer, in: name) }
@@ -208,30 +204,46 @@ extension RunLoopPointer {
 }
 
 extension TimerPointer {
-    /// RLRunLoopTimerSetNextFireDate. O(1) from and to far dates, else O(log n). Any thread; another than the loop's wakes it for a pass, as in
-    /// CFRunLoop. A one-shot timer that fires ends all the same.
+    /// `setNextFireDate` for the calling thread's own timer without a detail that is in the default mode only, outside of a pass, from and
+    /// to a far date. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
     @inline(__always)
-    func setNextFireDate(_ date: Double) {
-        guard let owner = item.tryLock() else { return setNextFireDateSlow(date, nil) }
-        let loop = RunLoopPointer(owner)
-        guard isSimple(ItemHeader.valid | ItemHeader.bound), loop.pointee.timerPasses == 0,
-            pointee.set.unsafelyUnwrapped.pointee.timers.tryMove(self, to: Clock.instant(ofTimerDate: date).nanoseconds)
-        else { return setNextFireDateSlow(date, owner) }
+    func trySetNextFireDate(_ date: Double) -> Bool {
+        guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own), pointee.item.owner == own,
+            isSimple(ItemHeader.valid | ItemHeader.bound), loop.pointee.timerPasses == 0, let set = loop.pointee.defaultSet,
+            pointee.set == set, set.pointee.timers.tryMove(self, to: Clock.instant(ofTimerDate: date).nanoseconds)
+        else { return false }
         pointee.date = date
         pointee.arrival = loop.nextTimerArrival()
-        owner.unlockAfterTryLock()
+        own.unlockAfterTryLock()
+        return true
     }
 
-    /// `setNextFireDate` for all timers. `locked`: the timer's owner, if its lock was taken by `tryLock`.
+    /// RLRunLoopTimerSetNextFireDate. O(1) from and to far dates, else O(log n). Any thread; another than the loop's wakes it for a pass, as in
+    /// CFRunLoop. A one-shot timer that fires ends all the same.
     @inline(never)
-    private func setNextFireDateSlow(_ date: Double, _ locked: ThreadContextPointer?) {
-        let owner = locked ?? item.lock()
+    func setNextFireDate(_ date: Double) {
+        let owner = item.lock()
         if pointee.item.has(ItemHeader.valid) {
             setDate(date)
             let loop = RunLoopPointer(owner)
             if loop.requeue(self) && !owner.isCurrent { loop.wakeUp() }
         }
         owner.unlock()
+    }
+
+    /// `invalidate` for the calling thread's own timer without a detail that is in the default mode only, and far. False:
+    /// `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    @inline(__always)
+    func tryInvalidate() -> Bool {
+        guard let own = ThreadContextPointer.tryLockCurrent(), pointee.item.owner == own,
+            isSimple(ItemHeader.valid | ItemHeader.bound), pointee.item.object.references.load(ordering: .acquiring) != 0,
+            let set = RunLoopPointer(own).pointee.defaultSet, pointee.set == set, set.pointee.timers.tryRemove(self)
+        else { return false }
+        pointee.infoOrDetail = nil
+        // The client has a reference, so this is not the last.
+        _ = forget(set, ItemHeader.valid | ItemHeader.bound)
+        own.unlockAfterTryLock()
+        return true
     }
 
     /// `deadline` of a timer that is simple.

@@ -49,6 +49,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that were added to the common modes and to nothing else.
     var commonSet: ModeSetPointer?
+    /// The set of items that are in the default mode only: nearly all. nil while there is none, and when the loop is closed.
+    var defaultSet: ModeSetPointer?
     /// All observers in any mode, or in the common modes, as they came into the loop.
     var observers = PlainList<ObserverPointer>()
     var registrations = RegistrationTable()

@@ -107,17 +107,6 @@ extension ItemPointer {
     @inline(never)
     func lock() -> ThreadContextPointer { lockInlined() }
 
-    /// Locks the item's owner and returns it, if that is the calling thread and no other thread uses the lock; otherwise nil, and
-    /// nothing is locked. Unlock with `unlockAfterTryLock`.
-    @inline(__always)
-    func tryLock() -> ThreadContextPointer? {
-        let owner = pointee.owner
-        guard owner.tryLock() else { return nil }
-        if pointee.owner == owner { return owner }
-        owner.unlockAfterTryLock()
-        return nil
-    }
-
     /// Locks the item's owner and the context of a loop, which may be the same, and returns the owner. Unlock with `unlockBoth`.
     /// The lower address is locked first, everywhere, so that no two threads wait for each other.
     func lock(and loop: ThreadContextPointer) -> ThreadContextPointer {
@@ -162,13 +151,22 @@ extension ItemPointer {
         return outcome
     }
 
-    /// Takes the only reference, the caller's, from an item that no loop has; the caller then destroys the item. False if there are
+    /// Takes the only reference, the client's, from an item that no loop has; the caller then destroys the item. False if there are
     /// other references: then nothing has changed. Under the lock.
     ///
     /// A plain store suffices: to retain an item, a thread needs a reference or the lock, and no other thread has either.
     @inline(__always)
     func takeLastReference() -> Bool {
         if pointee.internalReferences != 0 || pointee.object.references.load(ordering: .acquiring) != 1 { return false }
+        pointee.object.references.store(0, ordering: .releasing)
+        return true
+    }
+
+    /// Takes the only reference of clients from an item that a loop has, in a process with one thread. False if there are more, or none: then
+    /// nothing has changed. Under the lock.
+    @inline(__always)
+    func takeLastClientReference() -> Bool {
+        if pointee.object.references.load(ordering: .acquiring) != 1 || !Thread.isAlone { return false }
         pointee.object.references.store(0, ordering: .releasing)
         return true
     }

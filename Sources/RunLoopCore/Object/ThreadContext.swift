@@ -72,18 +72,24 @@ extension ThreadContextPointer {
     @inline(never)
     func lock() { lockInlined() }
 
-    /// Locks the context if it is the calling thread's and no other thread uses the lock; otherwise false, and nothing is locked.
+    /// Locks the calling thread's context and returns it; nil if the thread has none, or if another thread uses the lock. `stepOut` must
+    /// follow if this returns nil, and `unlockAfterTryLock` or `stepOut` if it does not: so a shortcut that finds that it does not
+    /// apply is left by a jump to the function that serves all cases, and saves no register.
     @inline(__always)
-    func tryLock() -> Bool {
-        if !isCurrent { return false }
-        return pointee.lock.tryLock() || retract()
+    static func tryLockCurrent() -> ThreadContextPointer? {
+        guard let own = current, own.pointee.lock.tryLock() else { return nil }
+        return own
     }
 
-    /// Unlocks what `tryLock` has locked.
+    /// Unlocks what `tryLockCurrent` has locked.
     @inline(__always)
     func unlockAfterTryLock() {
-        if !pointee.lock.tryUnlockUncontended() { unlockSlow() }
+        if !pointee.lock.tryUnlockUncontended() { Self.stepOut() }
     }
+
+    /// Ends what `tryLockCurrent` began, whether that has locked or not.
+    @inline(never)
+    static func stepOut() { current?.pointee.lock.stepOut() }
 
     /// `lockInlined` if this is known to be the calling thread's context.
     @inline(__always)
@@ -115,13 +121,6 @@ extension ThreadContextPointer {
 
     @inline(never)
     private func lockSlow() { pointee.lock.lockSlow(asOwner: isCurrent) }
-
-    /// Withdraws a `tryLock` that returned false, so that the thread which wants the lock can have it. False, to stand behind `||`.
-    @inline(never)
-    private func retract() -> Bool {
-        pointee.lock.retract()
-        return false
-    }
 
     @inline(never)
     private func unlockSlow() { pointee.lock.unlockSlow(asOwner: isCurrent) }

@@ -74,7 +74,8 @@ struct OwnerLock: ~Copyable {
     /// Makes sure that the owner is not inside and that no thread waits for it to leave, whether `tryLock` or `tryUnlockUncontended` has
     /// returned false before or neither was called. The owner.
     func stepOut() {
-        if inside.load(ordering: .relaxed) | contended.load(ordering: .relaxed) != 0 { retract() }
+        // A thread that sleeps until the owner leaves has set `contended` before.
+        if !tryUnlockUncontended() { retract() }
     }
 
     /// Locks: the owner after `tryLock` returned false, or any other thread, which costs a membarrier. One function, because it is called

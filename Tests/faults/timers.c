@@ -1,0 +1,183 @@
+/* Some hundred timers, near and far, while one allocation fails, or all from one on; again and again, each time in a new process, with
+ * the first, second, … allocation, until there was none left to fail. Every timer that is in the loop must be called once, in order.
+ *
+ *     timers one|all [N]      N: only that allocation, in this process (for a debugger)
+ */
+#include "faults.h"
+
+#include <sys/wait.h>
+
+static bool armed, fail_all;
+static long allocations, fail_at, failures;
+
+static bool must_fail(void)
+{
+    if (!armed || fail_at == 0)
+        return false;
+    allocations++;
+    if (allocations != fail_at && !(fail_all && allocations > fail_at))
+        return false;
+    failures++;
+    errno = ENOMEM;
+    return true;
+}
+
+#include "failing-memory.h"
+
+enum { most = 1200 };
+
+static struct timer {
+    RLRunLoopTimerRef timer;
+    RLAbsoluteTime date;
+    long arrival; /* 0: it is in no loop, or has been called */
+} timers[most];
+static int timer_count;
+static long arrivals, waiting;
+
+static bool precedes(const struct timer *left, const struct timer *right)
+{
+    return left->date < right->date || (left->date == right->date && left->arrival < right->arrival);
+}
+
+/* Each once, and none before one that came earlier. */
+static void call(RLRunLoopTimerRef timer, void *info)
+{
+    struct timer *called = info;
+    CHECK(called->timer == timer && called->arrival != 0);
+    for (int i = 0; i < timer_count; i++)
+        CHECK(timers[i].arrival == 0 || called == &timers[i] || precedes(called, &timers[i]));
+    called->arrival = 0;
+    waiting--;
+}
+
+static void leave(struct timer *timer)
+{
+    waiting -= timer->arrival != 0;
+    timer->arrival = 0;
+}
+
+/* A timer comes into the loop, or errno says why not. */
+static void add(RLAbsoluteTime date)
+{
+    struct timer *new = &timers[timer_count];
+    RLRunLoopTimerContext context = {.info = new};
+    CHECK(timer_count < most);
+    errno = 0;
+    new->timer = RLRunLoopTimerCreate(NULL, date, 0, 0, 0, call, &context);
+    if (new->timer == NULL) {
+        CHECK(errno == ENOMEM && failures > 0);
+        return;
+    }
+    new->date = date;
+    timer_count++;
+    errno = 0;
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), new->timer, kRLRunLoopDefaultMode);
+    if (!RLRunLoopContainsTimer(RLRunLoopGetCurrent(), new->timer, kRLRunLoopDefaultMode)) {
+        CHECK(errno == ENOMEM && failures > 0);
+        return;
+    }
+    new->arrival = ++arrivals;
+    waiting++;
+}
+
+static void move(struct timer *timer, RLAbsoluteTime date)
+{
+    if (timer->arrival == 0)
+        return;
+    RLRunLoopTimerSetNextFireDate(timer->timer, date);
+    timer->date = date;
+    timer->arrival = ++arrivals;
+}
+
+/* All that are due are called; those that there is no memory to call stay due. */
+static void run_until(long left)
+{
+    for (int i = 0; i < 10 && waiting > left; i++)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    CHECK(waiting == left || fail_all);
+    armed = false;
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    armed = true;
+    CHECK(waiting == left);
+}
+
+/* How many have a date that is not due. */
+static long far(RLAbsoluteTime now)
+{
+    long count = 0;
+    for (int i = 0; i < timer_count; i++)
+        count += timers[i].arrival != 0 && timers[i].date > now;
+    return count;
+}
+
+static void scenario(void)
+{
+    RLAbsoluteTime now = RLAbsoluteTimeGetCurrent() - 1, hour = now + 3600;
+    /* The farthest bucket grows, is split, and what is near is called. */
+    for (int i = 0; i < 300; i++) {
+        add(hour + (i * 7919) % 300);
+        add(now - (i * 104729) % 300);
+    }
+    run_until(far(now));
+    /* More timers than the heap keeps, each before all others: a bucket is made of the later half. */
+    for (int i = 0; i < 400; i++)
+        add(now - i * 0.5);
+    run_until(far(now));
+    /* From bucket to bucket, into the heap, and out. */
+    for (int i = 0; i < timer_count; i++) {
+        if (i % 3 == 0)
+            move(&timers[i], i % 2 ? now - i % 50 : hour + i * 60.0);
+        if (i % 7 == 0) {
+            leave(&timers[i]);
+            RLRunLoopTimerInvalidate(timers[i].timer);
+        }
+    }
+    run_until(far(now));
+    for (int i = 0; i < timer_count; i++)
+        move(&timers[i], i % 5 == 0 ? now : now - (i * 31) % 97);
+    run_until(0);
+}
+
+/* The exit status: 0 something failed and all was well, 4 nothing failed; else something did not work. */
+static int attempt(long n)
+{
+    alarm(60);
+    RLSetErrorHandler(no_mistake, NULL);
+    CHECK(RLRunLoopGetCurrent() != NULL);
+    fail_at = n;
+    armed = true;
+    scenario();
+    fail_at = 0;
+    fail_all = false;
+    for (int i = 0; i < timer_count; i++)
+        RLRelease(timers[i].timer);
+    /* With memory again. */
+    timer_count = 0;
+    for (int i = 0; i < 200; i++)
+        add(i % 10);
+    CHECK(waiting == 200);
+    run_until(0);
+    return failures > 0 ? 0 : 4;
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc >= 2);
+    fail_all = strcmp(argv[1], "all") == 0;
+    if (argc > 2)
+        return attempt(atol(argv[2]));
+    for (long n = 1;; n++) {
+        int status;
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0)
+            _exit(attempt(n));
+        CHECK(waitpid(child, &status, 0) == child);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 4) {
+            dprintf(1, "tried %ld\n", n - 1);
+            return 0;
+        }
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            dprintf(1, "allocation %ld: status %#x\n", n, status);
+    }
+}
