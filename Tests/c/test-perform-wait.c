@@ -79,6 +79,21 @@ START_TEST(no_time_gives_up_at_once_when_the_loop_is_busy)
 }
 END_TEST
 
+/* The loop sleeps and could begin at once: whether it does must not depend on which thread is quicker. */
+START_TEST(no_time_never_begins_although_the_loop_is_idle)
+{
+    for (int i = 0; i < SCALED(300); i++) {
+        struct question question = {0};
+        await_waiting(looper.loop);
+        errno = 0;
+        ck_assert(!ask(&question, i % 2 == 0 ? 0 : -1));
+        ck_assert_int_eq(errno, ETIMEDOUT);
+        ck_assert(RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, do_nothing, NULL, HUGE_VAL));
+        ck_assert_int_eq(question.plain, 0);
+    }
+}
+END_TEST
+
 struct slow {
     gate begun, may_end;
     int plain;
@@ -242,6 +257,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, on_the_own_thread_it_is_called_at_once_whatever_mode_and_timeout);
     tcase_add_test(tcase, a_mode_that_is_not_run_times_out_and_the_function_never_runs);
     tcase_add_test(tcase, no_time_gives_up_at_once_when_the_loop_is_busy);
+    tcase_add_test(tcase, no_time_never_begins_although_the_loop_is_idle);
     tcase_add_test(tcase, a_function_that_has_begun_is_waited_for_beyond_the_time_limit);
     tcase_add_test(tcase, cancel_ends_the_wait);
     tcase_add_test(tcase, the_end_of_the_thread_ends_the_wait);

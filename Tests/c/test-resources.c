@@ -157,11 +157,14 @@ START_TEST(a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afte
     ck_assert_int_eq(write(pipe_ends[1], "x", 1), 1);
     RLRunLoopSourceRef source = make_port_source(0, pipe_port, count_perform, &performed);
     allow_no_more_descriptors();
-    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
     errno = 0;
+    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
+    int added = errno; /* it was added: the descriptor is watched when that becomes possible */
     int result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 1);
     int error = errno;
     allow_descriptors_again();
+    ck_assert_int_eq(added, 0);
+    ck_assert(RLRunLoopContainsSource(rl, source, kRLRunLoopDefaultMode));
     ck_assert_int_eq(result, kRLRunLoopRunFinished);
     ck_assert_int_eq(error, EMFILE);
     ck_assert_int_eq(performed, 0);

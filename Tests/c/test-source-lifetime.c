@@ -55,6 +55,37 @@ START_TEST(a_new_source_is_valid_and_knows_its_context)
 }
 END_TEST
 
+static int no_port(UNUSED void *info) { return -1; }
+
+/* As in CF: the version says how large the caller's struct is, and afterwards which struct it is. */
+START_TEST(a_context_of_the_other_version_is_copied_as_far_as_it_fits)
+{
+    struct record record = {0};
+    RLRunLoopSourceRef port = make_port_source(0, no_port, do_nothing, &record);
+    make_record(&record, record_perform);
+    union {
+        RLRunLoopSourceContext version0;
+        RLRunLoopSourceContext1 version1;
+    } got;
+    memset(&got, -1, sizeof got);
+    got.version0.version = 0; /* room for all of the smaller struct */
+    RLRunLoopSourceGetContext(port, &got.version0);
+    ck_assert_int_eq(got.version1.version, 1);
+    ck_assert_ptr_eq(got.version1.info, &record);
+    ck_assert(got.version1.getPort == no_port && got.version1.perform == do_nothing);
+    ck_assert(got.version0.perform == NULL);
+    memset(&got, -1, sizeof got);
+    got.version1.version = 1; /* no room for perform */
+    RLRunLoopSourceGetContext(record.source, &got.version0);
+    ck_assert_int_eq(got.version0.version, 0);
+    ck_assert_ptr_eq(got.version0.info, &record);
+    ck_assert(got.version0.cancel == record_cancel);
+    ck_assert_int_eq((intptr_t)got.version0.perform, -1);
+    drop_source(port);
+    drop_source(record.source);
+}
+END_TEST
+
 static const void *retain_elsewhere(const void *info) { return (const char *)info + sizeof(struct record); }
 
 START_TEST(the_info_is_what_retain_returned)
@@ -287,6 +318,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "lifetime", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
     tcase_add_test(tcase, a_new_source_is_valid_and_knows_its_context);
+    tcase_add_test(tcase, a_context_of_the_other_version_is_copied_as_far_as_it_fits);
     tcase_add_test(tcase, the_info_is_what_retain_returned);
     tcase_add_test(tcase, info_is_retained_once_however_many_modes);
     tcase_add_test(tcase, invalidate_cancels_every_mode_once_and_release_waits_for_the_last_reference);

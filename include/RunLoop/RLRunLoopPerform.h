@@ -87,8 +87,8 @@ RL_EXPORT RLBoolean RLRunLoopPostFunctionWithRelease(RLRunLoopRef rl, RLTypeRef 
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      passed to function; may be NULL, and may be on this thread's stack.
- *  @param timeout   seconds, on the monotonic clock. HUGE_VAL or 1e10 and more: for ever. 0 or negative: do not wait;
- *                   fail, unless it is the loop's own thread.
+ *  @param timeout   seconds, on the monotonic clock. HUGE_VAL or 1e10 and more: for ever. 0 or negative: fail at
+ *                   once, unless it is the loop's own thread.
  *  @return 1 if function has run; 0 if it has not and never will.
  *  Ownership: info stays yours; after the return it is not used any more.
  *  Re-entrancy: blocks the callback that calls it; on the loop's own thread it calls function.

@@ -87,7 +87,8 @@ typedef struct RLRunLoopSourceContext1 {
     /** A hash of info; equal infos must have equal hashes. RLHash() returns it. NULL: derived from info. */
     RLHashCode (*hash)(const void *info);
     /** Returns the descriptor to watch; called when the source is added. It must return the same one while the source
-     *  is in a loop. A negative number is none: the source never performs. */
+     *  is in a loop. A negative number stands for none; a number that is no open descriptor is reported.
+     *  With either the source is added, and never performs. */
     int (*getPort)(void *info);
     /** Called on the loop's thread when the descriptor is ready. Reads it. */
     void (*perform)(void *info);
@@ -122,7 +123,7 @@ RL_EXPORT RLBoolean RLRunLoopSourceIsValid(RLRunLoopSourceRef source);
 
 /** Copies the context of a source, also of an invalid one.
  *  @param context  set its version to 0 or 1 before the call: it says how large the struct is, and no more is written.
- *                  Afterwards version is that of the source.
+ *                  Afterwards version is that of the source, and says which struct it is.
  *  Ownership: info is not retained for you. */
 RL_EXPORT void RLRunLoopSourceGetContext(RLRunLoopSourceRef source, RLRunLoopSourceContext *context);
 

@@ -286,8 +286,8 @@ RL_EXPORT void RLSocketEnableCallBacks(RLSocketRef s, RLOptionFlags callBackType
  *  @param data     what to send; for a stream not of length 0.
  *  @param timeout  seconds to wait for room. Not positive: a blocking socket blocks as long as it takes; one that does
  *                  not block sends what fits, and fails unless that is all of it.
- *  @return kRLSocketSuccess, or kRLSocketError with the errno of send(2): EAGAIN if there was no room at all, ETIMEDOUT
- *  if a part was sent and the time was over.
+ *  @return kRLSocketSuccess, or kRLSocketError with the errno of send(2): EAGAIN if nothing was sent for want of room,
+ *  ETIMEDOUT if a part was.
  *  Thread: any; waits up to the timeout, without running the loop.
  *  Errors: never SIGPIPE; misuse returns kRLSocketError.  Cost: one system call if there is room. */
 RL_EXPORT RLSocketError RLSocketSendData(RLSocketRef s, RLDataRef address, RLDataRef data, RLTimeInterval timeout);

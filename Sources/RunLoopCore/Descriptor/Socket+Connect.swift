@@ -95,7 +95,7 @@ extension SocketPointer {
                 } catch {
                     if error.number == EAGAIN && (seconds > 0 || sent > 0) {
                         if seconds <= 0 || !Descriptor.wait(fd, for: .writable, until: deadline) {
-                            systemError = ETIMEDOUT
+                            systemError = sent > 0 ? ETIMEDOUT : EAGAIN
                             return .error
                         }
                     } else if error.number != EINTR {

@@ -73,22 +73,26 @@ public func RLRunLoopSourceIsValid(_ source: OpaquePointer?) -> UInt8 {
 public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopSourceContext>?) {
     guard let source = borrow(source, "RLRunLoopSourceGetContext") else { return }
     guard let context else { return Misuse.report("RLRunLoopSourceGetContext", "context", expected: "a context", got: nil) }
-    guard context.pointee.version == source.version else {
-        return Misuse.report("RLRunLoopSourceGetContext", "context", "version differs from the source's")
-    }
+    let asked = context.pointee.version
+    guard asked == 0 || asked == 1 else { return Misuse.report("RLRunLoopSourceGetContext", "context", "version must be 0 or 1") }
     // The context of an internal source is not shown to clients.
     let isInternal = source.pointee.item.has(ItemHeader.isInternal)
     let own = isInternal ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
     let perform = isInternal ? nil : source.pointee.function.perform
+    var copy = RLRunLoopSourceContext()
     if source.version == 0 {
-        context.pointee = RLRunLoopSourceContext(
+        copy = RLRunLoopSourceContext(
             version: 0, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
             equal: own.equal, hash: own.hash, schedule: own.schedule, cancel: own.cancel, perform: perform)
-        return
+    } else {
+        let version1 = RLRunLoopSourceContext1(
+            version: 1, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
+            equal: own.equal, hash: own.hash, getPort: source.getPort, perform: perform)
+        withUnsafeMutableBytes(of: &copy) { $0.storeBytes(of: version1, as: RLRunLoopSourceContext1.self) }
     }
-    UnsafeMutableRawPointer(context).assumingMemoryBound(to: RLRunLoopSourceContext1.self).pointee = RLRunLoopSourceContext1(
-        version: 1, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
-        equal: own.equal, hash: own.hash, getPort: source.getPort, perform: perform)
+    // As in CF, the version that the client asks for says only how large its struct is.
+    let size = asked == 0 ? MemoryLayout<RLRunLoopSourceContext>.size : MemoryLayout<RLRunLoopSourceContext1>.size
+    memcpy(context, &copy, size)
 }
 
 @implementation @c

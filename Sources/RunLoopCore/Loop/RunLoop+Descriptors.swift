@@ -13,7 +13,10 @@ extension RunLoopPointer {
         // As if it had just had its turn: a source that leaves and comes back goes behind the others, and takes part from the
         // next pass on.
         registration.lastDispatch = pointee.dispatchStamp
+        let error = systemError
         guard beginWatching(fd, for: registration) else { return false }
+        // What the kernel refused for now is tried again later, so it is no failure.
+        systemError = error
         if registration.source.rank != 0 { pointee.orderedRegistrations += 1 }
         return true
     }
@@ -47,12 +50,12 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether the source's descriptor turned out not to be open. Any thread.
+    /// Whether the source's descriptor turned out not to be open. A negative number stands for no descriptor. Any thread.
     func isBroken(_ source: SourcePointer) -> Bool {
         let owner = source.item.lock(and: threadContext)
         defer { ItemPointer.unlockBoth(owner, threadContext) }
         guard let registration = source.registration(in: threadContext), let watch = registration.watch else { return false }
-        return pointee.poller[watch].state == .broken
+        return pointee.poller[watch].state == .broken && pointee.poller[watch].fd >= 0
     }
 
     /// Inserts the loop's newest registration into the list of its watch, behind those of the same or a lower order.

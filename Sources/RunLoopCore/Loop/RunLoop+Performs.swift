@@ -267,6 +267,11 @@ extension RunLoopPointer {
     func performAndWait(
         _ modes: UnsafeRawPointer, _ function: @escaping PerformRequest.Function, _ info: UnsafeMutableRawPointer?, seconds: Double
     ) -> Bool {
+        // Without time it must not depend on which thread is quicker whether the function begins.
+        if seconds <= 0 {
+            systemError = ETIMEDOUT
+            return false
+        }
         guard let ticket = PerformTicketPointer.create() else { return false }
         guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket),
             enqueueSlow(request, wakes: true, isAwaited: true)
