@@ -19,9 +19,9 @@ struct DeadlineBucket: BitwiseCopyable {
     /// The least capacity, and the most timers that are opened as a whole.
     static var small: Int { 64 }
 
-    /// A position has 27 bits for the index and 5 for what the index is of: 0 for the heap of near timers, 1 + i for the bucket number i;
-    /// 31 is in no queue.
-    fileprivate static var indexBits: UInt32 { 27 }
+    /// A position has 26 bits for the index and 6 for what the index is of: 0 for the heap of near timers, 1 + i for the bucket number i;
+    /// 63 is in no queue.
+    fileprivate static var indexBits: UInt32 { 26 }
     static var maximumIndex: UInt32 { 1 << indexBits - 1 }
 
     /// What the index in a position is of: see `indexBits`.

@@ -24,7 +24,7 @@ struct TimerKey: HeapKey {
 /// before the minimum of the nearest bucket, sorted.
 ///
 /// Only when `near` is empty, and the first timer is asked for, is the nearest bucket opened: a small one is poured into `near`, a large
-/// one is first split into smaller ones by powers of the distance from its earliest deadline. If `near` itself gets many timers,
+/// one is first split into smaller ones by the distance from its earliest deadline, the wider the farther. If `near` itself gets many timers,
 /// the later half of them becomes a bucket. So a timer is moved about once each time the time left until it is due is halved, and the heap
 /// stays so small that it lies in the processor's nearest cache.
 ///
@@ -48,7 +48,7 @@ struct DeadlineQueue: ~Copyable {
     /// Memory of a small bucket that was opened, for the next one.
     private var spare: UnsafeMutablePointer<DeadlineBucket.Entry>?
 
-    private static var maximumBuckets: Int { 30 }
+    private static var maximumBuckets: Int { 62 }
 
     init() {}
 
@@ -208,9 +208,9 @@ struct DeadlineQueue: ~Copyable {
         nearLimit = 2 * max(DeadlineBucket.small, near.count)
     }
 
-    /// Splits the nearest bucket by powers of the distance from its earliest deadline: the farther half of the time stays in it, then come
-    /// buckets of a quarter, an eighth, and so on, until one of about `DeadlineBucket.small` timers can be expected. False if all
-    /// deadlines are equal or there are too many buckets: then nothing has changed. Out of memory it pours them instead.
+    /// Splits the nearest bucket by the distance from its earliest deadline: each time that the distance doubles there are four buckets, down
+    /// to one in which about `DeadlineBucket.small` timers can be expected. The farthest part stays in it. False if all deadlines are
+    /// nearly equal or there are too many buckets: then nothing has changed. Out of memory it pours them instead.
     private mutating func splitNearest() -> Bool {
         let number = bucketCount - 1
         let source = bucket(number)
@@ -221,19 +221,19 @@ struct DeadlineQueue: ~Copyable {
             earliest = min(earliest, entries[index].deadline)
             latest = max(latest, entries[index].deadline)
         }
-        // Distances in the farther half are this wide; those of a quarter, level 1, narrower by 1, those of the nearest, by `levels` or more.
-        let farthest = Self.width(latest - earliest)
-        let levels = min(farthest, Self.width(UInt64(count / DeadlineBucket.small)), Self.maximumBuckets - bucketCount)
+        let farthest = Self.step(latest - earliest)
+        let expected = Self.step(UInt64(count / DeadlineBucket.small))
+        let levels = min(farthest - Self.step(4), expected, Self.maximumBuckets - bucketCount)
         if levels <= 0 { return false }
-        source.pointee.minimum = earliest + 1 << UInt64(farthest - 1)
+        source.pointee.minimum = earliest + Self.distance(farthest)
         source.truncate(to: 0)
         for level in 1...levels {
-            addBucket(minimum: level == levels ? earliest : earliest + 1 << UInt64(farthest - level - 1))
+            addBucket(minimum: level == levels ? earliest : earliest + Self.distance(farthest - level))
         }
         for index in 0..<count {
             let entry = entries[index]
             linux_prefetch(entries[min(index &+ 8, count &- 1)].position)
-            let level = min(farthest - Self.width(entry.deadline - earliest), levels)
+            let level = min(farthest - Self.step(entry.deadline - earliest), levels)
             // What stays has room, for it does not come behind its old place.
             if append(entry, to: number + level) { continue }
             source.close(gapFrom: source.pointee.count, to: index, of: count)
@@ -245,9 +245,16 @@ struct DeadlineQueue: ~Copyable {
         return true
     }
 
-    /// How many bits a number has, without leading zeros.
+    /// Four times the logarithm to base 2, rounded down to a number whose power is exact: 0 for 1, 4 for 2, 8 for 4, 9 for 5, ...; negative
+    /// for 0.
     @inline(__always)
-    private static func width(_ number: UInt64) -> Int { UInt64.bitWidth - number.leadingZeroBitCount }
+    private static func step(_ distance: UInt64) -> Int {
+        let zeros = distance.leadingZeroBitCount
+        return 4 * (UInt64.bitWidth - 1 - zeros) + Int((distance &<< UInt64(zeros)) >> 61) - 4
+    }
+
+    /// The least distance of a step from that of 4 on.
+    private static func distance(_ step: Int) -> UInt64 { UInt64(4 + step & 3) << UInt64(step >> 2 - 2) }
 
     // MARK: closing
 
@@ -272,7 +279,7 @@ struct DeadlineQueue: ~Copyable {
     /// Makes room for `count` more timers with deadlines from `minimum` on in the nearest bucket, or in a new one if that has very many: the
     /// more buckets there are, the more it may have, so that there are never many. False if out of memory: then nothing has changed.
     private mutating func makeNearest(_ minimum: UInt64, for count: Int) -> Bool {
-        let needsBucket = bucket(bucketCount - 1).pointee.count > DeadlineBucket.small << bucketCount
+        let needsBucket = bucket(bucketCount - 1).pointee.count > DeadlineBucket.small << min(bucketCount, 30)
         if needsBucket && bucketCount == Self.maximumBuckets { return false }
         if needsBucket { addBucket(minimum: minimum) }
         let nearest = bucket(bucketCount - 1)
