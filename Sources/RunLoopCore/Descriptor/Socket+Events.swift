@@ -180,7 +180,7 @@ extension SocketPointer {
             return failure.isShortage ? .tryLater : .unwanted
         }
         guard let callout = endpoint.pointee.callout.ofSocket else {
-            // There is no function to pass it to.
+            // The client has no function to pass the address to.
             Descriptor.close(fd)
             return .handled
         }

@@ -188,7 +188,7 @@ extension SocketPointer {
 
     // MARK: enabling
 
-    /// Its source was added to a mode: the first time, all callbacks are enabled, even if they were disabled before.
+    /// The socket's source was added to a mode. The first time that enables all callbacks, even those that were disabled before.
     fileprivate func schedule() {
         if pointee.scheduleCount.wrappingAdd(1, ordering: .relaxed).newValue == 1 { enable(pointee.callBacks) }
     }

@@ -75,7 +75,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         }
         if let local { preservingSystemError { _ = local.release() } }
         guard !isNew, let port, port.isPeerGone else { return port?.handle }
-        // Its server is gone, which was not noticed yet: another process may serve the name now.
+        // The server of the known port is gone, which was not noticed yet: another process may serve the name now.
         port.invalidate()
         _ = port.release()
     }

@@ -19,7 +19,7 @@ struct Endpoint: ~Copyable {
     let stateBits: Atomic<UInt32>
     let fd: Int32
     let callout: EndpointCallout
-    /// Its info is retained.
+    /// The client's context, whose `info` is retained.
     let context: ClientContext
     /// How many threads use the descriptor outside of calls, times `useUnit`; plus `invalidated` once it is invalid. Any thread.
     let uses: Atomic<UInt32>

@@ -4,26 +4,24 @@ struct EndpointState: BitwiseCopyable, Equatable {
 
     init(_ bits: UInt32) { self.bits = bits }
 
-    /// Not invalidated yet.
+    /// The endpoint was not invalidated yet.
     static var valid: UInt32 { 1 }
     /// What the client is to be called for. These four are epoll's bits, shifted by one and by two.
     static var armedRead: UInt32 { 2 }
     static var armedWrite: UInt32 { 8 }
-    /// What its source watches for: at times more than is armed, and less only until the source is updated.
+    /// What the endpoint's source watches for: at times more than is armed, and less only until the source is updated.
     static var registeredToRead: UInt32 { 4 }
     static var registeredToWrite: UInt32 { 16 }
-    /// Invalidated while threads were using it: the last of them finishes that.
+    /// The endpoint was invalidated while threads were using it: the last of them finishes the invalidation.
     static var awaitsLastUser: UInt32 { 32 }
     /// The last user also closes the descriptor.
     static var closesDescriptor: UInt32 { 1024 }
 
-    // Sockets only.
-
-    /// Callbacks that the client has disabled.
+    /// For sockets: callbacks that the client has disabled.
     static var readDisabled: UInt32 { 64 }
     static var writeDisabled: UInt32 { 128 }
     static var connectDisabled: UInt32 { 256 }
-    /// It is connected, or not a socket that reports connections.
+    /// The socket is connected, or of a kind that reports no connections.
     static var connected: UInt32 { 512 }
 
     /// Reading is armed again after each call.
@@ -62,7 +60,7 @@ struct EndpointState: BitwiseCopyable, Equatable {
     @inline(__always)
     var needsUpdate: Bool { (bits << 1) & ~bits & (Self.registeredToRead | Self.registeredToWrite) != 0 }
 
-    /// Its source watches for `events` from now on.
+    /// Notes that the endpoint's source watches for `events` from now on.
     mutating func setRegistered(_ events: Events) {
         clear(Self.registeredToRead | Self.registeredToWrite)
         set(events.intersection(.interest).epoll << 2)

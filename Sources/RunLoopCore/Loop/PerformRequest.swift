@@ -204,7 +204,7 @@ struct PerformChoice: BitwiseCopyable {
         return choice
     }
 
-    /// Those with this info, and with this function if there is one.
+    /// The requests with this info, and with this function if there is one.
     static func all(of function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> PerformChoice {
         PerformChoice(address: unsafeBitCast(function, to: UInt.self), info: info)
     }

@@ -159,7 +159,7 @@ enum Registry {
             if loop == survivor {
                 if loop.pointee.isOpen { loop.survive() }
             } else if loop.pointee.isOpen || loop.pointee.sets.count > 0 {
-                // Its thread may have been about to close it.
+                // The thread of a loop that is abandoned may have been about to close it.
                 loop.abandon()
             }
         }

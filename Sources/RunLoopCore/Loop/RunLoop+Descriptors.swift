@@ -264,17 +264,17 @@ extension SourcePointer {
 }
 
 extension Poller {
-    /// The first registration on a watch.
+    /// The first registration on the watch with this index.
     @inline(__always)
     func registrations(_ index: Int) -> RegistrationPointer? { self[index].registrations }
 }
 
 extension Poller.Watch {
-    /// Its only client is the first registration of a source, whose tag epoll reports.
+    /// Whether the watch has one client, the first registration of a source, and epoll reports the tag of that source.
     @inline(__always)
     var hasTagOfSource: Bool { client & 1 != 0 }
 
-    /// The first registration on it.
+    /// The first registration on the watch.
     @inline(__always)
     var registrations: RegistrationPointer? {
         client & 1 == 0 ? RegistrationPointer(bitPattern: UInt(client)) : SourcePointer.address(ofTag: client).inlineRegistration

@@ -187,17 +187,17 @@ typealias RunLoopPointer = UnsafeMutablePointer<RunLoopStorage>
 
 /// A mode of one loop. Lives as long as the loop's thread.
 struct Mode: ~Copyable {
-    /// Retained.
+    /// The mode's name, which is retained.
     let name: StringPointer
     let number: Int
-    /// Something was added to it, or was to be. As long as it was only made common it is unknown to runs and to
+    /// Something was added to the mode, or was to be. A mode that was only made common is unknown to runs and to
     /// RLRunLoopCopyAllModes, as in CFRunLoop. Under the lock.
     var isMade = false
-    /// The sets that contain it. Under the lock.
+    /// The sets that contain the mode. Under the lock.
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that are in this mode only. Under the lock.
     var soleSet: ModeSetPointer?
-    /// Its observers, by order; those of the same order as they came into the mode. Under the lock.
+    /// The mode's observers, by order; those of one order as they came into the mode. Under the lock.
     var observers = PlainList<ObserverPointer>()
     /// Timers were fired last, so ready descriptors go first. The loop's thread.
     var firedTimersLast = false
@@ -266,7 +266,7 @@ extension RunLoopPointer {
         if !hasEverUsed(kind) { pointee.everUsed.store(pointee.everUsed.load(ordering: .relaxed) | kind, ordering: .relaxed) }
     }
 
-    /// As `locked`, with lock and unlock inlined, for hot paths.
+    /// Calls `body` under the lock. For hot paths: lock and unlock are inlined.
     @inline(__always)
     func lockedInlined<Result>(_ body: () -> Result) -> Result {
         lockInlined()

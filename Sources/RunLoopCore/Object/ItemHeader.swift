@@ -26,7 +26,7 @@ struct ItemHeader: ~Copyable {
     static var firing: UInt16 { 2 }
     /// Timers and observers: it stays valid after its function was called.
     static var repeats: UInt16 { 4 }
-    /// It is in at least one mode of a loop.
+    /// The item is in at least one mode of a loop.
     static var bound: UInt16 { 8 }
     /// Sources on descriptors: the events of interest, as epoll's bits shifted left by four. The source of a descriptor object or
     /// socket changes them while it is in use.

@@ -22,12 +22,12 @@ struct Poller: ~Copyable {
         var interest: Events = []
         var generation: UInt32
         var state = State.free
-        /// It is in the list of changes.
+        /// The watch is in the list of changes.
         var isChanged = false
         var trigger = Trigger.level
-        /// It is in the list of sockets that are not connected.
+        /// The watch is in the list of sockets that are not connected.
         var isUnconnected = false
-        /// Its client. An odd number is what epoll is to report as its tag. 0 while the index is free.
+        /// The client of the watch. An odd number is the tag that epoll is to report. 0 while the index is free.
         var client: UInt64 = 0
     }
 
@@ -46,11 +46,11 @@ struct Poller: ~Copyable {
 
     /// When epoll reports a watch that is in its set: see `Poller+Unconnected.swift`.
     enum Trigger: UInt8 {
-        /// As long as it is ready.
+        /// epoll reports the descriptor as long as it is ready.
         case level
-        /// Only when it changes.
+        /// epoll reports the descriptor only when its readiness changes.
         case edge
-        /// As `edge`, but being connected is not a change that epoll reports.
+        /// epoll reports changes of readiness, but not that the socket is connected (those of UNIX).
         case edgeWithoutConnect
     }
 
