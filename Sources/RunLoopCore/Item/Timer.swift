@@ -241,15 +241,22 @@ extension TimerPointer {
         var isDead = false
         let set = pointee.set
         if pointee.item.has(ItemHeader.valid) {
-            pointee.item.clear(ItemHeader.valid)
-            if hasDetail { context = endContext() } else { pointee.infoOrDetail = nil }
-            if set != nil { isDead = leaveSet() }
+            if hasDetail { context = endContext() }
+            isDead = becomeInvalid()
         }
         let hasEmptied = set?.pointee.isEmpty ?? false
         owner.unlock()
         context.released(context.info)
         if isDead { destroy() }
         return hasEmptied && !owner.isCurrent ? owner : nil
+    }
+
+    /// What happens under the lock to a timer that is valid, but for its context. True if it is to be destroyed after unlocking.
+    @inline(__always)
+    func becomeInvalid() -> Bool {
+        pointee.item.clear(ItemHeader.valid)
+        if !hasDetail { pointee.infoOrDetail = nil }
+        return pointee.set != nil && leaveSet()
     }
 
     /// Whether it has no detail, and of the flags that say where it is just these. Under the lock.

@@ -62,9 +62,9 @@ extension RunLoopPointer {
         } else {
             unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
-            if !repeats { timer.invalidate() }
+            if !repeats && detail != nil { timer.invalidate() }
         }
-        finishFiring(timer, date, grid)
+        finishFiring(timer, date, grid, isOver: !repeats)
     }
 
     /// As CFRunLoop does it: a context with a retain function is retained for each call.
@@ -80,26 +80,34 @@ extension RunLoopPointer {
         context.released(retained)
     }
 
-    /// The timer's function has returned: goes on with its grid, unless the function set another date. The timer may
-    /// have moved to another loop meanwhile. Takes the lock of this loop again.
+    /// The timer's function has returned: goes on with its grid, unless the function set another date. `isOver`: it is invalidated instead,
+    /// if it is still valid; its context has no functions. The timer may have moved to another loop meanwhile. Takes the lock of
+    /// this loop again.
     @inline(__always)
-    private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64) {
+    private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64, isOver: Bool) {
         var owner = timer.item.lockInlined()
         if owner == threadContext { pointee.firing.truncate(to: pointee.firing.count - 1) } else { owner = finishElsewhere(timer, owner) }
         timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
         if timer.pointee.item.has(ItemHeader.valid) {
-            if timer.pointee.date == date, timer.detail?.pointee.gridDeadline == grid {
-                timer.advanceGrid(past: Clock.now)
-                timer.pointee.arrival = RunLoopPointer(owner).nextTimerArrival()
-            }
-            RunLoopPointer(owner).enqueue(timer)
+            // The call has an internal reference, so this is not the last.
+            if isOver { _ = timer.becomeInvalid() } else { goOn(timer, RunLoopPointer(owner), date, grid) }
         }
         let isDead = timer.item.releaseInternal()
         if owner == threadContext && !isDead && timer.detail?.pointee.owesRelease != true { return }
-        let owed = timer.takeOwedRelease()
+        let owed = timer.hasDetail ? timer.takeOwedRelease() : .empty
         owner.unlockInlined()
         owed.released(owed.info)
         if isDead { timer.destroy() }
         lockInlined()
+    }
+
+    /// Queues a timer that stays valid for its next date, in the loop that has it. Under the lock.
+    @inline(__always)
+    private func goOn(_ timer: TimerPointer, _ loop: RunLoopPointer, _ date: Double, _ grid: UInt64) {
+        if timer.pointee.date == date, timer.detail?.pointee.gridDeadline == grid {
+            timer.advanceGrid(past: Clock.now)
+            timer.pointee.arrival = loop.nextTimerArrival()
+        }
+        loop.enqueue(timer)
     }
 }
