@@ -76,11 +76,16 @@ extension RunLoopPointer {
     }
 
     /// Takes the requests out of the inbox, and makes room for what running batches may put back. Returns how many were posts of
-    /// other threads. Out of memory they stay in the inbox for the next time. Under the lock.
+    /// other threads. Out of memory they stay in the inbox, and the loop wakes itself to try again: no poster does, while the inbox
+    /// is not empty. Under the lock.
     private func take(into list: inout PlainList<PerformRequest>) -> Int {
         var room = 0
         for level in 0..<pointee.batches.count { room += pointee.batches[level].count }
-        return inbox.empty(into: &list, room: room) ?? 0
+        guard let posts = inbox.empty(into: &list, room: room) else {
+            wakeUp()
+            return 0
+        }
+        return posts
     }
 
     /// Takes the requests of the inbox into `held`. Sets the flag before the inbox becomes empty, so that `performFunctions` sees
@@ -148,6 +153,8 @@ extension RunLoopPointer {
         lockInlined()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
             unlockInlined()
+            // Out of memory. No poster wakes the loop for what is in the inbox already.
+            wakeUp()
             return false
         }
         swap(&requests, &pointee.held)

@@ -1,0 +1,71 @@
+/* Allocations that fail while a loop takes what was posted: nothing is lost, and the loop does not go to sleep on it. */
+#include "harness.h"
+
+/* How many allocations of this thread are still to fail. */
+static _Thread_local int failures;
+static bool must_fail(void)
+{
+    if (failures == 0)
+        return false;
+    failures--;
+    return true;
+}
+#if !__has_feature(thread_sanitizer) /* which has to have malloc for itself */
+#include "../faults/failing-memory.h"
+#endif
+
+enum { POSTS = 100 };
+static RLRunLoopRef rl;
+static gate asleep;
+static atomic_int called;
+
+static void count_call(UNUSED void *info)
+{
+    if (++called == POSTS)
+        RLRunLoopStop(rl);
+}
+
+/* The first sleep is announced; the pass after it finds a post, and has no memory for it. */
+static void on_waiting(UNUSED RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
+{
+    static int sleeps;
+    if (activity == kRLRunLoopBeforeWaiting && sleeps++ == 0)
+        gate_open(&asleep);
+    if (activity == kRLRunLoopAfterWaiting && sleeps == 1)
+        failures = *(int *)info;
+}
+
+static void *run(void *info)
+{
+    rl = RLRunLoopGetCurrent();
+    RLRunLoopTimerRef keeper = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, count_timer, NULL);
+    RLRunLoopAddTimer(rl, keeper, kRLRunLoopDefaultMode);
+    RLRunLoopObserverContext context = {.info = info};
+    RLRunLoopObserverRef observer =
+        RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeWaiting | kRLRunLoopAfterWaiting, 1, 0, on_waiting, &context);
+    RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
+    require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e6, 0) == kRLRunLoopRunStopped);
+    require(!must_fail() || SANITIZED);
+    drop_observer(observer);
+    drop_timer(keeper);
+    return NULL;
+}
+
+START_TEST(what_was_posted_is_called_when_there_is_memory_again)
+{
+    gate_init(&asleep);
+    pthread_t thread = start_thread(run, &_i);
+    gate_pass(&asleep);
+    for (int i = 0; i < POSTS; i++)
+        require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, count_call, NULL));
+    join_thread(thread);
+    ck_assert_int_eq(called, POSTS);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("post without memory");
+    tcase_add_loop_test(add_case(suite, "posts", 20), what_was_posted_is_called_when_there_is_memory_again, 0, 6);
+    return suite;
+}
