@@ -3,6 +3,8 @@
 #include "message-port-child.h"
 #include "message-port-meanwhile.h"
 
+#include <sys/resource.h>
+
 static RLMessagePortRequestRef kept;
 
 static RLDataRef keep_one(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
@@ -154,6 +156,31 @@ START_TEST(stop_that_comes_with_the_reply_is_passed_on)
 }
 END_TEST
 
+static void stop_current_run(UNUSED void *info) { RLRunLoopStop(RLRunLoopGetCurrent()); }
+
+/* The loop has no epoll descriptor yet, and cannot have one. */
+static void ask_without_descriptors(UNUSED void *info)
+{
+    struct rlimit limit, none;
+    require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    require(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    ck_assert_int_eq(ask(remote, 0, "x", 20, MODE, NULL), kRLMessagePortTransportError);
+    require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+START_TEST(a_stop_of_an_earlier_run_is_not_passed_on)
+{
+    begin_child(keep_one);
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    RLRunLoopPerformFunction(rl, MODE, stop_current_run, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e6, false), kRLRunLoopRunStopped);
+    RLRunLoopPerformFunction(rl, MODE, ask_without_descriptors, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e6, false), kRLRunLoopRunFinished);
+    end_child();
+}
+END_TEST
+
 static void post_to_run_outside(void) { RLRunLoopPostFunction(main_loop, MODE, stop_current, NULL); }
 
 static void ask_while_posted(UNUSED void *info)
@@ -235,5 +262,6 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, invalidation_ends_the_wait, 0, 2);
     tcase_add_loop_test(tcase, death_of_the_server_ends_the_wait, 0, 2);
     tcase_add_loop_test(tcase, deadline_ends_the_wait, 0, 2);
+    tcase_add_test(add_case(suite, "stale", 60), a_stop_of_an_earlier_run_is_not_passed_on);
     return suite;
 }

@@ -107,6 +107,35 @@ START_TEST(each_run_follows_the_name_that_began_it)
 }
 END_TEST
 
+/* A wake-up that an observer causes before the sleep ends is taken by the sleep, which asks whether the mode is empty: not this one. */
+static char activities[64];
+static void write_down(UNUSED RLRunLoopObserverRef observer, RLRunLoopActivity activity, UNUSED void *info)
+{
+    static bool has_woken;
+    if (activity == kRLRunLoopAfterWaiting && !has_woken) {
+        has_woken = true;
+        RLRunLoopWakeUp(rl);
+    }
+    strcat(activities, activity == kRLRunLoopBeforeWaiting  ? "sleep "
+                       : activity == kRLRunLoopAfterWaiting ? "wake "
+                                                            : "pass ");
+}
+
+START_TEST(an_empty_mode_sleeps_as_often_as_in_CF)
+{
+    atomic_int fired = 0;
+    RLRunLoopObserverRef observer = RLRunLoopObserverCreate(
+        NULL, kRLRunLoopBeforeTimers | kRLRunLoopBeforeWaiting | kRLRunLoopAfterWaiting, 1, 0, write_down, NULL);
+    RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
+    RLRunLoopTimerRef timer = make_timer(0, 0, count_timer, &fired);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0.01, 0), kRLRunLoopRunTimedOut);
+    ck_assert_str_eq(activities, "pass sleep wake pass sleep wake ");
+    drop_timer(timer);
+    drop_observer(observer);
+}
+END_TEST
+
 START_TEST(mistakes_are_reported_with_the_name_that_was_called)
 {
     ck_assert_int_eq(RLRunLoopRunInModeAsCF(NULL, 60, 0), kRLRunLoopRunFinished);
@@ -129,6 +158,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_mode_that_is_not_common_can_be_empty);
     tcase_add_test(all, the_loop_of_another_thread_can_be_empty);
     tcase_add_test(all, each_run_follows_the_name_that_began_it);
+    tcase_add_test(all, an_empty_mode_sleeps_as_often_as_in_CF);
     tcase_add_test(all, mistakes_are_reported_with_the_name_that_was_called);
     return suite;
 }

@@ -133,7 +133,7 @@ static void drop_item(struct item *item)
 
 struct helper {
     gate go, done;
-    struct item *item;
+    struct item *item, *outer_item;
     int yields; /* before it acts; negative: once the loop is asleep */
     void (*act)(struct item *item);
 };
@@ -235,6 +235,41 @@ START_TEST(a_nested_run_ends_alone)
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunStopped);
     RLRelease(timer);
+    drop_item(&item);
+    drop_item(&keeper);
+    end_helper(&helper, thread);
+}
+END_TEST
+
+/* The outer run is in a step that it goes to sleep after, and its mode is emptied while the nested run sleeps in another one. */
+static void run_nested(void *info)
+{
+    struct helper *helper = info;
+    if (helper->item == NULL)
+        ck_assert_int_eq(run_beside(helper, helper->outer_item, -1, RLSTR("inner"), 0.01), kRLRunLoopRunTimedOut);
+}
+static void run_nested_before_waiting(UNUSED RLRunLoopObserverRef o, UNUSED RLRunLoopActivity activity, void *info)
+{
+    run_nested(info);
+}
+
+START_TEST(an_outer_run_ends_whose_mode_is_emptied_during_a_nested_one)
+{
+    static struct helper helper;
+    pthread_t thread = start_helper(&helper, invalidate);
+    struct item item, keeper;
+    make_item(&keeper, SIGNALLED, RLSTR("inner"));
+    make_item(&item, _i % KINDS, kRLRunLoopDefaultMode);
+    helper.outer_item = &item;
+    RLRunLoopObserverContext context = {.info = &helper};
+    RLRunLoopObserverRef observer =
+        RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeWaiting, 0, 0, run_nested_before_waiting, &context);
+    if (_i < KINDS)
+        RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
+    else
+        require(RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, run_nested, &helper));
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+    drop_observer(observer);
     drop_item(&item);
     drop_item(&keeper);
     end_helper(&helper, thread);
@@ -382,6 +417,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(all, use_current_loop, NULL);
     tcase_add_loop_test(all, a_run_ends_when_another_thread_invalidates_the_last_item, 0, KINDS);
     tcase_add_loop_test(all, a_run_whose_mode_keeps_something_goes_on, 0, KINDS);
+    tcase_add_loop_test(all, an_outer_run_ends_whose_mode_is_emptied_during_a_nested_one, 0, 2 * KINDS);
     tcase_add_loop_test(all, a_nested_run_ends_alone, 0, KINDS);
     tcase_add_loop_test(all, a_run_sleeps_on_when_another_thread_removes_the_last_item, 0, KINDS);
     tcase_add_loop_test(all, a_run_ends_when_the_last_item_is_removed_and_the_loop_woken, 0, KINDS);

@@ -73,6 +73,12 @@ static void add_sources(RLRunLoopRef rl)
     }
 }
 
+static void add_signalled_source(RLRunLoopRef rl)
+{
+    RLRunLoopAddSource(rl, sources[0], kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(sources[0]);
+}
+
 static void add_source(RLRunLoopRef rl) { RLRunLoopAddSource(rl, sources[0], kRLRunLoopDefaultMode); }
 
 START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_released)
@@ -89,6 +95,23 @@ START_TEST(sources_of_a_pass_whose_first_callback_ends_the_thread_are_released)
     for (int i = 0; i < 3; i++)
         RLRelease(sources[i]);
     ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
+static int result_in_cancel;
+static void run_in_cancel(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode)
+{
+    result_in_cancel = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+}
+
+/* The run that the thread left is no outer run of the one in the tear-down. */
+START_TEST(a_cancel_function_runs_the_loop_of_a_thread_that_a_callback_ended)
+{
+    RLRunLoopSourceContext context = {.perform = end_thread, .cancel = run_in_cancel};
+    sources[0] = RLRunLoopSourceCreate(NULL, 0, &context);
+    run_until_ended(add_signalled_source);
+    ck_assert_int_eq(result_in_cancel, kRLRunLoopRunTimedOut);
+    RLRelease(sources[0]);
 }
 END_TEST
 
@@ -366,6 +389,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "ended", 30);
     tcase_add_test(tcase, a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop);
     tcase_add_test(tcase, sources_of_a_pass_whose_first_callback_ends_the_thread_are_released);
+    tcase_add_test(tcase, a_cancel_function_runs_the_loop_of_a_thread_that_a_callback_ended);
     tcase_add_test(tcase, sources_of_a_pass_whose_second_callback_ends_the_thread_are_released_once);
     tcase_add_test(tcase, a_source_whose_release_ends_the_thread_after_its_perform_is_released_once);
     tcase_add_test(tcase, a_version_1_source_whose_callback_ends_the_thread_is_released);

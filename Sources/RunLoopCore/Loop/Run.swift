@@ -21,6 +21,7 @@ extension RunLoopPointer {
     /// Runs the loop until an absolute deadline; `.distantPast` makes one pass that does not sleep. If the result is `.finished`,
     /// errno says why: 0 if the mode is empty. `asCF`: a common mode of the main loop is never empty.
     func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
+        pointee.lastRunWasStopped = false
         guard let mode = modeToRun(name, asCF) else { return .finished }
         if pointee.depth == 0 { Clock.sampleClocksOncePerTick() }
         let outer = enter(mode, StackPlace(frame: linux_frame()))
@@ -135,6 +136,8 @@ extension RunLoopPointer {
         pointee.lastRunWasStopped = stop != 0
         if pointee.depth > 0 {
             if pointee.tookWake || outer.stop != 0 { wakeUp() }
+            // What this activation was told about empty modes may have been about the outer one's.
+            pointee.mayBeEmpty.store(1, ordering: .relaxed)
             lock()
             setCurrentMode(outer.mode)
             if let mode = outer.mode { revisitWatches(mode) }
@@ -152,8 +155,7 @@ extension RunLoopPointer {
         pointee.runsAsCF = outer.runsAsCF
     }
 
-    /// Sets the mode that runs, and its name for other threads. The mode lives as long as the loop. Under the lock, because other
-    /// threads read it while timers fire; at the end of the outermost activation it may also be set without.
+    /// Sets the mode that runs, and its name for other threads. The mode lives as long as the loop. The loop's thread.
     func setCurrentMode(_ mode: ModePointer?) {
         pointee.currentMode = mode
         pointee.currentModeName.store(UInt(bitPattern: mode?.pointee.name), ordering: .releasing)

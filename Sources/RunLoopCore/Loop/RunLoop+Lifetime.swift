@@ -21,6 +21,9 @@ extension RunLoopPointer {
             pointee.defaultSet = nil
         }
         inbox.setOpen(false)
+        // If the thread ended within a callback, its activations are gone. A callback of the tear-down may run the loop again.
+        pointee.depth = 0
+        pointee.currentMode = nil
         abandonCalls()
         while let source = locked({ anySource }) {
             drop(source)
@@ -41,8 +44,6 @@ extension RunLoopPointer {
         pointee.eventBatch.reset()
         freeModes()
         unlock()
-        pointee.currentMode = nil
-        pointee.depth = 0
         pointee.tookWake = false
         pointee.timerPasses = 0
         pointee.outerDispatchFrames.discard()

@@ -74,7 +74,6 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// How many passes in a row did not ask the kernel for events although a descriptor is watched, and since when.
     var passesUnpolled = 0
     var unpolledSince = Instant.distantPast
-    /// Changed under the lock while timers fire.
     var currentMode: ModePointer?
     var depth = 0
     /// Where the innermost activation lies on the stack.
@@ -102,7 +101,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// While a timer pass is under way, earlier deadlines are moved here, behind it, so that the pass fires no timer that was set
     /// during it. 0 outside of timer passes. Under the lock.
     var minimumDeadline: UInt64 = 0
-    /// The number of the last timer that was added, or whose deadline was set; odd. See `TimerPointer.arrival`. Under the lock.
+    /// The number of the last timer that was added, or whose deadline was set. See `TimerStorage.arrival`. Under the lock.
     var timerArrivals: UInt = 1
     var postBackoff = PostBackoff()
     /// Counts dispatched events: the stamp by which registrations remember their last dispatch and their turns. Under the lock.
