@@ -20,12 +20,19 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def guest(directory, *words):
+    """Swift's modules are compiled for the first guest and kept for the others."""
     if shutil.which("swiftc") is None:
         pytest.skip("swiftc is not installed")
     program = directory / "guest"
-    output("swiftc", "-swift-version", "5", "-O", "-module-cache-path", directory / "cache", *words,
+    output("swiftc", "-swift-version", "5", "-O", "-module-cache-path", directory.parent / "cache", *words,
            GUEST / "main.swift", "-Xlinker", "--export-dynamic", "-o", program)
     return program
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """A guest that is not linked with the library."""
+    return guest(tmp_path_factory.mktemp("stranger"))
 
 
 def c_part(directory, *flags, name="ours.o"):
@@ -47,14 +54,13 @@ def needed(program):
     return re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-dW", program))
 
 
-def test_loaded_after_the_swift_runtime_by_dlopen(tmp_path):
-    program = guest(tmp_path)
-    assert "librunloop.so.0" not in needed(program)
-    run(program, late_part(tmp_path))
+def test_loaded_after_the_swift_runtime_by_dlopen(stranger, tmp_path):
+    assert "librunloop.so.0" not in needed(stranger)
+    run(stranger, late_part(tmp_path))
 
 
-def test_loaded_before_the_swift_runtime_by_preloading(tmp_path):
-    run(guest(tmp_path), late_part(tmp_path), LD_PRELOAD=str(shared()))
+def test_loaded_before_the_swift_runtime_by_preloading(stranger, tmp_path):
+    run(stranger, late_part(tmp_path), LD_PRELOAD=str(shared()))
 
 
 def test_linked_before_the_swift_runtime(tmp_path):
@@ -83,10 +89,10 @@ def test_archive_in_a_program_with_the_static_runtime(tmp_path):
     run(program)
 
 
-def test_wrong_library_would_be_noticed(tmp_path):
+def test_wrong_library_would_be_noticed(stranger, tmp_path):
     """The check of the check: a library that gives away its swift_retain breaks the guest."""
     source = tmp_path / "bad.c"
     source.write_text("void *swift_retain(void *object) { return object; }\n")
     output(clang(), "-shared", "-fPIC", source, "-o", tmp_path / "bad.so")
     with pytest.raises(AssertionError):
-        run(guest(tmp_path), late_part(tmp_path), LD_PRELOAD=str(tmp_path / "bad.so"))
+        run(stranger, late_part(tmp_path), LD_PRELOAD=str(tmp_path / "bad.so"))

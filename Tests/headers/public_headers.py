@@ -32,14 +32,15 @@ def apple_include():
 
 
 @functools.lru_cache(maxsize=None)
-def declarations(header, include=INCLUDE):
-    """The declarations that clang finds at the top level of the files below `include` when it reads `header`.
+def declarations(headers, include=INCLUDE):
+    """The declarations that clang finds at the top level of the files below `include` when it reads `headers`: one name, or several with
+    blanks between them.
 
     Declarations inside `extern "C"` count as top level. Each is a node of clang's JSON tree, in order."""
     command = [clang(), "-x", "c", "-std=gnu17", "-fblocks", "-D_GNU_SOURCE", f"-I{include}", "-fsyntax-only", "-w",
                "-fparse-all-comments", "-Xclang", "-ast-dump=json", "-"]
-    tree = json.loads(subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True,
-                                     check=True).stdout)
+    text = "".join(f"#include <{header}>\n" for header in headers.split())
+    tree = json.loads(subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout)
     file = ""
     found = []
 

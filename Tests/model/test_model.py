@@ -197,7 +197,7 @@ def run(command, directory):
     return result.returncode, result.stdout
 
 
-def explore(configuration, directory, optimisation="-O2", hash_bits=24):
+def explore(configuration, directory, optimisation="-O1", hash_bits=24):
     """The report of pan, after a search of the whole state space or until the first error."""
     macros = [f"-D{define}" for define in configuration.defines]
     for model in MODELS.glob("*.pml"):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from library import INCLUDE, existing, output, shared
-from public_headers import apple_include, clang, declarations, of_kind
+from public_headers import COREFOUNDATION, apple_include, clang, declarations, of_kind
 from tools import COMPILERS, LIB, STRICT, compile_program, has_apples, ours, run
 
 NAMES = "librunloop-cf.so"
@@ -26,16 +26,13 @@ def exported(library):
 
 def labelled():
     """CF name → RL name, of all headers."""
-    found = {}
-    for header in sorted((INCLUDE / "CoreFoundation").glob("*.h")):
-        for node in of_kind(declarations(f"CoreFoundation/{header.name}"), "FunctionDecl", "VarDecl"):
-            if re.match(r"k?RL", node.get("mangledName", "")):
-                found[node["name"]] = node["mangledName"]
-    return found
+    nodes = of_kind(declarations(" ".join(COREFOUNDATION)), "FunctionDecl", "VarDecl")
+    return {node["name"]: node["mangledName"] for node in nodes if re.match(r"k?RL", node.get("mangledName", ""))}
 
 
 def test_every_name_of_the_headers_is_a_symbol():
-    wanted = {name for name, label in labelled().items() if label in exported(shared())
+    exports = exported(shared())
+    wanted = {name for name, label in labelled().items() if label in exports
               and not name.startswith("__CFRunLoop")}  # what inline functions of the headers call
     assert len(wanted) > 180
     assert exported(names()) == wanted | {"__CFConstantStringClassReference"}
