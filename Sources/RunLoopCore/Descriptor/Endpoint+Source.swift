@@ -121,7 +121,7 @@ extension EndpointPointer {
     ) -> SourcePointer? {
         var old: SourcePointer?
         Endpoints.mutex.lock()
-        if let source = pointee.source, !source.pointee.item.has(ItemHeader.valid) {
+        if let source = pointee.source, !source.pointee.item.has(.valid) {
             old = source
             pointee.source = nil
         }
@@ -131,8 +131,8 @@ extension EndpointPointer {
                 detail)
             if pointee.source != nil {
                 pointee.item.object.retain()
-                pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.isOfEndpoint)
-                if callsClient { pointee.source.unsafelyUnwrapped.pointee.item.set(ItemHeader.callsClient) }
+                pointee.source.unsafelyUnwrapped.pointee.item.set(.isOfEndpoint)
+                if callsClient { pointee.source.unsafelyUnwrapped.pointee.item.set(.callsClient) }
                 // A new source watches for nothing.
                 _ = update { state in
                     state.setRegistered([])
@@ -153,6 +153,7 @@ extension EndpointPointer {
     /// Invalidates in CFSocket's order: marks it invalid, stops watching, closes the descriptor, calls the context's release, invalidates the
     /// source. If other threads are using the descriptor, the last of them closes it and calls release. False if it was invalid already.
     /// A thread that has a loop; calls the context's release and the source's cancel.
+    @inline(never)
     func invalidate(closes: Bool) -> Bool {
         let ownCalls = ThreadContextPointer.current.map { RunLoopPointer($0).dispatchDepth(of: self) } ?? 0
         guard

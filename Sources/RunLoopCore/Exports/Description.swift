@@ -91,7 +91,7 @@ private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
     let interval = timer.detail?.pointee.clientInterval ?? 0
     var context = timer.detail?.pointee.context ?? .empty
     owner.unlock()
-    if !timer.pointee.item.has(ItemHeader.valid) { context = .empty }
+    if !timer.pointee.item.has(.valid) { context = .empty }
     begin(.timer, timer, &text)
     describe(valid: timer.item, &text)
     text.append(" interval=")
@@ -110,7 +110,7 @@ private func describe(_ observer: ObserverPointer, _ text: inout TextBuffer) {
     let owner = observer.item.lock()
     var context = observer.pointee.context
     owner.unlock()
-    if !observer.pointee.item.has(ItemHeader.valid) { context = .empty }
+    if !observer.pointee.item.has(.valid) { context = .empty }
     begin(.observer, observer, &text)
     describe(valid: observer.item, &text)
     text.append(" activities=", decimal: Int(bitPattern: observer.pointee.activities))
@@ -128,7 +128,7 @@ private func describe(_ endpoint: EndpointPointer, _ kind: Kind, _ text: inout T
 }
 
 private func describe(valid item: ItemPointer, _ text: inout TextBuffer) {
-    describe(valid: item.pointee.has(ItemHeader.valid), &text)
+    describe(valid: item.pointee.has(.valid), &text)
 }
 
 private func describe(valid: Bool, _ text: inout TextBuffer) {

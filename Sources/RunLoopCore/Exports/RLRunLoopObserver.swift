@@ -42,7 +42,7 @@ public func RLRunLoopObserverGetActivities(_ observer: OpaquePointer?) -> UInt {
 @implementation @c
 public func RLRunLoopObserverDoesRepeat(_ observer: OpaquePointer?) -> UInt8 {
     guard let observer = borrow(observer, "RLRunLoopObserverDoesRepeat") else { return 0 }
-    return observer.pointee.item.has(ItemHeader.repeats) ? 1 : 0
+    return observer.pointee.item.has(.repeats) ? 1 : 0
 }
 
 @implementation @c
@@ -56,7 +56,7 @@ public func RLRunLoopObserverInvalidate(_ observer: OpaquePointer?) { borrow(obs
 @implementation @c
 public func RLRunLoopObserverIsValid(_ observer: OpaquePointer?) -> UInt8 {
     guard let observer = borrow(observer, "RLRunLoopObserverIsValid") else { return 0 }
-    return observer.pointee.item.has(ItemHeader.valid) ? 1 : 0
+    return observer.pointee.item.has(.valid) ? 1 : 0
 }
 
 @implementation @c

@@ -66,7 +66,7 @@ public func RLRunLoopSourceInvalidate(_ source: OpaquePointer?) {
 @implementation @c
 public func RLRunLoopSourceIsValid(_ source: OpaquePointer?) -> UInt8 {
     guard let source = borrow(source, "RLRunLoopSourceIsValid") else { return 0 }
-    return source.pointee.item.has(ItemHeader.valid) ? 1 : 0
+    return source.pointee.item.has(.valid) ? 1 : 0
 }
 
 @implementation @c
@@ -76,7 +76,7 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
     let asked = context.pointee.version
     guard asked == 0 || asked == 1 else { return Misuse.report("RLRunLoopSourceGetContext", "context", "version must be 0 or 1") }
     // The context of an internal source is not shown to clients.
-    let isInternal = source.pointee.item.has(ItemHeader.isInternal)
+    let isInternal = source.pointee.item.has(.isInternal)
     let own = isInternal ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
     let perform = isInternal ? nil : source.pointee.function.perform
     var copy = RLRunLoopSourceContext()
@@ -112,6 +112,6 @@ extension SourcePointer {
     /// Signals the source unless that has no effect: on sources with a descriptor, and on invalid ones.
     @inline(__always)
     fileprivate func signalIfValid() {
-        if !hasDescriptor && pointee.item.has(ItemHeader.valid) { signal() }
+        if !hasDescriptor && pointee.item.has(.valid) { signal() }
     }
 }

@@ -88,7 +88,7 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
     guard let timer = borrow(timer, "RLRunLoopTimerGetNextFireDate") else { return 0 }
     let owner = timer.item.lock()
     defer { owner.unlock() }
-    return timer.pointee.item.has(ItemHeader.valid) ? timer.pointee.date : 0
+    return timer.pointee.item.has(.valid) ? timer.pointee.date : 0
 }
 
 @implementation @c
@@ -140,7 +140,7 @@ private func invalidate(_ timer: TimerPointer) {
 @implementation @c
 public func RLRunLoopTimerIsValid(_ timer: OpaquePointer?) -> UInt8 {
     guard let timer = borrow(timer, "RLRunLoopTimerIsValid") else { return 0 }
-    return timer.pointee.item.has(ItemHeader.valid) ? 1 : 0
+    return timer.pointee.item.has(.valid) ? 1 : 0
 }
 
 @implementation @c

@@ -36,7 +36,7 @@ struct Endpoint: ~Copyable {
         _ kind: Kind, fd: Int32, _ callout: EndpointCallout, context: ClientContext, _ state: EndpointState,
         _ threadContext: ThreadContextPointer
     ) {
-        item = ItemHeader(kind, owner: threadContext, flags: 0)
+        item = ItemHeader(kind, owner: threadContext, flags: [])
         stateBits = Atomic(state.bits)
         self.fd = fd
         self.callout = callout

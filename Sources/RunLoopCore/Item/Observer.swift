@@ -35,7 +35,7 @@ extension ObserverPointer {
         let observer = memory.assumingMemoryBound(to: ObserverStorage.self)
         observer.initialize(
             to: ObserverStorage(
-                item: ItemHeader(.observer, owner: threadContext, flags: repeats ? ItemHeader.repeats : 0), activities: activities,
+                item: ItemHeader(.observer, owner: threadContext, flags: repeats ? .repeats : []), activities: activities,
                 order: order, callout: callout, context: context, set: nil))
         return observer
     }
@@ -43,7 +43,7 @@ extension ObserverPointer {
     /// Frees the memory, once no reference of either kind is left. Any thread; calls the context's release if the observer was
     /// never invalidated.
     func destroy() {
-        if pointee.item.has(ItemHeader.valid) { pointee.context.released(pointee.context.info) }
+        if pointee.item.has(.valid) { pointee.context.released(pointee.context.info) }
         ObserverStorage.slab.deallocate(self)
     }
 }

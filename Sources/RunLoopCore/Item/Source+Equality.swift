@@ -13,7 +13,7 @@ extension SourcePointer {
     /// Whether everything is equal but what the client's equal function compares. Any thread; calls no user code.
     func mayEqual(_ other: SourcePointer) -> Bool {
         let equal = address(pointee.detail?.pointee.equal)
-        return pointee.item.has(ItemHeader.valid) == other.pointee.item.has(ItemHeader.valid)
+        return pointee.item.has(.valid) == other.pointee.item.has(.valid)
             && pointee.order == other.pointee.order && version == other.version
             && equal == address(other.pointee.detail?.pointee.equal)
             && address(pointee.detail?.pointee.hash) == address(other.pointee.detail?.pointee.hash)

@@ -66,7 +66,7 @@ extension SourcePointer {
             guard let storage else { return nil }
             storage.initialize(to: detail)
         }
-        let flags = getPort == nil ? 0 : ItemHeader.waitsToRead
+        let flags: ItemFlags = getPort == nil ? [] : .waitsToRead
         let source = create(threadContext, flags, order, info, SourceFunction(perform), getPort, storage)
         if source == nil { free(storage) }
         return source
@@ -77,12 +77,13 @@ extension SourcePointer {
         _ threadContext: ThreadContextPointer, order: Int, info: UnsafeMutableRawPointer?, eventHandler: SourceFunction.EventHandler,
         getPort: @escaping SourceStorage.GetPort, _ detail: SourceDetailPointer
     ) -> SourcePointer? {
-        create(threadContext, ItemHeader.isInternal, order, info, SourceFunction(eventHandler: eventHandler), getPort, detail)
+        create(threadContext, .isInternal, order, info, SourceFunction(eventHandler: eventHandler), getPort, detail)
     }
 
     @inline(never)
     private static func create(
-        _ threadContext: ThreadContextPointer, _ flags: UInt16, _ order: Int, _ info: UnsafeMutableRawPointer?, _ function: SourceFunction,
+        _ threadContext: ThreadContextPointer, _ flags: ItemFlags, _ order: Int, _ info: UnsafeMutableRawPointer?,
+        _ function: SourceFunction,
         _ getPort: SourceStorage.GetPort?, _ detail: SourceDetailPointer?
     ) -> SourcePointer? {
         let memory =
@@ -101,16 +102,16 @@ extension SourcePointer {
     /// Releases the context's info and frees the memory, once no reference of either kind is left. Any thread; calls user code.
     func destroy() {
         clientContext.released(pointee.info)
-        if !pointee.item.has(ItemHeader.isInternal) { free(pointee.detail) }
+        if !pointee.item.has(.isInternal) { free(pointee.detail) }
         if hasDescriptor { SourceStorage.watchedSlab.deallocate(self) } else { SourceStorage.signalledSlab.deallocate(self) }
     }
 
     /// The version that clients see: 1 if the source was created with a getPort function.
-    var version: Int { hasDescriptor && !pointee.item.has(ItemHeader.isInternal) ? 1 : 0 }
+    var version: Int { hasDescriptor && !pointee.item.has(.isInternal) ? 1 : 0 }
 
     /// Whether it waits for events on a descriptor, not for RLRunLoopSourceSignal. Any thread.
     @inline(__always)
-    var hasDescriptor: Bool { pointee.item.has(ItemHeader.waitsToRead | ItemHeader.isInternal) }
+    var hasDescriptor: Bool { pointee.item.has([.waitsToRead, .isInternal]) }
 
     /// Returns the descriptor to watch; nil for version 0. Any thread.
     var getPort: SourceStorage.GetPort? {
@@ -141,24 +142,24 @@ extension SourcePointer {
 
     /// The events that the source waits for on its descriptor. Any thread; stable under the lock.
     @inline(__always)
-    var interest: Events { Self.interest(pointee.item.flags.load(ordering: .acquiring)) }
+    var interest: Events { Self.interest(pointee.item.flags) }
 
     /// The events that flags of an item stand for.
     @inline(__always)
-    static func interest(_ flags: UInt16) -> Events { Events(rawValue: flags >> 4).intersection(.interest) }
+    static func interest(_ flags: ItemFlags) -> Events { Events(rawValue: flags.rawValue >> 4).intersection(.interest) }
 
     /// The events to register with epoll for `interest`. Internal sources that read are also told when the peer has closed its end.
     /// Any thread.
     @inline(__always)
     var epollInterest: Events {
         let interest = interest
-        return interest.contains(.readable) && pointee.item.has(ItemHeader.isInternal) ? interest.union(.peerClosed) : interest
+        return interest.contains(.readable) && pointee.item.has(.isInternal) ? interest.union(.peerClosed) : interest
     }
 
     /// Changes `interest`. Under the lock; the caller updates epoll.
     func setInterest(_ events: Events) {
-        pointee.item.clear(ItemHeader.waitsToRead | ItemHeader.waitsToWrite)
-        pointee.item.set(events.intersection(.interest).rawValue << 4)
+        pointee.item.clear([.waitsToRead, .waitsToWrite])
+        pointee.item.set(ItemFlags(rawValue: events.intersection(.interest).rawValue << 4))
     }
 
     /// Adds a reference, unless none of either kind is left and the source is about to be destroyed: then returns false. Any thread

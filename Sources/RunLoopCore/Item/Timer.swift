@@ -80,7 +80,7 @@ extension TimerPointer {
 
     /// Under the lock.
     @inline(__always)
-    var hasDetail: Bool { pointee.item.has(ItemHeader.hasDetail) }
+    var hasDetail: Bool { pointee.item.has(.hasDetail) }
 
     /// Of a timer that has one. Under the lock.
     @inline(__always)
@@ -94,7 +94,7 @@ extension TimerPointer {
     @inline(__always)
     var info: UnsafeMutableRawPointer? {
         if !hasDetail { return pointee.infoOrDetail }
-        return pointee.item.has(ItemHeader.valid) ? knownDetail.pointee.context.info : nil
+        return pointee.item.has(.valid) ? knownDetail.pointee.context.info : nil
     }
 
     /// A timer in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
@@ -126,7 +126,7 @@ extension TimerPointer {
     ) -> TimerPointer {
         let timer = memory.assumingMemoryBound(to: TimerStorage.self)
         timer.initialize(
-            to: TimerStorage(item: ItemHeader(.timer, owner: threadContext, flags: 0), date: date, callout: callout, infoOrDetail: info))
+            to: TimerStorage(item: ItemHeader(.timer, owner: threadContext, flags: []), date: date, callout: callout, infoOrDetail: info))
         return timer
     }
 
@@ -141,7 +141,7 @@ extension TimerPointer {
                 interval: interval, intervalNanoseconds: Swift.max(1, Clock.nanoseconds(interval)), order: order, context: context))
         if interval > 0 { detail.pointee.gridDeadline = Self.gridStart(pointee.date) }
         pointee.infoOrDetail = memory
-        pointee.item.set(ItemHeader.hasDetail | (interval > 0 ? ItemHeader.repeats : 0))
+        pointee.item.set(interval > 0 ? [.hasDetail, .repeats] : .hasDetail)
         return true
     }
 
@@ -152,7 +152,7 @@ extension TimerPointer {
     }
 
     /// Whether some loop has it. Any thread.
-    var isBound: Bool { pointee.item.has(ItemHeader.bound) }
+    var isBound: Bool { pointee.item.has(.bound) }
 
     /// Gives back a reference of our own. Any thread; may call the context's release.
     @inline(never)
@@ -192,20 +192,20 @@ extension TimerPointer {
     private func destroyDetail() {
         let detail = knownDetail
         let context = detail.pointee.context
-        if pointee.item.has(ItemHeader.valid) { context.released(context.info) }
+        if pointee.item.has(.valid) { context.released(context.info) }
         TimerDetail.slab.deallocate(detail)
     }
 
     /// When it is due next. Reads no clock. Under the lock.
     @inline(__always)
     var deadline: UInt64 {
-        if pointee.item.has(ItemHeader.repeats | ItemHeader.keepsDeadline) { return knownDetail.pointee.gridDeadline }
+        if pointee.item.has([.repeats, .keepsDeadline]) { return knownDetail.pointee.gridDeadline }
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds
     }
 
     /// For a timer of our own, with a detail, that no loop has: it is due at this instant, whatever its date.
     func keepDeadline(_ deadline: Instant) {
-        pointee.item.set(ItemHeader.keepsDeadline)
+        pointee.item.set(.keepsDeadline)
         knownDetail.pointee.gridDeadline = deadline.nanoseconds
     }
 
@@ -213,7 +213,7 @@ extension TimerPointer {
     @inline(__always)
     func setDate(_ date: Double) {
         pointee.date = date
-        if pointee.item.has(ItemHeader.repeats) { startGrid() }
+        if pointee.item.has(.repeats) { startGrid() }
     }
 
     @inline(never)
@@ -240,7 +240,7 @@ extension TimerPointer {
         var context = ClientContext.empty
         var isDead = false
         let set = pointee.set
-        if pointee.item.has(ItemHeader.valid) {
+        if pointee.item.has(.valid) {
             if hasDetail { context = endContext() }
             isDead = becomeInvalid()
         }
@@ -254,21 +254,21 @@ extension TimerPointer {
     /// What happens under the lock to a timer that is valid, but for its context. True if it is to be destroyed after unlocking.
     @inline(__always)
     func becomeInvalid() -> Bool {
-        pointee.item.clear(ItemHeader.valid)
+        pointee.item.clear(.valid)
         if !hasDetail { pointee.infoOrDetail = nil }
         return pointee.set != nil && leaveSet()
     }
 
     /// Whether it has no detail, and of the flags that say where it is just these. Under the lock.
     @inline(__always)
-    func isSimple(_ flags: UInt16) -> Bool {
-        pointee.item.has(flags, of: ItemHeader.valid | ItemHeader.bound | ItemHeader.firing | ItemHeader.hasDetail)
+    func isSimple(_ flags: ItemFlags) -> Bool {
+        pointee.item.has(flags, of: [.valid, .bound, .firing, .hasDetail])
     }
 
     /// The context of a timer that becomes invalid, to be released after unlocking; `.empty` if the thread that is calling its function
     /// does that. Under the lock; only timers with a detail.
     private func endContext() -> ClientContext {
-        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !pointee.item.owner.isCurrent) {
+        if pointee.item.has(.firing) && (pointee.item.has(.away) || !pointee.item.owner.isCurrent) {
             knownDetail.pointee.owesRelease = true
             return .empty
         }
@@ -287,12 +287,12 @@ extension TimerPointer {
     func leaveSet() -> Bool {
         let set = pointee.set.unsafelyUnwrapped
         set.pointee.timers.remove(self)
-        return forget(set, ItemHeader.bound)
+        return forget(set, .bound)
     }
 
     /// What `leaveSet` does when the timer is out of the queue; with other flags to clear.
     @inline(__always)
-    func forget(_ set: ModeSetPointer, _ flags: UInt16) -> Bool {
+    func forget(_ set: ModeSetPointer, _ flags: ItemFlags) -> Bool {
         set.pointee.timerCount &-= 1
         pointee.set = nil
         pointee.item.clear(flags)

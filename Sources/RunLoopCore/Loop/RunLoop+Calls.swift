@@ -71,9 +71,9 @@ extension RunLoopPointer {
     private func abandon(_ firing: Firing) {
         let timer = firing.timer
         if let retained = firing.retained { timer.detail?.pointee.context.released(retained) }
-        if !timer.pointee.item.has(ItemHeader.repeats) { timer.invalidate() }
+        if !timer.pointee.item.has(.repeats) { timer.invalidate() }
         let owner = timer.item.lock()
-        timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
+        timer.pointee.item.clear([.firing, .away])
         if timer.pointee.set != nil {
             // The internal reference of the call keeps it alive.
             if owner == threadContext { _ = timer.leaveSet() } else { RunLoopPointer(owner).resume(timer) }
@@ -89,9 +89,9 @@ extension RunLoopPointer {
     private func abandon(_ call: ObserverCall) {
         if call.state == .done { return }
         let observer = call.observer
-        if call.state == .called, !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
+        if call.state == .called, !observer.pointee.item.has(.repeats) { observer.invalidate() }
         let owner = observer.item.lock()
-        if call.state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
+        if call.state == .called { observer.pointee.item.clear([.firing, .away]) }
         observer.releaseCall(owner)
     }
 
@@ -106,20 +106,20 @@ extension RunLoopPointer {
     func abandonItems() {
         for index in 0..<pointee.firing.count {
             let timer = pointee.firing[index].timer
-            timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
+            timer.pointee.item.clear([.firing, .away])
             let its = RunLoopPointer(timer.pointee.item.owner)
             // A timer without a place in a queue would be lost to a loop that is gone, so it leaves it. Elsewhere a one-shot
             // timer counts as fired and stays parked.
             if timer.pointee.set != nil, !its.isCurrent {
                 _ = timer.leaveSet()
-            } else if timer.pointee.set != nil, timer.pointee.item.has(ItemHeader.repeats) {
+            } else if timer.pointee.set != nil, timer.pointee.item.has(.repeats) {
                 its.resume(timer)
             }
             _ = timer.item.releaseInternal()
         }
         for index in 0..<pointee.notifyingObservers.count where pointee.notifyingObservers[index].state != .done {
             let observer = pointee.notifyingObservers[index].observer
-            if pointee.notifyingObservers[index].state == .called { observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away) }
+            if pointee.notifyingObservers[index].state == .called { observer.pointee.item.clear([.firing, .away]) }
             _ = observer.item.releaseInternal()
         }
         pointee.firing.truncate(to: 0)
@@ -133,16 +133,16 @@ extension RunLoopPointer {
     /// A timer moves to this loop. Under both locks.
     func takeOwnership(of timer: TimerPointer) {
         timer.pointee.item.setOwner(threadContext)
-        if !timer.pointee.item.has(ItemHeader.firing) { return }
-        timer.pointee.item.clear(ItemHeader.away)
-        if !isCalling(timer) { timer.pointee.item.set(ItemHeader.away) }
+        if !timer.pointee.item.has(.firing) { return }
+        timer.pointee.item.clear(.away)
+        if !isCalling(timer) { timer.pointee.item.set(.away) }
     }
 
     /// Queues a timer whose function another loop is running at the end of time, so that this loop finds all its timers when it
     /// ends. Under the lock.
     @inline(never)
     func park(_ timer: TimerPointer) {
-        if timer.pointee.item.has(ItemHeader.away) { queue(timer, at: .max) }
+        if timer.pointee.item.has(.away) { queue(timer, at: .max) }
     }
 
     /// Ends parking: queues the timer for its deadline. Under the lock.

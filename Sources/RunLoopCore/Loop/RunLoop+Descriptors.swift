@@ -260,7 +260,7 @@ extension RunLoopPointer {
 
 extension SourcePointer {
     /// The order among ready descriptors, lowest first. A client's version-1 source only stores its order, as in CFRunLoop.
-    var rank: Int { pointee.item.has(ItemHeader.isInternal) ? pointee.order : 0 }
+    var rank: Int { pointee.item.has(.isInternal) ? pointee.order : 0 }
 }
 
 extension Poller {

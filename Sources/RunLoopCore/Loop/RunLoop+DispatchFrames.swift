@@ -21,7 +21,7 @@ struct DispatchFrame: BitwiseCopyable {
 
     /// In a child of fork(), where the thread of the call does not exist.
     fileprivate func forgetAfterFork() {
-        guard let source = anySource, source.pointee.item.has(ItemHeader.isOfEndpoint) else { return }
+        guard let source = anySource, source.pointee.item.has(.isOfEndpoint) else { return }
         EndpointPointer(info: source.pointee.info).resetCallsAfterFork()
     }
 
@@ -73,7 +73,7 @@ extension RunLoopPointer {
             var count: UInt32 = 0
             func look(_ frame: DispatchFrame) {
                 guard let source = frame.anySource else { return }
-                if source.pointee.info == info && source.pointee.item.has(ItemHeader.isInternal) { count += 1 }
+                if source.pointee.info == info && source.pointee.item.has(.isInternal) { count += 1 }
             }
             look(pointee.dispatchFrame)
             for index in 0..<pointee.outerDispatchFrames.count { look(pointee.outerDispatchFrames[index]) }
@@ -84,7 +84,7 @@ extension RunLoopPointer {
     /// The thread has ended in these calls: tells internal sources so. Without the lock; calls user code.
     func abandonDispatches() {
         while let frame = locked({ takeInnermostFrame() }), let source = frame.anySource {
-            if source.pointee.item.has(ItemHeader.isInternal) {
+            if source.pointee.item.has(.isInternal) {
                 _ = source.pointee.function.handleEvents(source.pointee.info, 0, 0)
             }
             frame.departed?.releaseInternal()

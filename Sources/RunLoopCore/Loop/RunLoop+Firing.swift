@@ -49,14 +49,14 @@ extension RunLoopPointer {
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         _ = pointee.firing.appendInlined(Firing(timer: timer))
-        timer.pointee.item.set(ItemHeader.firing)
+        timer.pointee.item.set(.firing)
         timer.item.retainInternal()
         let date = timer.pointee.date
         let detail = timer.detail
         let grid = detail?.pointee.gridDeadline ?? 0
         let callout = timer.pointee.callout
         let info = timer.info
-        let repeats = timer.pointee.item.has(ItemHeader.repeats)
+        let repeats = timer.pointee.item.has(.repeats)
         if let detail, detail.pointee.context.retain != nil {
             callRetaining(timer, detail.pointee.context, info, repeats)
         } else {
@@ -87,8 +87,8 @@ extension RunLoopPointer {
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64, isOver: Bool) {
         var owner = timer.item.lockInlined()
         if owner == threadContext { pointee.firing.truncate(to: pointee.firing.count - 1) } else { owner = finishElsewhere(timer, owner) }
-        timer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
-        if timer.pointee.item.has(ItemHeader.valid) {
+        timer.pointee.item.clear([.firing, .away])
+        if timer.pointee.item.has(.valid) {
             // The call has an internal reference, so this is not the last.
             if isOver { _ = timer.becomeInvalid() } else { goOn(timer, RunLoopPointer(owner), date, grid) }
         }

@@ -34,7 +34,7 @@ extension RunLoopPointer {
         let first = pointee.notifyingObservers.count
         for index in 0..<mode.pointee.observers.count {
             let observer = mode.pointee.observers[index]
-            guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(ItemHeader.firing),
+            guard observer.pointee.activities & activity.rawValue != 0, !observer.pointee.item.has(.firing),
                 pointee.notifyingObservers.appendInlined(ObserverCall(observer: observer))
             else { continue }
             observer.item.retainInternal()
@@ -54,16 +54,16 @@ extension RunLoopPointer {
     private func call(_ index: Int, _ activity: Activity) {
         let observer = pointee.notifyingObservers[index].observer
         var owner = observer.item.lockInlined()
-        if observer.pointee.item.has(ItemHeader.valid), !observer.pointee.item.has(ItemHeader.firing) {
-            observer.pointee.item.set(ItemHeader.firing)
+        if observer.pointee.item.has(.valid), !observer.pointee.item.has(.firing) {
+            observer.pointee.item.set(.firing)
             pointee.notifyingObservers[index].state = .called
             let info = observer.pointee.context.info
             owner.unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
                 observer.pointee.callout, observer.handle, activity.rawValue, info)
-            if !observer.pointee.item.has(ItemHeader.repeats) { observer.invalidate() }
+            if !observer.pointee.item.has(.repeats) { observer.invalidate() }
             owner = observer.item.lockInlined()
-            observer.pointee.item.clear(ItemHeader.firing | ItemHeader.away)
+            observer.pointee.item.clear([.firing, .away])
         }
         // What follows may call user code, which may end the thread.
         pointee.notifyingObservers[index].state = .done
@@ -74,7 +74,7 @@ extension RunLoopPointer {
     func add(_ observer: ObserverPointer, in name: StringPointer) {
         let owner = observer.item.lock(and: threadContext)
         defer { ItemPointer.unlockBoth(owner, threadContext) }
-        guard observer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
+        guard observer.pointee.item.has(.valid), pointee.isOpen else { return }
         if owner != threadContext {
             if observer.pointee.set != nil {
                 if !RunLoopPointer(owner).pointee.isAbandoned { return }
@@ -82,9 +82,9 @@ extension RunLoopPointer {
                 _ = RunLoopPointer(owner).leave(observer)
             }
             observer.pointee.item.setOwner(threadContext)
-            if observer.pointee.item.has(ItemHeader.firing) {
-                observer.pointee.item.clear(ItemHeader.away)
-                if !isCalling(observer) { observer.pointee.item.set(ItemHeader.away) }
+            if observer.pointee.item.has(.firing) {
+                observer.pointee.item.clear(.away)
+                if !isCalling(observer) { observer.pointee.item.set(.away) }
             }
         }
         let choice = choose(name, make: true)
@@ -94,7 +94,7 @@ extension RunLoopPointer {
         if old == nil {
             guard pointee.observers.append(observer) else { return }
             observer.item.retainInternal()
-            observer.pointee.item.set(ItemHeader.bound)
+            observer.pointee.item.set(.bound)
         }
         observer.pointee.set = new
         forEachMode(of: new, butOf: old) { enter(observer, $0) }
@@ -169,7 +169,7 @@ extension RunLoopPointer {
         remove(observer, from: &pointee.observers)
         if let set = observer.pointee.set { forEachMode(of: set, butOf: nil) { remove(observer, from: &$0.pointee.observers) } }
         observer.pointee.set = nil
-        observer.pointee.item.clear(ItemHeader.bound)
+        observer.pointee.item.clear(.bound)
         updateObservedActivities()
         return observer.item.releaseInternal()
     }
@@ -196,11 +196,11 @@ extension ObserverPointer {
     /// RLRunLoopObserverInvalidate. O(number of observers). Any thread; calls the context's release.
     func invalidate() {
         let owner = item.lock()
-        guard pointee.item.has(ItemHeader.valid) else { return owner.unlock() }
-        pointee.item.clear(ItemHeader.valid)
+        guard pointee.item.has(.valid) else { return owner.unlock() }
+        pointee.item.clear(.valid)
         var context = pointee.context
         pointee.context.info = nil
-        if pointee.item.has(ItemHeader.firing) && (pointee.item.has(ItemHeader.away) || !owner.isCurrent) {
+        if pointee.item.has(.firing) && (pointee.item.has(.away) || !owner.isCurrent) {
             pointee.owedRelease = context.info
             context = .empty
         }

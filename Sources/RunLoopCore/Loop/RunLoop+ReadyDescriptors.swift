@@ -94,10 +94,10 @@ extension RunLoopPointer {
     private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
         if events.isBareHangUp && isUnconnected(source.inlineRegistration.watch.unsafelyUnwrapped) { return false }
         let its = source.inlineRegistration.set.unsafelyUnwrapped
-        let flags = source.pointee.item.flags.load(ordering: .acquiring)
+        let flags = source.pointee.item.flags
         var outcome = DispatchResult.unwanted
         if its != set && !containsInlined(its, .mode(mode)) {
-        } else if flags & ItemHeader.isInternal == 0 {
+        } else if !flags.contains(.isInternal) {
             if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return call(source) }
         } else {
             let ready = events.matching(SourcePointer.interest(flags))
@@ -142,7 +142,7 @@ extension RunLoopPointer {
     }
 
     private func callEither(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
-        if source.pointee.item.has(ItemHeader.isInternal) { return call(source, ready, reported) }
+        if source.pointee.item.has(.isInternal) { return call(source, ready, reported) }
         _ = call(source)
         return .handled
     }
@@ -179,7 +179,7 @@ extension RunLoopPointer {
     @inline(__always)
     private func call(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         pointee.dispatchFrame.source = source
-        if source.pointee.item.has(ItemHeader.callsClient) {
+        if source.pointee.item.has(.callsClient) {
             let endpoint = EndpointPointer(info: source.pointee.info)
             let isSocket = endpoint.pointee.item.object.tag == Kind.socket.rawValue
             if !isSocket || reported == .readable { return call(source, endpoint, isSocket, ready) }

@@ -185,7 +185,7 @@ extension RunLoopPointer {
     @inline(never)
     private func perform(entryAt index: Int) -> Bool {
         let entry = pointee.signalledBatch[index]
-        var isDue = entry.source.takeSignal() && entry.source.pointee.item.has(ItemHeader.valid)
+        var isDue = entry.source.takeSignal() && entry.source.pointee.item.has(.valid)
         if isDue {
             callPerform(entry.source)
             if pointee.performedNothing { isDue = takePerformedNothing() }

@@ -33,7 +33,7 @@ extension RunLoopPointer {
         _ source: SourcePointer, _ hash: UInt32, _ fd: Int32?, in name: StringPointer, beside equals: borrowing PlainList<SourcePointer>,
         _ joined: inout ScheduleCalls
     ) -> Bool {
-        guard source.pointee.item.has(ItemHeader.valid) else { return false }
+        guard source.pointee.item.has(.valid) else { return false }
         guard pointee.isOpen else {
             systemError = ESRCH
             return false
@@ -85,7 +85,7 @@ extension RunLoopPointer {
     }
 
     private func count(_ registration: RegistrationPointer, in set: ModeSetPointer, _ change: Int) {
-        if !registration.source.pointee.item.has(ItemHeader.unreferenced) { set.pointee.sourceCount += change }
+        if !registration.source.pointee.item.has(.unreferenced) { set.pointee.sourceCount += change }
         if registration.isWatched {
             set.pointee.portCount += change
             noteUse(of: EverUsed.descriptors)
@@ -95,14 +95,14 @@ extension RunLoopPointer {
     /// Whether one of our own sources keeps its modes in this loop, the only one it may be in, from being empty. Any thread.
     func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
         let owner = source.item.lock(and: threadContext)
-        if source.pointee.item.has(ItemHeader.unreferenced) != isUnreferenced {
+        if source.pointee.item.has(.unreferenced) != isUnreferenced {
             if let registration = source.registration(in: threadContext), let set = registration.set {
                 set.pointee.sourceCount += isUnreferenced ? -1 : 1
             }
             if isUnreferenced {
-                source.pointee.item.set(ItemHeader.unreferenced)
+                source.pointee.item.set(.unreferenced)
             } else {
-                source.pointee.item.clear(ItemHeader.unreferenced)
+                source.pointee.item.clear(.unreferenced)
             }
         }
         ItemPointer.unlockBoth(owner, threadContext)
@@ -235,8 +235,8 @@ extension RunLoopPointer {
     /// RLRunLoopSourceInvalidate: out of every loop, with cancel for every mode. Any thread; calls cancel.
     static func invalidate(_ source: SourcePointer) {
         let owner = source.item.lock()
-        let wasValid = source.pointee.item.has(ItemHeader.valid)
-        source.pointee.item.clear(ItemHeader.valid)
+        let wasValid = source.pointee.item.has(.valid)
+        source.pointee.item.clear(.valid)
         owner.unlock()
         if !wasValid {
             // Another thread may be invalidating it at this moment. On return the caller's own loop must have lost it, or it

@@ -8,7 +8,7 @@ extension RunLoopPointer {
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
         guard mode == ModeName.default.handle, let own = ThreadContextPointer.tryLockCurrent(), case let current = RunLoopPointer(own),
-            loop == current.handle, timer.pointee.item.owner == own, timer.isSimple(ItemHeader.valid),
+            loop == current.handle, timer.pointee.item.owner == own, timer.isSimple(.valid),
             current.pointee.timerPasses == 0, let set = current.pointee.defaultSet,
             set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, set.pointee.timerCount &+ 1)
         else { return false }
@@ -48,7 +48,7 @@ extension RunLoopPointer {
 
     /// Under the lock of the loop, which is the timer's.
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
-        guard timer.pointee.item.has(ItemHeader.valid), pointee.isOpen else { return }
+        guard timer.pointee.item.has(.valid), pointee.isOpen else { return }
         noteUse(of: EverUsed.timers)
         let choice = choose(name, make: true)
         if timer.pointee.set != nil { return addToMore(timer, choice) }
@@ -61,7 +61,7 @@ extension RunLoopPointer {
     @inline(__always)
     private func enter(_ timer: TimerPointer, _ set: ModeSetPointer) {
         timer.item.retainInternal()
-        timer.pointee.item.set(ItemHeader.bound)
+        timer.pointee.item.set(.bound)
         timer.pointee.set = set
         set.pointee.timerCount &+= 1
         timer.pointee.arrival = nextTimerArrival()
@@ -84,14 +84,14 @@ extension RunLoopPointer {
         old.pointee.timerCount -= 1
         timer.pointee.set = new
         new.pointee.timerCount += 1
-        if timer.pointee.item.has(ItemHeader.firing) { park(timer) } else { queue(timer, at: kept ?? effectiveDeadline(of: timer)) }
+        if timer.pointee.item.has(.firing) { park(timer) } else { queue(timer, at: kept ?? effectiveDeadline(of: timer)) }
     }
 
     /// Queues a timer of this loop in its set, if it has one, unless it is firing (then that does it at the end). Under the lock.
     @inline(never)
     func enqueue(_ timer: TimerPointer) {
         if timer.pointee.set == nil { return }
-        if timer.pointee.item.has(ItemHeader.firing) { park(timer) } else { queue(timer, at: effectiveDeadline(of: timer)) }
+        if timer.pointee.item.has(.firing) { park(timer) } else { queue(timer, at: effectiveDeadline(of: timer)) }
     }
 
     /// Queues a timer of this loop for a deadline that may be another than its own. Under the lock.
@@ -106,7 +106,7 @@ extension RunLoopPointer {
         guard let set = timer.pointee.set else { return false }
         if deadlineInPass(of: timer) != nil { return true }
         timer.pointee.arrival = nextTimerArrival()
-        if timer.pointee.item.has(ItemHeader.firing) { return false }
+        if timer.pointee.item.has(.firing) { return false }
         set.pointee.timers.move(timer, to: effectiveDeadline(of: timer))
         return true
     }
@@ -209,7 +209,7 @@ extension TimerPointer {
     @inline(__always)
     func trySetNextFireDate(_ date: Double) -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own), pointee.item.owner == own,
-            isSimple(ItemHeader.valid | ItemHeader.bound), loop.pointee.timerPasses == 0, let set = loop.pointee.defaultSet,
+            isSimple([.valid, .bound]), loop.pointee.timerPasses == 0, let set = loop.pointee.defaultSet,
             pointee.set == set, set.pointee.timers.tryMove(self, to: Clock.instant(ofTimerDate: date).nanoseconds)
         else { return false }
         pointee.date = date
@@ -223,7 +223,7 @@ extension TimerPointer {
     @inline(never)
     func setNextFireDate(_ date: Double) {
         let owner = item.lock()
-        if pointee.item.has(ItemHeader.valid) {
+        if pointee.item.has(.valid) {
             setDate(date)
             let loop = RunLoopPointer(owner)
             if loop.requeue(self) && !owner.isCurrent { loop.wakeUp() }
@@ -236,12 +236,12 @@ extension TimerPointer {
     @inline(__always)
     func tryInvalidate() -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), pointee.item.owner == own,
-            isSimple(ItemHeader.valid | ItemHeader.bound), pointee.item.object.references.load(ordering: .acquiring) != 0,
+            isSimple([.valid, .bound]), pointee.item.object.references.load(ordering: .acquiring) != 0,
             let set = RunLoopPointer(own).pointee.defaultSet, pointee.set == set, set.pointee.timers.tryRemove(self)
         else { return false }
         pointee.infoOrDetail = nil
         // The client has a reference, so this is not the last.
-        _ = forget(set, ItemHeader.valid | ItemHeader.bound)
+        _ = forget(set, [.valid, .bound])
         own.unlockAfterTryLock()
         return true
     }
@@ -254,7 +254,7 @@ extension TimerPointer {
     func setTolerance(_ seconds: Double) -> Bool {
         let owner = item.lock()
         defer { owner.unlock() }
-        guard pointee.item.has(ItemHeader.valid) else { return true }
+        guard pointee.item.has(.valid) else { return true }
         if !hasDetail {
             if seconds <= 0 { return true }
             let context = ClientContext(info: info)

@@ -13,47 +13,17 @@ struct ItemHeader: ~Copyable {
     /// The address of the context whose lock guards the item. Changed only with the locks of the old and the new owner; read by any
     /// thread. An integer, because ThreadSanitizer's compiler pass crashes on atomic pointers (Swift 6.3).
     private let ownerAddress: Atomic<UInt>
-    /// The flags below. Changed under the lock; read by any thread.
-    let flags: Atomic<UInt16>
+    /// The raw value of `flags`.
+    private let flagBits: Atomic<UInt16>
     /// How many reasons the library has to keep the item: it is in a loop; its function is running. Under the lock.
     var internalReferences: UInt16
     /// The heap index of a timer, under the lock; the signal flag of a source: see `SourcePointer.signalFlag`.
     var position: UInt32
 
-    /// Not invalidated yet.
-    static var valid: UInt16 { 1 }
-    /// Timers and observers: the function is running. It is not called again before it returns.
-    static var firing: UInt16 { 2 }
-    /// Timers and observers: it stays valid after its function was called.
-    static var repeats: UInt16 { 4 }
-    /// The item is in at least one mode of a loop.
-    static var bound: UInt16 { 8 }
-    /// Sources on descriptors: the events of interest, as epoll's bits shifted left by four. The source of a descriptor object or
-    /// socket changes them while it is in use.
-    static var waitsToRead: UInt16 { 16 }
-    static var waitsToWrite: UInt16 { 64 }
-    /// Sources: made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
-    static var isInternal: UInt16 { 32 }
-    /// Internal sources: it does not keep a mode from being empty.
-    static var unreferenced: UInt16 { 128 }
-
-    /// Internal sources: the info is an endpoint, whose client the loop calls directly.
-    static var callsClient: UInt16 { 256 }
-
-    /// Timers and observers: it was moved to another loop while its function ran, so the thread that called the function is not
-    /// that of its owner.
-    static var away: UInt16 { 512 }
-    /// Sources: the info is a descriptor object or a socket.
-    static var isOfEndpoint: UInt16 { 1024 }
-    /// Timers: the deadline is stored in the detail, not computed from the date. Implied for repeating timers.
-    static var keepsDeadline: UInt16 { 2048 }
-    /// Timers: they have a `TimerDetail`.
-    static var hasDetail: UInt16 { 4096 }
-
-    init(_ kind: Kind, owner: ThreadContextPointer, flags: UInt16, position: UInt32 = .max) {
+    init(_ kind: Kind, owner: ThreadContextPointer, flags: ItemFlags, position: UInt32 = .max) {
         object = ObjectHeader(kind)
         ownerAddress = Atomic(UInt(bitPattern: owner))
-        self.flags = Atomic(flags | Self.valid)
+        flagBits = Atomic(flags.union(.valid).rawValue)
         internalReferences = 0
         self.position = position
     }
@@ -66,21 +36,66 @@ struct ItemHeader: ~Copyable {
     @inline(__always)
     func setOwner(_ new: ThreadContextPointer) { ownerAddress.store(UInt(bitPattern: new), ordering: .releasing) }
 
+    /// Changed under the lock; read by any thread.
+    @inline(__always)
+    var flags: ItemFlags { ItemFlags(rawValue: flagBits.load(ordering: .acquiring)) }
+
     /// Whether any of these flags is set. Any thread.
     @inline(__always)
-    func has(_ flag: UInt16) -> Bool { flags.load(ordering: .acquiring) & flag != 0 }
+    func has(_ some: ItemFlags) -> Bool { !flags.isDisjoint(with: some) }
+
+    /// Whether exactly the flags `wanted`, of all in `all`, are set. Any thread.
+    @inline(__always)
+    func has(_ wanted: ItemFlags, of all: ItemFlags) -> Bool { flags.intersection(all) == wanted }
 
     /// Sets flags. Under the lock.
     @inline(__always)
-    func set(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) | flag, ordering: .releasing) }
-
-    /// Whether exactly the flags `wanted`, of all in `flags`, are set. Any thread.
-    @inline(__always)
-    func has(_ wanted: UInt16, of flags: UInt16) -> Bool { self.flags.load(ordering: .acquiring) & flags == wanted }
+    func set(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) | some.rawValue, ordering: .releasing) }
 
     /// Clears flags. Under the lock.
     @inline(__always)
-    func clear(_ flag: UInt16) { flags.store(flags.load(ordering: .relaxed) & ~flag, ordering: .releasing) }
+    func clear(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) & ~some.rawValue, ordering: .releasing) }
+}
+
+/// What is true of an item.
+struct ItemFlags: OptionSet, BitwiseCopyable {
+    let rawValue: UInt16
+
+    @inline(__always)
+    init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// Not invalidated yet.
+    static let valid = ItemFlags(rawValue: 1)
+    /// The item is in at least one mode of a loop.
+    static let bound = ItemFlags(rawValue: 8)
+
+    // Timers and observers.
+
+    /// The function is running. It is not called again before it returns.
+    static let firing = ItemFlags(rawValue: 2)
+    /// It stays valid after its function was called.
+    static let repeats = ItemFlags(rawValue: 4)
+    /// It was moved to another loop while its function ran, so the thread that called the function is not that of its owner.
+    static let away = ItemFlags(rawValue: 512)
+    /// Timers: the deadline is stored in the detail, not computed from the date. Implied for repeating timers.
+    static let keepsDeadline = ItemFlags(rawValue: 2048)
+    /// Timers: they have a `TimerDetail`.
+    static let hasDetail = ItemFlags(rawValue: 4096)
+
+    // Sources.
+
+    /// It waits to read on its descriptor. This and `waitsToWrite` are epoll's bits shifted left by four: see `SourcePointer.interest`. The
+    /// source of a descriptor object or socket changes them while it is in use.
+    static let waitsToRead = ItemFlags(rawValue: 16)
+    static let waitsToWrite = ItemFlags(rawValue: 64)
+    /// Made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
+    static let isInternal = ItemFlags(rawValue: 32)
+    /// Internal sources: it does not keep a mode from being empty.
+    static let unreferenced = ItemFlags(rawValue: 128)
+    /// Internal sources: the info is an endpoint, whose client the loop calls directly.
+    static let callsClient = ItemFlags(rawValue: 256)
+    /// The info is a descriptor object or a socket.
+    static let isOfEndpoint = ItemFlags(rawValue: 1024)
 }
 
 extension ItemHeader {

@@ -19,7 +19,7 @@ extension ConnectionPointer {
                 getPort: { connection($0).pointee.fd }, detail)
         else { return nil }
         retain()
-        source.pointee.item.set(ItemHeader.unreferenced)
+        source.pointee.item.set(.unreferenced)
         source.setInterest(.readable)
         return source
     }

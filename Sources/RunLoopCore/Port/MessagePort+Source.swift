@@ -28,7 +28,7 @@ extension MessagePortPointer {
     /// Whether the port has a source that was not invalidated. Under the senders' lock.
     private var hasValidSourceLocked: Bool {
         guard let source = pointee.sourceInfo?.pointee.source else { return false }
-        return source.pointee.item.has(ItemHeader.valid)
+        return source.pointee.item.has(.valid)
     }
 
     /// The port's source with a reference for the caller; nil if it has no valid one. Without the senders' lock.
@@ -39,7 +39,7 @@ extension MessagePortPointer {
             return nil
         }
         queue.unlockSenders()
-        if source.pointee.item.has(ItemHeader.valid) { return source }
+        if source.pointee.item.has(.valid) { return source }
         source.release()
         return nil
     }

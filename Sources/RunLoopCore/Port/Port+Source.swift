@@ -21,7 +21,7 @@ extension PortPointer {
     /// being destroyed wait before its memory is freed; may release the lock and take it again.
     private var knownSourceLocked: SourcePointer? {
         guard let source = pointee.sourceInfo?.pointee.source, source.retainIfAlive() else { return nil }
-        if source.pointee.item.has(ItemHeader.valid) { return source }
+        if source.pointee.item.has(.valid) { return source }
         // If this is the last reference to an invalidated source, its release function takes the lock.
         queue.unlockSenders()
         source.release()

@@ -66,7 +66,7 @@ extension MessagePortPointer {
             replySource.destroy()
             return nil
         }
-        source.pointee.item.set(ItemHeader.unreferenced)
+        source.pointee.item.set(.unreferenced)
         replySource.pointee.source = source
         let isLinked = locked { () -> Bool in
             if !pointee.isValid { return false }

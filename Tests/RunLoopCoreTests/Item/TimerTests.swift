@@ -16,8 +16,8 @@ import Testing
     }
 
     @Test func simpleTimersHaveNoDetail() {
-        #expect(Self.withTimer(date: 1, interval: 0) { $0.detail == nil && !$0.pointee.item.has(ItemHeader.repeats) })
-        #expect(Self.withTimer(date: 1, interval: 1) { $0.detail != nil && $0.pointee.item.has(ItemHeader.repeats) })
+        #expect(Self.withTimer(date: 1, interval: 0) { $0.detail == nil && !$0.pointee.item.has(.repeats) })
+        #expect(Self.withTimer(date: 1, interval: 1) { $0.detail != nil && $0.pointee.item.has(.repeats) })
     }
 
     @Test func oneShotDeadlineIsTheDates() {

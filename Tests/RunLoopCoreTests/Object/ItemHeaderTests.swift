@@ -8,7 +8,7 @@ import Testing
     /// An item without more to it, guarded by the loop of the calling thread.
     private static func makeItem(_ references: UInt32 = 1) -> ItemPointer {
         let item = ItemPointer.allocate(capacity: 1)
-        item.initialize(to: ItemHeader(.observer, owner: Registry.current!.threadContext, flags: 0))
+        item.initialize(to: ItemHeader(.observer, owner: Registry.current!.threadContext, flags: []))
         item.pointee.object.references.store(references, ordering: .relaxed)
         return item
     }
@@ -52,13 +52,13 @@ import Testing
         let seen = onThread { () -> [Bool] in
             let item = Self.makeItem()
             defer { item.deallocate() }
-            var seen = [item.pointee.has(ItemHeader.valid), !item.pointee.has(ItemHeader.firing)]
-            item.pointee.set(ItemHeader.firing)
-            item.pointee.set(ItemHeader.bound)
-            item.pointee.clear(ItemHeader.valid)
-            seen += [item.pointee.has(ItemHeader.firing), item.pointee.has(ItemHeader.bound), !item.pointee.has(ItemHeader.valid)]
-            item.pointee.clear(ItemHeader.firing)
-            seen += [!item.pointee.has(ItemHeader.firing), item.pointee.has(ItemHeader.bound), !item.pointee.has(ItemHeader.repeats)]
+            var seen = [item.pointee.has(.valid), !item.pointee.has(.firing)]
+            item.pointee.set(.firing)
+            item.pointee.set(.bound)
+            item.pointee.clear(.valid)
+            seen += [item.pointee.has(.firing), item.pointee.has(.bound), !item.pointee.has(.valid)]
+            item.pointee.clear(.firing)
+            seen += [!item.pointee.has(.firing), item.pointee.has(.bound), !item.pointee.has(.repeats)]
             return seen
         }
         #expect(seen.allSatisfy { $0 })
