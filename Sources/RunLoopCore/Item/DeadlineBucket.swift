@@ -100,11 +100,4 @@ extension DeadlineBucketPointer {
 
     /// Keeps the first `kept` timers; the others are the caller's.
     func truncate(to kept: Int) { pointee.count = kept }
-
-    /// Drops the first timers, which are the caller's, up to `index`, but for `kept` that are still the bucket's.
-    func close(gapFrom kept: Int, to index: Int, of count: Int) {
-        let entries = pointee.entries.unsafelyUnwrapped
-        memmove(entries + kept, entries + index, (count - index) * MemoryLayout<DeadlineBucket.Entry>.stride)
-        pointee.count = kept + count - index
-    }
 }

@@ -210,7 +210,7 @@ struct DeadlineQueue: ~Copyable {
 
     /// Splits the nearest bucket by the distance from its earliest deadline: each time that the distance doubles there are four buckets, down
     /// to one in which about `DeadlineBucket.small` timers can be expected. The farthest part stays in it. False if all deadlines are
-    /// nearly equal or there are too many buckets: then nothing has changed. Out of memory it pours them instead.
+    /// nearly equal, there are too many buckets, or memory is out: then nothing has changed.
     private mutating func splitNearest() -> Bool {
         let number = bucketCount - 1
         let source = bucket(number)
@@ -225,21 +225,25 @@ struct DeadlineQueue: ~Copyable {
         let expected = Self.step(UInt64(count / DeadlineBucket.small))
         let levels = min(farthest - Self.step(4), expected, Self.maximumBuckets - bucketCount)
         if levels <= 0 { return false }
-        source.pointee.minimum = earliest + Self.distance(farthest)
-        source.truncate(to: 0)
+        // Counted first, so that each bucket gets just the memory it needs.
+        var counts = InlineArray<64, Int>(repeating: 0)
+        for index in 0..<count { counts[min(farthest - Self.step(entries[index].deadline - earliest), levels)] += 1 }
         for level in 1...levels {
             addBucket(minimum: level == levels ? earliest : earliest + Self.distance(farthest - level))
+            if counts[level] == 0 || bucket(number + level).grow(to: counts[level], &spare) { continue }
+            while bucketCount > number + 1 {
+                bucketCount -= 1
+                free(bucket(bucketCount).pointee.entries)
+            }
+            return false
         }
+        source.pointee.minimum = earliest + Self.distance(farthest)
+        source.truncate(to: 0)
         for index in 0..<count {
             let entry = entries[index]
             linux_prefetch(entries[min(index &+ 8, count &- 1)].position)
             let level = min(farthest - Self.step(entry.deadline - earliest), levels)
-            // What stays has room, for it does not come behind its old place.
-            if append(entry, to: number + level) { continue }
-            source.close(gapFrom: source.pointee.count, to: index, of: count)
-            while bucketCount > number + 1 { pourNearest() }
-            pourNearest()
-            return true
+            bucket(number + level).put(entry, number: number + level + 1)
         }
         source.shrink()
         return true
