@@ -6,25 +6,27 @@
 struct head {
     uint32_t magic;
     uint8_t kind, location;
-    uint16_t buffers_read;
+    uint16_t reserved;
     uint32_t id;
     int32_t message;
     uint64_t length, deadline;
 };
 enum {
-    MAGIC = 0x314D4C52,
+    MAGIC = 0x324D4C52,
     HELLO = 1,
     REQUEST,
     REPLY,
     DROPPED,
     RING,
     DOORBELL,
-    READ,
+    PIECE,
+    ABANDONED,
     ABSENT = 0,
     INLINE,
+    PIECES,
     IN_FILE,
-    SHARED_BUFFER,
-    RETURNED_BUFFER
+    INLINE_LIMIT = 32 * 1024,
+    PIECE_LIMIT = 64 * 1024
 };
 
 /* The socket of the only port of the test's directory that has `part` in its name. */
@@ -64,6 +66,28 @@ static UNUSED void throw_packet(int fd, const void *bytes, size_t size, const in
         memcpy(CMSG_DATA(item), passed, (size_t)count * sizeof(int));
     }
     (void)!sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+/* Waits for a packet, of which it takes `size` bytes and up to `room` descriptors. Returns how many there were; -1 at
+ * the end of the connection. */
+static UNUSED int receive_packet(int fd, void *bytes, size_t size, int *files, int room)
+{
+    union {
+        char space[CMSG_SPACE(8 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {bytes, size};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = CMSG_SPACE((size_t)room * sizeof(int))};
+    if (recvmsg(fd, &message, 0) <= 0)
+        return -1;
+    struct cmsghdr *item = CMSG_FIRSTHDR(&message);
+    if (item == NULL)
+        return 0;
+    memcpy(files, CMSG_DATA(item), item->cmsg_len - CMSG_LEN(0));
+    return (int)((item->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 }
 
 /* The handshake: the first packet says which name is wanted. */

@@ -56,7 +56,7 @@ static UNUSED void expect_disconnect(int fd)
 /* A client that completes the handshake, sends one packet, and is disconnected. */
 static UNUSED void throw_request(struct head head, size_t extra, const int *passed, int count)
 {
-    char packet[70000] = {0};
+    static char packet[70000];
     int fd = plain_socket();
     greet(fd);
     memcpy(packet, &head, sizeof head);

@@ -18,7 +18,7 @@ enum {
 
 /* What parent and children both see. */
 static struct {
-    atomic_int received, sent, answers;
+    atomic_int received, sent, answers, has_ring;
 } * shared;
 
 /* The next id of each sender: the first byte of the data is the sender. */
@@ -92,6 +92,25 @@ static UNUSED RLMessagePortRef connect_to_server(void)
 
 /* The rings of this process, found by their size, since shared buffers have the same name. */
 static UNUSED int rings(void) { return mapped_files("runloop", RING_SIZE, RING_SIZE); }
+
+/* The server makes the ring when it has seen many small requests: sends some until it is there. Returns the next id. */
+static UNUSED int send_until_ring(RLMessagePortRef remote)
+{
+    int id = 0;
+    while (rings() == 0) {
+        require(send_one(remote, 0, id++, SMALL, 50) == kRLMessagePortSuccess);
+        sched_yield();
+    }
+    shared->has_ring = 1;
+    return id;
+}
+
+/* The server's part in that, if it is this process. */
+static UNUSED void serve_until_ring(void)
+{
+    while (!shared->has_ring)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+}
 
 static struct server server;
 

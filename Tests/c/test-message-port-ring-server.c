@@ -74,8 +74,9 @@ START_TEST(server_ends_while_awake)
 {
     pid_t child;
     RLMessagePortRef remote = serve_elsewhere(server_that_ends, &child);
+    int id = send_until_ring(remote);
     kill(child, SIGSTOP);
-    for (int id = 0; id < 1000; id++)
+    for (; id < 1000; id++)
         ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
     kill(child, SIGCONT);
     while (!shared->answers)
@@ -103,17 +104,15 @@ static void counting_server(int ready)
 START_TEST(message_to_a_dead_server)
 {
     pid_t child;
-    int id = 0;
     RLMessagePortRef remote = serve_elsewhere(counting_server, &child);
-    for (; id < 100; id++)
-        ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
+    int id = send_until_ring(remote), first = id;
     ck_assert_int_eq(rings(), 1);
     if (_i)
         kill(child, SIGSTOP);
     else
-        while (shared->received < 100)
+        while (shared->received < first)
             sched_yield();
-    for (; _i && id < 200; id++)
+    for (; _i && id < first + 100; id++)
         ck_assert_int_eq(send_one(remote, 0, id, SMALL, 50), kRLMessagePortSuccess);
     end_process(child, SIGKILL);
     int more = 0;

@@ -209,7 +209,7 @@ static void ask_once(int32_t id, int size, double send_limit, double limit)
     RLRelease(remote);
 }
 
-static void ask_with_much(void) { ask_once(0, large, 0.1, 1e10); }
+static void ask_with_much(void) { ask_once(0, large, 0.1, 0.3); }
 static void ask_for_much_soon(void) { ask_once(ask_for_much, 0, 1e10, 0.3); }
 
 static void find(void)

@@ -20,25 +20,24 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     withUnsafeMutableBytes(of: &head) { memcpy($0.baseAddress!, bytes + 1, min(count - 1, Frame.headSize)) }
 
     guard let frame = Frame.parse(head, size: size, hasFile: hasFile, receiver: receiver) else { return 0 }
-    precondition(size >= 32 && head.0 == 0x314D_4C52 && head.3 == frame.buffersRead)
+    precondition(size >= 32 && head.0 == 0x324D_4C52 && head.3 == 0)
     precondition(frame.length >= 0 && frame.length <= 0x6000_0000)
     switch frame.payloadLocation {
     case .absent: precondition(frame.length == 0 && size == 32 && !hasFile)
-    case .inline: precondition(size == 32 + frame.length && frame.length <= Frame.inlineLimit && !hasFile)
-    case .file, .sharedBuffer:
-        precondition(size == 32 && hasFile && frame.length > Frame.inlineLimit)
-        precondition(frame.payloadLocation == .file || frame.length <= Frame.sharedLimit)
-    case .returnedBuffer:
-        precondition(size == 32 && !hasFile && frame.length > Frame.inlineLimit && frame.length <= Frame.sharedLimit)
-        precondition(receiver == .client && frame.kind == .reply)
+    case .inline:
+        precondition(size == 32 + frame.length && frame.length <= (frame.kind == .piece ? Frame.pieceLimit : Frame.inlineLimit) && !hasFile)
+    case .pieces: precondition(size == 32 && !hasFile && frame.length > Frame.inlineLimit)
+    case .file: precondition(size == 32 && hasFile && receiver == .client && frame.kind == .ring && frame.length == 132 * 1024)
     }
-    switch receiver {
-    case .newServer: precondition(frame.kind == .hello && (1...255).contains(frame.length))
-    case .server where frame.kind == .ring: precondition(frame.payloadLocation == .file && frame.id == 0 && frame.length == 132 * 1024)
-    case .server where frame.kind == .doorbell: precondition(frame.payloadLocation == .absent && frame.id == 0)
-    case .server: precondition(frame.kind == .request && frame.payloadLocation != .absent)
-    case .client where frame.kind == .bufferRead: precondition(frame.payloadLocation == .absent && frame.id == 0)
-    case .client: precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
+    switch (receiver, frame.kind) {
+    case (.newServer, _): precondition(frame.kind == .hello && (1...255).contains(frame.length))
+    case (_, .piece): precondition(frame.payloadLocation == .inline && frame.length > 0 && frame.id == 0)
+    case (.server, .request): precondition(frame.payloadLocation == .inline || frame.payloadLocation == .pieces)
+    case (.server, _):
+        precondition(frame.kind == .ring || frame.kind == .doorbell || frame.kind == .abandoned)
+        precondition(frame.payloadLocation == .absent && frame.id == 0)
+    case (.client, .ring): precondition(frame.payloadLocation == .file && frame.id == 0)
+    case (.client, _): precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
     }
     // The parsed frame is written as it was read.
     var again = frame.head

@@ -11,7 +11,8 @@ private struct Stage {
 
     init() {
         let fd = client.make().unsafelyUnwrapped
-        memory = linux_map(fd, Ring.size, 1)
+        memory = linux_map(fd, Ring.size)
+        _ = client.open()
         Descriptor.close(fd)
     }
 }

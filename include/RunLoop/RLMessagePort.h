@@ -57,8 +57,9 @@
  *  -----
  *  What comes from another process is validated before it is used. A peer that violates the protocol is disconnected,
  *  with one line on stderr (RUNLOOP_MISUSE=abort does not apply to it), and no other client is disturbed. So is a
- *  client whose one-way requests this process has no memory or descriptors to receive, since one-way requests must not
- *  be lost silently.
+ *  client whose one-way requests this process has no memory to receive, since one-way requests must not be lost
+ *  silently. A server takes no descriptors from its clients, and no call of it waits for them. SECURITY.md says what a
+ *  peer can do at worst.
  *
  *  The end
  *  -------

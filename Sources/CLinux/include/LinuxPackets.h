@@ -2,6 +2,9 @@
 #ifndef CLINUX_PACKETS_H
 #define CLINUX_PACKETS_H
 #include "LinuxSockets.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -80,51 +83,111 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
     return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* The most descriptors that one packet can have; what does not fit would be closed by the kernel, in this thread. */
+#define LINUX_PASSED_LIMIT 253
+
 /* What came with a packet instead of one descriptor. */
-static const int linux_passed_several = -2; /* They are closed. */
+static const int linux_passed_several = -2; /* They are being closed. */
 static const int linux_passed_refused = -3; /* One that this process has no number for. */
+
+struct linux_closing {
+    int count;
+    int fds[];
+};
+
+static __attribute__((unused)) void *linux_close_all(void *closing)
+{
+    struct linux_closing *these = closing;
+    for (int index = 0; index < these->count; index++)
+        syscall(SYS_close, these->fds[index]);
+    free(these);
+    return NULL;
+}
+
+/* Descriptors from other processes are closed on a thread of their own: closing can wait, for a file system, for a socket that
+   lingers, for whatever stands behind FUSE. Without a thread they stay open. */
+static __attribute__((noinline, unused)) void linux_close_apart(const int *fds, int count)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    struct linux_closing *these = malloc(sizeof *these + (size_t)count * sizeof(int));
+    if (these == NULL || pthread_attr_init(&attributes) != 0)
+        goto failed;
+    these->count = count;
+    memcpy(these->fds, fds, (size_t)count * sizeof(int));
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, 128 * 1024);
+    /* The program's signals are for its own threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &attributes, linux_close_all, these);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error == 0)
+        return;
+failed:
+    free(these);
+}
+
+/* Whether there is a packet, of which this takes nothing. */
+static inline int linux_peek_packet(int fd, void *byte)
+{
+    return syscall(SYS_recvfrom, fd, byte, (size_t)1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) > 0;
+}
+
+/* Whether the socket refuses descriptors from now on, and with it the sockets that it accepts: 1, or 0 where the kernel cannot
+   (before 6.16). */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+static inline int linux_refuse_passed(int fd, int refuses)
+{
+    int passes = !refuses;
+    return syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_PASSRIGHTS, &passes, sizeof passes) == 0;
+}
 
 /* Sets `*passed` if a descriptor came with a packet: to that, or to one of the constants above. */
 static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *message, int *passed)
 {
-    int count = 0, first = -1;
+    int count = 0, fds[LINUX_PASSED_LIMIT];
     for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
         if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS)
             continue;
-        for (size_t offset = 0; CMSG_LEN(offset) + sizeof(int) <= item->cmsg_len; offset += sizeof(int)) {
-            int one;
-            memcpy(&one, CMSG_DATA(item) + offset, sizeof one);
-            if (first < 0)
-                first = one;
-            else
-                syscall(SYS_close, one);
-            count++;
-        }
+        for (size_t offset = 0; CMSG_LEN(offset) + sizeof(int) <= item->cmsg_len && count < LINUX_PASSED_LIMIT;
+             offset += sizeof(int))
+            memcpy(&fds[count++], CMSG_DATA(item) + offset, sizeof(int));
     }
     int truncated = (message->msg_flags & MSG_CTRUNC) != 0;
     if (count + truncated == 1) {
-        *passed = truncated ? linux_passed_refused : first;
+        *passed = truncated ? linux_passed_refused : fds[0];
     } else if (count > 0) {
-        syscall(SYS_close, first);
+        linux_close_apart(fds, count);
         *passed = linux_passed_several;
     }
 }
 
-/* Receives one packet, and a descriptor if one came with it; `*passed` is -1 if none did. Returns the true size, also of a packet
-   that was cut off. */
-static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, int *passed)
+/* Receives one packet into one buffer, or into two if `body` has room. Returns the true size, also of a packet that was cut off.
+   `passed` is not NULL if descriptors may come: -1 if none did. */
+static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, void *body, size_t bodySize,
+                                        int *passed)
 {
-    struct iovec part = {buffer, bufferSize};
+    int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC;
+    if (passed == NULL && bodySize == 0)
+        return syscall(SYS_recvfrom, fd, buffer, bufferSize, flags, NULL, NULL);
+    struct iovec parts[2] = {{buffer, bufferSize}, {body, bodySize}};
     union {
-        char space[CMSG_SPACE(8 * sizeof(int))];
+        char space[CMSG_SPACE(LINUX_PASSED_LIMIT * sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    *passed = -1;
-    int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC;
+    struct msghdr message = {.msg_iov = parts,
+                             .msg_iovlen = bodySize > 0 ? 2 : 1,
+                             .msg_control = passed ? &control : NULL,
+                             .msg_controllen = passed ? sizeof control.space : 0};
+    if (passed)
+        *passed = -1;
     long size = syscall(SYS_recvmsg, fd, &message, flags);
-    if (size >= 0 && (message.msg_controllen != 0 || message.msg_flags & MSG_CTRUNC))
+    if (passed && size >= 0 && (message.msg_controllen != 0 || message.msg_flags & MSG_CTRUNC))
         linux_take_passed(&message, passed);
     return size;
 }

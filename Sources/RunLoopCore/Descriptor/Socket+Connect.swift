@@ -52,7 +52,7 @@ extension SocketPointer {
             if error.number != EINPROGRESS && error.number != EINTR { return .error }
         }
         if seconds < 0 { return .success }
-        guard Descriptor.wait(fd, for: .writable, until: seconds == 0 ? .never : Instant.now(after: seconds)) else {
+        guard !Descriptor.wait(fd, for: .writable, until: seconds == 0 ? .never : Instant.now(after: seconds)).isEmpty else {
             systemError = ETIMEDOUT
             return .timedOut
         }
@@ -94,7 +94,7 @@ extension SocketPointer {
                     isDone = !isStream || sent == data.pointee.count
                 } catch {
                     if error.number == EAGAIN && (seconds > 0 || sent > 0) {
-                        if seconds <= 0 || !Descriptor.wait(fd, for: .writable, until: deadline) {
+                        if seconds <= 0 || Descriptor.wait(fd, for: .writable, until: deadline).isEmpty {
                             systemError = sent > 0 ? ETIMEDOUT : EAGAIN
                             return .error
                         }

@@ -96,7 +96,7 @@ public func RLMessagePortGetNameOwner(_ name: OpaquePointer?) -> Int32 {
     guard let name = borrowName(name, "RLMessagePortGetNameOwner") else { return 0 }
     guard let fd = try? NameServer.connect(name) else { return 0 }
     let owner = (try? PacketSocket.credentials(fd))?.process ?? 0
-    Descriptor.close(fd)
+    PacketSocket.close(fd)
     return owner
 }
 

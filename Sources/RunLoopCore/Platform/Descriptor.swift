@@ -18,17 +18,18 @@ enum Descriptor {
         }
     }
 
-    /// Sleeps until one of `events` is ready, or the descriptor has an error or a hang-up; false at the deadline. Signals do not end the
-    /// sleep.
-    static func wait(_ fd: Int32, for events: Events, until deadline: Instant) -> Bool {
+    /// Sleeps until one of `events` is ready, or the descriptor has an error or a hang-up; none of them at the deadline. Signals do not end
+    /// the sleep.
+    @inline(never)
+    static func wait(_ fd: Int32, for events: Events, until deadline: Instant) -> Events {
         preservingSystemError {
             while true {
                 var request = pollfd(fd: fd, events: Int16(bitPattern: events.rawValue), revents: 0)
                 let now = Clock.now
                 var time = Instant.timespec(deadline > now ? deadline.nanoseconds - now.nanoseconds : 0)
                 let count = deadline == .never ? linux_ppoll(&request, nil) : linux_ppoll(&request, &time)
-                if count > 0 { return true }
-                if deadline <= now { return false }
+                if count > 0 { return Events(rawValue: UInt16(bitPattern: request.revents)) }
+                if deadline <= now { return [] }
             }
         }
     }

@@ -1,4 +1,5 @@
 import CLinux
+import Synchronization
 
 /// AF_UNIX sockets that keep packets apart (SOCK_SEQPACKET). All are close-on-exec and non-blocking.
 enum PacketSocket {
@@ -20,17 +21,56 @@ enum PacketSocket {
         case failed
     }
 
-    /// Listens at `path`. Three system calls.
-    static func listen(_ path: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
+    /// Whether this kernel lets a socket refuse descriptors, as far as is known: 0 for unknown, 1 or 2 for no. Any thread.
+    private static let refusal = Atomic<UInt8>(0)
+
+    /// Whether a socket that should refuse descriptors may have received some nevertheless: on Linux before 6.16.
+    @inline(__always)
+    static var mayHoldDescriptors: Bool { refusal.load(ordering: .relaxed) == 2 }
+
+    /// A socket that refuses descriptors, as do the sockets that it accepts.
+    private static func make() throws(SystemError) -> Int32 {
         let fd = try checked(linux_socket_of_packets())
+        let saved = systemError
+        refusal.store(linux_refuse_passed(fd, 1) != 0 ? 1 : 2, ordering: .relaxed)
+        systemError = saved
+        return fd
+    }
+
+    /// Whether the socket takes descriptors from now on; before, it refuses them. One system call.
+    static func setTakesDescriptors(_ fd: Int32, _ takes: Bool) { preservingSystemError { _ = linux_refuse_passed(fd, takes ? 0 : 1) } }
+
+    /// Ends a connection and closes its socket. `mayHold`: there may be descriptors among the packets that were not received; the kernel
+    /// would close those with the socket, which can wait, so both are closed on a thread of their own.
+    @inline(never)
+    static func close(_ fd: Int32, isListener: Bool = false, mayHold: Bool = false) {
+        if mayHold || mayHoldDescriptors {
+            shutDown(fd)
+            var byte: UInt8 = 0
+            // Of a listener the clients that were not accepted have packets. Without room for descriptors, looking at a packet leaves them in it.
+            if isListener || preservingSystemError({ linux_peek_packet(fd, &byte) }) != 0 { return closeApart(fd) }
+        }
+        Descriptor.close(fd)
+    }
+
+    /// Closes a descriptor that another process has passed, on a thread of its own.
+    @inline(never)
+    static func closeApart(_ fd: Int32) {
+        var fd = fd
+        preservingSystemError { linux_close_apart(&fd, 1) }
+    }
+
+    /// Listens at `path`. Four system calls.
+    static func listen(_ path: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
+        let fd = try make()
         if linux_unix_listen(fd, path, 128) == 0 { return fd }
         Descriptor.close(fd)
         throw .last
     }
 
-    /// Connects to the listener at `path`; EAGAIN if its queue is full. Two system calls.
+    /// Connects to the listener at `path`; EAGAIN if its queue is full. Three system calls.
     static func connect(_ path: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
-        let fd = try checked(linux_socket_of_packets())
+        let fd = try make()
         if linux_unix_connect(fd, path) == 0 { return fd }
         Descriptor.close(fd)
         throw .last
@@ -94,7 +134,7 @@ enum PacketSocket {
         case none
         /// It belongs to the receiver.
         case descriptor(Int32)
-        /// There were several, which are closed by now: no peer of ours sends that.
+        /// There were several, which are being closed: no peer of ours sends that.
         case several
         /// This process has no number left for it.
         case refused
@@ -105,16 +145,23 @@ enum PacketSocket {
             return -1
         }
 
-        /// Closes the descriptor, if there is one.
-        func close() { if descriptor >= 0 { Descriptor.close(descriptor) } }
+        /// Closes the descriptor, if there is one, on a thread of its own.
+        func discard() { if descriptor >= 0 { PacketSocket.closeApart(descriptor) } }
     }
 
-    /// Takes the next packet, if there is one; what does not fit is lost. One system call.
-    static func receive(_ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int) -> Received {
+    /// Takes the next packet, if there is one; what does not fit into `buffer`, and behind it into `body`, is lost. `mayHold`:
+    /// descriptors may come. One system call.
+    static func receive(
+        _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, _ body: UnsafeMutableRawBufferPointer?, mayHold: Bool
+    ) -> Received {
         let saved = systemError
         while true {
             var passed: Int32 = -1
-            let size = linux_receive_packet(fd, buffer, bufferSize, &passed)
+            let bodySize = body?.count ?? 0
+            let size =
+                mayHold
+                ? linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, &passed)
+                : linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, nil)
             if size >= 0 { return Received(kind: size > 0 ? .packet : .end, size: size, attachment: attachment(passed)) }
             let error = systemError
             systemError = saved

@@ -37,10 +37,13 @@ extension ConnectionPointer {
     /// function.
     private func receiveRequests(on loop: RunLoopPointer) -> Bool {
         var count = 0
+        var budget = PortLimits.bytesPerTurn
         var wantsReply = false
-        while receiveRequest(on: loop, &wantsReply) {
+        while receiveRequest(on: loop, &wantsReply, &budget) {
             count += 1
-            if wantsReply || count >= 32 || pointee.hasBacklog.load(ordering: .relaxed) != 0 { break }
+            if wantsReply || count >= PortLimits.requestsPerTurn || budget <= 0 || pointee.hasBacklog.load(ordering: .relaxed) != 0 {
+                break
+            }
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
         return count > 0
@@ -48,9 +51,9 @@ extension ConnectionPointer {
 
     /// Receives and handles one packet; true if it was a request. `wantsReply`: the client waits for a reply.
     @inline(__always)
-    private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool) -> Bool {
+    private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool, _ budget: inout Int) -> Bool {
         var packet = Packet()
-        if !receive(loop.threadContext, &packet) { return false }
+        if !receive(loop.threadContext, &packet, &budget) { return false }
         wantsReply = packet.frame.id != 0
         if packet.frame.kind == .hello {
             let isOwnName = pointee.port.isNamed(packet.data)
@@ -74,7 +77,8 @@ extension ConnectionPointer {
     @inline(never)
     func receiveReply(on loop: RunLoopPointer) -> Bool {
         var packet = Packet()
-        if !receive(loop.threadContext, &packet) { return false }
+        var budget = PortLimits.bytesPerTurn
+        if !receive(loop.threadContext, &packet, &budget) { return false }
         let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
@@ -86,10 +90,11 @@ extension ConnectionPointer {
         var data: DataPointer?
     }
 
-    /// Receives the next packet or ring entry. False if there is none, or if it could not be received: then the peer has been told or the
-    /// connection closed as required.
+    /// Receives the next packet or ring entry, or the pieces of a large payload until that is complete, or until `budget` bytes were
+    /// received. False if there is none yet, or if it could not be received: then the peer has been told or the connection closed as
+    /// required.
     @inline(never)
-    private func receive(_ threadContext: ThreadContextPointer, _ packet: inout Packet) -> Bool {
+    private func receive(_ threadContext: ThreadContextPointer, _ packet: inout Packet, _ budget: inout Int) -> Bool {
         guard let buffer = DataPointer.receivingMemory(threadContext) else { return false }
         pointee.mutex.lockInlined()
         if !pointee.isOpen {
@@ -100,16 +105,18 @@ extension ConnectionPointer {
         if isServer && pointee.ring.isOpen {
             var frame: Frame?
             if let entry = takeFromRing(buffer, &frame) {
-                return finishReceiving(entry, frame, buffer, threadContext, &packet, isEntry: true)
+                return finishReceiving(entry, frame, buffer, threadContext, &packet, &budget, isEntry: true)
             }
         }
-        let received = PacketSocket.receive(pointee.fd, buffer, Frame.headSize + Frame.inlineLimit)
+        if pointee.incoming.isUnderWay { return receivePieces(buffer, threadContext, &packet, &budget) }
+        let received = PacketSocket.receive(
+            pointee.fd, buffer, Frame.headSize + Frame.inlineLimit, nil, mayHold: pointee.mayHoldDescriptors)
         // A short packet leaves older bytes in the buffer; therefore the size is tested first.
         let head = buffer.load(as: Frame.Head.self)
         if received.attachment == .none, Frame.isCommonCase(head, size: received.size, isServer ? .request : .reply),
             !isServer || (pointee.handshakeDone && !pointee.ring.isOpen)
         {
-            noteCounts(head.3)
+            if isServer { pointee.ring.counter = 0 }
             pointee.mutex.unlockInlined()
             packet.frame.kind = isServer ? .request : .reply
             packet.frame.id = head.4
@@ -118,114 +125,98 @@ extension ConnectionPointer {
             packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: Int(head.6), threadContext)
             return packet.data != nil || failReceiving(&packet)
         }
-        let receiver: Frame.Receiver = !isServer ? .client : pointee.handshakeDone ? .server : .newServer
         let frame = Frame.parse(head, size: received.size, hasFile: received.attachment != .none, receiver: receiver)
-        return finishReceiving(received, frame, buffer, threadContext, &packet, isEntry: false)
+        return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isEntry: false)
+    }
+
+    /// Which frames may come. Under the mutex.
+    private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
+
+    /// Receives pieces, and frames without a payload between them. Called under the mutex, returns without it.
+    @inline(never)
+    private func receivePieces(
+        _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, _ packet: inout Packet, _ budget: inout Int
+    ) -> Bool {
+        while pointee.isOpen && pointee.incoming.isUnderWay {
+            let received = PacketSocket.receive(
+                pointee.fd, buffer, Frame.headSize, pointee.incoming.room(), mayHold: pointee.mayHoldDescriptors)
+            var frame = Frame.parse(
+                buffer.load(as: Frame.Head.self), size: received.size, hasFile: received.attachment != .none, receiver: receiver)
+            if received.kind != .packet || frame?.kind != .piece {
+                if frame?.payloadLocation == .inline || frame?.payloadLocation == .pieces { frame = nil }
+                return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isEntry: false)
+            }
+            let length = frame?.length ?? 0
+            if !pointee.incoming.add(length) {
+                unlock()
+                return disconnect(because: "is disconnected: it sent more than it announced")
+            }
+            // A small piece costs a system call as well.
+            budget -= Swift.max(length, 4096)
+            if pointee.incoming.isComplete, let (frame, data) = pointee.incoming.finish() {
+                if pointee.role == .server && pointee.ring.isOpen { pointee.ring.noteSocketRequest() }
+                unlock()
+                packet.frame = frame
+                packet.data = data
+                return data != nil || failReceiving(&packet)
+            }
+            if budget <= 0 { break }
+            // Other threads send meanwhile.
+            unlock()
+            lock()
+        }
+        unlock()
+        return false
     }
 
     /// The rest of `receive`, for ring entries and for all packets but the most frequent. Called under the mutex, returns without it.
     private func finishReceiving(
         _ packetReceived: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
-        _ packet: inout Packet, isEntry: Bool
+        _ packet: inout Packet, _ budget: inout Int, isEntry: Bool
     ) -> Bool {
-        var received = packetReceived
+        let received = packetReceived
         if received.kind != .packet {
             unlock()
-            received.attachment.close()
+            received.attachment.discard()
             if received.kind == .end { handlePeerClosed() }
             return false
         }
         var frame = parsed
-        if !isEntry {
-            if let header = frame, !noteHeader(header) { frame = nil }
-            if let some = frame, pointee.role == .server, !noteReceived(some, &received.attachment) { frame = nil }
-        }
-        unlock()
+        if !isEntry, let some = frame, !noteReceived(some, received.attachment.descriptor) { frame = nil }
         guard let frame, received.attachment != .several else {
-            received.attachment.close()
+            unlock()
+            received.attachment.discard()
             return disconnect(because: "is disconnected: it sent an invalid packet")
         }
+        if frame.kind == .hello { pointee.handshakeDone = true }
+        if frame.kind == .abandoned { pointee.incoming.reset() }
+        if frame.payloadLocation == .pieces { pointee.incoming.begin(frame) }
+        unlock()
         packet.frame = frame
-        if received.attachment == .refused { return failReceiving(&packet) }
         switch frame.payloadLocation {
-        case .absent: return true
+        case .absent: return frame.kind == .reply || frame.kind == .dropped
         case .inline: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, threadContext)
-        case .file where frame.kind == .ring:
-            received.attachment.close()
-            return true
-        case .file, .sharedBuffer, .returnedBuffer:
-            let file = received.attachment.descriptor
-            let isSane = frame.payloadLocation != .file || MemoryFile.isUsable(file, frame.length)
-            packet.data = isSane ? DataPointer.create(nil, count: frame.length) : nil
-            let hasRead =
-                isSane
-                ? readFile(frame, file, packet.data)
-                : disconnect(because: "is disconnected: it passed a file that is not a sealed memory file")
-            received.attachment.close()
-            if !hasRead {
-                if isSane && packet.data == nil { return failReceiving(&packet) }
-                packet.data?.release()
-                return false
-            }
+        case .pieces:
+            if pointee.role == .client && !pointee.port.isAwaiting(frame.id) { locked { pointee.incoming.skip(frame) } }
+            lock()
+            return receivePieces(buffer, threadContext, &packet, &budget)
+        case .file:
+            if received.attachment.descriptor >= 0 { Descriptor.close(received.attachment.descriptor) }
+            return false
         }
         return packet.data != nil || failReceiving(&packet)
     }
 
-    /// There is no memory or no descriptor to receive a payload with. A server rejects the request, and nothing is received; a client
-    /// gets a packet that says that there is no reply.
+    /// There is no memory to receive a payload with. A server rejects the request, and nothing is received; a client gets a packet that
+    /// says that there is no reply.
     @inline(never)
     private func failReceiving(_ packet: inout Packet) -> Bool {
-        if packet.frame.payloadLocation == .sharedBuffer { locked { pointee.peerBuffer.skipUnreadable() } }
         if pointee.role == .server {
             reject(packet.frame)
             return false
         }
         packet.frame.kind = .dropped
         return true
-    }
-
-    /// Copies the payload out of a file into `data`, which is nil if there was no memory for it. False if that failed; if the peer is to
-    /// blame, it is disconnected.
-    private func readFile(_ frame: Frame, _ file: Int32, _ data: DataPointer?) -> Bool {
-        guard let data else {
-            if frame.payloadLocation == .returnedBuffer { locked { pointee.sharedBuffer.endUse() } }
-            return false
-        }
-        let bytes = UnsafeMutableRawPointer(data.pointee.bytes)
-        switch frame.payloadLocation {
-        case .sharedBuffer:
-            var mapping = locked { pointee.peerBuffer.takeMapping() }
-            let hasRead = PeerBuffer.read(&mapping, file, bytes, frame.length)
-            locked { pointee.peerBuffer.finishReading(mapping) }
-            // There will be no reply to report that the buffer has been read.
-            if hasRead && frame.id == 0 {
-                send(Frame(kind: .bufferRead, payloadLocation: .absent, id: 0, message: 0, length: 0, deadline: .never), nil)
-            }
-            return hasRead || disconnect(because: "is disconnected: its shared buffer is not a sealed memory file")
-        case .returnedBuffer:
-            let hasRead = pointee.sharedBuffer.read(bytes, frame.length)
-            locked { pointee.sharedBuffer.endUse() }
-            return hasRead || disconnect(because: "is disconnected: its reply is not in the shared buffer")
-        default:
-            return MemoryFile.read(file, bytes, frame.length)
-                || disconnect(because: "is disconnected: a file that it passed became shorter")
-        }
-    }
-
-    /// Notes what a frame's header says about the connection itself: that the handshake is done, that a reply lies in our shared buffer, how
-    /// many buffers the peer has read. False if the peer cannot have sent that, as no buffer is on its way. Under the mutex.
-    private func noteHeader(_ frame: Frame) -> Bool {
-        if frame.kind == .hello { pointee.handshakeDone = true }
-        let isPossible = frame.payloadLocation != .returnedBuffer || pointee.sharedBuffer.beginReading(frame.buffersRead)
-        noteCounts(frame.buffersRead)
-        return isPossible
-    }
-
-    /// Notes how many buffers the peer has read, and that a frame has come. Under the mutex.
-    @inline(__always)
-    private func noteCounts(_ buffersRead: UInt16) {
-        pointee.sharedBuffer.noteRead(buffersRead)
-        pointee.peerBuffer.noteFrame()
     }
 
     /// The peer is gone: a client's port becomes invalid, a server closes the connection. Calls user code.

@@ -5,7 +5,7 @@ import Synchronization
 // When a connection gets a ring, and which requests go through it rather than through the socket.
 
 extension Connection {
-    /// How many small one-way requests in a row it takes until the client creates a ring.
+    /// After how many small one-way requests in a row the server makes a ring, and the client looks whether there is one.
     fileprivate static var ringThreshold: UInt8 { 16 }
     /// After how many entries the client checks that the server is still there.
     fileprivate static var livenessInterval: UInt8 { 32 }
@@ -18,19 +18,22 @@ extension Connection {
 extension ConnectionPointer {
     // MARK: the client
 
-    /// Sends a small one-way request through the ring, and creates that if it is time to. Returns `done`, or `gone` if the server is; any
+    /// Sends a small one-way request through the ring, if the server has passed one. Returns `done`, or `gone` if the server is; any
     /// other result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. No
     /// system call unless the server may be asleep, but for one in 32. Any thread.
+    @inline(never)
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit { return .failed }
-        var sent = locked { putIntoRingLocked(message, data?.bytes, length) }
+        var isDue = false
+        var sent = locked { putIntoRingLocked(message, data?.bytes, length, &isDue) }
+        if isDue && sent == .failed { lookForRing() }
         var polls = 0
         while sent == .full && polls < Connection.fullRingPolls && Clock.now < deadline {
             // No doorbell says that there is room: another thread of the client that reads the socket could take it away.
             _ = Descriptor.poll(pointee.fd, for: [], within: Connection.fullRingPollInterval)
             polls += 1
-            sent = locked { putIntoRingLocked(message, data?.bytes, length) }
+            sent = locked { putIntoRingLocked(message, data?.bytes, length, &isDue) }
         }
         // Without room after all the polls, the socket is used until there is some.
         if sent == .full { locked { pointee.ring.staysFull = true } }
@@ -42,24 +45,31 @@ extension ConnectionPointer {
     func sendByExistingRing(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit { return .failed }
+        var isDue = false
         lock()
-        let sent = pointee.ring.isOpen ? putIntoRingLocked(message, data?.bytes, length) : .failed
+        let sent = pointee.ring.isOpen ? putIntoRingLocked(message, data?.bytes, length, &isDue) : .failed
         unlock()
         return sent
     }
 
-    /// `full`: not now. `failed`: through the socket. Under the mutex.
+    /// `full`: not now. `failed`: through the socket. `isDue` is set once in a number of requests. Under the mutex.
     @inline(never)
-    private func putIntoRingLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int) -> PacketSocket.Sent {
+    private func putIntoRingLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ isDue: inout Bool)
+        -> PacketSocket.Sent
+    {
         if !pointee.isOpen { return .gone }
+        // Behind a large request that is under way.
+        if !pointee.sendQueue.isEmpty { return .failed }
         pointee.ring.counter += 1
-        let isDue = pointee.ring.counter >= (pointee.ring.isOpen ? Connection.livenessInterval : Connection.ringThreshold)
+        isDue = pointee.ring.counter >= (pointee.ring.isOpen ? Connection.livenessInterval : Connection.ringThreshold)
         if isDue { pointee.ring.counter = 0 }
-        if !pointee.ring.isOpen && (!isDue || !shareRing()) { return .failed }
+        if !pointee.ring.isOpen {
+            if pointee.ring.counter == Connection.ringThreshold / 2 { takeDescriptors() }
+            if !pointee.ring.isMapped || !openRing() { return .failed }
+        }
         if !pointee.ring.hasRoom(for: length) { return pointee.ring.staysFull ? .failed : .full }
         if pointee.ring.needsDoorbell && sendDoorbell() != .done { return .failed }
         pointee.ring.putEntry(message, bytes, length)
-        pointee.sharedBuffer.noteSmallFrame()
         if pointee.ring.wantsDoorbell { return ringDoorbell() }
         // If a doorbell is wanted, sending that notices whether the server is gone.
         return isDue && !Descriptor.poll(pointee.fd, for: []).isEmpty ? .gone : .done
@@ -78,29 +88,29 @@ extension ConnectionPointer {
         return .gone
     }
 
-    /// Sends a request through the socket. Under the mutex.
-    func sendRequestLocked(_ outgoing: SendQueue.OutgoingFrame) -> PacketSocket.Sent {
-        if !pointee.isOpen { return .gone }
-        let sent = sendLocked(outgoing)
-        if sent == .done { noteSent(outgoing.frame) }
-        return sent
-    }
-
     /// Notes a frame that went through the socket; every such frame of a client is a request. Under the mutex.
     @inline(__always)
     func noteSent(_ frame: Frame) {
         if pointee.role == .server { return }
-        if frame.id == 0 { pointee.sharedBuffer.noteSmallFrame() }
         if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
     }
 
-    /// Creates the ring and passes it to the server.
-    private func shareRing() -> Bool {
-        guard let fd = pointee.ring.make() else { return false }
-        let sent = sendControlLocked(.ring, .file, Ring.size, fd)
-        Descriptor.close(fd)
-        if sent != .done { pointee.ring.close() }
-        return sent == .done
+    /// Client: takes the ring into use, and tells the server.
+    private func openRing() -> Bool { sendControlLocked(.ring, .absent, 0, -1) == .done && pointee.ring.open() }
+
+    /// Client: gets ready for the ring that the server will pass.
+    private func takeDescriptors() {
+        if pointee.mayHoldDescriptors { return }
+        pointee.mayHoldDescriptors = true
+        PacketSocket.setTakesDescriptors(pointee.fd, true)
+    }
+
+    /// Client: receives what the server may have sent, as a program that only sends does not run its loop. Without the mutex; may call user
+    /// code if the connection ends.
+    @inline(never)
+    private func lookForRing() {
+        guard let threadContext = ThreadContextPointer.current, !Descriptor.poll(pointee.fd, for: .readable).isEmpty else { return }
+        _ = receiveReply(on: RunLoopPointer(threadContext))
     }
 
     /// Sends a doorbell.
@@ -114,10 +124,8 @@ extension ConnectionPointer {
     /// Sends a frame that concerns the connection rather than a request.
     private func sendControlLocked(_ kind: Frame.Kind, _ location: Frame.PayloadLocation, _ length: Int, _ file: Int32) -> PacketSocket.Sent
     {
-        sendLocked(
-            SendQueue.OutgoingFrame(
-                frame: Frame(kind: kind, payloadLocation: location, id: 0, message: 0, length: length, deadline: .never), data: nil,
-                file: file))
+        var outgoing = SendQueue.OutgoingFrame(Frame(control: kind, location, length: length), nil, file: file)
+        return sendLocked(&outgoing)
     }
 
     // MARK: the server
@@ -137,24 +145,37 @@ extension ConnectionPointer {
         case .nothing, .tooEarly: return nil
         case .invalid: break
         case .entry(let message, let length):
-            pointee.peerBuffer.noteFrame()
             frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: message, length: length, deadline: .never)
         }
         return PacketSocket.Received(kind: .packet, size: Frame.headSize)
     }
 
-    /// Server: notes in the ring what has come through the socket, and opens a ring that was passed. Closes the file, and marks it as not
-    /// received, if there is no memory for that. False if the frame violates the protocol. Under the mutex.
-    func noteReceived(_ frame: Frame, _ attachment: inout PacketSocket.Attachment) -> Bool {
+    /// Notes in the ring what has come through the socket. False if the frame violates the protocol. Under the mutex.
+    func noteReceived(_ frame: Frame, _ file: Int32) -> Bool {
         switch frame.kind {
-        case .request: if pointee.ring.isOpen { pointee.ring.noteSocketRequest() }
+        case .request where frame.payloadLocation == .inline:
+            if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else { noteOneWay(frame) }
         case .doorbell: return pointee.ring.isOpen
-        case .ring where attachment.descriptor >= 0:
-            if let isOpen = pointee.ring.open(attachment.descriptor) { return isOpen }
-            attachment.close()
-            attachment = .refused
-        case .ring, .hello, .reply, .dropped, .bufferRead: break
+        case .ring where pointee.role == .server: return pointee.ring.open()
+        case .ring where file >= 0:
+            if !pointee.ring.map(file) { return false }
+            if pointee.ring.isMapped { _ = openRing() }
+        // A piece of nothing.
+        case .piece: return false
+        case .request, .ring, .hello, .reply, .dropped, .abandoned: break
         }
         return true
+    }
+
+    /// Server: counts small one-way requests in a row, and passes a ring to a client that sends many. Under the mutex.
+    @inline(never)
+    private func noteOneWay(_ frame: Frame) {
+        pointee.ring.counter = frame.id == 0 && frame.length <= Ring.dataLimit ? pointee.ring.counter + 1 : 0
+        if pointee.ring.counter < Connection.ringThreshold { return }
+        pointee.ring.counter = 0
+        if pointee.ring.isMapped || !pointee.sendQueue.isEmpty { return }
+        guard let fd = pointee.ring.make() else { return }
+        if sendControlLocked(.ring, .file, Ring.size, fd) != .done { pointee.ring.close() }
+        Descriptor.close(fd)
     }
 }

@@ -22,16 +22,16 @@ struct Connection: Linked, ~Copyable {
     /// The socket; -1 in a child of fork().
     var fd: Int32
     var isOpen = true
+    /// Descriptors may come with packets: to a client that is to get a ring; to all on Linux before 6.16.
+    var mayHoldDescriptors = PacketSocket.mayHoldDescriptors
     /// Server: the client has sent the name that it wants.
     var handshakeDone = false
     /// Watches the socket. Retained; nil once the connection is closed.
     var source: SourcePointer?
-    /// Server: replies that did not fit into the socket. While there are any, no request is read.
+    /// What did not fit into the socket. A server reads no request while there is something.
     var sendQueue = SendQueue()
-    /// For large payloads that this end sends.
-    var sharedBuffer = SharedBuffer()
-    /// For large payloads that the peer sends.
-    var peerBuffer = PeerBuffer()
+    /// A large payload that the peer is sending.
+    var incoming = IncomingBody()
     /// For small one-way requests.
     var ring = Ring()
     /// Server: the requests whose servers want to be told if the client goes away.
@@ -52,7 +52,7 @@ extension ConnectionPointer {
     static func make(_ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer) -> ConnectionPointer? {
         let peer = role == .listener ? PacketSocket.own : try? PacketSocket.credentials(fd)
         guard let peer, let memory = malloc(MemoryLayout<Connection>.size) else {
-            Descriptor.close(fd)
+            PacketSocket.close(fd)
             return nil
         }
         let connection = memory.bindMemory(to: Connection.self, capacity: 1)
@@ -85,10 +85,9 @@ extension ConnectionPointer {
     func release() {
         if !pointee.references.countDown() { return }
         let port = pointee.port
-        if pointee.fd >= 0 { Descriptor.close(pointee.fd) }
+        if pointee.fd >= 0 { PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, mayHold: pointee.mayHoldDescriptors) }
         pointee.sendQueue.removeAll()
-        pointee.sharedBuffer.close()
-        pointee.peerBuffer.close()
+        pointee.incoming.reset()
         pointee.ring.close()
         deinitialize(count: 1)
         free(self)

@@ -1,4 +1,5 @@
-/// One packet of a connection: a header of 32 bytes, followed by the payload unless that is in a file.
+/// One packet of a connection: a header of 32 bytes, followed by the payload. A payload that is too large for a packet follows in packets
+/// of its own, the *pieces*; between them come no frames but those without a payload.
 ///
 /// Both ends are on one machine, yet nothing that arrives is trusted: `parse` is the only way in, and what it accepts is safe to use.
 /// Numbers are in the machine's byte order. Pure values; any thread.
@@ -11,12 +12,14 @@ struct Frame: BitwiseCopyable {
         case reply = 3
         /// The server will not answer a request.
         case dropped = 4
-        /// The client shares a ring: see `Ring`.
+        /// The server passes a ring; the client answers when it begins to use it. See `Ring`.
         case ring = 5
         /// There may be entries in the ring.
         case doorbell = 6
-        /// The server has read the shared buffer that came with a one-way request.
-        case bufferRead = 7
+        /// The next part of a payload.
+        case piece = 7
+        /// The rest of a payload will not come, so there is no such request.
+        case abandoned = 8
     }
 
     /// Where the payload of a frame is.
@@ -25,12 +28,10 @@ struct Frame: BitwiseCopyable {
         case absent = 0
         /// In the packet, behind the header.
         case inline = 1
-        /// In a memory file that is passed with the packet, and belongs to the receiver.
-        case file = 2
-        /// In the sender's shared buffer, whose descriptor is passed with the packet; the receiver reports when it has read it.
-        case sharedBuffer = 3
-        /// In the shared buffer that the receiver of this reply sent last: the server has put its reply there.
-        case returnedBuffer = 4
+        /// In the pieces that follow.
+        case pieces = 2
+        /// In a memory file that is passed with the packet.
+        case file = 3
     }
 
     var kind: Kind
@@ -39,21 +40,33 @@ struct Frame: BitwiseCopyable {
     var id: UInt32
     /// The message id that the client of the API chose.
     var message: Int32
-    /// Bytes of payload.
+    /// Bytes of payload; with `pieces`, of all of them together.
     var length: Int
     /// How long the client waits for the reply.
     var deadline: Instant
-    /// How many shared buffers the sender of this frame has read on this connection, modulo 2¹⁶.
-    var buffersRead: UInt16 = 0
 
-    static var magic: UInt32 { 0x314D_4C52 }
+    /// A frame that concerns the connection, or is a part of another frame.
+    init(control kind: Kind, _ location: PayloadLocation, length: Int) {
+        self.init(kind: kind, payloadLocation: location, id: 0, message: 0, length: length, deadline: .never)
+    }
+
+    init(kind: Kind, payloadLocation: PayloadLocation, id: UInt32, message: Int32, length: Int, deadline: Instant) {
+        self.kind = kind
+        self.payloadLocation = payloadLocation
+        self.id = id
+        self.message = message
+        self.length = length
+        self.deadline = deadline
+    }
+
+    static var magic: UInt32 { 0x324D_4C52 }
     static var headSize: Int { 32 }
     /// The largest payload; CF's own limit.
     static var lengthLimit: Int { 0x6000_0000 }
-    /// The largest payload of a packet; larger ones go through files.
+    /// The largest payload of a packet; larger ones follow in pieces.
     static var inlineLimit: Int { 32 * 1024 }
-    /// The largest payload for which it pays to keep a buffer.
-    static var sharedLimit: Int { 8 * 1024 * 1024 }
+    /// The largest piece.
+    static var pieceLimit: Int { 64 * 1024 }
     /// The longest name of a port, in bytes.
     static var nameLimit: Int { 255 }
 
@@ -61,14 +74,14 @@ struct Frame: BitwiseCopyable {
     typealias Head = (UInt32, UInt8, UInt8, UInt16, UInt32, Int32, UInt64, UInt64)
 
     /// The header as it is sent. O(1).
-    var head: Head { (Self.magic, kind.rawValue, payloadLocation.rawValue, buffersRead, id, message, UInt64(length), deadline.nanoseconds) }
+    var head: Head { (Self.magic, kind.rawValue, payloadLocation.rawValue, 0, id, message, UInt64(length), deadline.nanoseconds) }
 
     /// Whether a packet of `size` bytes without a file is of the most frequent kind: a request that wants a reply, or a reply, with its
     /// payload inside. Implies that `parse` accepts it for a receiver that may get `kind`; its fields are those of the header. O(1).
     @inline(__always)
     static func isCommonCase(_ head: Head, size: Int, _ kind: Kind) -> Bool {
         size >= headSize && size <= headSize + inlineLimit && head.0 == magic && head.1 == kind.rawValue
-            && head.2 == PayloadLocation.inline.rawValue && head.4 != 0 && head.6 == UInt64(size - headSize)
+            && head.2 == PayloadLocation.inline.rawValue && head.3 == 0 && head.4 != 0 && head.6 == UInt64(size - headSize)
     }
 
     /// Which end receives a frame, and with that which frames it may be sent.
@@ -79,14 +92,14 @@ struct Frame: BitwiseCopyable {
 
     /// The frame of a packet of `size` bytes, with or without a passed file; nil if the packet is malformed, or must not be sent to
     /// `receiver`. O(1).
+    @inline(never)
     static func parse(_ head: Head, size: Int, hasFile: Bool, receiver: Receiver) -> Frame? {
-        guard size >= headSize, head.0 == magic, let kind = Kind(rawValue: head.1),
+        guard size >= headSize, head.0 == magic, head.3 == 0, let kind = Kind(rawValue: head.1),
             let payloadLocation = PayloadLocation(rawValue: head.2), head.6 <= UInt64(lengthLimit)
         else { return nil }
         let frame = Frame(
             kind: kind, payloadLocation: payloadLocation, id: head.4, message: head.5, length: Int(head.6),
-            deadline: Instant(nanoseconds: head.7),
-            buffersRead: head.3)
+            deadline: Instant(nanoseconds: head.7))
         return frame.hasValidLength(size, hasFile) && frame.isAllowed(receiver) ? frame : nil
     }
 
@@ -94,24 +107,39 @@ struct Frame: BitwiseCopyable {
     private func hasValidLength(_ size: Int, _ hasFile: Bool) -> Bool {
         switch payloadLocation {
         case .absent: length == 0 && size == Self.headSize && !hasFile
-        case .inline: length <= Self.inlineLimit && size == Self.headSize + length && !hasFile
-        case .file: length > Self.inlineLimit && size == Self.headSize && hasFile
-        case .sharedBuffer: length > Self.inlineLimit && length <= Self.sharedLimit && size == Self.headSize && hasFile
-        case .returnedBuffer: length > Self.inlineLimit && length <= Self.sharedLimit && size == Self.headSize && !hasFile
+        case .inline: length <= largestInline && size == Self.headSize + length && !hasFile
+        case .pieces: length > Self.inlineLimit && size == Self.headSize && !hasFile
+        case .file: size == Self.headSize && hasFile
         }
     }
+
+    private var largestInline: Int { kind == .piece ? Self.pieceLimit : Self.inlineLimit }
 
     /// Whether this kind of frame may be sent to `receiver`.
     private func isAllowed(_ receiver: Receiver) -> Bool {
         switch (receiver, kind) {
         case (.newServer, .hello): payloadLocation == .inline && length > 0 && length <= Self.nameLimit && id == 0
-        case (.server, .request): payloadLocation != .absent && payloadLocation != .returnedBuffer
-        case (.server, .ring): payloadLocation == .file && length == Ring.size && id == 0
-        case (.server, .doorbell): payloadLocation == .absent && id == 0
-        case (.client, .reply): id != 0
+        case (.server, .request): payloadLocation == .inline || payloadLocation == .pieces
+        case (.client, .ring): payloadLocation == .file && length == Ring.size && id == 0
+        case (.server, .ring), (.server, .doorbell), (.server, .abandoned): payloadLocation == .absent && id == 0
+        case (.server, .piece), (.client, .piece): payloadLocation == .inline && length > 0 && id == 0
+        case (.client, .reply): id != 0 && payloadLocation != .file
         case (.client, .dropped): id != 0 && payloadLocation == .absent
-        case (.client, .bufferRead): id == 0 && payloadLocation == .absent
         default: false
         }
     }
+}
+
+/// What a peer can make this process spend. Each number is a promise of RLMessagePort.h or SECURITY.md, and has a test.
+enum PortLimits {
+    /// How many bytes of large payloads one connection may move before others have their turn.
+    static var bytesPerTurn: Int { 1024 * 1024 }
+    /// How many small one-way requests of one connection are received before others have their turn.
+    static var requestsPerTurn: Int { 32 }
+    /// The most memory that a payload takes before its bytes have come.
+    static var unseenBytes: Int { 1024 * 1024 }
+    /// How many rings the servers of a process make, of 132 kB each; other connections use packets.
+    static var rings: UInt32 { 256 }
+    /// For how many nanoseconds a large request that has begun goes on whatever the sender's time limit is: its pieces need a reader.
+    static var graceForPieces: UInt64 { 50_000_000 }
 }

@@ -11,7 +11,7 @@ extension MessagePortPointer {
         let fd = local == nil ? try? NameServer.connect(name, of: user) : -1
         guard let fd else { return nil }
         guard let port = make(isRemote: true, name, of: user, nil, .empty) else {
-            if fd >= 0 { Descriptor.close(fd) }
+            if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
         // A failure to connect has no errno of its own; lack of memory sets it.

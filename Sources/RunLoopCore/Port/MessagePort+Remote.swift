@@ -209,35 +209,23 @@ extension MessagePortPointer {
         {
             return result
         }
-        var (sent, wasFull) = (PacketSocket.Sent.failed, false)
         // NULL arrives as data without bytes.
         let empty = data == nil ? DataPointer.create(nil, count: 0) : nil
         defer { empty?.release() }
         guard let data = data ?? empty else { return .transportError }
         if let local = destination.local { return enqueue(frame, data, to: local, until: deadline) }
         guard let connection = destination.connection else { return .isInvalid }
-        var outgoing: SendQueue.OutgoingFrame?
-        if !connection.fitsInPacket(data) {
-            if data.pointee.count <= Frame.sharedLimit { connection.waitForSharedBuffer(until: deadline) }
-            outgoing = connection.makeOutgoing(frame, data)
-            if outgoing == nil { return .transportError }
-        }
-        defer { if let outgoing { connection.releaseFile(of: outgoing, wasSent: sent == .done) } }
+        var ticket: UInt32?
         while true {
-            if let outgoing {
-                sent = connection.locked { connection.sendRequestLocked(outgoing) }
-            } else {
-                sent = connection.sendPacket(frame, data)
-            }
-            switch sent {
-            case .done: return .success
+            let isSmall = connection.fitsInPacket(data)
+            switch isSmall ? connection.sendPacket(frame, data) : connection.sendLarge(frame, data, &ticket) {
+            case .done:
+                // The loop sends the rest of a request that wants a reply.
+                guard let ticket, frame.id == 0 else { return .success }
+                return connection.finishSending(ticket, until: deadline)
             case .failed: return .transportError
             case .gone: return .isInvalid
-            case .full:
-                if deadline <= Clock.now || !Descriptor.wait(connection.pointee.fd, for: .writable, until: deadline) { return .sendTimeout }
-                // The socket has room, but too many files are in flight, or the kernel has no memory. No event says when that changes.
-                if wasFull { _ = Descriptor.poll(connection.pointee.fd, for: [], within: 100_000) }
-                wasFull = true
+            case .full: if !connection.waitForRoom(until: deadline) { return .sendTimeout }
             }
         }
     }

@@ -85,7 +85,7 @@ extension NameServer {
     /// Whether the name seems to be served: only a refused connection means that it is not.
     private static func hasListener(_ port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory) -> Bool {
         do {
-            Descriptor.close(try directory.connect(port))
+            PacketSocket.close(try directory.connect(port))
             return true
         } catch { return error.number != ECONNREFUSED }
     }

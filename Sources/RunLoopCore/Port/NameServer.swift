@@ -95,7 +95,7 @@ enum NameServer {
     static func connect(_ name: StringPointer, of user: UInt32) throws(SystemError) -> Int32 {
         let fd = try connect(name, trusting: user)
         if (try? PacketSocket.credentials(fd))?.user == user { return fd }
-        Descriptor.close(fd)
+        PacketSocket.close(fd)
         throw .make(EACCES)
     }
 

@@ -70,7 +70,7 @@ extension MessagePortPointer {
     }
 
     /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread, without the mutex.
-    fileprivate func waits(for id: UInt32) -> Bool {
+    func isAwaiting(_ id: UInt32) -> Bool {
         locked {
             var next = pointee.firstPending
             while let pending = next, pending.pointee.id != id { next = pending.pointee.following }
@@ -127,7 +127,7 @@ extension RequestPointer {
     /// Whether the sender may still wait for the reply. A system call if it is another process. Any thread, without a lock.
     var isAwaited: Bool {
         if pointee.answered.load(ordering: .acquiring) != 0 { return false }
-        return pointee.connection?.isConnected ?? pointee.remote.unsafelyUnwrapped.waits(for: pointee.id)
+        return pointee.connection?.isConnected ?? pointee.remote.unsafelyUnwrapped.isAwaiting(pointee.id)
     }
 
     /// Runs `body` under the mutex of where the request came from.

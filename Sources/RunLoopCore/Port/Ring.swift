@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// A ring buffer in shared memory, through which a client sends small one-way requests without a system call. The client writes entries
+/// A ring buffer in shared memory, which the server makes and passes when it sees many small one-way requests. Through it a client sends small one-way requests without a system call. The client writes entries
 /// and publishes how far it has come (`tail`); the server reads them and publishes how far it has come (`head`). Only when the server may
 /// be asleep the client sends a packet through the socket, the *doorbell*.
 ///
@@ -41,17 +41,19 @@ struct Ring: BitwiseCopyable {
 
     /// The shared memory; without an address if there is no ring.
     private var mapping = MappedFile()
+    /// This end has made the ring.
+    private var isCounted = false
     /// How far this end has come, in bytes, modulo 2³².
     private var position: UInt32 = 0
     /// How far this end may go without looking at the other's position again: to the tail, or until the ring is full.
     private var limit: UInt32 = 0
-    /// How many requests went through the socket since the ring was shared.
+    /// How many requests went through the socket since the ring is open.
     private var socketRequests: UInt32 = 0
     /// Client: a request went through the socket after the last doorbell.
     private(set) var needsDoorbell = false
     /// Client: the server made no room while the client waited, so requests go through the socket until there is some.
     var staysFull = false
-    /// Client: entries since it checked that the server is alive; before there is a ring, small one-way requests in a row. Server:
+    /// Before the ring is open: small one-way requests in a row. Then, client: entries since it checked that the server is alive; server:
     /// entries since the last request through the socket, up to `burst`.
     var counter: UInt8 = 0
 
@@ -66,34 +68,45 @@ struct Ring: BitwiseCopyable {
 
     init() {}
 
-    /// Whether there is a ring.
-    @inline(__always)
-    var isOpen: Bool { mapping.address != nil }
+    /// Whether the client uses the ring: both ends have it, and count requests through the socket from the same one on.
+    private(set) var isOpen = false
+
+    /// Whether this end has the memory.
+    var isMapped: Bool { mapping.address != nil }
+
+    /// How many rings servers of this process have made, of which there is a limit. Any thread.
+    private static let count = Atomic<UInt32>(0)
 
     @inline(__always)
     private var memory: UnsafeMutableRawPointer { mapping.address.unsafelyUnwrapped }
 
-    /// Client: creates the ring. Returns its file, which the caller passes to the server and closes; nil if the system does not provide
-    /// one. Some system calls.
+    /// Server: makes the ring. Returns its file, which the caller passes to the client and closes; nil if there is to be none. Some system
+    /// calls.
     mutating func make() -> Int32? {
-        let fd = preservingSystemError { MappedFile.isSupported ? try? mapping.make(Self.size) : nil }
-        if fd != nil { requestDoorbell() }
-        return fd
+        if Self.count.wrappingAdd(1, ordering: .relaxed).newValue <= PortLimits.rings, let fd = mapping.make(Self.size) {
+            isCounted = true
+            requestDoorbell()
+            return fd
+        }
+        Self.count.wrappingSubtract(1, ordering: .relaxed)
+        return nil
     }
 
-    /// Server: opens the ring that a client has passed. False if the file cannot be one or there is a ring already, nil if out of memory.
-    /// Some system calls.
-    mutating func open(_ fd: Int32) -> Bool? {
-        if isOpen { return false }
-        if mapping.map(fd, Self.size, limit: Self.size) != nil && mapping.hasRoom(Self.size) { return true }
-        let result: Bool? = mapping.isOutOfMemory ? nil : false
-        close()
-        return result
+    /// Client: maps the ring that the server has passed. False if the file cannot be one or there is a ring already. Some system calls.
+    mutating func map(_ fd: Int32) -> Bool { !isMapped && mapping.open(fd, Self.size) != .invalid }
+
+    /// From now on the client uses the ring. False if there is none, or it is open already.
+    mutating func open() -> Bool {
+        if !isMapped || isOpen { return false }
+        isOpen = true
+        counter = 0
+        return true
     }
 
     /// Unmaps the ring. Can be called again.
     mutating func close() {
         mapping.unmap()
+        if isCounted { Self.count.wrappingSubtract(1, ordering: .relaxed) }
         self = Ring()
     }
 

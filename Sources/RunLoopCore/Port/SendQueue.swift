@@ -1,46 +1,58 @@
 import CLinux
 import Synchronization
 
-/// Replies that wait for room in the socket because the client does not read: a server never waits for a client. While there are any, the
-/// connection watches for room and reads no further requests of that client, so there are no more of them than it has requested.
+/// Frames that did not fit into the socket. Of a server: replies to a client that does not read; a server never waits for a client. While
+/// there are any, no further request of that client is read, so there are no more of them than it has requested. Of a client: the rest of
+/// one large request.
 ///
 /// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
-    /// A frame to be sent. Its file belongs to it; its data is retained only while it is in the queue.
+    /// A frame to be sent. Its file belongs to the caller; its data is retained only while it is in the queue.
     struct OutgoingFrame: BitwiseCopyable {
         var frame: Frame
         var data: DataPointer?
-        var file: Int32
+        var file: Int32 = -1
+        /// How many bytes of a payload in pieces were sent; -1 if not even the frame was.
+        fileprivate(set) var sent = -1
 
-        /// Releases a frame that has been in the queue, sent or not.
-        func release() {
-            data?.release()
-            closeFile()
+        init(_ frame: Frame, _ data: DataPointer?, file: Int32 = -1) {
+            self.frame = frame
+            self.data = data
+            self.file = file
+            guard let data else { return }
+            self.frame.length = data.pointee.count
+            self.frame.payloadLocation = data.pointee.count <= Frame.inlineLimit ? .inline : .pieces
         }
 
-        /// Closes a file of the frame's own; a shared buffer stays open.
-        fileprivate func closeFile() {
-            if file >= 0 && frame.payloadLocation == .file { Descriptor.close(file) }
-        }
+        /// Whether a part of the frame was sent.
+        var isUnderWay: Bool { sent >= 0 }
     }
 
     fileprivate var frames = PlainList<OutgoingFrame>()
+    /// The peer has a part of a payload whose rest will not come, and does not know that yet.
+    fileprivate var owesAbandoned = false
+    /// The number of the frame at the front, modulo 2³²: it has left the queue when this has changed.
+    fileprivate(set) var ticket: UInt32 = 0
 
     init() {}
 
-    /// Whether no frame waits.
-    var isEmpty: Bool { frames.count == 0 }
+    /// Whether a frame may be sent at once.
+    @inline(__always)
+    var isEmpty: Bool { frames.count == 0 && !owesAbandoned }
+
+    /// Whether a payload is under way.
+    var isUnderWay: Bool { frames.count > 0 }
 
     /// Releases all frames unsent.
-    mutating func removeAll() {
-        for index in 0..<frames.count { frames[index].release() }
-        frames.truncate(to: 0)
-    }
+    mutating func removeAll() { removeFirst(frames.count) }
 
     /// Removes the first frames, which have been sent.
+    @inline(never)
     fileprivate mutating func removeFirst(_ count: Int) {
+        for index in 0..<count { frames[index].data?.release() }
         for index in count..<frames.count { frames[index - count] = frames[index] }
         frames.truncate(to: frames.count - count)
+        ticket &+= UInt32(truncatingIfNeeded: count)
     }
 }
 
@@ -62,10 +74,34 @@ extension ConnectionPointer {
             if outcome == .failed { return close() }
             if outcome != .full { return }
         }
-        sendSlow(frame, data)
+        var outgoing = SendQueue.OutgoingFrame(frame, data)
+        let outcome = locked { () -> PacketSocket.Sent in
+            if !pointee.isOpen { return .gone }
+            if pointee.sendQueue.isEmpty {
+                let outcome = sendLocked(&outgoing)
+                if outcome != .full { return outcome }
+            }
+            return enqueueLocked(outgoing) ? .full : .failed
+        }
+        // If the peer is gone, the loop notices that, after reading what the peer sent before.
+        if outcome == .full { updateInterest() } else if outcome == .failed { close() }
     }
 
-    /// Whether a frame with this payload is one packet without a file.
+    /// Puts what is left of a frame into the queue; false if there is no memory. Under the mutex.
+    @inline(never)
+    private func enqueueLocked(_ outgoing: SendQueue.OutgoingFrame) -> Bool {
+        var waiting = outgoing
+        waiting.data = outgoing.data?.lastingCopy()
+        if (waiting.data == nil) != (outgoing.data == nil) { return false }
+        if !pointee.sendQueue.frames.append(waiting) {
+            waiting.data?.release()
+            return false
+        }
+        pointee.hasBacklog.store(1, ordering: .releasing)
+        return true
+    }
+
+    /// Whether a frame with this payload is one packet.
     @inline(__always)
     func fitsInPacket(_ data: DataPointer?) -> Bool { data.map { $0.pointee.count <= Frame.inlineLimit } ?? true }
 
@@ -80,7 +116,6 @@ extension ConnectionPointer {
         pointee.mutex.lockInlined()
         var outcome = PacketSocket.Sent.gone
         if pointee.isOpen && pointee.sendQueue.isEmpty {
-            head.3 = pointee.peerBuffer.countToReport(inReply: false)
             // Data objects have room for a header in front of their bytes. In a process of one thread nothing else reads it, so the header is
             // written there, and the kernel copies one block instead of two.
             if count >= 4096, Thread.isAlone, let data, let packet = data.head {
@@ -95,32 +130,6 @@ extension ConnectionPointer {
         }
         pointee.mutex.unlockInlined()
         return outcome
-    }
-
-    /// The rest of `send`: a payload in a file, or a frame that has to wait.
-    @inline(never)
-    private func sendSlow(_ frame: Frame, _ data: DataPointer?) {
-        guard let outgoing = makeOutgoing(frame, data) else { return sendDropped(frame) }
-        let outcome = locked { () -> PacketSocket.Sent in
-            if !pointee.isOpen { return .gone }
-            if pointee.sendQueue.isEmpty {
-                let outcome = sendLocked(outgoing)
-                if outcome != .full { return outcome }
-            }
-            var waiting = outgoing
-            waiting.data = outgoing.data?.lastingCopy()
-            if (waiting.data == nil) != (outgoing.data == nil) { return .failed }
-            if !pointee.sendQueue.frames.append(waiting) {
-                waiting.data?.release()
-                return .failed
-            }
-            pointee.hasBacklog.store(1, ordering: .releasing)
-            return .full
-        }
-        if outcome == .full { return updateInterest() }
-        if outgoing.file >= 0 { releaseFile(of: outgoing, wasSent: outcome == .done) }
-        // If the peer is gone, the loop notices that, after reading what the peer sent before.
-        if outcome == .failed { close() }
     }
 
     /// Tells the client that a request will not be answered. A connection of a server.
@@ -140,86 +149,135 @@ extension ConnectionPointer {
         }
     }
 
-    /// Puts the payload where it belongs and fills in its location. nil with errno if there is no file to be had.
-    func makeOutgoing(_ frame: Frame, _ data: DataPointer?) -> SendQueue.OutgoingFrame? {
-        var outgoing = SendQueue.OutgoingFrame(frame: frame, data: nil, file: -1)
-        guard let data else { return outgoing }
-        outgoing.frame.length = data.pointee.count
-        if data.pointee.count <= Frame.inlineLimit {
-            outgoing.frame.payloadLocation = .inline
-            outgoing.data = data
-            return outgoing
-        }
-        // Shared memory is written to without the mutex, while only this thread has it.
-        if frame.kind == .reply, let mapping = locked({ pointee.peerBuffer.takeForReply(data.pointee.count) }) {
-            mapping.write(data.bytes, data.pointee.count)
-            locked { pointee.peerBuffer.keepReply(mapping) }
-            outgoing.frame.payloadLocation = .returnedBuffer
-            return outgoing
-        }
-        let isOneWay = frame.kind == .request && frame.id == 0
-        let shared = locked { pointee.sharedBuffer.acquire(data.pointee.count, isOneWay: isOneWay) }
-        if shared >= 0 {
-            pointee.sharedBuffer.write(data.bytes, data.pointee.count)
-            outgoing.frame.payloadLocation = .sharedBuffer
-            outgoing.file = shared
-            return outgoing
-        }
-        outgoing.frame.payloadLocation = .file
-        outgoing.file = (try? MemoryFile.make(data.bytes, data.pointee.count)) ?? -1
-        return outgoing.file >= 0 ? outgoing : nil
-    }
-
-    /// Waits for the shared buffer if it is in flight with a one-way request: that takes less time than making a file. If it does not
-    /// come back within two milliseconds, later requests do not wait for it. A connection of a client; any thread, without the mutex.
-    func waitForSharedBuffer(until deadline: Instant) {
-        guard let threadContext = ThreadContextPointer.current else { return }
-        for _ in 0..<4 {
-            if !locked({ pointee.isOpen && pointee.sharedBuffer.isExpectedSoon }) { return }
-            let now = Clock.now
-            let time = now < deadline ? Swift.min(deadline.nanoseconds - now.nanoseconds, 500_000) : 0
-            // Another thread may read the packet first.
-            if !Descriptor.poll(pointee.fd, for: .readable, within: Int(time)).isEmpty {
-                _ = receiveReply(on: RunLoopPointer(threadContext))
+    /// Sends a large request, or as much of it as there is room for: then the rest is in the queue, and `ticket` is set. `full`: nothing
+    /// was sent. A connection of a client; any thread, without the mutex.
+    @inline(never)
+    func sendLarge(_ frame: Frame, _ data: DataPointer, _ ticket: inout UInt32?) -> PacketSocket.Sent {
+        var outgoing = SendQueue.OutgoingFrame(frame, data)
+        let sent = locked { () -> PacketSocket.Sent in
+            if !pointee.isOpen { return .gone }
+            if !pointee.sendQueue.isEmpty { return .full }
+            let sent = sendLocked(&outgoing)
+            if sent == .done { noteSent(frame) }
+            if sent == .done || sent == .gone || !outgoing.isUnderWay { return sent }
+            if sent == .failed || !enqueueLocked(outgoing) {
+                pointee.sendQueue.owesAbandoned = true
+                return .failed
             }
+            ticket = pointee.sendQueue.ticket
+            return .done
         }
-        locked { pointee.sharedBuffer.stopExpecting() }
-    }
-
-    /// Releases the file of a frame that was not put into the queue.
-    func releaseFile(of outgoing: SendQueue.OutgoingFrame, wasSent: Bool) {
-        if !wasSent && outgoing.frame.payloadLocation == .sharedBuffer { locked { pointee.sharedBuffer.cancelSend() } }
-        outgoing.closeFile()
-    }
-
-    /// Sends a frame. One system call. Under the mutex.
-    func sendLocked(_ outgoing: SendQueue.OutgoingFrame) -> PacketSocket.Sent {
-        var frame = outgoing.frame
-        let isReply = frame.payloadLocation == .returnedBuffer
-        frame.buffersRead = pointee.peerBuffer.countToReport(inReply: isReply)
-        var head = frame.head
-        let sent = PacketSocket.send(
-            pointee.fd, &head, Frame.headSize, outgoing.data?.bytes, outgoing.data?.pointee.count ?? 0, passing: outgoing.file)
-        if isReply && sent == .done { pointee.peerBuffer.noteReplySent() }
-        if frame.payloadLocation == .sharedBuffer && sent == .done { pointee.sharedBuffer.endUse() }
+        if ticket != nil { updateInterest() }
         return sent
     }
 
-    /// Sends what waits, since the socket has room. False if nothing could be sent, because the kernel limits files in flight separately.
-    /// Called by the loop, without the mutex; may call user code if it closes the connection.
+    /// Waits until there may be room for a request; false at the deadline. Meanwhile sends what is in the queue, and receives replies: a
+    /// server that has no room for them reads no requests. A connection of a client; any thread, without the mutex; may call user code if
+    /// the connection ends.
+    @inline(never)
+    func waitForRoom(until deadline: Instant) -> Bool {
+        guard let threadContext = ThreadContextPointer.current else { return false }
+        if deadline <= Clock.now {
+            if locked({ pointee.sendQueue.isEmpty }) { return false }
+            _ = flush()
+            return locked { pointee.sendQueue.isEmpty }
+        }
+        let ready = Descriptor.wait(pointee.fd, for: [.writable, .readable], until: deadline)
+        if ready.contains(.readable) { _ = receiveReply(on: RunLoopPointer(threadContext)) }
+        // Another thread's large request may be under way, or the kernel may have no memory: no event says when that changes.
+        if ready.contains(.writable) && !flush() { _ = Descriptor.poll(pointee.fd, for: [], within: 100_000) }
+        return !ready.isEmpty
+    }
+
+    /// Waits until the rest of a large request is sent, which takes it out of the queue. A connection of a client; any thread, without
+    /// the mutex; may call user code if the connection ends.
+    @inline(never)
+    func finishSending(_ ticket: UInt32, until deadline: Instant) -> RequestResult {
+        let limit = Swift.max(deadline, Clock.now.advanced(by: PortLimits.graceForPieces))
+        while true {
+            guard let isSent = hasSent(ticket) else { return .isInvalid }
+            if isSent { return .success }
+            if !waitForRoom(until: limit) && abandon(ticket) { return .sendTimeout }
+        }
+    }
+
+    /// Whether the frame with this ticket has left the queue; nil if the connection is closed. Any thread, without the mutex.
+    private func hasSent(_ ticket: UInt32) -> Bool? { locked { pointee.isOpen ? pointee.sendQueue.ticket != ticket : nil } }
+
+    /// Takes the frame with this ticket out of the queue, as its time is up. False if it has just been sent. A connection of a client;
+    /// any thread, without the mutex.
+    @inline(never)
+    private func abandon(_ ticket: UInt32) -> Bool {
+        let wasThere = locked { () -> Bool in
+            if pointee.sendQueue.ticket != ticket || !pointee.sendQueue.isUnderWay { return false }
+            pointee.sendQueue.removeAll()
+            pointee.sendQueue.owesAbandoned = true
+            return true
+        }
+        if wasThere { _ = flush() }
+        return wasThere
+    }
+
+    /// Sends a frame, and of its payload as many pieces as there is room for: `full` if that is not all. Under the mutex.
+    func sendLocked(_ outgoing: inout SendQueue.OutgoingFrame) -> PacketSocket.Sent {
+        var budget = PortLimits.bytesPerTurn
+        return sendLocked(&outgoing, &budget)
+    }
+
+    /// `sendLocked` for several frames, which together do not send much more than `budget` bytes.
+    @inline(never)
+    private func sendLocked(_ outgoing: inout SendQueue.OutgoingFrame, _ budget: inout Int) -> PacketSocket.Sent {
+        let data = outgoing.data
+        if !outgoing.isUnderWay {
+            let isInline = outgoing.frame.payloadLocation == .inline
+            let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil, isInline ? outgoing.frame.length : 0, outgoing.file)
+            if sent != .done || outgoing.frame.payloadLocation != .pieces { return sent }
+            outgoing.sent = 0
+        }
+        guard let data else { return .failed }
+        while outgoing.sent < outgoing.frame.length {
+            if budget <= 0 { return .full }
+            let count = Swift.min(Frame.pieceLimit, outgoing.frame.length - outgoing.sent)
+            let sent = sendPacketLocked(Frame(control: .piece, .inline, length: count), data.bytes + outgoing.sent, count, -1)
+            if sent != .done { return sent }
+            outgoing.sent += count
+            budget -= count
+        }
+        return .done
+    }
+
+    /// Sends one packet. One system call. Under the mutex.
+    @inline(never)
+    private func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ file: Int32) -> PacketSocket.Sent {
+        var head = frame.head
+        return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, count, passing: file)
+    }
+
+    /// Sends what waits, since the socket has room. False if nothing could be sent. Any thread, without the mutex; may call user code if
+    /// it closes the connection.
+    @inline(never)
     func flush() -> Bool {
         var outcome = PacketSocket.Sent.done
         var isStuck = false
         locked {
+            if pointee.isOpen && pointee.sendQueue.owesAbandoned {
+                outcome = sendPacketLocked(Frame(control: .abandoned, .absent, length: 0), nil, 0, -1)
+                if outcome == .done { pointee.sendQueue.owesAbandoned = false }
+            }
             var sent = 0
+            var before = -1
+            var budget = PortLimits.bytesPerTurn
             while pointee.isOpen, outcome == .done, sent < pointee.sendQueue.frames.count {
-                outcome = sendLocked(pointee.sendQueue.frames[sent])
+                before = pointee.sendQueue.frames[sent].sent
+                outcome = sendLocked(&pointee.sendQueue.frames[sent], &budget)
                 if outcome == .done {
-                    pointee.sendQueue.frames[sent].release()
+                    noteSent(pointee.sendQueue.frames[sent].frame)
                     sent += 1
                 }
             }
-            isStuck = outcome == .full && sent == 0
+            // There may be memory for a client's request before its time is up.
+            if outcome == .failed && pointee.role == .client { outcome = .full }
+            isStuck = outcome == .full && sent == 0 && (!pointee.sendQueue.isUnderWay || pointee.sendQueue.frames[0].sent == before)
             pointee.sendQueue.removeFirst(sent)
             // The peer is gone; what it sent before that is still to be read.
             if outcome == .gone { pointee.sendQueue.removeAll() }
@@ -229,11 +287,16 @@ extension ConnectionPointer {
         return !isStuck
     }
 
-    /// Watches for room while frames wait, otherwise for packets.
+    /// Watches for room while frames wait, otherwise for packets. A client that sends a large request goes on reading replies: a server
+    /// that waits for room for a reply reads no requests.
+    @inline(never)
     private func updateInterest() {
         guard let source = sharedSource else { return }
+        let isServer = pointee.role == .server
         // Without the connection's mutex, since this takes the lock of a loop.
-        RunLoopPointer.setInterest(of: source) { pointee.hasBacklog.load(ordering: .acquiring) == 0 ? .readable : .writable }
+        RunLoopPointer.setInterest(of: source) {
+            pointee.hasBacklog.load(ordering: .acquiring) == 0 ? .readable : isServer ? .writable : [.readable, .writable]
+        }
         source.release()
     }
 }

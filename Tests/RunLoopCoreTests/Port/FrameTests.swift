@@ -45,7 +45,7 @@ import Testing
         var random = Random(seed: seed)
         for _ in 0..<scaled(20_000) {
             let (frame, receiver) = validFrame(&random)
-            let isFile = frame.payloadLocation == .file || frame.payloadLocation == .sharedBuffer
+            let isFile = frame.payloadLocation == .file
             let size = Frame.headSize + (frame.payloadLocation == .inline ? frame.length : 0)
             guard let read = Frame.parse(frame.head, size: size, hasFile: isFile, receiver: receiver) else {
                 Issue.record("refused: \(frame)")
@@ -54,9 +54,9 @@ import Testing
             #expect(
                 read.kind == frame.kind && read.payloadLocation == frame.payloadLocation && read.id == frame.id
                     && read.message == frame.message)
-            #expect(read.length == frame.length && read.deadline == frame.deadline && read.buffersRead == frame.buffersRead)
+            #expect(read.length == frame.length && read.deadline == frame.deadline)
             // No other receiver may get this frame, and no byte or file may be missing or too much.
-            for other in [Frame.Receiver.newServer, .server, .client] where other != receiver {
+            for other in [Frame.Receiver.newServer, .server, .client] where other != receiver && frame.kind != .piece {
                 #expect(Frame.parse(frame.head, size: size, hasFile: isFile, receiver: other) == nil)
             }
             #expect(Frame.parse(frame.head, size: size + 1, hasFile: isFile, receiver: receiver) == nil)
@@ -69,23 +69,22 @@ import Testing
         let deadline = Instant(nanoseconds: UInt64(random.below(1 << 40)))
         var frame = Frame(
             kind: .request, payloadLocation: .inline, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,
-            deadline: deadline, buffersRead: UInt16(random.below(65536)))
-        let places: [Frame.PayloadLocation] = [.inline, .file, .sharedBuffer]
-        switch random.below(7) {
+            deadline: deadline)
+        let locations: [Frame.PayloadLocation] = [.inline, .pieces, .absent]
+        switch random.below(8) {
         case 0:
             frame.kind = .hello
             frame.id = 0
             frame.length = 1 + random.below(Frame.nameLimit)
             return (frame, .newServer)
         case 1:
-            frame.payloadLocation = places[random.below(3)]
+            frame.payloadLocation = locations[random.below(2)]
             frame.length = length(frame.payloadLocation, &random)
             return (frame, .server)
         case 2:
             frame.kind = .reply
             frame.id += 1
-            let ofReplies: [Frame.PayloadLocation] = places + [.absent, .returnedBuffer]
-            frame.payloadLocation = ofReplies[random.below(5)]
+            frame.payloadLocation = locations[random.below(3)]
             frame.length = length(frame.payloadLocation, &random)
             return (frame, .client)
         case 3:
@@ -93,17 +92,18 @@ import Testing
             frame.id = 0
             frame.payloadLocation = .file
             frame.length = Ring.size
-            return (frame, .server)
-        case 4:
-            frame.kind = .doorbell
-            frame.id = 0
-            frame.payloadLocation = .absent
-            return (frame, .server)
-        case 5:
-            frame.kind = .bufferRead
-            frame.id = 0
-            frame.payloadLocation = .absent
             return (frame, .client)
+        case 4, 5:
+            let kinds: [Frame.Kind] = [.ring, .doorbell, .abandoned]
+            frame.kind = kinds[random.below(3)]
+            frame.id = 0
+            frame.payloadLocation = .absent
+            return (frame, .server)
+        case 6:
+            frame.kind = .piece
+            frame.id = 0
+            frame.length = 1 + random.below(Frame.pieceLimit)
+            return (frame, random.below(2) == 0 ? .server : .client)
         default:
             frame.kind = .dropped
             frame.id += 1
@@ -116,8 +116,8 @@ import Testing
         switch payloadLocation {
         case .absent: 0
         case .inline: random.below(Frame.inlineLimit + 1)
-        case .file: Frame.inlineLimit + 1 + random.below(Frame.lengthLimit - Frame.inlineLimit)
-        case .sharedBuffer, .returnedBuffer: Frame.inlineLimit + 1 + random.below(Frame.sharedLimit - Frame.inlineLimit)
+        case .pieces: Frame.inlineLimit + 1 + random.below(Frame.lengthLimit - Frame.inlineLimit)
+        case .file: Ring.size
         }
     }
 }

@@ -13,11 +13,13 @@ import Testing
         var server = Ring()
 
         init() {
-            close(client.make()!)
-            server = client
+            close(server.make()!)
+            client = server
+            _ = client.open()
+            _ = server.open()
         }
 
-        deinit { client.close() }
+        deinit { server.close() }
     }
 
     private struct Message: Equatable {
@@ -57,14 +59,18 @@ import Testing
         #expect(bench.client.wantsDoorbell == true)
     }
 
-    /// The server maps the client's file anew, and only once.
+    /// The client maps the server's file anew, and both take it into use, once.
     @Test func twoMappings() {
         var client = Ring()
         var server = Ring()
-        let fd = client.make()!
-        #expect(server.open(fd) == true)
-        #expect(server.open(fd) == false)
+        let fd = server.make()!
+        let early = client.open()
+        #expect(!server.isOpen && !early)
+        #expect(client.map(fd) == true)
+        #expect(client.map(fd) == false)
         close(fd)
+        let opened = [client.open(), server.open(), client.open(), server.open()]
+        #expect(opened == [true, true, false, false])
         let message = Message(5, length: 100)
         client.putEntry(message.id, message.bytes, 100)
         let (_, received) = take(&server)

@@ -1,0 +1,81 @@
+import CLinux
+
+/// A large payload on its way in: the frame that announced it, and the bytes that have come so far. Memory grows with them, not with what
+/// the peer announces.
+///
+/// Guarded by the connection's mutex.
+struct IncomingBody: ~Copyable {
+    /// The frame that announced the payload; nil if none is under way.
+    private(set) var frame: Frame?
+    private var bytes: UnsafeMutablePointer<UInt8>?
+    private var capacity = 0
+    private var count = 0
+    /// The bytes are not kept, because nothing waits for them or for want of memory.
+    private var isSkipped = false
+
+    init() {}
+
+    /// Whether a payload is under way.
+    @inline(__always)
+    var isUnderWay: Bool { frame != nil }
+
+    /// Begins with a payload.
+    mutating func begin(_ frame: Frame) {
+        reset()
+        self.frame = frame
+        isSkipped = false
+    }
+
+    /// Keeps no bytes of the payload that this frame has announced, since nothing waits for it.
+    mutating func skip(_ announcing: Frame) { if frame?.id == announcing.id { discard() } }
+
+    /// Where the next piece goes, and how much of it; nil if it is not to be kept.
+    mutating func room() -> UnsafeMutableRawBufferPointer? {
+        guard let frame, !isSkipped else { return nil }
+        let wanted = min(Frame.pieceLimit, frame.length - count)
+        if count + wanted > capacity {
+            let larger = min(frame.length, max(PortLimits.unseenBytes, 2 * capacity))
+            guard let memory = realloc(bytes, larger) else {
+                discard()
+                return nil
+            }
+            bytes = memory.assumingMemoryBound(to: UInt8.self)
+            capacity = larger
+        }
+        return bytes.map { UnsafeMutableRawBufferPointer(start: $0 + count, count: wanted) }
+    }
+
+    /// Counts a piece that has come; false if it is more than was announced. `isComplete` is then up to date.
+    mutating func add(_ length: Int) -> Bool {
+        guard let frame, length <= frame.length - count else { return false }
+        count += length
+        return true
+    }
+
+    /// Whether all bytes have come.
+    var isComplete: Bool { frame.map { $0.length == count } ?? false }
+
+    /// Ends with a complete payload: returns its frame, and the data with a reference for the caller, nil if it was not kept.
+    mutating func finish() -> (Frame, DataPointer?)? {
+        guard let frame else { return nil }
+        let data = bytes.flatMap { DataPointer.create(around: $0, count: count, .given) }
+        if data != nil { bytes = nil }
+        reset()
+        return (frame, data)
+    }
+
+    /// Ends without a payload.
+    @inline(never)
+    mutating func reset() {
+        discard()
+        frame = nil
+        count = 0
+    }
+
+    private mutating func discard() {
+        free(bytes)
+        bytes = nil
+        capacity = 0
+        isSkipped = true
+    }
+}

@@ -1,0 +1,77 @@
+import CLinux
+import Testing
+
+@testable import RunLoopCore
+
+/// A large payload that comes in pieces of any size is the bytes that were sent, and takes no memory before they come.
+@Suite struct IncomingBodyTests {
+    private func announcing(_ length: Int) -> Frame {
+        Frame(kind: .request, payloadLocation: .pieces, id: 3, message: 4, length: length, deadline: .never)
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func piecesBecomeThePayload(seed: UInt64) {
+        var random = Random(seed: seed)
+        var body = IncomingBody()
+        for _ in 0..<8 {
+            let length = Frame.inlineLimit + 1 + random.below(random.below(2) == 0 ? 100_000 : 3_000_000)
+            body.begin(announcing(length))
+            var sent = 0
+            var marks: [(Int, UInt8)] = []
+            while !body.isComplete {
+                guard let room = body.room() else {
+                    Issue.record("no room")
+                    return
+                }
+                #expect(room.count == min(Frame.pieceLimit, length - sent))
+                let piece = random.below(8) == 0 ? 1 + random.below(room.count) : room.count
+                memset(room.baseAddress!, Int32(sent / 1000 & 0xff), piece)
+                marks.append((sent, UInt8(truncatingIfNeeded: sent / 1000)))
+                let isAccepted = body.add(piece)
+                #expect(isAccepted)
+                sent += piece
+            }
+            let takesMore = body.add(1)
+            #expect(sent == length && !takesMore)
+            guard let (frame, data) = body.finish(), let data else {
+                Issue.record("no payload")
+                return
+            }
+            let isUnderWay = body.isUnderWay
+            #expect(frame.id == 3 && frame.message == 4 && data.pointee.count == length && !isUnderWay)
+            #expect(marks.allSatisfy { data.bytes[$0.0] == $0.1 })
+            data.release()
+        }
+    }
+
+    @Test func morePiecesThanAnnouncedAreRefused() {
+        var body = IncomingBody()
+        var accepted = [body.add(1), body.isComplete]
+        body.begin(announcing(40_000))
+        let room = body.room()?.count
+        accepted += [body.add(39_999), body.add(2), body.add(1), body.isComplete]
+        #expect(accepted == [false, false, true, false, true, true] && room == 40_000)
+        body.reset()
+        let isUnderWay = body.isUnderWay
+        #expect(!isUnderWay)
+    }
+
+    /// What nothing waits for is counted, not kept; another payload is not concerned.
+    @Test func skippedPayloadHasNoData() {
+        var body = IncomingBody()
+        body.begin(announcing(100_000))
+        var other = announcing(5)
+        other.id = 9
+        body.skip(other)
+        let isKept = body.room() != nil
+        body.skip(announcing(100_000))
+        let isStillKept = body.room() != nil
+        let isComplete = body.add(50_000) && body.add(50_000) && body.isComplete
+        #expect(isKept && !isStillKept && isComplete)
+        guard let (frame, data) = body.finish() else {
+            Issue.record("not complete")
+            return
+        }
+        #expect(frame.length == 100_000 && data == nil)
+    }
+}

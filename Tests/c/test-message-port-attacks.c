@@ -1,0 +1,314 @@
+/* What a hostile peer could once do: make the other end wait, by what it passes or holds, or take its memory. Each time
+ * an honest client is served meanwhile. */
+#include "message-port-hostile.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* An honest client waits no longer than this, on a slow machine; the attacks would last for HOLD. */
+enum { PATIENCE = 10, HOLD = 60 };
+
+static void expect_service_soon(void)
+{
+    double before = monotonic_seconds();
+    expect_service();
+    ck_assert_double_lt(monotonic_seconds() - before, PATIENCE);
+}
+
+/* ---- descriptors whose close waits ---- */
+
+static int lingering_peer;
+
+/* A TCP socket with data that its peer does not read: who closes it last waits for that. */
+static int lingering_socket(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    struct linger linger = {1, HOLD};
+    static char bytes[65536];
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    require(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0);
+    require(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+    require(connect(fd, (struct sockaddr *)&address, size) == 0);
+    lingering_peer = accept(listener, NULL, NULL);
+    close(listener);
+    require(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) == 0);
+    while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {}
+    return fd;
+}
+
+/* From now on the kernel seems to be older than Linux 6.16. */
+static void forbid_refusal(void)
+{
+    enum { SO_PASSRIGHTS_NUMBER = 83 };
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_PASSRIGHTS_NUMBER, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    require(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    require(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+enum { IN_A_REQUEST, IN_MANY, UNREAD, NEVER_ACCEPTED, WAYS };
+
+/* The way is `_i`, on this kernel and on one that cannot refuse descriptors. */
+START_TEST(a_descriptor_that_lingers)
+{
+    int way = _i % WAYS, fd;
+    if (_i >= WAYS)
+        forbid_refusal();
+    begin();
+    int lingering = lingering_socket(), some[] = {lingering, lingering, lingering};
+    struct head head = request(0, INLINE);
+    fd = plain_socket();
+    if (way != NEVER_ACCEPTED)
+        greet(fd);
+    if (way == UNREAD) {
+        head.kind = 99; /* it is disconnected for this packet, and the next one stays unread */
+        throw_packet(fd, &head, sizeof head, NULL, 0);
+    }
+    errno = 0;
+    throw_packet(fd, &head, sizeof head, some, way == IN_MANY ? 3 : 1);
+    /* If it was refused, its only owner must not wait either. */
+    if (errno == EPERM)
+        setsockopt(lingering, SOL_SOCKET, SO_LINGER, &(struct linger){0}, sizeof(struct linger));
+    close(lingering);
+    double before = monotonic_seconds();
+    if (way == NEVER_ACCEPTED)
+        end_server(&server);
+    turn();
+    turn();
+    take_diagnostics();
+    close(fd);
+    turn();
+    ck_assert_double_lt(monotonic_seconds() - before, PATIENCE);
+    if (way == NEVER_ACCEPTED)
+        serve(&server, NAME, echo, NULL);
+    expect_service_soon();
+    close(lingering_peer);
+    finish();
+}
+END_TEST
+
+/* A hostile server passes it to a client that expects shared memory. */
+static void server_that_lingers(int ready)
+{
+    char packet[256];
+    struct head head = {.magic = MAGIC, .kind = RING, .location = IN_FILE, .length = 132 * 1024, .deadline = ~0ull};
+    int listener = listen_as_victim(), lingering = lingering_socket();
+    say_ready(ready);
+    int fd = accept(listener, NULL, NULL);
+    for (int count = 0; count < 16; count++)
+        if (recv(fd, packet, sizeof packet, 0) <= 0)
+            _exit(2);
+    throw_packet(fd, &head, sizeof head, &lingering, 1);
+    throw_packet(fd, &head, sizeof head, &lingering, 1); /* not read any more */
+    close(lingering);
+    while (recv(fd, packet, sizeof packet, 0) > 0) {}
+    unlink(victim_address.sun_path);
+    pause();
+}
+
+START_TEST(a_server_passes_a_descriptor_that_lingers)
+{
+    int ready;
+    begin();
+    pid_t child = start_server_process(server_that_lingers, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, VICTIM);
+    RLDataRef data = text_data("x");
+    double before = monotonic_seconds();
+    while (RLMessagePortSendRequest(remote, 1, data, 1, 0, NULL, NULL) == kRLMessagePortSuccess) {}
+    RLRelease(data);
+    RLRelease(remote);
+    ck_assert_double_lt(monotonic_seconds() - before, PATIENCE);
+    ck_assert_int_eq(take_diagnostics(), 1);
+    end_process(child, SIGKILL);
+    finish();
+}
+END_TEST
+
+/* ---- the lock of a file that both have ---- */
+
+static int ring_of_server;
+
+/* Holds the lock of the file: a write whose source is memory that never comes. */
+static void *hold_lock(void *memory)
+{
+    (void)!write(ring_of_server, memory, 4096);
+    return NULL;
+}
+
+/* Memory whose first page is missing, and stays missing; NULL if this process may not make such. */
+static void *memory_that_never_comes(void)
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    struct uffdio_api api = {.api = UFFD_API};
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_register range = {.range = {(uintptr_t)memory, 4096}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &range) != 0)
+        return NULL;
+    return memory;
+}
+
+static void client_that_holds(int ready)
+{
+    struct head head = request(0, INLINE), ring = {.magic = MAGIC, .kind = RING, .deadline = ~0ull};
+    int fd = plain_socket(), files[1] = {-1};
+    pthread_t thread;
+    send_hello(fd);
+    head.id = 0;
+    for (int count = 0; count < 16; count++)
+        throw_packet(fd, &head, sizeof head, NULL, 0);
+    require(receive_packet(fd, &head, sizeof head, files, 1) == 1 && head.kind == RING);
+    ring_of_server = files[0];
+    void *memory = memory_that_never_comes();
+    if (memory == NULL)
+        _exit(7);
+    require(pthread_create(&thread, NULL, hold_lock, memory) == 0);
+    /* Until it sleeps with the lock. */
+    usleep(20000);
+    throw_packet(fd, &ring, sizeof ring, NULL, 0);
+    ring.kind = DOORBELL;
+    throw_packet(fd, &ring, sizeof ring, NULL, 0);
+    say_ready(ready);
+    pause();
+}
+
+START_TEST(a_client_holds_the_lock_of_shared_memory)
+{
+    int ends[2];
+    begin();
+    require(pipe2(ends, O_CLOEXEC) == 0);
+    pid_t child = fork_child();
+    if (child == 0)
+        client_that_holds(ends[1]);
+    close(ends[1]);
+    struct pollfd said = {ends[0], POLLIN, 0};
+    while (poll(&said, 1, 0) == 0)
+        turn();
+    char byte;
+    bool holds = read(ends[0], &byte, 1) == 1;
+    expect_service_soon();
+    turn();
+    RLMessagePortInvalidate(server.port);
+    if (holds)
+        end_process(child, SIGKILL);
+    else
+        waitpid(child, NULL, 0);
+    close(ends[0]);
+    finish();
+}
+END_TEST
+
+/* ---- memory ---- */
+
+static long resident_megabytes(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    require(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return pages * 4 / 1024;
+}
+
+static RLDataRef answer_much(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    enum { MUCH = 8 << 20 };
+    calls++;
+    if (RLDataGetLength(data) > 0)
+        return RLRetain(data);
+    static uint8_t bytes[MUCH];
+    return RLDataCreate(NULL, bytes, MUCH);
+}
+
+START_TEST(replies_that_are_not_read)
+{
+    enum { CLIENTS = 3, QUESTIONS = 1000 };
+    int fds[CLIENTS];
+    use_own_directory();
+    serve(&server, NAME, answer_much, NULL);
+    struct head head = request(0, INLINE);
+    long before = resident_megabytes();
+    for (int index = 0; index < CLIENTS; index++) {
+        greet(fds[index] = plain_socket());
+        fcntl(fds[index], F_SETFL, O_NONBLOCK);
+    }
+    for (int count = 0; count < QUESTIONS; count++) {
+        for (int index = 0; index < CLIENTS; index++)
+            throw_packet(fds[index], &head, sizeof head, NULL, 0);
+        RLRunLoopRunInMode(MODE, 0, false);
+    }
+    if (!SANITIZED)
+        ck_assert_int_lt(resident_megabytes() - before, 100);
+    expect_service_soon();
+    for (int index = 0; index < CLIENTS; index++)
+        close(fds[index]);
+    finish();
+}
+END_TEST
+
+/* ---- time ---- */
+
+static void send_without_end(UNUSED void *info)
+{
+    static uint8_t bytes[1 << 20];
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLDataRef data = RLDataCreate(NULL, bytes, sizeof bytes);
+    while (RLMessagePortSendRequest(remote, 1, data, 50, 0, NULL, NULL) == kRLMessagePortSuccess) {}
+}
+
+START_TEST(large_requests_of_others)
+{
+    enum { GREEDY = 3, ASKED = 50 };
+    pid_t greedy[GREEDY];
+    begin();
+    for (int index = 0; index < GREEDY; index++)
+        if ((greedy[index] = fork_child()) == 0) {
+            send_without_end(NULL);
+            _exit(0);
+        }
+    while (calls < 10)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    pid_t child = fork_child();
+    if (child == 0) {
+        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+        for (int count = 0; count < ASKED; count++) {
+            double before = monotonic_seconds();
+            child_assert(ask(remote, 1, "honest", 20, MODE, NULL) == kRLMessagePortSuccess);
+            child_assert(monotonic_seconds() - before < PATIENCE / 2);
+        }
+        _exit(0);
+    }
+    int status = -1;
+    while (waitpid(child, &status, WNOHANG) == 0)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    ck_assert_int_eq(status, 0);
+    for (int index = 0; index < GREEDY; index++)
+        end_process(greedy[index], SIGKILL);
+    finish();
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-attacks");
+    TCase *tcase = add_case(suite, "attacks", 40);
+    tcase_add_loop_test(tcase, a_descriptor_that_lingers, 0, 2 * WAYS);
+    tcase_add_test(tcase, a_server_passes_a_descriptor_that_lingers);
+    tcase_add_test(tcase, a_client_holds_the_lock_of_shared_memory);
+    tcase_add_test(tcase, replies_that_are_not_read);
+    tcase_add_test(tcase, large_requests_of_others);
+    return suite;
+}
