@@ -32,8 +32,8 @@ struct Registration: ~Copyable {
     /// The address of `RegistrationPointer.set`. Up to here an inline registration is in the first cache line of its source.
     let modeSetAddress = Atomic<UInt>(0)
     fileprivate let pendingSignalsOrNextOfWatch = Atomic<UInt>(0)
-    /// The source's registration in another loop.
-    var nextOfSource: RegistrationPointer?
+    /// The address of `RegistrationPointer.nextOfSource`.
+    fileprivate let nextOfSourceAddress = Atomic<UInt>(0)
     /// The next in the bucket of the loop's `RegistrationTable`.
     var nextInBucket: RegistrationPointer?
 
@@ -89,6 +89,13 @@ extension RegistrationPointer {
         nonmutating set { pointee.modeSetAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
     }
 
+    /// The source's registration in another loop. Changed under the source's lock; signallers read it without.
+    @inline(__always)
+    var nextOfSource: RegistrationPointer? {
+        get { RegistrationPointer(bitPattern: pointee.nextOfSourceAddress.load(ordering: .acquiring)) }
+        nonmutating set { pointee.nextOfSourceAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
+    }
+
     /// The loop that a used registration is in. Under that loop's lock or the source's.
     var loop: ThreadContextPointer {
         ModeSetPointer(bitPattern: pointee.modeSetAddress.load(ordering: .acquiring)).unsafelyUnwrapped.pointee.loop
@@ -126,7 +133,7 @@ extension RegistrationPointer {
     /// Marks the registration as unused. Keeps what late signallers may read, and the generation. Under the loop's lock.
     func clear() {
         set = nil
-        pointee.nextOfSource = nil
+        nextOfSource = nil
         pointee.nextInBucket = nil
         if source.hasDescriptor {
             lastDispatch = 0

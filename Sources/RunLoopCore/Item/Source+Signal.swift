@@ -66,12 +66,30 @@ extension SourcePointer {
         } else if let registration = onlyRegistration {
             registration.setPending()
         } else {
-            // The source is in no loop, or in several. A source of the loop it comes into, or of one it is in, may be signalled after
-            // it and find an empty bitmap: that signal would count as alone, and so as the earlier one.
-            inlineRegistration.setPendingWithoutSlot()
+            // The source is in no loop, or in several. Counted first: then a loop that takes the bits has looked at the source.
             SharedSignals.increment()
+            setPendingWithoutSlot()
         }
     }
+
+    /// A source of the loop this one comes into, or of one it is in, may be signalled after it and find an empty bitmap: that signal
+    /// would count as alone, and so as the earlier one. Any thread, async-signal-safe.
+    ///
+    /// A registration may leave the list meanwhile and come into that of another source. Then some loop has a bit too many, and one may
+    /// have none: that of a loop that the source has just come into, or is about to leave.
+    private func setPendingWithoutSlot() {
+        inlineRegistration.setPendingWithoutSlot()
+        var next = registrations
+        var left = Self.registrationsLookedAt
+        while let registration = next, left > 0 {
+            registration.setPendingWithoutSlot()
+            next = registration.nextOfSource
+            left -= 1
+        }
+    }
+
+    /// A limit, in case the list changes all the time.
+    private static var registrationsLookedAt: Int { 1000 }
 
     /// Prefetches what `signal` reads first. Call it shortly before; any address will do.
     @inline(__always)
@@ -94,7 +112,7 @@ extension SourcePointer {
     /// Stores for signallers which bit to set, and sets it if the source is signalled already. Under the source's lock, after every
     /// change of `registrations`; also for sources on descriptors.
     func publishOnlyRegistration() {
-        let only = pointee.registrations.flatMap { $0.pointee.nextOfSource == nil ? $0 : nil }
+        let only = registrations.flatMap { $0.nextOfSource == nil ? $0 : nil }
         pointee.onlyRegistration.store(UInt(bitPattern: only), ordering: .sequentiallyConsistent)
         if hasDescriptor { return }
         inlineRegistration.onlySlot = only == inlineRegistration ? inlineRegistration.slot : Registration.noSlot

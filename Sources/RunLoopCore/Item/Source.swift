@@ -22,8 +22,8 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     fileprivate let signalTimeOrGetPort: Atomic<UInt64>
     /// The address of the source's registration while it is in exactly one loop, otherwise 0. Any thread.
     let onlyRegistration: Atomic<UInt>
-    /// The first of the registrations, one for each loop that the source is in, linked by `nextOfSource`.
-    var registrations: RegistrationPointer?
+    /// The address of `SourcePointer.registrations`.
+    fileprivate let registrationsAddress = Atomic<UInt>(0)
     /// The rest of the context; nil if all its functions are NULL.
     let detail: SourceDetailPointer?
 
@@ -95,7 +95,7 @@ extension SourcePointer {
                 inlineRegistration: getPort == nil
                     ? Registration() : Registration(generation: source.inheritedGeneration),
                 order: order, signalTimeOrGetPort: Atomic(UInt64(unsafeBitCast(getPort, to: UInt.self))), onlyRegistration: Atomic(0),
-                registrations: nil, detail: detail))
+                detail: detail))
         return source
     }
 
@@ -172,11 +172,19 @@ extension SourcePointer {
         return true
     }
 
+    /// The first of the registrations, one for each loop that the source is in, linked by `nextOfSource`. Changed under the lock; signallers
+    /// read it without.
+    @inline(__always)
+    var registrations: RegistrationPointer? {
+        get { RegistrationPointer(bitPattern: pointee.registrationsAddress.load(ordering: .acquiring)) }
+        nonmutating set { pointee.registrationsAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
+    }
+
     /// The source's registration in a loop; nil if it is not in it. O(number of loops it is in). Under the loop's lock.
     @inline(__always)
     func registration(in loop: ThreadContextPointer) -> RegistrationPointer? {
-        var registration = pointee.registrations
-        while let some = registration, some.loop != loop { registration = some.pointee.nextOfSource }
+        var registration = registrations
+        while let some = registration, some.loop != loop { registration = some.nextOfSource }
         return registration
     }
 

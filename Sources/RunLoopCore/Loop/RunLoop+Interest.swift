@@ -17,8 +17,8 @@ extension RunLoopPointer {
     private static func setInterest(of source: SourcePointer, _ now: Events, _ owner: ThreadContextPointer) {
         let before = source.interest
         if now != before { source.setInterest(now) }
-        guard !now.isSubset(of: before), let registration = source.pointee.registrations else { return owner.unlockInlined() }
-        if registration.pointee.nextOfSource == nil && registration.loop == owner {
+        guard !now.isSubset(of: before), let registration = source.registrations else { return owner.unlockInlined() }
+        if registration.nextOfSource == nil && registration.loop == owner {
             let loop = RunLoopPointer(owner)
             loop.updateInterest(of: registration)
             owner.unlockInlined()
@@ -73,11 +73,11 @@ extension RunLoopPointer {
         let owner = source.item.lock()
         defer { owner.unlock() }
         var next: ThreadContextPointer?
-        var registration = source.pointee.registrations
+        var registration = source.registrations
         while let some = registration {
             let loop = some.loop
             if last.map({ loop > $0 }) ?? true, next.map({ loop < $0 }) ?? true { next = loop }
-            registration = some.pointee.nextOfSource
+            registration = some.nextOfSource
         }
         return next
     }

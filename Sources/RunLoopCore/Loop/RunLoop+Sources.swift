@@ -14,7 +14,7 @@ extension RunLoopPointer {
         var equals = equals(of: source, hash)
         var joined = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
-        if owner != threadContext && source.pointee.registrations == nil && pointee.isOpen {
+        if owner != threadContext && source.registrations == nil && pointee.isOpen {
             source.pointee.item.setOwner(threadContext)
         }
         let added = addLocked(source, hash, fd, in: name, beside: equals, &joined)
@@ -123,8 +123,8 @@ extension RunLoopPointer {
 
     /// Makes the registration known to threads that signal the source.
     private func link(_ registration: RegistrationPointer, to source: SourcePointer) {
-        registration.pointee.nextOfSource = source.pointee.registrations
-        source.pointee.registrations = registration
+        registration.nextOfSource = source.registrations
+        source.registrations = registration
         source.publishOnlyRegistration()
     }
 
@@ -190,6 +190,7 @@ extension RunLoopPointer {
     private func leave(_ registration: RegistrationPointer) -> Bool {
         let source = registration.source
         let set = registration.set.unsafelyUnwrapped
+        if !source.hasDescriptor && source.isSignalled && source.signalTime == 0 { settleSignalTime(source) }
         count(registration, in: set, -1)
         if source.hasDescriptor {
             if registration.isWatched { unwatch(registration) }
@@ -202,13 +203,21 @@ extension RunLoopPointer {
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
 
+    /// A source leaves with a signal that counts as earlier than all that this loop has not taken: another loop, or this one after it has
+    /// taken others, would not know what that means. Under the lock.
+    @inline(never)
+    private func settleSignalTime(_ source: SourcePointer) {
+        source.signalTime = pointee.signalsTaken
+        pointee.signalsTaken = Clock.now.nanoseconds
+    }
+
     private func unlink(_ registration: RegistrationPointer, from source: SourcePointer) {
-        if source.pointee.registrations == registration {
-            source.pointee.registrations = registration.pointee.nextOfSource
+        if source.registrations == registration {
+            source.registrations = registration.nextOfSource
         } else {
-            var previous = source.pointee.registrations.unsafelyUnwrapped
-            while previous.pointee.nextOfSource != registration { previous = previous.pointee.nextOfSource.unsafelyUnwrapped }
-            previous.pointee.nextOfSource = registration.pointee.nextOfSource
+            var previous = source.registrations.unsafelyUnwrapped
+            while previous.nextOfSource != registration { previous = previous.nextOfSource.unsafelyUnwrapped }
+            previous.nextOfSource = registration.nextOfSource
         }
         source.publishOnlyRegistration()
     }
@@ -273,6 +282,6 @@ extension SourcePointer {
     fileprivate var anyLoop: RunLoopPointer? {
         let owner = item.lock()
         defer { owner.unlock() }
-        return pointee.registrations.map { RunLoopPointer($0.loop) }
+        return registrations.map { RunLoopPointer($0.loop) }
     }
 }
