@@ -273,9 +273,12 @@ def test_demo_counts_right_with_any_number_of_workers(demo, workers):
     assert len(re.findall(rb"^worker \d+ ", result.stdout, re.M)) == workers
 
 
-def test_demo_stops_reading_when_the_workers_are_slow(demo):
+def test_demo_stops_reading_when_the_workers_are_slow(demo, tmp_path):
+    """Of a file, which is read as fast as the demo can: a busy machine might fill a pipe more slowly than the workers count."""
     data = text(4_000_000)
-    result = run_demo(demo, "--slow", "--workers", 2, input=data)
+    (tmp_path / "input").write_bytes(data)
+    with open(tmp_path / "input", "rb") as file:
+        result = run_demo(demo, "--slow", "--workers", 2, stdin=file)
     assert result.returncode == 0, result.stderr
     assert parse(result.stdout) == count(data)
     assert pauses(result.stdout) > 0
