@@ -308,7 +308,7 @@ START_TEST(closed_before_invalidation_is_reported_once_when_found_out)
     RLFileDescriptorEnableCallBacks(port.object, READ);
     ck_assert_int_le(passes_while_idle(), 3);
     poll_once();
-    assert_misuse("RLRunLoopRun", "source", NULL);
+    assert_misuse("RLRunLoop", "source", NULL);
     RLFileDescriptorEnableCallBacks(port.object, READ | WRITE);
     ck_assert_int_le(passes_while_idle(), 3);
     poll_once();
@@ -325,7 +325,7 @@ START_TEST(a_descriptor_that_cannot_be_waited_for_is_reported_once)
     port_open(&port, open("/", O_PATH | O_CLOEXEC), READ);
     ck_assert_int_le(passes_while_idle(), 3);
     poll_once();
-    assert_misuse("RLRunLoopRun", "source",
+    assert_misuse("RLRunLoop", "source",
                   "its descriptor cannot be watched: perhaps it was closed before the source was invalidated");
     ck_assert_int_eq(port.calls, 0);
     port_drop(&port);

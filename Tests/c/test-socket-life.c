@@ -144,6 +144,37 @@ START_TEST(info_is_retained_for_each_delivery_and_until_invalidation)
 }
 END_TEST
 
+#define FAILS_WITH(error, condition)      \
+    do {                                  \
+        errno = 0;                        \
+        ck_assert(condition);             \
+        ck_assert_int_eq(errno, (error)); \
+    } while (0)
+
+START_TEST(errno_says_why_there_is_no_address)
+{
+    int pipe_ends[2];
+    make_pipe(pipe_ends);
+    RLSocketRef pipe = RLSocketCreateWithNative(NULL, pipe_ends[0], kRLSocketReadCallBack, NULL, NULL);
+    RLSocketRef idle = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, kRLSocketReadCallBack, NULL, NULL);
+    FAILS_WITH(ENOTSOCK, RLSocketCopyAddress(pipe) == NULL);
+    FAILS_WITH(ENOTSOCK, RLSocketCopyPeerAddress(pipe) == NULL);
+    FAILS_WITH(ENOTCONN, RLSocketCopyPeerAddress(idle) == NULL);
+    errno = 0;
+    RLDataRef address = RLSocketCopyAddress(idle);
+    RLSocketInvalidate(idle);
+    RLDataRef last = RLSocketCopyAddress(idle); /* the last answer */
+    ck_assert_int_eq(errno, 0);
+    ck_assert(address != NULL && last == address);
+    RLSocketInvalidate(pipe);
+    RLRelease(address);
+    RLRelease(last);
+    RLRelease(idle);
+    RLRelease(pipe);
+    close(pipe_ends[1]);
+}
+END_TEST
+
 START_TEST(a_negative_number_gives_a_socket_that_is_not_valid)
 {
     RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -151,10 +182,10 @@ START_TEST(a_negative_number_gives_a_socket_that_is_not_valid)
     ck_assert_ptr_nonnull(s);
     ck_assert(!RLSocketIsValid(s));
     ck_assert_int_eq(RLSocketGetNative(s), -1);
-    ck_assert_ptr_null(RLSocketCreateRunLoopSource(NULL, s, 0));
-    ck_assert_ptr_null(RLSocketCopyAddress(s));
-    ck_assert_int_eq(RLSocketSendData(s, NULL, ten_bytes, 0), kRLSocketError);
-    ck_assert_int_eq(errno, EBADF);
+    FAILS_WITH(EBADF, RLSocketCreateRunLoopSource(NULL, s, 0) == NULL);
+    FAILS_WITH(EBADF, RLSocketCopyAddress(s) == NULL);
+    FAILS_WITH(EBADF, RLSocketCopyPeerAddress(s) == NULL);
+    FAILS_WITH(EBADF, RLSocketSendData(s, NULL, ten_bytes, 0) == kRLSocketError);
     RLSocketInvalidate(s);
     RLRelease(s);
     ck_assert_int_eq(lifetime_held(&life), 0);
@@ -306,6 +337,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, invalidated_while_another_thread_sends_it_stays_open_until_that_is_done);
     tcase_add_test(tcase, info_is_retained_for_each_delivery_and_until_invalidation);
     tcase_add_test(tcase, connecting_that_takes_longer_than_its_time_is_a_timeout);
+    tcase_add_test(tcase, errno_says_why_there_is_no_address);
     tcase_add_test(tcase, a_negative_number_gives_a_socket_that_is_not_valid);
     tcase_add_test(tcase, a_number_that_no_descriptor_has_costs_no_memory);
     tcase_add_test(tcase, wrong_handles);

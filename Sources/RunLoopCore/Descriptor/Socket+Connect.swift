@@ -121,23 +121,29 @@ extension SocketPointer {
         return result
     }
 
-    /// RLSocketCopyAddress: the current address, else the last known one; nil if there is none. With a reference for the caller.
-    var address: DataPointer? {
-        withUnsafeMutablePointer(to: &pointee.lastAddress) { refresh({ Sockets.local(of: $0, &$1) }, $0) }
-    }
+    /// RLSocketCopyAddress: the current address, else the last known one; nil with errno if there is none. With a reference for the
+    /// caller.
+    var address: DataPointer? { withUnsafeMutablePointer(to: &pointee.lastAddress) { refresh($0, ofPeer: false) } }
 
-    /// RLSocketCopyPeerAddress: the current address of the other side, else the last known one; nil if there is none, or if the socket is
-    /// invalid. With a reference for the caller.
+    /// RLSocketCopyPeerAddress: the current address of the other side, else the last known one; nil with errno if there is none, or if the
+    /// socket is invalid. With a reference for the caller.
     var peerAddress: DataPointer? {
-        if !endpoint.state.isValid { return nil }
-        return withUnsafeMutablePointer(to: &pointee.lastPeerAddress) { refresh({ Sockets.peer(of: $0, &$1) }, $0) }
+        if !endpoint.state.isValid {
+            systemError = EBADF
+            return nil
+        }
+        return withUnsafeMutablePointer(to: &pointee.lastPeerAddress) { refresh($0, ofPeer: true) }
     }
 
-    /// The address that `body` finds, which replaces the `last` one, or else that.
-    private func refresh(_ body: (Int32, inout SocketAddress) -> Void, _ last: UnsafeMutablePointer<DataPointer?>) -> DataPointer? {
+    /// The socket's own address or that of its peer, which replaces the `last` one, or else that.
+    @inline(never)
+    private func refresh(_ last: UnsafeMutablePointer<DataPointer?>, ofPeer: Bool) -> DataPointer? {
         var address = SocketAddress()
+        let error = systemError
         let outcome = withDescriptor { fd in
-            body(fd, &address)
+            do throws(SystemError) {
+                if ofPeer { try Sockets.peer(of: fd, &address) } else { try Sockets.local(of: fd, &address) }
+            } catch { return .error }
             return .success
         }
         var new = outcome == .success && address.count > 0 ? address.data : nil
@@ -146,6 +152,7 @@ extension SocketPointer {
         let result = last.pointee
         result?.pointee.header.retain()
         Endpoints.mutex.unlock()
+        if result != nil { systemError = error }
         new?.release()
         return result
     }

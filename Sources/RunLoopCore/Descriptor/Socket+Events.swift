@@ -146,7 +146,7 @@ extension SocketPointer {
             }
             if failure != nil { sender.count = 0 }
             if data == nil || failure?.isTemporary == true { return }
-            if sender.count == 0 && isStream { Sockets.peer(of: endpoint.pointee.fd, &sender) }
+            if sender.count == 0 && isStream && (try? Sockets.peer(of: endpoint.pointee.fd, &sender)) == nil { sender.count = 0 }
         }
         guard let address else { return .tryLater }
         defer { address.release() }

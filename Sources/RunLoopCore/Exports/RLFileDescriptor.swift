@@ -72,8 +72,8 @@ public func RLFileDescriptorCreateRunLoopSource(_ allocator: OpaquePointer?, _ f
     return createdSource(descriptor.source(order: order, loop.threadContext), descriptor.endpoint)
 }
 
-/// The handle of a new source; nil with ENOMEM if the endpoint is valid, so that only memory can have been missing.
+/// The handle of a new source; nil with EBADF if the endpoint is invalid, else with ENOMEM: only memory can have been missing.
 func createdSource(_ source: SourcePointer?, _ endpoint: EndpointPointer) -> OpaquePointer? {
-    if source == nil && endpoint.state.isValid { systemError = ENOMEM }
+    if source == nil { systemError = endpoint.state.isValid ? ENOMEM : EBADF }
     return source?.handle
 }

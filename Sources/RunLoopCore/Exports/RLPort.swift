@@ -14,7 +14,7 @@ public func RLPortCreate(
     _ allocator: OpaquePointer?, _ callout: RLPortCallBack?, _ context: UnsafeMutablePointer<RLPortContext>?,
     _ shouldFreeInfo: UnsafeMutablePointer<UInt8>?
 ) -> OpaquePointer? {
-    shouldFreeInfo?.pointee = 0
+    shouldFreeInfo?.pointee = 1
     guard let callout else {
         Misuse.report("RLPortCreate", "callout", expected: "a function", got: nil)
         return nil
@@ -25,6 +25,7 @@ public func RLPortCreate(
         preservingSystemError { client.released(client.info) }
         return nil
     }
+    shouldFreeInfo?.pointee = 0
     return port.handle
 }
 
@@ -43,7 +44,7 @@ public func RLPortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePoi
 @implementation @c
 public func RLPortInvalidate(_ port: OpaquePointer?) {
     guard let port = borrow(port, "RLPortInvalidate"), Registry.current != nil else { return }
-    port.invalidate()
+    preservingSystemError { port.invalidate() }
 }
 
 @implementation @c

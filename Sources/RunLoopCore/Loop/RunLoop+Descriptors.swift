@@ -252,7 +252,7 @@ extension RunLoopPointer {
         if hasLost {
             preservingSystemError {
                 Misuse.report(
-                    "RLRunLoopRun", "source", "its descriptor cannot be watched: perhaps it was closed before the source was invalidated")
+                    "RLRunLoop", "source", "its descriptor cannot be watched: perhaps it was closed before the source was invalidated")
             }
         }
     }

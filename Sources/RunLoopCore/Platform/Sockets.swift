@@ -110,14 +110,14 @@ enum Sockets {
         try checked(Int32(client.fill { Int(linux_accept(fd, $0, $1)) }))
     }
 
-    /// The other side's address; empty if there is none.
-    static func peer(of fd: Int32, _ address: inout SocketAddress) {
-        if preservingSystemError({ address.fill { Int(linux_name_of(fd, 1, $0, $1)) } }) < 0 { address.count = 0 }
+    /// The other side's address.
+    static func peer(of fd: Int32, _ address: inout SocketAddress) throws(SystemError) {
+        try checked(Int32(address.fill { Int(linux_name_of(fd, 1, $0, $1)) }))
     }
 
-    /// The socket's own address; empty if there is none.
-    static func local(of fd: Int32, _ address: inout SocketAddress) {
-        if preservingSystemError({ address.fill { Int(linux_name_of(fd, 0, $0, $1)) } }) < 0 { address.count = 0 }
+    /// The socket's own address.
+    static func local(of fd: Int32, _ address: inout SocketAddress) throws(SystemError) {
+        try checked(Int32(address.fill { Int(linux_name_of(fd, 0, $0, $1)) }))
     }
 
     /// Returns the number of bytes. Never blocks if it is a socket; other descriptors are read. Up to two system calls.
