@@ -20,7 +20,8 @@
  *                   object that you own; release it. Get rule: what any other function returns belongs to its owner; do
  *                   not release it, and retain it if you keep it longer.
  *      Thread       Callable from any thread. "Async-signal-safe": in a signal handler, too.
- *      Re-entrancy  Allowed in every callback, and calls no callback itself.
+ *      Re-entrancy  Allowed in every callback, and calls none itself. (Dropping the last reference to an object may
+ *                   call what RLRelease() calls.)
  *      Errors       Misuse is reported (see below), changes nothing, and returns 0, false or NULL with errno EINVAL. A
  *                   function that runs out of memory changes nothing, and returns 0, false or NULL with errno ENOMEM.
  *      Cost         O(1), no system call, and no allocation but that of a new object.
@@ -38,12 +39,11 @@
  *  share/runloop/valgrind.supp): what they report is real. Locks are slower then.
  *
  *  These five are async-signal-safe: RLRunLoopWakeUp(), RLRunLoopStop(), RLRunLoopIsWaiting(), RLRunLoopSourceSignal(),
- *  RLRunLoopSourceIsSignalled(). They take no lock, allocate nothing and preserve errno.
+ *  RLRunLoopSourceIsSignalled(). With a valid handle they take no lock, allocate nothing and preserve errno.
  *
- *  No function is a cancellation point. pthread_cancel() ends a thread in its loop when a callback reaches one
- *  (pthread_testcancel(), read()), or after the run: to end one that sleeps, cancel it and then stop its loop, or post
- *  a function that calls pthread_testcancel(). The loop is torn down as at any end of its thread. Asynchronous
- *  cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) is not supported.
+ *  No function is a cancellation point. A cancelled thread ends at the first cancellation point that a callback, or
+ *  your code after the run, reaches. To end one that sleeps: cancel it, then stop its loop. The loop is torn down as at
+ *  any end of its thread. Asynchronous cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) is not supported.
  *
  *  Callbacks are called with no lock of the library held.
  *
@@ -51,7 +51,7 @@
  *  ------------------
  *  A callback returns, or ends its thread. A C++ exception has to be caught in the callback that throws it: one that
  *  would leave it prints a line and ends the process by abort(), where it was thrown. So does a longjmp() past a run of
- *  a loop, when the loop is used next. CF lets both pass and is left in an unknown state. Jumps within a callback, and
+ *  a loop, when the loop is run next. CF lets both pass and is left in an unknown state. Jumps within a callback, and
  *  coroutines that run loops on stacks of their own, are fine. Debuggers, profilers and unwinders see through the
  *  library: each callback is called from a function whose name says why, RUNLOOP_IS_CALLING_OUT_TO_A_….
  *
@@ -63,11 +63,13 @@
  *
  *      runloop: RLRunLoopAddSource: source: expected RLRunLoopSource, got RLRunLoopTimer
  *
- *  With `RUNLOOP_MISUSE=abort` in the environment it also aborts: use that in development and in tests. (Any other
- *  value is itself reported, once.) "Reported" in these headers means this. A handle is checked by the type tag in its
- *  first bytes: a wrong kind is always noticed, a released handle only until its memory is reused, and a pointer that
- *  cannot be read crashes. A failure of the system (no memory, no descriptors) is not misuse: it is a return value with
- *  errno, and nothing is printed. The exception is RLRunLoopRun(), which has no return value: it prints a line, too.
+ *  With `RUNLOOP_MISUSE=abort` in the environment, which is read at each report, it also aborts: use that in
+ *  development and in tests. (Empty is as unset; any other value is itself reported, once.) "Reported" in these headers
+ *  means this. A handle is checked by the type tag in its first bytes: a wrong kind is always noticed, a released
+ *  handle only until its memory is reused, and a pointer that cannot be read crashes. A failure of the system (no
+ *  memory, no descriptors) is not misuse: it is a return value with errno, and nothing is printed. There are two
+ *  exceptions, which are told to the error handler and never abort: a failed RLRunLoopRun(), which has no return value,
+ *  and a process that is disconnected (RLMessagePort.h, "Trust").
  *
  *  Deliberate differences from CoreFoundation
  *  ------------------------------------------
@@ -159,12 +161,13 @@ RL_EXPORT const RLTimeInterval kRLAbsoluteTimeIntervalSince1904;
 RL_EXPORT RLTypeRef RLRetain(RLTypeRef object);
 
 /** Drops a reference to an object; the last one frees it, on this thread.
- *  What the object owned is released with it, and a context's release callback runs in this call. Constants
+ *  What the object owned is released with it, and a context's release callback runs in this call;
+ *  so does the invalidation callback of a port that was still valid. Constants
  *  (kRLRunLoopDefaultMode, RLSTR()) are never freed; releasing them has no effect.
  *  @param object  an object of which you own a reference; do not use the handle afterwards.
  *  Ownership: gives up one reference.
- *  Re-entrancy: calls release callbacks. An object may be released in its own callback: the library keeps it alive
- *  during the call.  Errors: one release too many is reported where it can be detected.
+ *  Re-entrancy: calls release and invalidation callbacks. An object may be released in its own callback: the library
+ *  keeps it alive during the call.  Errors: one release too many is reported where it can be detected.
  *  Cost: O(1), plus what is freed. */
 RL_EXPORT void RLRelease(RLTypeRef object);
 
@@ -227,10 +230,13 @@ RL_EXPORT void RLShow(RLTypeRef object);
  *  Cost: half as much again as reading the clock; no system call where the kernel allows it. */
 RL_EXPORT RLAbsoluteTime RLAbsoluteTimeGetCurrent(void);
 
-/** Receives the reports of misuse: see "Misuse and failures" above.
+/** Receives the reports of misuse, and the exceptions: see "Misuse and failures" above.
  *  Called on the thread that made the mistake, inside the offending call, with no lock held; by several threads at once
- *  if they err at once. It may call the library. Misuse in the handler calls it again.
- *  @param message  `runloop: FUNCTION: PARAMETER: PROBLEM`, without a newline; valid until the handler returns.
+ *  if they err at once. A descriptor that was closed too early is reported in a run of the loop that notices, and a
+ *  process that was disconnected on the thread that notices. It may call the library. Misuse in the handler calls it
+ *  again.
+ *  @param message  `runloop: SUBJECT: PROBLEM`, as a rule `runloop: FUNCTION: PARAMETER: PROBLEM`, without a newline;
+ *                  valid until the handler returns.
  *  @param info     what was passed to RLSetErrorHandler(). */
 typedef void (*RLErrorHandler)(const char *message, void *info);
 

@@ -16,7 +16,8 @@ typedef const struct RLDate *RLDateRef;
 RL_EXPORT RLTypeID RLDateGetTypeID(void);
 
 /** Creates a date.
- *  @param at  seconds since 2001-01-01 00:00 UTC.
+ *  @param at  seconds since 2001-01-01 00:00 UTC. NaN is accepted, as in CF: the date equals itself only, and
+ *             RLDateCompare() calls it equal to all.
  *  @return the date, or NULL. */
 RL_EXPORT RLDateRef RLDateCreate(RLAllocatorRef allocator, RLAbsoluteTime at);
 

@@ -81,8 +81,8 @@ RL_EXPORT RLTypeID RLFileDescriptorGetTypeID(void);
  *  @param callout  called when an enabled callback fires; may be NULL.
  *  @param context  copied; NULL for an info of NULL.
  *  @return the object, or NULL.
- *  Ownership: info is retained through context.retain until invalidation. fd belongs to the object if that closes it,
- *  and to the caller otherwise, also if the result is NULL.  Re-entrancy: calls context.retain.
+ *  Ownership: info is retained through context.retain until invalidation. With closeOnInvalidate fd belongs to the
+ *  object; without it, or if the result is NULL, to you.  Re-entrancy: calls context.retain.
  *  Errors: a number that is no open descriptor is misuse.  Cost: one system call. */
 RL_EXPORT RLFileDescriptorRef RLFileDescriptorCreate(RLAllocatorRef allocator, RLFileDescriptorNativeDescriptor fd,
                                                      RLBoolean closeOnInvalidate, RLFileDescriptorCallBack callout,

@@ -34,9 +34,11 @@
  *      install -d -o SERVICE -g GROUP -m 0750 …      as above, and only GROUP may connect
  *      install -d -m 1777 /run/ports                 all users can; the first claim of a name wins
  *
- *  It must belong to root, to the program's own user, or, for a client, to the user that it trusts; no other user may
- *  write to it, unless it is sticky (the 1 of 1777). In a sticky one the name of a server that crashed stays its
- *  user's: others get EACCES. Clients that are let in can use up the server's descriptors and memory; its callback
+ *  - It must belong to root, to the program's own user, or, for a client, to the user that it trusts.
+ *  - No other user may write to it, unless it is sticky (the 1 of 1777).
+ *  - In a sticky one the name of a server that crashed stays its user's: others get EACCES.
+ *
+ *  Clients that are let in can use up the server's descriptors and memory; its callback
  *  learns who they are by RLMessagePortGetPeerCredentials().
  *
  *  Errors
@@ -48,7 +50,7 @@
  *      EACCES        not permitted: it is another user's, or the directory is not safe
  *      ENAMETOOLONG  more than 255 bytes, or the path of the directory is too long
  *      ENOENT        the directory cannot be created, or /proc is not mounted
- *      EAGAIN        too many clients wait to be accepted by the server: try again
+ *      EAGAIN        more than a hundred clients wait to be accepted by the server: try again
  *      EPIPE         the port is invalid
  *
  *  How a request ended is one of six results: RLMessagePortRequest.h. An empty name or one with a 0 byte is misuse.
@@ -56,19 +58,20 @@
  *  Trust
  *  -----
  *  What comes from another process is validated before it is used. A peer that violates the protocol is disconnected,
- *  with one line on stderr (RUNLOOP_MISUSE=abort does not apply to it), and no other client is disturbed. So is a
- *  client whose one-way requests this process has no memory to receive, since one-way requests must not be lost
+ *  with one line to the error handler (RUNLOOP_MISUSE=abort does not apply to it), and no other client is disturbed. So
+ *  is a client whose one-way requests this process has no memory to receive, since one-way requests must not be lost
  *  silently. A server takes no descriptors from its clients, and no call of it waits for them. SECURITY.md says what a
  *  peer can do at worst.
  *
  *  The end
  *  -------
  *  Invalidating a local port frees its name and disconnects its clients; remote ports become invalid. A client that
- *  waits is told at once, also when the server is killed. Otherwise a remote port notices when it is used or queried
- *  next, and while a loop runs in a mode that is not empty and was a reply mode of the port. To survive the restart of
- *  a server, release the port that became invalid, and create a new one until that succeeds. The last RLRelease()
- *  invalidates a port. A loop that has a local port's source retains it. In the child of a fork() all message ports are
- *  invalid; their callbacks are not called, and the parent's are not disturbed.
+ *  waits is told at once, also when the server is killed. Otherwise a remote port notices when it is used next, or
+ *  another is created for its name, and while a loop runs in a mode that is not empty and was a reply mode of the port.
+ *  To survive the restart of a server, release the port that became invalid, and create a new one until that succeeds.
+ *  The last RLRelease() invalidates a port. A loop that has a local port's source retains it. In the child of a fork()
+ *  all message ports are invalid; their callbacks are not called (but one that is set then is, at once), and the
+ *  parent's are not disturbed.
  *
  *  Deliberate differences from CFMessagePort
  *  -----------------------------------------
@@ -140,6 +143,7 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateLocal(RLAllocatorRef allocator, RL
  *  If this process has a valid remote port of that name, it is returned.
  *  @param name  the name.
  *  @return the port, or NULL.
+ *  Re-entrancy: may call the invalidation callback of a port for that name whose server is gone.
  *  Errors: ECONNREFUSED, EACCES, EAGAIN, ENAMETOOLONG, or what the system says.
  *  Cost: some system calls and one descriptor; none if the name is served in this process. */
 RL_EXPORT RLMessagePortRef RLMessagePortCreateRemote(RLAllocatorRef allocator, RLStringRef name);
@@ -183,7 +187,8 @@ RL_EXPORT void RLMessagePortGetContext(RLMessagePortRef port, RLMessagePortConte
  *  Waiting requests of this process are dropped, and their senders told. A callback that runs on another thread is not
  *  waited for. It ends another thread's run whose mode is empty now. A second call has no effect.
  *  Ownership: the port's source is released; your reference is not.
- *  Re-entrancy: calls the invalidation callback and context.release.
+ *  Re-entrancy: calls invalidation callbacks (the port's, those of this process's remote ports for it, and of requests
+ *  that are to be answered later) and context.release.
  *  Cost: O(clients + waiting requests); some system calls. */
 RL_EXPORT void RLMessagePortInvalidate(RLMessagePortRef port);
 
@@ -222,7 +227,8 @@ RL_EXPORT RLBoolean RLMessagePortSetAllowsOtherUsers(RLMessagePortRef port, RLBo
 RL_EXPORT RLIndex RLMessagePortGetCapacity(RLMessagePortRef port);
 
 /** Sets how many requests of this process may wait in a local port before senders have to wait.
- *  How many may wait from each other process is limited by the kernel, in bytes.
+ *  How many may wait from each other process is limited by the kernel, in bytes: some hundred small requests. On a
+ *  remote port it has no effect.
  *  @param capacity  1 or more; what is beyond 2147483647 counts as that.
  *  Thread: any; wakes senders that wait. */
 RL_EXPORT void RLMessagePortSetCapacity(RLMessagePortRef port, RLIndex capacity);

@@ -3,17 +3,18 @@
  *  Example: examples/objects.c
  *
  *  A number is a signed integer of up to 64 bits or a floating-point number, and never changes. Numbers are equal, and
- *  have the same hash, if their values are, whatever their types: 1 and 1.0 are equal. kRLBooleanTrue and
- *  kRLBooleanFalse are the only two truth values: compare handles, or call RLBooleanGetValue(). A truth value is not
- *  equal to a number.
+ *  have the same hash, if their values are, whatever their types: 1 and 1.0 are equal, 0.0 and -0.0 are not.
+ *  kRLBooleanTrue and kRLBooleanFalse are the only two truth values: compare handles, or call RLBooleanGetValue(). A
+ *  truth value is not equal to a number.
  *
  *  Deliberate differences from CFNumber
  *  ------------------------------------
  *  1. Each RLNumberCreate() returns an object of its own; CF shares one for small integers.
  *  2. 128 is no int8_t and 32768 no int16_t: converting reports the loss. CF says -128 and success.
  *  3. Not-a-number comes after negative integers, as after negative floating-point numbers and in CF's documentation.
- *  4. An integer that is too large for the requested type yields its low bits, a floating-point number the nearest
- *     64-bit integer. Both count as lossy, as in CF, which leaves other bits. */
+ *  4. An integer that is too large for the requested type yields its low bits. A floating-point number is cut to an
+ *     integer, at most the nearest of 64 bits, and that to its low bits. Both count as lossy, as in CF, which leaves
+ *     other bits. */
 #ifndef RUNLOOP_RLNUMBER_H
 #define RUNLOOP_RLNUMBER_H
 #include <RunLoop/RLBase.h>
@@ -87,7 +88,7 @@ RL_EXPORT RLBoolean RLNumberIsFloatType(RLNumberRef number);
 /** Copies the value of a number out, converted to a type.
  *  @param type      the type to convert to.
  *  @param valuePtr  receives the value; not NULL, room for that type.
- *  @return 1 if the value is exactly the number; 0 if something was lost: the nearest value has been copied. */
+ *  @return 1 if the value is exactly the number; 0 if something was lost; difference 4 says what was copied. */
 RL_EXPORT RLBoolean RLNumberGetValue(RLNumberRef number, RLNumberType type, void *valuePtr);
 
 /** Compares two numbers by value, exactly. Not-a-number equals itself, comes after negative numbers and before all

@@ -80,7 +80,7 @@ RL_EXPORT RLTypeID RLPortGetTypeID(void);
 /** Creates a port. It receives once its run loop source is in a mode that runs; what is sent before waits.
  *  @param callout         called for each message; not NULL.
  *  @param context         may be NULL; copied.
- *  @param shouldFreeInfo  NULL, or where 0 is written: a new port always takes its info. (CF's message ports may not.)
+ *  @param shouldFreeInfo  NULL, or where 0 is written if the port has taken info, and 1 if none was created.
  *  @return the port, or NULL.
  *  Ownership: info is retained through context.retain until the port is invalid.  Re-entrancy: calls context.retain. */
 RL_EXPORT RLPortRef RLPortCreate(RLAllocatorRef allocator, RLPortCallBack callout, RLPortContext *context,

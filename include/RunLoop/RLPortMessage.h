@@ -27,7 +27,7 @@ RL_EXPORT RLTypeID RLPortMessageGetTypeID(void);
 /** Creates a message to be sent. Its message id is 0.
  *  @param sendPort     where it is to go.
  *  @param receivePort  where replies are to go, or NULL.
- *  @param components   an array of RLData and RLPort, or NULL.
+ *  @param components   an array of RLData and RLPort, or NULL; anything else in it is misuse.
  *  @return the message, or NULL.
  *  Ownership: the message retains the ports and the array.  Cost: O(components). */
 RL_EXPORT RLPortMessageRef RLPortMessageCreate(RLAllocatorRef allocator, RLPortRef sendPort, RLPortRef receivePort,

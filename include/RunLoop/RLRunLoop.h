@@ -28,7 +28,7 @@
  *   1. Notify observers: Entry.
  *   2. Notify observers: BeforeTimers.
  *   3. Notify observers: BeforeSources.
- *   4. Call queued functions; perform signalled version-0 sources, lowest order first; if one did, functions again.
+ *   4. a) Call queued functions; b) perform signalled version-0 sources, by order; c) if one did, call functions again.
  *   5. If a version-1 source is ready, go to step 9.
  *   6. Notify observers: BeforeWaiting.
  *   7. Sleep until a version-1 source is ready, a timer is due, the run's time is over, or the loop is woken.
@@ -83,8 +83,7 @@
  *  12. Sending on a socket never raises SIGPIPE, and sends everything or fails; an address can be reused at once.
  *  13. A socket's callbacks wait for the connection. CF makes them at once if the source was added before.
  *  14. A socket callback that is disabled while it runs stays disabled. CF goes on accepting.
- *  15. Due timers fire by date, those of one date as they were added. CF fires past dates in the order of setting,
- *      and a due timer also after it was removed from the mode, if it is in another one.
+ *  15. Due timers fire by date, equal dates as they were added. CF: past dates as set, equal future ones in any order.
  *  16. After a pass in which a source performed the loop looks again before it sleeps. CF may miss a signal here.
  *  17. RLAutorelease() releases at the end of the pass, as CFAutorelease does on a Mac. CF on Linux never releases.
  *  18. Sockets of different order take turns in runs that return after one source. CF serves the lowest order. */
@@ -138,20 +137,21 @@ RL_EXPORT RLRunLoopRef RLRunLoopGetMain(void);
 RL_EXPORT RLRunLoopMode RLRunLoopCopyCurrentMode(RLRunLoopRef rl);
 
 /** Returns an array of the modes of a loop, in no order: the default mode and those to which something was added.
- *  Cost: O(modes). */
+ *  kRLRunLoopCommonModes is not among them.  Cost: O(modes). */
 RL_EXPORT RLArrayRef RLRunLoopCopyAllModes(RLRunLoopRef rl);
 
-/** Adds a mode to the common set of a loop, and all common items to that mode. It cannot be undone.
- *  Re-entrancy: calls the sources' schedule callbacks.  Cost: O(common items), may allocate. */
+/** Adds a mode to the common set of a loop, and all common items to it. It cannot be undone; again has no effect.
+ *  Re-entrancy: calls the sources' schedule, equal and hash callbacks.  Cost: O(common items), may allocate. */
 RL_EXPORT void RLRunLoopAddCommonMode(RLRunLoopRef rl, RLRunLoopMode mode);
 
-/** Returns the earliest fire date among the timers of a mode, without tolerances; 0.0 if there is none. May be past. */
+/** Returns the earliest fire date among the timers of a mode, without tolerances; it may be past.
+ *  0.0 if the mode has none, and for kRLRunLoopCommonModes; 4039289856 if none of them is armed. */
 RL_EXPORT RLAbsoluteTime RLRunLoopGetNextTimerFireDate(RLRunLoopRef rl, RLRunLoopMode mode);
 
 /** Runs the calling thread's loop in the default mode until it is stopped or the mode is empty.
  *  Prefer RLRunLoopRunInMode() in a loop of your own: it says why it ended.
  *  Thread: runs the calling thread's loop.  Re-entrancy: a run in a callback is nested.
- *  Errors: errno 0 if the mode is empty; ENOMEM, EMFILE or ENFILE, and a line on stderr, if it cannot be set up. */
+ *  Errors: errno 0 if the mode is empty; ENOMEM, EMFILE or ENFILE, and a line to the error handler, if it fails. */
 RL_EXPORT void RLRunLoopRun(void);
 
 /** Runs the calling thread's loop in one mode until its time is over, or sooner: see "One run, step by step".
@@ -159,15 +159,15 @@ RL_EXPORT void RLRunLoopRun(void);
  *  source, that of the lowest order, and in step 9 at most one version-1 source. Others stay signalled or ready for the
  *  next run. Timers and functions do not count. A run in an empty mode returns Finished without notifying observers.
  *  @param mode     not kRLRunLoopCommonModes.
- *  @param seconds  how many seconds, on the monotonic clock: setting the wall clock does not matter. 0 or negative: one
- *                  pass, without sleeping, which runs everything that is ready. HUGE_VAL or 1e10 and more: for ever.
- *                  The last pass is finished: a slow callback delays the return.
+ *  @param seconds  how many seconds, on the monotonic clock (setting the wall clock does not matter). 0 or negative:
+ *                  one pass without sleeping: all signalled sources, then all due timers or one ready descriptor.
+ *                  HUGE_VAL or 1e10 and more: for ever. The last pass is finished: a slow callback delays the return.
  *  @param returnAfterSourceHandled  1: return after a pass in which a source was handled. 0: go on.
  *  @return HandledSource, TimedOut, Stopped or Finished (kRLRunLoopRun…): the first that applies, in this order.
  *  Thread: runs the calling thread's loop.
  *  Re-entrancy: may be nested, also in the same mode. Nested runs skip a timer or observer whose callback runs.
- *  Errors: misuse returns Finished; NaN is taken as 0. Finished has errno 0 if the mode is empty, EINVAL after misuse,
- *  and ENOMEM, EMFILE or ENFILE if the loop could not be set up: nothing was run, try again later.
+ *  Errors: misuse returns Finished; NaN is reported and taken as 0, and errno is then undefined. Finished has errno 0
+ *  if the mode is empty, EINVAL after misuse, and ENOMEM, EMFILE or ENFILE if nothing could be run: try again later.
  *  Cost: a system call to sleep. */
 RL_EXPORT RLRunLoopRunResult RLRunLoopRunInMode(RLRunLoopMode mode, RLTimeInterval seconds,
                                                 RLBoolean returnAfterSourceHandled);
@@ -184,7 +184,7 @@ RL_EXPORT RLRunLoopRunResult RLRunLoopRunInModeAsCF(RLRunLoopMode mode, RLTimeIn
                                                     RLBoolean returnAfterSourceHandled);
 
 /** Returns whether a loop sleeps now, in step 7. From another thread it may be out of date when you read it.
- *  Thread: any; async-signal-safe. */
+ *  Always 0 in callbacks of the loop, and after its thread has ended.  Thread: any; async-signal-safe. */
 RL_EXPORT RLBoolean RLRunLoopIsWaiting(RLRunLoopRef rl);
 
 /** Wakes a loop: it makes a pass before it sleeps again. The run does not end by it.
@@ -193,36 +193,36 @@ RL_EXPORT RLBoolean RLRunLoopIsWaiting(RLRunLoopRef rl);
  *  Thread: any; async-signal-safe.  Cost: one system call if the loop sleeps. */
 RL_EXPORT void RLRunLoopWakeUp(RLRunLoopRef rl);
 
-/** Ends the innermost run of a loop, and wakes it: after the current callback or step the run returns Stopped.
- *  On a loop that does not run it has no effect. To stop a thread that may not have begun its run yet, post a function
- *  that calls it: RLRunLoopPostFunction().
+/** Ends the innermost run of a loop, and wakes it: the run ends with the current pass, which does not sleep any more.
+ *  The result is Stopped unless HandledSource or TimedOut applies first. It has no effect on a loop that does not run:
+ *  to stop a thread that may not have begun its run yet, post a function that calls it (RLRunLoopPostFunction()).
  *  Thread: any; async-signal-safe.  Cost: one system call if the loop sleeps. */
 RL_EXPORT void RLRunLoopStop(RLRunLoopRef rl);
 
-/** Makes a loop poll for wake-ups for a while before it sleeps, from the next sleep on.
+/** Makes a loop poll for wake-ups for a while before it sleeps, until a timer is due at most; from the next sleep on.
  *  A wake-up in that time costs no system call on either side, but the processor is busy, and descriptors are not
  *  watched. An interval longer than replies usually take is all gain, a shorter one all loss: see docs/PERFORMANCE.md.
  *  @param seconds  at most how long, such as 20e-6 seconds; more than 1 is taken as 1, a negative number is misuse. 0
- *                  (the default): not at all. Ignored where all threads are bound to one processor. */
+ *                  (the default): not at all. Ignored where all loops were made by threads bound to one processor. */
 RL_EXPORT void RLRunLoopSetSpinInterval(RLRunLoopRef rl, RLTimeInterval seconds);
 
 /** Returns for how many seconds a loop polls for wake-ups before it sleeps, as set and clamped. */
 RL_EXPORT RLTimeInterval RLRunLoopGetSpinInterval(RLRunLoopRef rl);
 
-/** Returns whether a source, or an equal one (RLRunLoopSource.h, "Equality"), is in a mode or in the common set. */
+/** Returns whether a source, or an equal one (RLRunLoopSource.h, "Equality"), is in a mode or in the common set.
+ *  Re-entrancy: calls equal and hash callbacks. */
 RL_EXPORT RLBoolean RLRunLoopContainsSource(RLRunLoopRef rl, RLRunLoopSourceRef source, RLRunLoopMode mode);
 
-/** Adds a source to a mode of a loop; version 0 also wakes a sleeping one. One that is signalled or ready performs.
- *  Re-entrancy: calls schedule (version 0) or getPort (version 1) on this thread. A source added in a callback takes
- *  part from the next pass on.
+/** Adds a source to a mode of a loop; version 0 also wakes a sleeping loop.
+ *  If it is signalled or ready already, it performs in the next pass.
+ *  Re-entrancy: calls schedule (version 0) or getPort (version 1) on this thread, and equal and hash callbacks.
  *  Cost: may allocate; a system call to wake a sleeping loop, and one for a version-1 source. */
 RL_EXPORT void RLRunLoopAddSource(RLRunLoopRef rl, RLRunLoopSourceRef source, RLRunLoopMode mode);
 
 /** Removes a source from a mode of a loop. It stays valid and may be added again.
  *  A source removed by a callback of the pass in which it was about to perform still performs; an invalidated one does
  *  not. As in CF, a sleeping loop is not woken even if the mode is empty now.
- *  Re-entrancy: calls cancel of a version-0 source, on this thread.
- *  Cost: one system call at most, for a version-1 source. */
+ *  Re-entrancy: calls cancel (version 0), equal and hash, on this thread.  Cost: may allocate; one system call. */
 RL_EXPORT void RLRunLoopRemoveSource(RLRunLoopRef rl, RLRunLoopSourceRef source, RLRunLoopMode mode);
 
 /** Returns whether an observer is in a mode or in the common set. */
@@ -232,7 +232,8 @@ RL_EXPORT RLBoolean RLRunLoopContainsObserver(RLRunLoopRef rl, RLRunLoopObserver
  *  Cost: may allocate. */
 RL_EXPORT void RLRunLoopAddObserver(RLRunLoopRef rl, RLRunLoopObserverRef observer, RLRunLoopMode mode);
 
-/** Removes an observer from a mode of a loop. It stays valid and may be added again, also to another loop. */
+/** Removes an observer from a mode of a loop. It stays valid and may be added again, also to another loop.
+ *  Cost: may allocate. */
 RL_EXPORT void RLRunLoopRemoveObserver(RLRunLoopRef rl, RLRunLoopObserverRef observer, RLRunLoopMode mode);
 
 /** Returns whether a timer is in a mode or in the common set of this loop. */
@@ -243,8 +244,7 @@ RL_EXPORT RLBoolean RLRunLoopContainsTimer(RLRunLoopRef rl, RLRunLoopTimerRef ti
 RL_EXPORT void RLRunLoopAddTimer(RLRunLoopRef rl, RLRunLoopTimerRef timer, RLRunLoopMode mode);
 
 /** Removes a timer from a mode of a loop. It stays valid and may be added again, also to another loop.
- *  As in CF, a sleeping loop is not woken even if the mode is empty now.
- *  Cost: O(log timers). */
+ *  As in CF, a sleeping loop is not woken even if the mode is empty now.  Cost: O(log timers), may allocate. */
 RL_EXPORT void RLRunLoopRemoveTimer(RLRunLoopRef rl, RLRunLoopTimerRef timer, RLRunLoopMode mode);
 
 RL_EXTERN_C_END

@@ -21,11 +21,11 @@
  *  queue that takes long, unless the run has no more passes. A queued function keeps its modes from being empty, so it
  *  runs even if there is nothing else; functions for other modes stay queued. Functions do not count as a source for
  *  returnAfterSourceHandled. A function may call everything, also run the loop. `modes` is a mode (an RLStringRef), an
- *  RLArrayRef or RLSetRef of modes, or kRLRunLoopCommonModes; the function runs once, in whichever comes first. It is
- *  retained while the request is queued. Requests wait while the loop does not run. They are dropped when its thread
- *  exits, and refused after that. What the caller wrote before the call is visible to the function; what the function
- *  wrote is visible to the caller when AndWait returns 1. A request that cannot be queued returns 0 with errno ENOMEM,
- *  ESRCH if the loop's thread has exited, or EINVAL for misuse.
+ *  RLArrayRef or RLSetRef of modes, not empty, or kRLRunLoopCommonModes, which an array may contain, too; the function
+ *  runs once, in whichever comes first. A mode is retained, an array or set copied. Requests wait while the loop does
+ *  not run. They are dropped when its thread exits, and refused after that. What the caller wrote before the call is
+ *  visible to the function; what the function wrote is visible to the caller when AndWait returns 1. A request that
+ *  cannot be queued returns 0 with errno ENOMEM, ESRCH if the loop's thread has exited, or EINVAL for misuse.
  *
  *  Differences from CoreFoundation and Cocoa
  *  -----------------------------------------

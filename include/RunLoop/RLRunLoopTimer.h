@@ -5,12 +5,12 @@
  *  Life cycle
  *  ----------
  *  Create with a first date, add to modes of one loop, and at the end invalidate. A timer that does not repeat is
- *  invalidated by the library after its call; it is still valid in that call. One that is used again and again, each
- *  time for one call (a timeout that each event puts off), is created by RLRunLoopTimerCreateRearmable(). While it is
- *  in one loop it cannot be added to another. Info is retained once in Create and released when the timer becomes
- *  invalid or, if it never does, is freed. A timer is called only while its loop runs in one of the timer's modes. If
- *  it was due before, it is called in the first pass of the next such run. Timers do not count as a source for
- *  returnAfterSourceHandled, but keep a mode running.
+ *  invalidated by the library after its call, unless it is rearmable; it is still valid in that call. One that is used
+ *  again and again, each time for one call (a timeout that each event puts off), is created by
+ *  RLRunLoopTimerCreateRearmable(). While it is in one loop it cannot be added to another. Info is retained once in
+ *  Create and released when the timer becomes invalid or, if it never does, is freed. A timer is called only while its
+ *  loop runs in one of the timer's modes. If it was due before, it is called in the first pass of the next such run.
+ *  Timers do not count as a source for returnAfterSourceHandled, but keep a mode running.
  *
  *  Order
  *  -----
@@ -42,9 +42,9 @@
  *  ---------------------------------------------------------------------------------
  *  4. Tolerances work. CF on Linux ignores them and reads 0.
  *  7. No thread and no timerfd per timer or mode. CF uses one timerfd per mode and O(timers) to add one.
- *  15. Due timers are called in the order of their dates, be these past when they are set. (A repeating timer's date
- *      that is past counts as now.) CF calls those that were past in the order in which they were set, and those that
- *      have one date that lay ahead in any order: it adds the jitter of two clocks to each.
+ *  15. Due timers are called by date, also by dates that were past when they were set, other than as a repeating
+ *      timer's (that counts as now). CF calls past dates in the order of setting, and equal dates that lay ahead in any
+ *      order; and a due timer also after it was removed from the mode, if it is in another one.
  *  A NaN date or interval is reported and returns NULL. CF aborts. */
 #ifndef RUNLOOP_RLRUNLOOPTIMER_H
 #define RUNLOOP_RLRUNLOOPTIMER_H
@@ -120,7 +120,7 @@ RL_EXPORT RLAbsoluteTime RLRunLoopTimerGetNextFireDate(RLRunLoopTimerRef timer);
 
 /** Sets when a timer is called next. Much cheaper than a new timer.
  *  A repeating timer gets a new grid from this date on, or from now if it is past. In the callback of a repeating timer
- *  it takes precedence over the grid; a timer that does not repeat is not revived by it in its own callback. On an
+ *  it takes precedence over the grid; a timer that does not repeat and is not rearmable is not revived by it. On an
  *  invalid timer it has no effect.
  *  @param fireDate  seconds since 2001-01-01 00:00 UTC; a past date: the next pass. HUGE_VAL: never.
  *  Cost: O(log timers); a system call if the loop sleeps and must now wake earlier. */
@@ -148,7 +148,8 @@ RL_EXPORT RLIndex RLRunLoopTimerGetOrder(RLRunLoopTimerRef timer);
  *  Cost: O(log timers); a system call only to wake another thread's loop that has nothing else. */
 RL_EXPORT void RLRunLoopTimerInvalidate(RLRunLoopTimerRef timer);
 
-/** Returns whether a timer can still be called: it was not invalidated, and repeats or was not called. */
+/** Returns whether a timer can still be called: it was not invalidated, and repeats, is rearmable or was not
+ *  called. */
 RL_EXPORT RLBoolean RLRunLoopTimerIsValid(RLRunLoopTimerRef timer);
 
 /** Copies the context of a timer. If that is invalid, info is NULL.
@@ -162,8 +163,8 @@ RL_EXPORT RLTimeInterval RLRunLoopTimerGetTolerance(RLRunLoopTimerRef timer);
 /** Allows a timer to be called later than its date, so that one wake-up of the thread can serve several timers.
  *  The grid of a repeating timer does not move by it. A tenth of the interval is a good value.
  *  @param tolerance  seconds; a negative number is taken as 0, and so is NaN, which is misuse. At most half the
- *                    interval for a repeating timer. 0 is the default: as punctual as the machine allows.
- *  Cost: O(log timers). */
+ *                    interval for a repeating timer, else 4039289856. 0 is the default: as punctual as possible.
+ *  Cost: O(log timers); may allocate. */
 RL_EXPORT void RLRunLoopTimerSetTolerance(RLRunLoopTimerRef timer, RLTimeInterval tolerance);
 
 /* ---- With a block (clang -fblocks; the program links the blocks runtime) ---- */

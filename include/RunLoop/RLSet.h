@@ -29,7 +29,7 @@ typedef struct RLSetCallBacks {
     RLIndex version; /**< 0. */
     /** Called once for each value added; what it returns is stored. NULL: the value itself is stored. */
     const void *(*retain)(RLAllocatorRef allocator, const void *value);
-    /** Called once for each value removed, also when the dictionary is freed. NULL: nothing. */
+    /** Called once for each value removed, also when the set is freed. NULL: nothing. */
     void (*release)(RLAllocatorRef allocator, const void *value);
     /** Ignored; the field is there so that CF's struct fits. */
     RLStringRef (*copyDescription)(const void *value);

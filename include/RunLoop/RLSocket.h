@@ -25,9 +25,9 @@
  *  --------
  *  Adding the source to its first mode enables all types. Read, accept and data are enabled again after each call,
  *  write and connect are not: that is what the flags say (RLSocketSetSocketFlags()). RLSocketEnableCallBacks() and
- *  RLSocketDisableCallBacks() do it by hand, and nothing while the source is in no mode. Connect and write wait for the
- *  same thing, room to write: until connect has come, enabling one of them enables both, and disabling one disables
- *  both. A callback is disabled while it runs, so a nested run does not call it again, unless it is enabled in it.
+ *  RLSocketDisableCallBacks() do it by hand, and nothing while the source is in no mode. Until connect has come,
+ *  connect and write are enabled and disabled together: both wait for room to write. A callback is disabled while it
+ *  runs, so a nested run does not call it again, unless it is enabled in it.
  *
  *  At the end of a stream the read callback comes once with nothing to read, and once more each time it is enabled; its
  *  flag does not enable it any more. A write callback whose connection is broken comes, and the write fails.
@@ -38,14 +38,15 @@
  *  is noticed late, by less than a second.
  *
  *  When the process has no descriptors left for a client, the client waits in the kernel's queue, and accepting is
- *  tried again. Nothing is lost, and the loop does not spin.
+ *  tried again every 50 ms. Nothing is lost, and the loop does not spin.
  *
  *  Life
  *  ----
  *  A socket lives until it is invalidated and released, its source in a loop or not: releasing alone does not close it.
  *  Until then RLSocketCreateWithNative() for the same descriptor returns the same socket. Invalidation closes the
  *  native socket (unless the flag kRLSocketCloseOnInvalidate is cleared) and releases info. Invalidate before you close
- *  the native socket yourself. On an invalid socket a function does nothing, and fails with errno EBADF.
+ *  the native socket yourself. On an invalid socket a function does nothing; if it has a result, that
+ *  is its failure value, with errno EBADF.
  *
  *  Deliberate differences from CFSocket on Linux (the list in RLRunLoop.h has them all)
  *  ------------------------------------------------------------------------------------
@@ -110,7 +111,9 @@ enum {
     kRLSocketAutomaticallyReenableAcceptCallBack = 2, /**< After each client. */
     kRLSocketAutomaticallyReenableDataCallBack = 3,   /**< After each chunk or message. */
     kRLSocketAutomaticallyReenableWriteCallBack = 8,  /**< As long as there is room: calls in every pass. */
-    kRLSocketDoNotReuseAddress = 16, /**< RLSocketSetAddress() does not set SO_REUSEADDR; CFSocket never does. */
+    /** RLSocketSetAddress() does not set SO_REUSEADDR; CFSocket never does. Also accepted among the callback types by
+     *  the functions that create a socket. */
+    kRLSocketDoNotReuseAddress = 16,
     kRLSocketLeaveErrors = 64,       /**< Connect callbacks leave SO_ERROR alone, and report no error. */
     kRLSocketCloseOnInvalidate = 128 /**< On by default. */
 };
@@ -167,7 +170,7 @@ RL_EXPORT RLSocketRef RLSocketCreate(RLAllocatorRef allocator, int32_t protocolF
  *  @return the socket, or NULL.
  *  Ownership: info is retained through context.retain until invalidation. sock belongs to the object while
  *  kRLSocketCloseOnInvalidate is set.  Re-entrancy: calls context.retain.
- *  Errors: a number that is no descriptor is reported when the source is added; from 1 048 576 on at once, with NULL.
+ *  Errors: a number that is no descriptor is reported by a run of the loop; from 1 048 576 on at once, with NULL.
  *  Cost: one system call, two if connect is among the types; up to three if sock is no socket. Then the process has one
  *  more descriptor as long as such objects are valid, by which their files are told from later ones. */
 RL_EXPORT RLSocketRef RLSocketCreateWithNative(RLAllocatorRef allocator, RLSocketNativeHandle sock,
@@ -181,7 +184,7 @@ RL_EXPORT RLSocketRef RLSocketCreateWithNative(RLAllocatorRef allocator, RLSocke
  *  @param context        copied; NULL for an info of NULL.
  *  @return the socket, or NULL if one of the two failed.
  *  Ownership: as RLSocketCreate().  Re-entrancy: calls context.retain, and release after a failure.
- *  Errors: NULL with errno.  Cost: five system calls. */
+ *  Errors: NULL with errno.  Cost: six system calls. */
 RL_EXPORT RLSocketRef RLSocketCreateWithSocketSignature(RLAllocatorRef allocator, const RLSocketSignature *signature,
                                                         RLOptionFlags callBackTypes, RLSocketCallBack callout,
                                                         const RLSocketContext *context);
@@ -207,7 +210,7 @@ RL_EXPORT RLSocketRef RLSocketCreateConnectedToSocketSignature(RLAllocatorRef al
  *  (EADDRINUSE). The flag kRLSocketDoNotReuseAddress leaves the option as it is.
  *  @param address  a struct sockaddr.
  *  @return kRLSocketSuccess, or kRLSocketError with the errno of bind(2).
- *  Errors: misuse returns kRLSocketError.  Cost: three system calls. */
+ *  Errors: misuse returns kRLSocketError.  Cost: up to four system calls. */
 RL_EXPORT RLSocketError RLSocketSetAddress(RLSocketRef s, RLDataRef address);
 
 /** Connects the socket.
@@ -220,10 +223,9 @@ RL_EXPORT RLSocketError RLSocketSetAddress(RLSocketRef s, RLDataRef address);
  *  Cost: up to six system calls. */
 RL_EXPORT RLSocketError RLSocketConnectToAddress(RLSocketRef s, RLDataRef address, RLTimeInterval timeout);
 
-/** Ends a socket: no more callbacks, the source invalidated, info released, the native socket closed if the flag says
- *  so.
- *  The flag is kRLSocketCloseOnInvalidate. It ends another thread's run whose mode is empty now. A second call has no
- *  effect.
+/** Ends a socket: no more callbacks, the source is invalidated, info released.
+ *  The native socket is closed if kRLSocketCloseOnInvalidate is set. It ends another thread's run whose mode is empty
+ *  now. A second call has no effect.
  *  Thread: while another thread is in the callback, or sending, that thread closes the native socket and releases info
  *  when it is done.  Re-entrancy: calls context.release.  Cost: up to one system call for each loop, and the close. */
 RL_EXPORT void RLSocketInvalidate(RLSocketRef s);
@@ -233,12 +235,12 @@ RL_EXPORT RLBoolean RLSocketIsValid(RLSocketRef s);
 
 /** Returns the socket's own address, a struct sockaddr as data.
  *  After invalidation it is the last answer, or NULL.
- *  Errors: NULL with errno if it is no socket.  Cost: one system call. */
+ *  Errors: NULL with errno: ENOTSOCK, or EBADF after invalidation.  Cost: one system call. */
 RL_EXPORT RLDataRef RLSocketCopyAddress(RLSocketRef s);
 
 /** Returns the address of the other side, a struct sockaddr as data, or NULL if it is not connected.
  *  After the other side has gone it is the last answer.
- *  Errors: NULL with errno.  Cost: one system call. */
+ *  Errors: NULL with errno: ENOTCONN, ENOTSOCK, or EBADF after invalidation.  Cost: one system call. */
 RL_EXPORT RLDataRef RLSocketCopyPeerAddress(RLSocketRef s);
 
 /** Copies the context.
@@ -260,8 +262,8 @@ RL_EXPORT RLRunLoopSourceRef RLSocketCreateRunLoopSource(RLAllocatorRef allocato
 RL_EXPORT RLOptionFlags RLSocketGetSocketFlags(RLSocketRef s);
 
 /** Sets all flags. Those that enable a callback again take effect when it returns.
- *  @param flags  bits of the kRLSocketAutomaticallyReenable... constants, kRLSocketLeaveErrors and
- *                kRLSocketCloseOnInvalidate; the lowest 8 are kept.
+ *  @param flags  bits of the kRLSocketAutomaticallyReenable... constants, kRLSocketLeaveErrors,
+ *                kRLSocketDoNotReuseAddress and kRLSocketCloseOnInvalidate; what is not among them is cleared.
  *  Cost: that of RLSocketEnableCallBacks(). */
 RL_EXPORT void RLSocketSetSocketFlags(RLSocketRef s, RLOptionFlags flags);
 
@@ -306,7 +308,7 @@ RL_EXPORT RLSocketError RLSocketSendData(RLSocketRef s, RLDataRef address, RLDat
  *  @param bytes    what to send; may be NULL if length is 0.
  *  @param length   how many. A message is sent as a whole, or not.
  *  @return how many bytes were sent, of a stream perhaps fewer than length; or -1 with the errno of send(2), EAGAIN for
- *  no room.
+ *  no room, ENOTSOCK for a pipe.
  *  Errors: never SIGPIPE; misuse returns -1.  Cost: one system call. */
 RL_EXPORT RLIndex RLSocketSendBytes(RLSocketRef s, RLDataRef address, const uint8_t *bytes, RLIndex length);
 

@@ -12,7 +12,8 @@
  *
  *  Modes are compared by their text, not by their handle: any string with the same bytes names the same mode.
  *  `encoding` is one of the kRLStringEncoding constants; another is misuse. Bytes that are not valid in an encoding,
- *  and characters that an encoding does not have, are input and no misuse: errno is EILSEQ.
+ *  and characters that an encoding does not have, are input and no misuse: functions that create an object set errno
+ *  to EILSEQ; those that return 0, NULL or a count (RLStringGetCString() and so on) leave errno alone.
  *
  *  Deliberate differences from CFString
  *  ------------------------------------
@@ -124,7 +125,7 @@ RL_EXPORT const char *RLStringGetCStringPtr(RLStringRef string, RLStringEncoding
 
 /** Copies the characters of a string, and a final 0, into a buffer: all of them or none.
  *  @param buffer      not NULL; room for bufferSize bytes.
- *  @param bufferSize  size of buffer in bytes; at least RLStringGetByteCount() + 1 is needed.
+ *  @param bufferSize  size of buffer in bytes; in UTF-8, RLStringGetByteCount() + 1 are needed.
  *  @param encoding    that to write.
  *  @return 1 if everything was copied; 0 if it does not fit or cannot be written in the encoding: the buffer then holds
  *  an empty string, if it has room for one.
@@ -189,6 +190,8 @@ RL_EXPORT RLStringRef RLStringCreateWithFormatAndArguments(RLAllocatorRef alloca
                                                            RLStringRef format, va_list arguments);
 
 /** Creates a string from the bytes of a data object.
+ *  In kRLStringEncodingUTF16 and kRLStringEncodingUTF32 a byte-order mark decides and is left out; without one they are
+ *  big-endian.
  *  @param data      the characters.
  *  @param encoding  that of data.
  *  @return the string, or NULL.
@@ -197,17 +200,20 @@ RL_EXPORT RLStringRef RLStringCreateFromExternalRepresentation(RLAllocatorRef al
                                                                RLStringEncoding encoding);
 
 /** Creates a data object from the characters of a string, without a final 0: for messages.
+ *  In kRLStringEncodingUTF16 and kRLStringEncodingUTF32 they begin with a byte-order mark.
  *  @param encoding  that to write.
- *  @param lossByte  what to write for a character that is not in the encoding; 0: such a string returns NULL.
+ *  @param lossByte  an ASCII character to write for one that is not in the encoding; 0, or 0x80 and more: such a string
+ *                   returns NULL.
  *  @return the data, or NULL.
- *  Errors: NULL with errno EILSEQ if a character is not in the encoding and lossByte is 0, or ENOMEM.  Cost:
+ *  Errors: NULL with errno EILSEQ if a character is not in the encoding and lossByte is none, or ENOMEM.  Cost:
  *  O(bytes). */
 RL_EXPORT RLDataRef RLStringCreateExternalRepresentation(RLAllocatorRef allocator, RLStringRef string,
                                                          RLStringEncoding encoding, uint8_t lossByte);
 
-/** Returns how many bytes a string of some length can need, without a final 0; -1 if that overflows.
+/** Returns how many bytes a string of some length can need, without a final 0 and a byte-order mark; -1 if that
+ *  overflows.
  *  @param length    a number of UTF-16 code units, as returned by RLStringGetLength(); not negative.
- *  @param encoding  kRLStringEncodingUTF8 or kRLStringEncodingASCII.
+ *  @param encoding  that to write.
  *  Errors: misuse returns -1. */
 RL_EXPORT RLIndex RLStringGetMaximumSizeForEncoding(RLIndex length, RLStringEncoding encoding);
 

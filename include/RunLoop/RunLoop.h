@@ -21,6 +21,13 @@
  *  code written for CFRunLoop compiles with the headers in CoreFoundation/, which declare CF's names for the same
  *  functions. Every header compiles alone, as C99 or later and as C++11 or later.
  *
+ *  CF has no counterpart of the functions of RLPort.h, RLPortMessage.h and RLRunLoopDispatch.h, of RLRunLoopPerform.h
+ *  but for its blocks, of RLMessagePortRequest.h but for RLMessagePortSendRequest(), and of these: RLGetVersion,
+ *  RLSetErrorHandler, RLRunLoopGetSpinInterval, RLRunLoopSetSpinInterval, RLRunLoopTimerCreateRearmable,
+ *  RLRunLoopTimerCreateWithDelay, RLRunLoopTimerSetNextFireDelay, RLSocketSendBytes, RLStringGetByteCount,
+ *  RLStringMakeConstant, RLMessagePortCreateRemoteOfUser, RLMessagePortGetNameOwner, RLMessagePortGetCapacity,
+ *  RLMessagePortSetCapacity, RLMessagePortAllowsOtherUsers, RLMessagePortSetAllowsOtherUsers.
+ *
  *  The labels below a function (Ownership, Thread, Re-entrancy, Errors, Cost) say only where it differs from what every
  *  function promises: RLBase.h, "What every function promises". */
 #ifndef RUNLOOP_RUNLOOP_H
