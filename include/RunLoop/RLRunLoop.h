@@ -74,7 +74,7 @@
  *   4. Tolerances work: see RLRunLoopTimer.h. CF ignores them and reads 0.
  *   5. The child of a fork() can go on. In CF it hangs.
  *   6. Out of descriptors or memory is a return value with errno. CF aborts.
- *   7. There is no hidden thread (but see SECURITY.md). CF has one for each timed run, and one that reads sockets ahead.
+ *   7. There is no hidden thread (but see SECURITY.md). CF has one per timed run, and one that reads sockets ahead.
  *   8. WakeUp, Stop and Signal are async-signal-safe. In CF they take locks and may deadlock in a signal handler.
  *   9. A socket reports the end of its stream once, and an error to its write callback. CF spins on the end.
  *  10. A run ends when another thread invalidates the last item of its mode. CF sleeps on.
