@@ -79,17 +79,19 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
     let isInternal = source.pointee.item.has(.isInternal)
     let own = isInternal ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
     let perform = isInternal ? nil : source.pointee.function.perform
-    var copy = RLRunLoopSourceContext(
-        version: source.version, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
-        equal: own.equal, hash: own.hash, schedule: own.schedule, cancel: own.cancel, perform: perform)
-    if source.version == 1 {
-        // The struct of version 1 has these two in the place of schedule and cancel, and ends there.
-        copy.schedule = unsafeBitCast(source.getPort, to: type(of: copy.schedule))
-        copy.cancel = unsafeBitCast(perform, to: type(of: copy.cancel))
-        copy.perform = nil
-    }
     // As in CF, the version that the client asks for says only how large its struct is.
     let size = asked == 0 ? MemoryLayout<RLRunLoopSourceContext>.size : MemoryLayout<RLRunLoopSourceContext1>.size
+    memset(context, 0, size)
+    if source.version == 1 {
+        var copy = RLRunLoopSourceContext1(
+            version: 1, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
+            equal: own.equal, hash: own.hash, getPort: source.getPort, perform: perform)
+        memcpy(context, &copy, MemoryLayout<RLRunLoopSourceContext1>.size)
+        return
+    }
+    var copy = RLRunLoopSourceContext(
+        version: 0, info: source.pointee.info, retain: own.retain, release: own.release, copyDescription: own.copyDescription,
+        equal: own.equal, hash: own.hash, schedule: own.schedule, cancel: own.cancel, perform: perform)
     memcpy(context, &copy, size)
 }
 
