@@ -173,12 +173,16 @@ struct Poller: ~Copyable {
     /// Changes what epoll reports of a watch in its set. False if the watch is no longer there.
     func modify(_ index: Int, _ events: Events) -> Bool {
         let watch = watches[index]
-        do {
-            try Epoll.modify(epoll, watch.fd, events, isEdgeTriggered: watch.trigger != .level, tag: tag(of: index))
-            return true
-        } catch {
-            return false
+        // By its manual page a change may fail for want of memory. The watch is still there then: it is no loss, and is tried again.
+        for _ in 0..<8 {
+            do {
+                try Epoll.modify(epoll, watch.fd, events, isEdgeTriggered: watch.trigger != .level, tag: tag(of: index))
+                return true
+            } catch {
+                if error.number != ENOMEM && error.number != ENOSPC { return false }
+            }
         }
+        return false
     }
 
     /// Registers all that the clients are interested in, if epoll can watch the descriptor. One epoll_ctl. False with errno if
