@@ -98,15 +98,21 @@ static void ask_in_perform(UNUSED void *info)
 
 static void never(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("timer"); }
 
-START_TEST(stop_is_passed_on_to_the_outer_run)
+/* The outer run, which lasts until it is stopped. */
+static void run_until_stopped(void (*ask_in_it)(void *))
 {
-    mode = _i ? RLSTR("other") : kRLMessagePortPrivateReplyMode;
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
     RLRunLoopAddTimer(main_loop, timer, MODE);
-    RLRunLoopPerformFunction(main_loop, MODE, ask_in_perform, NULL);
+    RLRunLoopPerformFunction(main_loop, MODE, ask_in_it, NULL);
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e6, false), kRLRunLoopRunStopped);
     assert_notes("asked");
     drop_timer(timer);
+}
+
+START_TEST(stop_is_passed_on_to_the_outer_run)
+{
+    mode = _i ? RLSTR("other") : kRLMessagePortPrivateReplyMode;
+    run_until_stopped(ask_in_perform);
 }
 END_TEST
 
@@ -147,12 +153,7 @@ START_TEST(stop_that_comes_with_the_reply_is_passed_on)
     mode = _i ? RLSTR("other") : kRLMessagePortPrivateReplyMode;
     sem_init(&held_main, 0, 0);
     sem_init(&may_go_on, 0, 0);
-    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
-    RLRunLoopAddTimer(main_loop, timer, MODE);
-    RLRunLoopPerformFunction(main_loop, MODE, ask_while_stopped, NULL);
-    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e6, false), kRLRunLoopRunStopped);
-    assert_notes("asked");
-    drop_timer(timer);
+    run_until_stopped(ask_while_stopped);
 }
 END_TEST
 
@@ -192,12 +193,7 @@ static void ask_while_posted(UNUSED void *info)
 START_TEST(work_for_the_outer_run_waits_for_it)
 {
     mode = kRLMessagePortPrivateReplyMode;
-    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
-    RLRunLoopAddTimer(main_loop, timer, MODE);
-    RLRunLoopPerformFunction(main_loop, MODE, ask_while_posted, NULL);
-    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e6, false), kRLRunLoopRunStopped);
-    assert_notes("asked");
-    drop_timer(timer);
+    run_until_stopped(ask_while_posted);
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-"""Allocations that fail, each in turn, in a program that uses everything: see allocations.c."""
+"""Allocations that fail, each in turn: in a program that uses everything, and in one that fills the timer queue."""
 
 import re
 
@@ -9,11 +9,16 @@ import faults_programs as programs
 RUNS = {"one": (None, "one"), "all": (None, "all"), "one-address": ("address", "one")}
 
 
+#: How many digits the number of allocations has at least.
+DIGITS = {"allocations": 3, "timers": 2}
+
+
 @pytest.mark.parametrize("name", RUNS)
-def test_nothing_breaks_when_memory_is_out(name):
+@pytest.mark.parametrize("program", DIGITS)
+def test_nothing_breaks_when_memory_is_out(program, name):
     sanitizer, how = RUNS[name]
-    done = programs.run(programs.build("allocations", sanitizer), how)
+    done = programs.run(programs.build(program, sanitizer), how)
     *complaints, last = done.stdout.splitlines()
-    assert done.returncode == 0 and re.fullmatch(r"tried \d{3,}", last), f"{last} {done.stderr[-2000:]}"
+    assert done.returncode == 0 and re.fullmatch(rf"tried \d{{{DIGITS[program]},}}", last), f"{last} {done.stderr[-2000:]}"
     assert not complaints, "\n".join(complaints[:40]) + done.stderr[-2000:]
     assert not done.stderr or sanitizer is None, done.stderr[-2000:]

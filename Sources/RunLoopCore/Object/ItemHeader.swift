@@ -73,9 +73,10 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
 
     /// The function is running. It is not called again before it returns.
     static let firing = ItemFlags(rawValue: 2)
-    /// It stays valid after its function was called.
+    /// A timer or observer that stays valid after its function was called.
     static let repeats = ItemFlags(rawValue: 4)
-    /// It was moved to another loop while its function ran, so the thread that called the function is not that of its owner.
+    /// A timer or observer that was moved to another loop while its function ran, so the thread that called the function is not that of
+    /// its owner.
     static let away = ItemFlags(rawValue: 512)
     /// Timers: the deadline is stored in the detail, not computed from the date. Implied for repeating timers.
     static let keepsDeadline = ItemFlags(rawValue: 2048)
@@ -84,8 +85,8 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
 
     // Sources.
 
-    /// It waits to read on its descriptor. This and `waitsToWrite` are epoll's bits shifted left by four: see `SourcePointer.interest`. The
-    /// source of a descriptor object or socket changes them while it is in use.
+    /// The source waits to read on its descriptor. This and `waitsToWrite` are epoll's bits shifted left by four: see
+    /// `SourcePointer.interest`. The source of a descriptor object or socket changes them while it is in use.
     static let waitsToRead = ItemFlags(rawValue: 16)
     static let waitsToWrite = ItemFlags(rawValue: 64)
     /// Made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.

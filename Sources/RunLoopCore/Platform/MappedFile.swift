@@ -36,7 +36,7 @@ struct MappedFile: BitwiseCopyable {
         case done
         /// This process cannot map it, for want of memory.
         case unavailable
-        /// It is not what `make` returns.
+        /// The file is not one that `make` returns.
         case invalid
     }
 

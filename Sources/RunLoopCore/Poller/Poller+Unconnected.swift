@@ -33,7 +33,7 @@ extension Poller {
             $0.isUnconnected = true
             $0.trigger = isUnix ? .edgeWithoutConnect : .edge
         }
-        if !modify(index, watch.registered) { settle(index, .silent) }
+        if modify(index, watch.registered) == .lost { settle(index, .silent) }
         return true
     }
 

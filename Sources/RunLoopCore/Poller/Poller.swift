@@ -163,26 +163,34 @@ struct Poller: ~Copyable {
         if events.isEmpty {
             Epoll.remove(epoll, watch.fd)
             settle(index, .silent)
-        } else if modify(index, events) {
-            settle(index, .listening, registered: events)
         } else {
-            settle(index, .silent)
+            switch modify(index, events) {
+            case .done: settle(index, .listening, registered: events)
+            case .lost: settle(index, .silent)
+            // The loop reduces it again when epoll reports what no client is interested in.
+            case .refused: break
+            }
         }
     }
 
-    /// Changes what epoll reports of a watch in its set. False if the watch is no longer there.
-    func modify(_ index: Int, _ events: Events) -> Bool {
+    /// What became of a change of a watch in epoll's set.
+    enum Modified {
+        case done
+        /// The watch is no longer there.
+        case lost
+        /// The system is out of memory, so the watch is there as it was.
+        case refused
+    }
+
+    /// Changes what epoll reports of a watch in its set. One epoll_ctl; with errno if it is refused.
+    func modify(_ index: Int, _ events: Events) -> Modified {
         let watch = watches[index]
-        // By its manual page a change may fail for want of memory. The watch is still there then: it is no loss, and is tried again.
-        for _ in 0..<8 {
-            do {
-                try Epoll.modify(epoll, watch.fd, events, isEdgeTriggered: watch.trigger != .level, tag: tag(of: index))
-                return true
-            } catch {
-                if error.number != ENOMEM && error.number != ENOSPC { return false }
-            }
+        do {
+            try Epoll.modify(epoll, watch.fd, events, isEdgeTriggered: watch.trigger != .level, tag: tag(of: index))
+            return .done
+        } catch {
+            return error.number == ENOMEM || error.number == ENOSPC ? .refused : .lost
         }
-        return false
     }
 
     /// Registers all that the clients are interested in, if epoll can watch the descriptor. One epoll_ctl. False with errno if
@@ -202,12 +210,14 @@ struct Poller: ~Copyable {
             return register(index)
         case .listening:
             // The descriptor may have been closed and its number given to another file: epoll has forgotten it then.
-            if modify(index, watch.interest) {
-                settle(index, .listening, registered: watch.interest)
-                return true
+            switch modify(index, watch.interest) {
+            case .done: settle(index, .listening, registered: watch.interest)
+            case .refused: return false
+            case .lost:
+                settle(index, .silent)
+                return register(index)
             }
-            settle(index, .silent)
-            return register(index)
+            return true
         default: return true
         }
     }
@@ -216,7 +226,7 @@ struct Poller: ~Copyable {
     /// is free for a new one. One epoll_ctl.
     mutating func hasLostFile(_ index: Int) -> Bool {
         let watch = watches[index]
-        if watch.state != .listening || modify(index, watch.registered) { return false }
+        if watch.state != .listening || modify(index, watch.registered) != .lost { return false }
         settle(index, .broken)
         indexOfDescriptor[Int(watch.fd)] = -1
         return true
@@ -263,9 +273,13 @@ struct Poller: ~Copyable {
         } catch {
             switch error.number {
             case EPERM: settle(index, .alwaysReady)
-            case EEXIST where modify(index, watch.interest):
+            case EEXIST:
                 // The file was closed and opened again under its old number.
-                settle(index, .listening, registered: watch.interest)
+                switch modify(index, watch.interest) {
+                case .done: settle(index, .listening, registered: watch.interest)
+                case .refused: return false
+                case .lost: settle(index, .broken)
+                }
             case ENOMEM, ENOSPC: return false
             default: settle(index, .broken)
             }
