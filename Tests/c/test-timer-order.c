@@ -254,6 +254,28 @@ START_TEST(past_dates_that_a_callback_sets_count_in_the_next_pass)
 }
 END_TEST
 
+static void set_and_run_other(RLRunLoopTimerRef timer, void *mode)
+{
+    set_past_dates(timer, mode);
+    note(poll_mode(OTHER) == kRLRunLoopRunTimedOut ? "|" : "?");
+}
+
+/* A nested run serves its mode alone: the rest waits for the pass after the outer one. */
+START_TEST(past_dates_that_a_callback_sets_count_in_a_run_nested_in_it)
+{
+    RLRunLoopTimerRef setter = make_timer(0, 0, set_and_run_other, (void *)(_i ? OTHER : kRLRunLoopDefaultMode));
+    make_hand(HUGE_VAL);
+    RLRunLoopAddCommonMode(rl, OTHER);
+    RLRunLoopAddTimer(rl, hand[6], kRLRunLoopCommonModes);
+    RLRunLoopAddTimer(rl, setter, kRLRunLoopDefaultMode);
+    poll_mode(kRLRunLoopDefaultMode);
+    poll_mode(kRLRunLoopDefaultMode);
+    assert_notes(_i ? "sets 7 4 1 8 5 2 6 3 0 |" : "sets 6 | 7 4 1 8 5 2 3 0");
+    drop_timer(setter);
+    drop_hand();
+}
+END_TEST
+
 /* -- Many ---------------------------------------------------------------------------------------------------------- */
 
 enum { CROWD = 100000 };
@@ -421,6 +443,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_date_set_in_the_own_callback_counts_from_then_on);
     tcase_add_test(tcase, the_order_survives_what_callbacks_do);
     tcase_add_loop_test(tcase, past_dates_that_a_callback_sets_count_in_the_next_pass, 0, 2);
+    tcase_add_loop_test(tcase, past_dates_that_a_callback_sets_count_in_a_run_nested_in_it, 0, 2);
     tcase_add_test(tcase, a_hundred_thousand_of_one_date_keep_their_order);
     tcase_add_loop_test(tcase, random_timers_of_few_dates_agree_with_a_list, 0, 8);
     return suite;

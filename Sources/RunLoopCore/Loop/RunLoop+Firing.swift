@@ -9,6 +9,8 @@ extension RunLoopPointer {
     @inline(never)
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
         lockInlined()
+        // A nested pass fires by date, too, what was set in the outer ones. It leaves none of these for them to fire.
+        if pointee.timerPasses != 0 { restoreDeadlines(mode.pointee.sets) }
         guard let first = firstTimer(mode) else {
             unlockInlined()
             return false
@@ -27,20 +29,19 @@ extension RunLoopPointer {
         mode.pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         if pointee.timerPasses == 0 {
-            if pointee.minimumDeadline != now &+ 1 { restoreDeadlines() }
+            if pointee.minimumDeadline != now &+ 1 { restoreDeadlines(pointee.sets) }
             pointee.minimumDeadline = 0
         }
         unlockInlined()
         return true
     }
 
-    /// The outermost pass is over: the timers that were moved behind it, if there are any, go back to their dates, by which the next
-    /// pass fires them. Under the lock.
+    /// Puts the timers of these sets that were moved behind a pass, if there are any, back to their dates, by which the next pass fires
+    /// them. Under the lock.
     @inline(never)
-    private func restoreDeadlines() {
-        for index in 0..<pointee.sets.count {
-            let set = pointee.sets[index]
-            if set.pointee.timers.hasDisplaced { set.pointee.timers.restoreDeadlines(upTo: pointee.minimumDeadline, &pointee.displaced) }
+    private func restoreDeadlines(_ sets: borrowing PlainList<ModeSetPointer>) {
+        for index in 0..<sets.count where sets[index].pointee.timers.hasDisplaced {
+            sets[index].pointee.timers.restoreDeadlines(upTo: pointee.minimumDeadline, &pointee.displaced)
         }
     }
 

@@ -1,5 +1,5 @@
 /* Difference 15: timers that are due fire in the order of their dates, be these past when the timers are made (CF: in the
- * order in which such timers were made). */
+ * order in which such timers were made); also in a run nested in the timer that makes them. */
 #include "../trace.h"
 
 static void fired(CFRunLoopTimerRef timer, void *info)
@@ -14,14 +14,28 @@ static void add(const char *name, CFAbsoluteTime date)
     CFRunLoopAddTimer(HERE, CFRunLoopTimerCreate(NULL, date, 0, 0, 0, fired, &context), MODE);
 }
 
-static void test(void)
+static void add_three(void)
 {
     CFAbsoluteTime now = CFAbsoluteTimeGetCurrent();
     add("second", now - 20);
     add("third", now - 10);
     add("first", now - 30);
-    CFRunLoopRunInMode(MODE, 0, false);
-    show("fired");
+}
+
+static void add_and_run(Item *item)
+{
+    (void)item;
+    add_three();
+    run_nested(MODE, 0, false);
+}
+
+static void test(void)
+{
+    static Item outer = {.name = "outer", .action = add_and_run};
+    add_three();
+    run("fired", MODE, 0, false);
+    add_timer(&outer, -40, 0);
+    run("in a nested run", MODE, 0, false);
 }
 
 int main(void) { return on_thread(test); }
