@@ -4,14 +4,12 @@
 # make help       the rest
 VERSION   := 0.1.0
 SOVERSION := 0
-PREFIX    ?= /usr/local
-DESTDIR   ?=
 BUILD     ?= build
 SWIFTC    ?= swiftc
 CLANG     ?= clang
 AR        ?= ar
 # Debian's libbsd-dev. One object of it is taken: the libraries need libc alone at run time.
-LIBBSD    ?= $(shell $(CLANG) -print-file-name=libbsd.a)
+LIBBSD    ?= $(shell $(CLANG) -print-file-name=libbsd.a 2>/dev/null || echo libbsd.a)
 
 LIB      := $(BUILD)/lib
 OBJ      := $(BUILD)/obj
@@ -19,6 +17,9 @@ SHARED   := librunloop.so.$(SOVERSION)
 SWIFT    := $(shell find Sources/RunLoopCore -name '*.swift' | sort)
 HEADERS  := $(wildcard include/RunLoop/*.h include/CoreFoundation/*.h)
 CMODULES := $(wildcard Sources/CLinux/include/* Sources/CRunLoop/include/*.modulemap) $(HEADERS)
+
+NEEDS_SWIFT := command -v $(SWIFTC) >/dev/null || { echo "librunloop is built by the Swift toolchain, 6.3 or later, from \
+               swift.org: $(SWIFTC) is not on the PATH." >&2; exit 1; }
 
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
 # -Osize: 20 kB smaller than -O. On eight rows of the bench it executes as many instructions, or 1 or 2 % more (posts: 4 %); the others
@@ -32,10 +33,10 @@ SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -
               -g -dwarf-version=4 -file-prefix-map $(CURDIR)=. -file-compilation-dir .
 CFLAGS     := -std=c11 -Oz -g -gdwarf-4 -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -ffile-prefix-map=$(CURDIR)=.
 
-include Tests/own-directory.mk Makefile.check
+include Tests/own-directory.mk Makefile.check Makefile.install
 
 .DEFAULT_GOAL := all
-.PHONY: all demo bench install uninstall format clean help
+.PHONY: all bench format clean help
 
 all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/librunloop-cf.so  ## the libraries into build/
 all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
@@ -46,6 +47,7 @@ all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
 # The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
 # to end, and one that another ends with needs no place: 2 KB.
 $(OBJ)/core.o: $(SWIFT) $(CMODULES) Makefile
+	@$(NEEDS_SWIFT)
 	@mkdir -p $(@D)
 	$(IN_OWN_DIRECTORY) $(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -emit-assembly $(SWIFT) -o $(OBJ)/core.s
 	sed -i -e 's/^\(\s*\)\.cfi_sections .*/\1.cfi_sections .eh_frame/' \
@@ -60,6 +62,10 @@ $(OBJ)/%.o: Sources/CLinux/%.c $(CMODULES)
 $(OBJ)/%.o: Sources/CRunLoop/%.c $(CMODULES)
 	@mkdir -p $(@D)
 	$(CLANG) $(CFLAGS) -Iinclude -c $< -o $@
+
+# Without a folder: the compiler has not found it.
+libbsd.a:
+	@echo "librunloop needs libbsd.a to be built: Debian's libbsd-dev has it (or say where it is: LIBBSD=...)." >&2; exit 1
 
 $(OBJ)/flopen.o: $(LIBBSD)
 	@mkdir -p $(@D)
@@ -120,69 +126,6 @@ $(LIB)/$(SHARED_CF): $(OBJ)/RunLoopCF.o Sources/RunLoopCF/exports.map $(LIB)/lib
 $(LIB)/librunloop-cf.so: $(LIB)/$(SHARED_CF)
 	ln -sf $(SHARED_CF) $@
 
-define PC
-prefix=$(PREFIX)
-includedir=$${prefix}/include
-libdir=$${prefix}/lib
-
-Name: runloop
-Description: Apple-style run loops for C on Linux
-Version: $(VERSION)
-Cflags: -I$${includedir}
-Libs: -L$${libdir} -lrunloop
-Libs.private: -pthread
-endef
-export PC
-
-# One file for both: who uses the headers needs no symbol of the second library, and the linker leaves it out.
-define PC_CF
-prefix=$(PREFIX)
-includedir=$${prefix}/include
-libdir=$${prefix}/lib
-
-Name: runloop-cf
-Description: CoreFoundation's names for librunloop: headers, and a library for callers that bind symbols
-Version: $(VERSION)
-Requires: runloop
-Cflags: -I$${includedir}/runloop-cf
-Libs: -L$${libdir} -Wl,--push-state,--as-needed,-lrunloop-cf,--pop-state
-endef
-export PC_CF
-
-$(LIB)/pkgconfig/runloop.pc: Makefile
-	@mkdir -p $(@D)
-	@echo "$$PC" > $@
-
-$(LIB)/pkgconfig/runloop-cf.pc: Makefile
-	@mkdir -p $(@D)
-	@echo "$$PC_CF" > $@
-
-install: all  ## headers, library and pkg-config file below $(DESTDIR)$(PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/include/runloop-cf/CoreFoundation \
-	    $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 644 include/RunLoop/*.h $(DESTDIR)$(PREFIX)/include/RunLoop/
-	install -m 644 include/CoreFoundation/*.h $(DESTDIR)$(PREFIX)/include/runloop-cf/CoreFoundation/
-	install -m 644 include/AssertMacros.h include/TargetConditionals.h $(DESTDIR)$(PREFIX)/include/runloop-cf/
-	install -m 755 $(LIB)/$(SHARED) $(LIB)/$(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 $(LIB)/librunloop.a $(DESTDIR)$(PREFIX)/lib/
-	install -D -m 644 $(LIB)/librunloop.so.debug $(DESTDIR)$(PREFIX)/lib/debug/.build-id/$(call DEBUG_NAME,$(LIB)/$(SHARED))
-	install -D -m 644 Sources/valgrind.supp $(DESTDIR)$(PREFIX)/share/runloop/valgrind.supp
-	ln -sf $(SHARED) $(DESTDIR)$(PREFIX)/lib/librunloop.so
-	ln -sf $(SHARED_CF) $(DESTDIR)$(PREFIX)/lib/librunloop-cf.so
-	@echo "$$PC" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop.pc
-	@echo "$$PC_CF" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/runloop-cf.pc
-
-# Where debuggers look for the file of a library: the first byte of its build id, and the rest.
-DEBUG_NAME = $(shell readelf -n $(1) 2>/dev/null | sed -n 's/.*Build ID: \(..\)\(.*\)/\1\/\2.debug/p')
-
-uninstall:  ## takes away what install put there
-	rm -rf $(DESTDIR)$(PREFIX)/include/RunLoop $(DESTDIR)$(PREFIX)/include/runloop-cf $(DESTDIR)$(PREFIX)/share/runloop
-	$(foreach file,$(call DEBUG_NAME,$(DESTDIR)$(PREFIX)/lib/$(SHARED)),cd $(DESTDIR)$(PREFIX)/lib/ && \
-	    rm -f debug/.build-id/$(file) && if [ -d debug/.build-id/$(dir $(file)) ]; then \
-	    rmdir -p --ignore-fail-on-non-empty debug/.build-id/$(dir $(file)); fi)
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,$(SHARED) librunloop.so librunloop.a $(SHARED_CF) librunloop-cf.so \
-	    pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
-
 bench: all  ## our library against its peers, one table (QUICK=1: a minute)
 	$(MAKE) -C Tests/bench run
 
@@ -194,4 +137,4 @@ clean:  ## removes what was built
 	rm -rf $(BUILD) .build
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile Makefile.check | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile Makefile.install Makefile.check | expand -t 14

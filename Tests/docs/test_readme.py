@@ -70,19 +70,36 @@ def type_in(checkout, commands):
 
 
 @pytest.mark.parametrize("commands", [*blocks("sh"), *blocks("sh", "docs/PORTING.md")],
-                         ids=["tree", "installed", "archive", "from-macos"])
+                         ids=["tree", "installed", "from-macos"])
 def test_commands_work(checkout, commands):
     """The program from macOS is the example in CF's names."""
     program = re.sub(r"\b(k?)RL(?=[A-Z])", r"\1CF", (ROOT / "examples/hello.c").read_text())
     (checkout / "program.c").write_text(program.replace("<RunLoop/RunLoop.h>", "<CoreFoundation/CoreFoundation.h>"))
-    assert type_in(checkout, commands) == TICKS
+    assert type_in(checkout, commands) == TICKS * commands.count(" && ./")
 
 
 def test_archive_needs_no_libc_with_static(checkout):
-    commands = blocks("sh")[2].replace("cc ", "cc -static ")
+    commands = blocks("sh")[0].splitlines()[1].replace("cc ", "cc -static ")
     assert type_in(checkout, commands) == TICKS
     headers = subprocess.run(["readelf", "-lW", checkout / "hello"], capture_output=True, text=True, check=True).stdout
     assert "INTERP" not in headers
+
+
+def test_lines_for_cmake_name_targets_that_are_there():
+    package = (ROOT / "packaging/RunLoopConfig.cmake.in").read_text()
+    named = set(re.findall(r"\bRunLoop::\w+", README))
+    assert named == set(re.findall(r"add_library\((RunLoop::\w+)", package)) and len(named) == 3
+    version = re.search(r"^VERSION *:= (\d+\.\d+)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    assert f"`find_package(RunLoop {version})`" in README
+
+
+def test_names_in_the_costs_are_explained():
+    """The peers of the table, its other words and its signs."""
+    before = section("What it costs").partition("<!-- costs")[0]
+    table = costs(README)
+    words = set(re.findall(r"\| [\d. ]+~? ([a-z][\w-]*) \|", table)) | {"limit"} | ({"~"} if "~" in table else set())
+    assert len(words) > 4
+    assert sorted(word for word in words if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", before)) == []
 
 
 # ---- What is named ----

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from library import BUILD, INCLUDE, ROOT, archive, output, shared
+from installing import files, make, pkg_config
+from library import BUILD, INCLUDE, ROOT, output, shared
 from public_headers import clang
 
 COMPILERS = {"gcc": "gcc", "clang": clang(), "g++": "g++", "clang++": clang(cxx=True)}
@@ -49,44 +50,18 @@ int main(void)
 """
 
 
-def make(target, destination):
-    """The errors that make and its commands print. It does not look whether the library is up to date: what is tested is
-    what is in $RL_BUILD."""
-    shared(), archive()
-    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
-    result = subprocess.run(["make", "-o", "all", target, f"BUILD={BUILD}", f"DESTDIR={destination}", "PREFIX=/usr"], cwd=ROOT,
-                            env=environment, capture_output=True, text=True, timeout=300)
-    assert result.returncode == 0, result.stderr
-    return result.stderr
-
-
-def files(directory):
-    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if not path.is_dir())
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """A directory with an installed library."""
-    destination = tmp_path_factory.mktemp("installed")
-    make("install", destination)
-    return destination
-
-
-def pkg_config(installed, *words, package="runloop"):
-    environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(installed),
-                       PKG_CONFIG_PATH=str(installed / "usr/lib/pkgconfig"), PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
-                       PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
-    return output("pkg-config", *words, package, env=environment).split()
-
-
 def test_installed_files_are_exactly_these(installed):
     headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").iterdir()]
     headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
     headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
     libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",
-                 "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc"]
+                 "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc", "cmake/RunLoop/RunLoopConfig.cmake",
+                 "cmake/RunLoop/RunLoopConfigVersion.cmake"]
     number = re.search(r"Build ID: (\w+)", output("readelf", "-n", shared()))[1]
     others = ["usr/share/runloop/valgrind.supp", f"usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug"]
+    documents = ["LICENSE", "CHANGELOG.md", "SECURITY.md", "docs/PERFORMANCE.md", "docs/PORTING.md", "docs/SEMANTICS.md"]
+    documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*") if path.suffix in (".c", ".h", ".md")]
+    others += [f"usr/share/doc/runloop/{name}" for name in documents]
     assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries] + others)
     assert os.readlink(installed / "usr/lib/librunloop.so") == "librunloop.so.0"
     assert os.readlink(installed / "usr/lib/librunloop-cf.so") == "librunloop-cf.so.0"
@@ -98,6 +73,23 @@ def test_installed_files_are_what_was_built(installed):
     assert os.access(installed / "usr/lib/librunloop.so.0", os.X_OK)
     for path in (INCLUDE / "RunLoop").iterdir():
         assert (installed / "usr/include/RunLoop" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_libraries_may_be_in_a_folder_named_after_the_machine(installed, multiarch):
+    """Nothing else moves, and what finds the libraries knows."""
+    moved = {re.sub(r"^usr/lib/(?!debug/)", "usr/lib/x86_64-linux-gnu/", name) for name in files(installed)}
+    assert set(files(multiarch)) == moved
+    text = (multiarch / "usr/lib/x86_64-linux-gnu/pkgconfig/runloop.pc").read_text()
+    assert text.startswith("prefix=/usr\nincludedir=${prefix}/include\nlibdir=${prefix}/lib/x86_64-linux-gnu\n")
+
+
+def test_what_documents_the_library_is_what_the_headers_name(installed):
+    """Every path that a header or another installed page gives, but for the tests."""
+    named = set()
+    for path in (INCLUDE / "RunLoop").iterdir():
+        named |= set(re.findall(r"\b(?:docs/\w+\.md|SECURITY\.md|examples/[\w/-]+\.c)\b", path.read_text()))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (installed / "usr/share/doc/runloop" / name).exists()] == []
 
 
 def test_nothing_installed_names_the_place_of_installation(installed):
@@ -198,18 +190,19 @@ def directories(directory):
     return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_dir())
 
 
-def test_uninstall_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("variables", [[], ["LIBDIR=/usr/lib/x86_64-linux-gnu", "DOCDIR=/usr/share/documents"]], ids=["usual", "moved"])
+def test_uninstall_leaves_nothing(tmp_path, variables):
     """Of ours: a neighbour's file stays."""
     neighbour = tmp_path / "usr/lib/pkgconfig/neighbour.pc"
     neighbour.parent.mkdir(parents=True)
     neighbour.touch()
-    make("install", tmp_path)
+    make("install", tmp_path, *variables)
     assert len(files(tmp_path)) > 10
-    assert make("uninstall", tmp_path) == ""
+    assert make("uninstall", tmp_path, *variables) == ""
     assert files(tmp_path) == ["usr/lib/pkgconfig/neighbour.pc"]
     assert not (tmp_path / "usr/include/RunLoop").exists() and not (tmp_path / "usr/include/runloop-cf").exists()
     assert not (tmp_path / "usr/lib/debug").exists()
-    assert make("uninstall", tmp_path) == ""
+    assert make("uninstall", tmp_path, *variables) == ""
 
 
 def test_uninstall_leaves_empty_directories_of_others(tmp_path):

@@ -1,0 +1,28 @@
+"""Installs what is in $RL_BUILD, and asks pkg-config about it."""
+
+import os
+import subprocess
+
+from library import BUILD, ROOT, archive, output, shared
+
+
+def make(target, destination, *variables):
+    """The errors that make and its commands print. It does not look whether the library is up to date: what is tested is
+    what is in $RL_BUILD."""
+    shared(), archive()
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
+    result = subprocess.run(["make", "-o", "all", target, f"BUILD={BUILD}", f"DESTDIR={destination}", "PREFIX=/usr", *variables],
+                            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    return result.stderr
+
+
+def files(directory):
+    return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if not path.is_dir())
+
+
+def pkg_config(installed, *words, package="runloop"):
+    environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(installed),
+                       PKG_CONFIG_PATH=str(installed / "usr/lib/pkgconfig"), PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
+                       PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
+    return output("pkg-config", *words, package, env=environment).split()
