@@ -9,6 +9,27 @@ enum RunResult: Int32 {
     case handledSource = 4
 }
 
+/// One run of a loop, which may be nested in others. Begun anew with each; when it ends, the outer one is restored. The loop's thread.
+struct Activation: BitwiseCopyable {
+    /// The mode that runs; nil outside of any activation.
+    var mode: ModePointer?
+    /// How many activations there are, this and the outer ones.
+    var depth = 0
+    /// Where it lies on the stack.
+    var place = StackPlace()
+    /// When it ends, and whether it returns after a source.
+    var deadline = Instant.distantPast
+    var returnsAfterSource = false
+    /// It was begun by CF's name: see `isEmpty(_:asCF:)`.
+    var runsAsCF = false
+    /// It has taken a wake-up.
+    var tookWake = false
+    /// 1: a stop was requested before it began, which is for the outer activation.
+    var stopOfOuter: UInt32 = 0
+    /// How many objects at the end of `autoreleased` belong to it or, outside of any, to the thread.
+    var autoreleasedCount = 0
+}
+
 // Running a loop: the iteration with its ten steps, and what surrounds an activation. All of it belongs to the loop's thread and
 // calls user code.
 
@@ -20,18 +41,20 @@ extension RunLoopPointer {
 
     /// Runs the loop until an absolute deadline; `.distantPast` makes one pass that does not sleep. If the result is `.finished`,
     /// errno says why: 0 if the mode is empty. `asCF`: a common mode of the main loop is never empty.
+    @inline(never)
     func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
         pointee.lastRunWasStopped = false
         guard let mode = modeToRun(name, asCF) else { return .finished }
-        if pointee.depth == 0 { Clock.sampleClocksOncePerTick() }
-        let outer = enter(mode, StackPlace(frame: linux_frame()))
-        pointee.deadline = deadline
-        pointee.returnsAfterSource = returnAfterSourceHandled
-        pointee.runsAsCF = asCF
+        let outer = pointee.activation
+        if outer.depth == 0 { Clock.sampleClocksOncePerTick() }
+        enter(
+            Activation(
+                mode: mode, depth: outer.depth + 1, place: StackPlace(frame: linux_frame()), deadline: deadline,
+                returnsAfterSource: returnAfterSourceHandled, runsAsCF: asCF))
         notify(mode, .entry)
         let result = iterate(mode, until: deadline, onlyOne: returnAfterSourceHandled)
         notify(mode, .exit)
-        if pointee.autoreleasedCount != 0 { releaseAutoreleased() }
+        if pointee.activation.autoreleasedCount != 0 { releaseAutoreleased() }
         leave(to: outer)
         if result == .stopped { RaceDetector.happensAfter(pointee.stop) }
         if result == .finished { systemError = 0 }
@@ -57,7 +80,7 @@ extension RunLoopPointer {
     /// The iteration, with the step numbers of the guide. `run` does steps 1 and 10, the observers of entry and exit.
     private func iterate(_ mode: ModePointer, until deadline: Instant, onlyOne: Bool) -> RunResult {
         if isStopRequested { return .stopped }
-        let depth = pointee.depth
+        let depth = pointee.activation.depth
         while true {
             // This pass sees whatever was announced by a wake-up before this point, and a stop that came after the last pass
             // looked.
@@ -84,81 +107,52 @@ extension RunLoopPointer {
             if performFunctions(mode) { dropEvents() }
             releaseAutoreleasedInPass()
 
-            if pointee.depth != depth { StackPlace.reportJump() }
+            if pointee.activation.depth != depth { StackPlace.reportJump() }
             if handled && onlyOne { return .handledSource }
             if hasPassed(deadline) { return .timedOut }
             if isStopRequested { return .stopped }
-            if isEmpty(mode, asCF: pointee.runsAsCF) { return .finished }
+            if isEmpty(mode, asCF: pointee.activation.runsAsCF) { return .finished }
         }
     }
 
     // MARK: entering and leaving
 
-    /// What a nested activation saves of the outer one and restores when it ends.
-    struct OuterActivation {
-        var mode: ModePointer?
-        var stop: UInt32
-        var tookWake: Bool
-        var place: StackPlace
-        var deadline: Instant
-        var returnsAfterSource: Bool
-        var autoreleasedCount: Int
-        var runsAsCF: Bool
-    }
-
     /// A new activation becomes the innermost. A stop that was requested before is not for it: it is saved for the outer
     /// activation, if there is one, and dropped otherwise.
-    private func enter(_ mode: ModePointer, _ place: StackPlace) -> OuterActivation {
-        let outer = OuterActivation(
-            mode: pointee.currentMode, stop: pointee.stop.exchange(0, ordering: .acquiringAndReleasing), tookWake: pointee.tookWake,
-            place: pointee.place, deadline: pointee.deadline, returnsAfterSource: pointee.returnsAfterSource,
-            autoreleasedCount: pointee.autoreleasedCount,
-            runsAsCF: pointee.runsAsCF)
-        pointee.place = place
-        if pointee.depth > 0 && outer.place.isLeft(by: pointee.place) { StackPlace.reportJump() }
-        pointee.tookWake = false
-        pointee.autoreleasedCount = 0
-        pointee.depth += 1
+    private func enter(_ activation: Activation) {
+        let stop = pointee.stop.exchange(0, ordering: .acquiringAndReleasing)
+        if activation.depth > 1 && pointee.activation.place.isLeft(by: activation.place) { StackPlace.reportJump() }
         dropEvents()
         lock()
-        setCurrentMode(mode)
-        revisitWatches(mode)
+        pointee.activation = activation
+        if activation.depth > 1 { pointee.activation.stopOfOuter = stop }
+        activationChanged()
         unlock()
-        return outer
     }
 
     /// Continues the outer activation. A stop that was saved for it is restored; one for the activation that ends is taken, also if it
     /// came too late to be its result. A wake-up that this activation took may have been meant for the outer mode, so the loop wakes itself.
-    private func leave(to outer: OuterActivation) {
-        pointee.depth -= 1
+    private func leave(to outer: Activation) {
         dropEvents()
-        let stop = pointee.stop.exchange(pointee.depth == 0 ? 0 : outer.stop, ordering: .acquiringAndReleasing)
-        pointee.lastRunWasStopped = stop != 0
-        if pointee.depth > 0 {
-            if pointee.tookWake || outer.stop != 0 { wakeUp() }
-            // What this activation was told about empty modes may have been about the outer one's.
-            pointee.mayBeEmpty.store(1, ordering: .relaxed)
-            lock()
-            setCurrentMode(outer.mode)
-            if let mode = outer.mode { revisitWatches(mode) }
-            unlock()
-        } else {
-            setCurrentMode(nil)
-            restoreTimerSlack()
-        }
-        pointee.place = outer.place
-        pointee.tookWake = outer.tookWake
-        pointee.deadline = outer.deadline
-        pointee.returnsAfterSource = outer.returnsAfterSource
+        let ended = pointee.activation
+        pointee.lastRunWasStopped = pointee.stop.exchange(ended.stopOfOuter, ordering: .acquiringAndReleasing) != 0
+        lock()
+        pointee.activation = outer
         // Release callbacks may have autoreleased more than one drain releases: the outer activation gets the rest.
-        pointee.autoreleasedCount += outer.autoreleasedCount
-        pointee.runsAsCF = outer.runsAsCF
+        pointee.activation.autoreleasedCount += ended.autoreleasedCount
+        activationChanged()
+        unlock()
+        if outer.depth == 0 { return restoreTimerSlack() }
+        if ended.tookWake || ended.stopOfOuter != 0 { wakeUp() }
+        // What this activation was told about empty modes may have been about the outer one's.
+        pointee.mayBeEmpty.store(1, ordering: .relaxed)
     }
 
-    /// Sets the mode that runs, and its name for other threads. The mode lives as long as the loop. The loop's thread.
-    func setCurrentMode(_ mode: ModePointer?) {
-        pointee.currentMode = mode
+    /// Another mode runs, or none: publishes its name, and watches what it wants. The mode lives as long as the loop. Under the lock.
+    private func activationChanged() {
+        let mode = pointee.activation.mode
         pointee.currentModeName.store(UInt(bitPattern: mode?.pointee.name), ordering: .releasing)
+        if let mode { revisitWatches(mode) }
     }
 
     /// Whether the mode has no descriptors, or the loop could open what it needs to wait for them; otherwise false with errno.
@@ -182,7 +176,7 @@ extension RunLoopPointer {
         // A thread that empties a mode makes no second wake-up while one is pending (`WakeWord.adjust`). This one is gone now, so
         // `sleep` has to look whether the mode is empty.
         pointee.mayBeEmpty.store(1, ordering: .relaxed)
-        pointee.tookWake = true
+        pointee.activation.tookWake = true
         return true
     }
 

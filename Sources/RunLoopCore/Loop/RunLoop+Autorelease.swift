@@ -23,7 +23,7 @@ extension RunLoopPointer {
             return false
         }
         pointee.releaseObject = release
-        pointee.autoreleasedCount += 1
+        pointee.activation.autoreleasedCount += 1
         return true
     }
 
@@ -31,13 +31,13 @@ extension RunLoopPointer {
     /// a bounded drain leaves is released in another pass, which begins at once, so that other things have their turn in between.
     @inline(__always)
     func releaseAutoreleasedInPass() {
-        if pointee.autoreleasedCount != 0 { drainInPass() }
+        if pointee.activation.autoreleasedCount != 0 { drainInPass() }
     }
 
     @inline(never)
     private func drainInPass() {
         releaseAutoreleased()
-        if pointee.autoreleasedCount != 0 { wakeUp() }
+        if pointee.activation.autoreleasedCount != 0 { wakeUp() }
         // Release callbacks may have read what was reported as ready.
         dropEvents()
     }
@@ -46,14 +46,14 @@ extension RunLoopPointer {
     /// left, see `releasesPerDrain`. Calls user code, which may run the loop or end the thread, so each object leaves the list
     /// first.
     func releaseAutoreleased() {
-        guard pointee.autoreleasedCount != 0, let release = pointee.releaseObject else { return }
-        var releasesLeft = RunLoopStorage.releasesPerDrain + RunLoopStorage.releasesPerObject * pointee.autoreleasedCount
-        while pointee.autoreleasedCount > 0 && releasesLeft > 0 {
+        guard pointee.activation.autoreleasedCount != 0, let release = pointee.releaseObject else { return }
+        var releasesLeft = RunLoopStorage.releasesPerDrain + RunLoopStorage.releasesPerObject * pointee.activation.autoreleasedCount
+        while pointee.activation.autoreleasedCount > 0 && releasesLeft > 0 {
             releasesLeft -= 1
             let last = pointee.autoreleased.count - 1
             let object = pointee.autoreleased[last]
             pointee.autoreleased.truncate(to: last)
-            pointee.autoreleasedCount -= 1
+            pointee.activation.autoreleasedCount -= 1
             release(object)
         }
     }
@@ -61,10 +61,10 @@ extension RunLoopPointer {
     /// The thread ends: releases what any activation has left. What release callbacks go on autoreleasing is never released.
     func releaseAllAutoreleased() {
         for _ in 0..<RunLoopStorage.drainsAtExit {
-            pointee.autoreleasedCount = pointee.autoreleased.count
+            pointee.activation.autoreleasedCount = pointee.autoreleased.count
             releaseAutoreleased()
         }
         pointee.autoreleased.discard()
-        pointee.autoreleasedCount = 0
+        pointee.activation.autoreleasedCount = 0
     }
 }

@@ -22,8 +22,7 @@ extension RunLoopPointer {
         }
         inbox.setOpen(false)
         // If the thread ended within a callback, its activations are gone. A callback of the tear-down may run the loop again.
-        pointee.depth = 0
-        pointee.currentMode = nil
+        pointee.activation = Activation()
         abandonCalls()
         while let source = locked({ anySource }) {
             drop(source)
@@ -44,7 +43,6 @@ extension RunLoopPointer {
         pointee.eventBatch.reset()
         freeModes()
         unlock()
-        pointee.tookWake = false
         pointee.timerPasses = 0
         pointee.outerDispatchFrames.discard()
         pointee.timerSlack = 0
@@ -127,7 +125,7 @@ extension RunLoopPointer {
         pointee.isAbandoned = true
         abandonItems()
         pointee.autoreleased.truncate(to: 0)
-        pointee.autoreleasedCount = 0
+        pointee.activation.autoreleasedCount = 0
         inbox.pointee.abandon()
         forgetDispatchesAfterFork()
         pointee.wake.reset()

@@ -228,7 +228,7 @@ extension RunLoopPointer {
     /// Whether another thread has emptied the mode since this was last asked. The loop's thread.
     func wasEmptied(_ mode: ModePointer) -> Bool {
         if pointee.mayBeEmpty.load(ordering: .relaxed) == 0 { return false }
-        return pointee.mayBeEmpty.exchange(0, ordering: .acquiring) != 0 && isEmpty(mode, asCF: pointee.runsAsCF)
+        return pointee.mayBeEmpty.exchange(0, ordering: .acquiring) != 0 && isEmpty(mode, asCF: pointee.activation.runsAsCF)
     }
 
     /// How many descriptors the mode listens to, or more. O(number of sets of the mode).

@@ -47,19 +47,19 @@ extension RunLoopPointer {
     /// What else there is to do in the mode that runs; the first that applies. Under the lock.
     @inline(__always)
     func otherWork(besides source: SourcePointer) -> OtherWork {
-        guard let mode = pointee.currentMode, let registration = source.onlyRegistration, isOneOfSets(registration.set, of: mode) else {
+        guard let mode = pointee.activation.mode, let registration = source.onlyRegistration, isOneOfSets(registration.set, of: mode) else {
             return .otherLoop
         }
-        if pointee.returnsAfterSource { return .returnAfterSource }
+        if pointee.activation.returnsAfterSource { return .returnAfterSource }
         if pointee.stop.load(ordering: .relaxed) != 0 { return .stop }
         if !inbox.isEmpty || pointee.held.count != 0 { return .functions }
         if hasSignals(besides: source, registration) { return .signals }
         if !isQueueEmpty(mode) { return .queuedSources }
         if observes(mode, .beforeTimers, .beforeSources) { return .observers }
-        if pointee.autoreleasedCount != 0 { return .autoreleased }
+        if pointee.activation.autoreleasedCount != 0 { return .autoreleased }
         if !pointee.eventBatch.isEmpty || (!source.hasDescriptor && portCount(mode) != 0) { return .descriptors }
         if hasWatchTrouble { return .watchTrouble }
-        let limit = Swift.min(pointee.deadline.nanoseconds, firstTimer(mode)?.key.deadline ?? .max)
+        let limit = Swift.min(pointee.activation.deadline.nanoseconds, firstTimer(mode)?.key.deadline ?? .max)
         return limit != .max && Clock.now.nanoseconds >= limit ? .time : .none
     }
 

@@ -117,7 +117,7 @@ extension RunLoopPointer {
     /// Whether a pass goes on with a long queue that earlier ones have begun, and has enough of it. What has been posted since
     /// then stays in the inbox: moving it could take longer than the pass. `held`: with the first `start` called. Under the lock.
     private func goesOn(with held: borrowing PlainList<PerformRequest>, from start: Int, _ mode: ModePointer) -> Bool {
-        if start == 0 || held.count - start < 256 || pointee.deadline == .distantPast { return false }
+        if start == 0 || held.count - start < 256 || pointee.activation.deadline == .distantPast { return false }
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
         return held[start].modes != nil && held[start].matches(mode.pointee.name, isCommon: isCommon)
     }
@@ -188,7 +188,7 @@ extension RunLoopPointer {
     /// Calls the functions of a batch. Under the lock, which is released for each call. Writes to the batch only what stays in
     /// it: its memory goes back to the threads that post, and a cache line that was not written here is theirs again sooner.
     private func perform(_ level: Int, _ mode: ModePointer) -> Bool {
-        let hasPassesLeft = pointee.deadline != .distantPast
+        let hasPassesLeft = pointee.activation.deadline != .distantPast
         var budget = PerformBudget(hasPassesLeft ? pointee.batches[level].count - pointee.batches[level].next : 0)
         var isCommon = pointee.commonModes.contains(mode.pointee.number)
         let requests = pointee.batches[level].requests

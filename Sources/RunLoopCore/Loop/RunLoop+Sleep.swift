@@ -75,7 +75,7 @@ extension RunLoopPointer {
     private func end(of reason: WakeWord.Reason, _ mode: ModePointer, _ limit: Instant) -> Sleep {
         switch reason {
         case .wokenUp:
-            pointee.tookWake = true
+            pointee.activation.tookWake = true
             return .over
         case .adjusted: return pointee.eventBatch.isEmpty && !wasEmptied(mode) ? .again : .over
         case .nothing: return isSleepOver(limit) ? .over : .again

@@ -11,7 +11,7 @@ extension RunLoopPointer {
     @inline(never)
     private func dropRemainingEvents() {
         if pointee.eventBatch.isSingle { pointee.modeInOrder = nil }
-        if !pointee.eventBatch.isTurn, let mode = pointee.currentMode {
+        if !pointee.eventBatch.isTurn, let mode = pointee.activation.mode {
             locked { pointee.eventBatch.forEachTaken { noteTurn($0, mode) } }
         }
         pointee.eventBatch.drop()
@@ -86,9 +86,10 @@ extension RunLoopPointer {
     /// epoll set and come back behind the others, nor if sources have an order.
     @inline(__always)
     func extent(_ mode: ModePointer) -> EventBatch.Extent {
-        guard pointee.returnsAfterSource || pointee.deadline == .distantPast || observes(mode, .beforeTimers, .beforeSources) else {
-            return .all
-        }
+        guard
+            pointee.activation.returnsAfterSource || pointee.activation.deadline == .distantPast
+                || observes(mode, .beforeTimers, .beforeSources)
+        else { return .all }
         if pointee.modeInOrder == mode && pointee.orderedRegistrations == 0 { return .one }
         pointee.modeInOrder = nil
         return .oneOfAll

@@ -74,24 +74,13 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// How many passes in a row did not ask the kernel for events although a descriptor is watched, and since when.
     var passesUnpolled = 0
     var unpolledSince = Instant.distantPast
-    var currentMode: ModePointer?
-    var depth = 0
-    /// Where the innermost activation lies on the stack.
-    var place = StackPlace()
-    /// When the innermost activation ends, and whether it returns after a source.
-    var deadline = Instant.distantPast
-    var returnsAfterSource = false
-    /// How many objects at the end of `autoreleased` belong to the innermost activation or, outside of any, to the thread.
-    var autoreleasedCount = 0
-    /// The innermost activation was begun by CF's name: see `isEmpty(_:asCF:)`.
-    var runsAsCF = false
+    /// The innermost activation; outside of any its initial value.
+    var activation = Activation()
     /// The activation that ended last had been stopped, although its result may be another one: a source may have been handled
     /// in the same pass.
     var lastRunWasStopped = false
     /// Set by the perform function of an internal source that had nothing to do: it does not count as handled.
     var performedNothing = false
-    /// A wake-up was taken by the innermost activation.
-    var tookWake = false
     /// When signals were last taken of which some were queued, in nanoseconds. A signal that found no other pending came later
     /// than all that are queued, and counts as this old, so a lone signal needs no clock. Never 0, which stands for a signal
     /// without a time.

@@ -62,7 +62,7 @@ extension MessagePortPointer {
         loop.popCleanup(level)
         let result = finishWaiting(pending, loop, &reply)
         if result == .isInvalid { invalidate() }
-        if wasStopped && loop.pointee.depth > 0 { loop.requestStop() }
+        if wasStopped && loop.pointee.activation.depth > 0 { loop.requestStop() }
         releaseInternal()
         return result
     }

@@ -62,7 +62,7 @@ import Testing
                 let loop = Registry.current!
                 let before = [
                     loop.pointee.modes.count, loop.pointee.sets.count, loop.pointee.observers.count, loop.pointee.registrations.count,
-                    loop.pointee.held.count, loop.pointee.depth,
+                    loop.pointee.held.count, loop.pointee.activation.depth,
                 ]
                 // Leaves as much as it can behind.
                 let bench = Bench()
