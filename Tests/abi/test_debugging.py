@@ -11,8 +11,8 @@ import subprocess
 
 import pytest
 
+from installing import installed  # noqa: F401 (a fixture)
 from library import output
-from test_install import installed  # noqa: F401 (a fixture)
 
 #: One callback for each kind, which all call `reached` and stop the loop.
 PROGRAM = r"""

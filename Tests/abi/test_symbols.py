@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 
-from library import archive, core_object, dynamic_section, dynamic_symbols, output, shared
+from library import ROOT, archive, core_object, dynamic_section, dynamic_symbols, output, shared
 from public_headers import apple_include, declarations, of_kind, toolchain
 
 COMMITTED = pathlib.Path(__file__).with_name("symbols.txt")
@@ -29,7 +29,14 @@ def declared():
 
 
 def committed():
-    return dict(reversed(line.split()) for line in COMMITTED.read_text().splitlines() if line and line[0] != "#")
+    """Name → kind and version."""
+    found, version = {}, None
+    for words in (line.split() for line in COMMITTED.read_text().splitlines() if line and line[0] != "#"):
+        if len(words) == 1:
+            version = words[0]
+        else:
+            found[words[1]] = words[0], version
+    return found
 
 
 def kinds(symbols):
@@ -43,7 +50,21 @@ def test_shared_library_exports_what_the_headers_declare():
 
 def test_headers_declare_what_is_committed():
     """A new export is added to symbols.txt; one that goes or changes its kind breaks programs: raise SOVERSION."""
-    assert declared() == committed()
+    assert declared() == {name: kind for name, (kind, _) in committed().items()}
+
+
+def test_names_have_the_version_that_added_them():
+    """A program that uses a name of a later version is refused by the loader where the library is older."""
+    lines = [line.split()[2] for line in output("nm", "-D", "--defined-only", shared()).splitlines()]
+    found = dict(line.split("@@") for line in lines if not line.startswith("RUNLOOP_"))
+    assert found == {name: version for name, (_, version) in committed().items()}
+    assert {line.split("@@")[1] for line in lines if line.startswith("RUNLOOP_IS")} == {"RUNLOOP_PRIVATE"}
+
+
+def test_no_name_is_of_a_version_to_come():
+    released = re.search(r"^VERSION *:= (\d+)\.(\d+)", (ROOT / "Makefile").read_text(), re.MULTILINE).groups()
+    versions = {version for _, version in committed().values()}
+    assert versions and max(tuple(map(int, version[8:].split("."))) for version in versions) <= tuple(map(int, released))
 
 
 def test_archive_has_the_same_global_symbols():

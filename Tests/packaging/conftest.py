@@ -3,17 +3,9 @@ import sys
 
 import pytest
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / name) for name in ("packaging", "abi", "headers")]
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / name) for name in ("abi", "headers")]
 
-from installing import make
-
-
-@pytest.fixture(scope="session")
-def installed(tmp_path_factory):
-    """A directory with an installed library."""
-    destination = tmp_path_factory.mktemp("installed")
-    make("install", destination)
-    return destination
+from installing import installed, make  # noqa: E402, F401 (a fixture)
 
 
 @pytest.fixture(scope="session")

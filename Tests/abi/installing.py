@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+import pytest
+
 from library import BUILD, ROOT, archive, output, shared
 
 
@@ -15,6 +17,14 @@ def make(target, destination, *variables):
                             cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
     return result.stderr
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """A directory with an installed library."""
+    destination = tmp_path_factory.mktemp("installed")
+    make("install", destination)
+    return destination
 
 
 def files(directory):
