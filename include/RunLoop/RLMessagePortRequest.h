@@ -23,9 +23,9 @@
  *  --------------
  *  Data may have up to 1.5 GB. To another process more than 32 KiB go in pieces, as the other end reads them. A sender
  *  of a large one-way request waits until the server has read most of it, no longer than its time limit (at least 50
- *  ms); what was not sent by then was not sent at all. So two processes that send large one-way requests to each other
- *  at once, from the threads that also receive, wait in vain: let one ask for a reply, or send from another thread. A
- *  large request that wants a reply is sent while the loop runs. Replies are sent by the server's loop; a client that
+ *  ms); what was not sent by then was not sent at all. While it waits it goes on receiving, at least 16 MB from each
+ *  client, for the local ports of its own loop, which calls their callbacks when it runs: so two processes can send
+ *  each other large requests at the same time. A large request that wants a reply is sent while the loop runs. Replies are sent by the server's loop; a client that
  *  does not read them gets no further requests through. A thread that sends many small one-way requests to another
  *  process sends most of them without a system call, once the server has received some. The last few of these may then
  *  be sent with success to a server that has just been killed. Otherwise each is there for the server when the call

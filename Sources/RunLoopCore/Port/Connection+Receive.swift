@@ -11,7 +11,7 @@ extension ConnectionPointer {
         guard let threadContext = ThreadContextPointer.current else { return .unwanted }
         let loop = RunLoopPointer(threadContext)
         if Events(rawValue: ready).contains(.writable) && !flush() { return .tryLater }
-        if !Events(rawValue: ready).contains(.readable) { return .unwanted }
+        if !Events(rawValue: ready).contains(.readable) && !mayDeliverAhead { return .unwanted }
         return switch pointee.role {
         case .listener: accept()
         case .server: receiveRequests(on: loop) ? .handled : .unwanted
@@ -19,8 +19,8 @@ extension ConnectionPointer {
         }
     }
 
-    /// Accepts one client.
-    private func accept() -> DispatchResult {
+    /// Accepts one client. A thread that has a loop, without a lock; calls no user code.
+    func accept() -> DispatchResult {
         let (fd, isStuck) = locked { () -> (Int32?, Bool) in
             if !pointee.isOpen { return (nil, false) }
             do throws(SystemError) { return (try PacketSocket.accept(pointee.fd), false) } catch { return (nil, error.isShortage) }
@@ -52,8 +52,8 @@ extension ConnectionPointer {
     /// Receives and handles one packet; true if it was a request. `wantsReply`: the client waits for a reply.
     @inline(__always)
     private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool, _ budget: inout Int) -> Bool {
-        var packet = Packet()
-        if !receive(loop.threadContext, &packet, &budget) { return false }
+        var packet = ReceivedPacket()
+        if !takeAhead(&packet, &budget) && !receive(loop.threadContext, &packet, &budget) || packet.ending != .none { return end(packet) }
         wantsReply = packet.frame.id != 0
         if packet.frame.kind == .hello {
             let isOwnName = pointee.port.isNamed(packet.data)
@@ -62,9 +62,8 @@ extension ConnectionPointer {
             return false
         }
         if packet.frame.kind != .request { return false }
-        guard let data = packet.data else { return false }
-        guard let request = RequestPointer.make(packet.frame, data, connection: self, remote: nil) else {
-            data.release()
+        guard let data = packet.data, let request = RequestPointer.make(packet.frame, data, connection: self, remote: nil) else {
+            packet.data?.release()
             reject(packet.frame)
             return false
         }
@@ -76,25 +75,19 @@ extension ConnectionPointer {
     /// without a lock; may call user code if the connection ends.
     @inline(never)
     func receiveReply(on loop: RunLoopPointer) -> Bool {
-        var packet = Packet()
+        var packet = ReceivedPacket()
         var budget = PortLimits.bytesPerTurn
-        if !receive(loop.threadContext, &packet, &budget) { return false }
-        let result: RequestResult = packet.frame.kind == .reply ? .success : .transportError
+        if !receive(loop.threadContext, &packet, &budget) { return end(packet) }
+        let hasPayload = packet.data != nil || packet.frame.payloadLocation == .absent
+        let result: RequestResult = packet.frame.kind == .reply && hasPayload ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
 
-    /// A received packet.
-    private struct Packet {
-        var frame = Frame(kind: .dropped, payloadLocation: .absent, id: 0, message: 0, length: 0, deadline: .never)
-        /// The payload, with a reference for the caller.
-        var data: DataPointer?
-    }
-
     /// Receives the next packet or ring entry, or the pieces of a large payload until that is complete, or until `budget` bytes were
-    /// received. False if there is none yet, or if it could not be received: then the peer has been told or the connection closed as
-    /// required.
+    /// received. False if there is none yet, or `packet.ending` says why there will be none. Any thread, without a lock; calls no user
+    /// code.
     @inline(never)
-    private func receive(_ threadContext: ThreadContextPointer, _ packet: inout Packet, _ budget: inout Int) -> Bool {
+    func receive(_ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         guard let buffer = DataPointer.receivingMemory(threadContext) else { return false }
         pointee.mutex.lockInlined()
         if !pointee.isOpen {
@@ -119,11 +112,12 @@ extension ConnectionPointer {
             if isServer { pointee.ring.counter = 0 }
             pointee.mutex.unlockInlined()
             packet.frame.kind = isServer ? .request : .reply
+            packet.frame.payloadLocation = .inline
             packet.frame.id = head.4
             packet.frame.message = head.5
             packet.frame.deadline = Instant(nanoseconds: head.7)
             packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: Int(head.6), threadContext)
-            return packet.data != nil || failReceiving(&packet)
+            return true
         }
         let frame = Frame.parse(head, size: received.size, hasFile: received.attachment != .none, receiver: receiver)
         return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isEntry: false)
@@ -135,7 +129,7 @@ extension ConnectionPointer {
     /// Receives pieces, and frames without a payload between them. Called under the mutex, returns without it.
     @inline(never)
     private func receivePieces(
-        _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, _ packet: inout Packet, _ budget: inout Int
+        _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int
     ) -> Bool {
         while pointee.isOpen && pointee.incoming.isUnderWay {
             let received = PacketSocket.receive(
@@ -149,7 +143,8 @@ extension ConnectionPointer {
             let length = frame?.length ?? 0
             if !pointee.incoming.add(length) {
                 unlock()
-                return disconnect(because: "is disconnected: it sent more than it announced")
+                packet.ending = .violation
+                return false
             }
             // A small piece costs a system call as well.
             budget -= Swift.max(length, 4096)
@@ -158,7 +153,7 @@ extension ConnectionPointer {
                 unlock()
                 packet.frame = frame
                 packet.data = data
-                return data != nil || failReceiving(&packet)
+                return true
             }
             if budget <= 0 { break }
             // Other threads send meanwhile.
@@ -172,13 +167,13 @@ extension ConnectionPointer {
     /// The rest of `receive`, for ring entries and for all packets but the most frequent. Called under the mutex, returns without it.
     private func finishReceiving(
         _ packetReceived: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
-        _ packet: inout Packet, _ budget: inout Int, isEntry: Bool
+        _ packet: inout ReceivedPacket, _ budget: inout Int, isEntry: Bool
     ) -> Bool {
         let received = packetReceived
         if received.kind != .packet {
             unlock()
             received.attachment.discard()
-            if received.kind == .end { handlePeerClosed() }
+            if received.kind == .end { packet.ending = .closed }
             return false
         }
         var frame = parsed
@@ -186,7 +181,8 @@ extension ConnectionPointer {
         guard let frame, received.attachment != .several else {
             unlock()
             received.attachment.discard()
-            return disconnect(because: "is disconnected: it sent an invalid packet")
+            packet.ending = .violation
+            return false
         }
         if frame.kind == .hello { pointee.handshakeDone = true }
         if frame.kind == .abandoned { pointee.incoming.reset() }
@@ -204,31 +200,25 @@ extension ConnectionPointer {
             if received.attachment.descriptor >= 0 { Descriptor.close(received.attachment.descriptor) }
             return false
         }
-        return packet.data != nil || failReceiving(&packet)
+        return true
     }
 
-    /// There is no memory to receive a payload with. A server rejects the request, and nothing is received; a client gets a packet that
-    /// says that there is no reply.
+    /// Ends the connection if `packet` says so. Always false, for callers to return. Without a lock; may call user code.
     @inline(never)
-    private func failReceiving(_ packet: inout Packet) -> Bool {
-        if pointee.role == .server {
-            reject(packet.frame)
-            return false
-        }
-        packet.frame.kind = .dropped
-        return true
+    private func end(_ packet: ReceivedPacket) -> Bool {
+        if packet.ending == .closed { handlePeerClosed() }
+        if packet.ending == .violation { disconnect(because: "is disconnected: it sent an invalid packet") }
+        return false
     }
 
     /// The peer is gone: a client's port becomes invalid, a server closes the connection. Calls user code.
     private func handlePeerClosed() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
 
     /// Prints one line with the reason, which completes "process 123 …", and ends the connection as if the peer were gone. Other
-    /// connections are not affected. Always false, for callers to return. Without a lock; calls user code.
+    /// connections are not affected. Without a lock; calls user code.
     @inline(never)
-    @discardableResult
-    func disconnect(because reason: Name) -> Bool {
+    func disconnect(because reason: Name) {
         Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), reason)
         handlePeerClosed()
-        return false
     }
 }

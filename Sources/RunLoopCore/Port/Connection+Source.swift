@@ -43,6 +43,7 @@ extension ConnectionPointer {
                 if pointee.ring.isOpen { pointee.ring.requestDoorbell() }
             }
             pointee.isOpen = false
+            pointee.ahead.removeAll()
             defer { pointee.source = nil }
             return pointee.source
         }

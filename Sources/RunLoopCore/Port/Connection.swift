@@ -32,12 +32,16 @@ struct Connection: Linked, ~Copyable {
     var sendQueue = SendQueue()
     /// A large payload that the peer is sending.
     var incoming = IncomingBody()
+    /// Server: what was received while a thread of this process waited to send.
+    var ahead = ReceivedAhead()
     /// For small one-way requests.
     var ring = Ring()
     /// Server: the requests whose servers want to be told if the client goes away.
     var requestInvalidations: RequestInvalidationPointer?
     /// 1 while there are frames in `sendQueue`. Written under `mutex`, read by any thread.
     let hasBacklog = Atomic<UInt32>(0)
+    /// 1 while there are packets in `ahead`, likewise.
+    let hasAhead = Atomic<UInt32>(0)
     // Links of the port's list, under the port's mutex.
     var previous: ConnectionPointer?
     var following: ConnectionPointer?
@@ -87,6 +91,7 @@ extension ConnectionPointer {
         let port = pointee.port
         if pointee.fd >= 0 { PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, mayHold: pointee.mayHoldDescriptors) }
         pointee.sendQueue.removeAll()
+        pointee.ahead.removeAll()
         pointee.incoming.reset()
         pointee.ring.close()
         deinitialize(count: 1)

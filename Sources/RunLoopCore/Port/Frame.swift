@@ -140,6 +140,8 @@ enum PortLimits {
     static var unseenBytes: Int { 1024 * 1024 }
     /// How many rings the servers of a process make, of 132 kB each; other connections use packets.
     static var rings: UInt32 { 256 }
+    /// How many bytes of requests of one connection may be received ahead: see `ReceivedAhead`.
+    static var bytesAhead: Int { 16 * 1024 * 1024 }
     /// For how many nanoseconds a large request that has begun goes on whatever the sender's time limit is: its pieces need a reader.
     static var graceForPieces: UInt64 { 50_000_000 }
 }

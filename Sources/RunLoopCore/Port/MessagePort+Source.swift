@@ -25,6 +25,15 @@ extension MessagePortPointer {
         return knownSource
     }
 
+    /// Whether the port's source is in a loop. Any thread, without the senders' lock.
+    func isServed(by loop: RunLoopPointer) -> Bool {
+        queue.lockSenders()
+        defer { queue.unlockSenders() }
+        guard let sourceInfo = pointee.sourceInfo else { return false }
+        for index in 0..<sourceInfo.pointee.attachments.count where sourceInfo.pointee.attachments[index].loop == loop { return true }
+        return false
+    }
+
     /// Whether the port has a source that was not invalidated. Under the senders' lock.
     private var hasValidSourceLocked: Bool {
         guard let source = pointee.sourceInfo?.pointee.source else { return false }

@@ -82,6 +82,19 @@ enum MessagePortRegistry {
         old?.release()
     }
 
+    /// The next local port behind `port` that a loop serves, which becomes `port`, with a reference until it is nil again; pass a variable
+    /// that is nil to get the first. O(number of ports). Any thread, without a lock; may call user code.
+    static func nextServed(by loop: RunLoopPointer, _ port: inout MessagePortPointer?) -> MessagePortPointer? {
+        let last = port
+        mutex.lock()
+        var next = last.map { $0.pointee.following } ?? first
+        while let other = next, !other.isServed(by: loop) || !other.retainIfAlive() { next = other.pointee.following }
+        mutex.unlock()
+        port = next
+        _ = last?.release()
+        return next
+    }
+
     // MARK: fork
 
     /// Locks everything that the child will use, in the order of the locks.

@@ -117,21 +117,26 @@ enum NameServer {
         _ name: StringPointer, _ suffix: Name, _ body: (UnsafePointer<CChar>) -> Result
     ) -> Result {
         TextBuffer.build { text in
-            for index in 0..<min(name.count, 40) {
-                let byte = name.pointee.bytes[index]
-                text.append(isPlain(byte) ? byte : UInt8(ascii: "_"))
-            }
-            text.append("-")
-            let hash = hash(name)
-            var shift: UInt64 = 64
-            while shift > 0 {
-                shift -= 4
-                let digit = UInt8(truncatingIfNeeded: (hash >> shift) & 15)
-                text.append(digit < 10 ? 48 + digit : 87 + digit)
-            }
-            text.append(suffix)
+            appendFileName(of: name, suffix, to: &text)
             return text.withCString(body)
         }
+    }
+
+    @inline(never)
+    private static func appendFileName(of name: StringPointer, _ suffix: Name, to text: inout TextBuffer) {
+        for index in 0..<min(name.count, 40) {
+            let byte = name.pointee.bytes[index]
+            text.append(isPlain(byte) ? byte : UInt8(ascii: "_"))
+        }
+        text.append("-")
+        let hash = hash(name)
+        var shift: UInt64 = 64
+        while shift > 0 {
+            shift -= 4
+            let digit = UInt8(truncatingIfNeeded: (hash >> shift) & 15)
+            text.append(digit < 10 ? 48 + digit : 87 + digit)
+        }
+        text.append(suffix)
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {

@@ -36,6 +36,9 @@ struct SendQueue: ~Copyable {
 
     init() {}
 
+    /// How many nanoseconds a thread that waits for room sleeps before it looks for requests to its own ports.
+    fileprivate static var pollInterval: UInt64 { 2_000_000 }
+
     /// Whether a frame may be sent at once.
     @inline(__always)
     var isEmpty: Bool { frames.count == 0 && !owesAbandoned }
@@ -49,8 +52,9 @@ struct SendQueue: ~Copyable {
     /// Removes the first frames, which have been sent.
     @inline(never)
     fileprivate mutating func removeFirst(_ count: Int) {
-        for index in 0..<count { frames[index].data?.release() }
-        for index in count..<frames.count { frames[index - count] = frames[index] }
+        guard count > 0, let elements = frames.elements else { return }
+        for index in 0..<count { elements[index].data?.release() }
+        memmove(elements, elements + count, (frames.count - count) * MemoryLayout<OutgoingFrame>.stride)
         frames.truncate(to: frames.count - count)
         ticket &+= UInt32(truncatingIfNeeded: count)
     }
@@ -171,9 +175,9 @@ extension ConnectionPointer {
         return sent
     }
 
-    /// Waits until there may be room for a request; false at the deadline. Meanwhile sends what is in the queue, and receives replies: a
-    /// server that has no room for them reads no requests. A connection of a client; any thread, without the mutex; may call user code if
-    /// the connection ends.
+    /// Waits until there may be room for a request; false at the deadline. Meanwhile sends what is in the queue, and receives replies, since
+    /// a server that has no room for them reads no requests; and requests for ports of the thread's own loop, for whose reception the
+    /// server may be waiting in turn. A connection of a client; any thread, without the mutex; may call user code if a connection ends.
     @inline(never)
     func waitForRoom(until deadline: Instant) -> Bool {
         guard let threadContext = ThreadContextPointer.current else { return false }
@@ -182,11 +186,13 @@ extension ConnectionPointer {
             _ = flush()
             return locked { pointee.sendQueue.isEmpty }
         }
-        let ready = Descriptor.wait(pointee.fd, for: [.writable, .readable], until: deadline)
+        let limit = Swift.min(deadline, Clock.now.advanced(by: SendQueue.pollInterval))
+        let ready = Descriptor.wait(pointee.fd, for: [.writable, .readable], until: limit)
+        if ready.isEmpty { MessagePortPointer.receiveAhead(on: RunLoopPointer(threadContext), until: deadline) }
         if ready.contains(.readable) { _ = receiveReply(on: RunLoopPointer(threadContext)) }
         // Another thread's large request may be under way, or the kernel may have no memory: no event says when that changes.
         if ready.contains(.writable) && !flush() { _ = Descriptor.poll(pointee.fd, for: [], within: 100_000) }
-        return !ready.isEmpty
+        return true
     }
 
     /// Waits until the rest of a large request is sent, which takes it out of the queue. A connection of a client; any thread, without
@@ -288,14 +294,17 @@ extension ConnectionPointer {
     }
 
     /// Watches for room while frames wait, otherwise for packets. A client that sends a large request goes on reading replies: a server
-    /// that waits for room for a reply reads no requests.
+    /// that waits for room for a reply reads no requests. A socket has room nearly always, so watching for it makes the loop deliver
+    /// what was received ahead.
     @inline(never)
-    private func updateInterest() {
+    func updateInterest() {
         guard let source = sharedSource else { return }
         let isServer = pointee.role == .server
         // Without the connection's mutex, since this takes the lock of a loop.
         RunLoopPointer.setInterest(of: source) {
-            pointee.hasBacklog.load(ordering: .acquiring) == 0 ? .readable : isServer ? .writable : [.readable, .writable]
+            let hasBacklog = pointee.hasBacklog.load(ordering: .acquiring) != 0
+            if hasBacklog && isServer { return .writable }
+            return hasBacklog || pointee.hasAhead.load(ordering: .acquiring) != 0 ? [.readable, .writable] : .readable
         }
         source.release()
     }

@@ -1,0 +1,130 @@
+import CLinux
+import Synchronization
+
+/// A packet, or an entry of the ring, that has come to a connection.
+struct ReceivedPacket: BitwiseCopyable {
+    /// Why nothing follows.
+    enum Ending: UInt8 { case none, closed, violation }
+
+    var frame = Frame(kind: .dropped, payloadLocation: .absent, id: 0, message: 0, length: 0, deadline: .never)
+    /// The payload, with a reference for the receiver; nil also for want of memory.
+    var data: DataPointer?
+    var ending = Ending.none
+
+    fileprivate var length: Int { data?.pointee.count ?? 0 }
+}
+
+/// Packets that were received before the loop could deliver them. Two processes that send each other large requests at the same time,
+/// each from the thread that also receives, would wait for each other without end. So a thread that waits for room in a send goes on
+/// receiving for the ports that its own loop serves, and calls nothing; the loop delivers what has come, in order, when it runs.
+///
+/// Guarded by the connection's mutex.
+struct ReceivedAhead: ~Copyable {
+    private var packets = PlainList<ReceivedPacket>()
+    /// Index of the oldest packet.
+    private var next = 0
+    private var bytes = 0
+    /// A thread is receiving ahead, so that no other changes the order.
+    private var isBusy = false
+
+    init() {}
+
+    fileprivate var isEmpty: Bool { next == packets.count }
+
+    /// Whether another packet may be received, for which there is then memory. If so, `finish` follows.
+    fileprivate mutating func begin() -> Bool {
+        if isBusy || bytes >= PortLimits.bytesAhead || !packets.reserve(packets.count + 1) { return false }
+        isBusy = isEmpty || packets[packets.count - 1].ending == .none
+        return isBusy
+    }
+
+    /// Comes after `begin`: adds a packet, if one has come.
+    fileprivate mutating func finish(_ packet: ReceivedPacket?) {
+        isBusy = false
+        guard let packet else { return }
+        bytes += Self.cost(packet)
+        _ = packets.append(packet)
+    }
+
+    fileprivate mutating func takeFirst() -> ReceivedPacket? {
+        if isEmpty { return nil }
+        let packet = packets[next]
+        next += 1
+        bytes -= Self.cost(packet)
+        if isEmpty { removeAll() }
+        return packet
+    }
+
+    /// Small packets take more memory than their bytes.
+    private static func cost(_ packet: ReceivedPacket) -> Int { packet.length + 256 }
+
+    /// Forgets all packets.
+    @inline(never)
+    mutating func removeAll() {
+        for index in next..<packets.count { packets[index].data?.release() }
+        packets.discard()
+        next = 0
+        bytes = 0
+    }
+}
+
+extension ConnectionPointer {
+    /// Whether there is something to deliver, and no reply in the way.
+    var mayDeliverAhead: Bool { pointee.hasAhead.load(ordering: .acquiring) != 0 && pointee.hasBacklog.load(ordering: .relaxed) == 0 }
+
+    /// Takes the oldest packet that was received ahead; false if there is none. Any thread, without the mutex.
+    @inline(__always)
+    func takeAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
+        pointee.hasAhead.load(ordering: .relaxed) != 0 && takeFirstAhead(&packet, &budget)
+    }
+
+    @inline(never)
+    private func takeFirstAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
+        let taken = locked { () -> ReceivedPacket? in
+            let taken = pointee.ahead.takeFirst()
+            if pointee.ahead.isEmpty { pointee.hasAhead.store(0, ordering: .releasing) }
+            return taken
+        }
+        if pointee.hasAhead.load(ordering: .relaxed) == 0 { updateInterest() }
+        guard let taken else { return false }
+        packet = taken
+        budget -= taken.length
+        return true
+    }
+
+    /// Receives what the client has sent, as far as the limits allow, for the loop to deliver. Calls user code only if there is no memory
+    /// to send on.
+    fileprivate func receiveAhead(_ threadContext: ThreadContextPointer) {
+        if pointee.role == .listener {
+            _ = accept()
+            return
+        }
+        if pointee.hasBacklog.load(ordering: .relaxed) != 0 { _ = flush() }
+        var budget = PortLimits.bytesPerTurn
+        var hasMore = true
+        while hasMore && budget > 0 && locked({ pointee.isOpen && pointee.ahead.begin() }) {
+            var packet = ReceivedPacket()
+            hasMore = receive(threadContext, &packet, &budget)
+            budget -= 4096
+            // The loop will find the end of the connection for itself.
+            let isKept = hasMore || packet.ending == .violation
+            locked {
+                pointee.ahead.finish(isKept ? packet : nil)
+                if !pointee.isOpen { pointee.ahead.removeAll() }
+                pointee.hasAhead.store(pointee.ahead.isEmpty ? 0 : 1, ordering: .releasing)
+            }
+        }
+        if pointee.hasAhead.load(ordering: .relaxed) != 0 { updateInterest() }
+    }
+}
+
+extension MessagePortPointer {
+    /// Receives ahead for all ports that a loop serves. The loop's thread, without a lock; may call user code if a connection ends.
+    static func receiveAhead(on loop: RunLoopPointer, until deadline: Instant) {
+        var port: MessagePortPointer?
+        while let next = MessagePortRegistry.nextServed(by: loop, &port) {
+            var connection: ConnectionPointer?
+            while let next = next.nextConnection(&connection) { if Clock.now < deadline { next.receiveAhead(loop.threadContext) } }
+        }
+    }
+}

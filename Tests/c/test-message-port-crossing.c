@@ -1,0 +1,178 @@
+/* Processes that send each other large one-way requests at the same time, from the threads that also receive: none waits
+ * for the other, since a thread that waits for room goes on receiving. Nothing is delivered before the loop runs. */
+#include "message-port.h"
+
+#define OTHER RLSTR("com.example.other")
+enum { MEGABYTE = 1 << 20, ROUNDS = 8, SMALL_ONES = 20, MORE_THAN_AHEAD = 20 * MEGABYTE };
+
+static bool may_deliver;
+static int32_t delivered;
+
+static RLIndex size_of(int32_t id, RLIndex large) { return id % (SMALL_ONES + 1) == 0 ? large + id : 1 + id; }
+
+static uint8_t byte_of(int32_t id, RLIndex index) { return (uint8_t)(id * 3 + index * 7 + (index >> 12)); }
+
+/* The requests come in order, and each is whole. */
+static RLDataRef check(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, void *info)
+{
+    const uint8_t *bytes = RLDataGetBytePtr(data);
+    require(may_deliver);
+    require(id == delivered++);
+    require(RLDataGetLength(data) == size_of(id, *(RLIndex *)info));
+    for (RLIndex index = 0; index < RLDataGetLength(data); index++)
+        require(bytes[index] == byte_of(id, index));
+    return NULL;
+}
+
+static int32_t send_one(RLMessagePortRef remote, int32_t id, RLIndex size, RLTimeInterval limit)
+{
+    uint8_t *bytes = malloc((size_t)size);
+    for (RLIndex index = 0; index < size; index++)
+        bytes[index] = byte_of(id, index);
+    RLDataRef data = RLDataCreate(NULL, bytes, size);
+    free(bytes);
+    int32_t result = RLMessagePortSendRequest(remote, id, data, limit, 0, NULL, NULL);
+    RLRelease(data);
+    return result;
+}
+
+struct plan {
+    RLIndex large;
+    int count;
+    /* The servers have accepted each other's connection before. */
+    bool is_acquainted;
+};
+
+static const struct plan plans[] = {
+    {MEGABYTE, ROUNDS *(SMALL_ONES + 1), false},
+    {MEGABYTE, ROUNDS *(SMALL_ONES + 1), true},
+    {MORE_THAN_AHEAD, 1, false},
+};
+
+static void meet(const int ends[2])
+{
+    char byte;
+    require(write(ends[1], "x", 1) == 1 && read(ends[0], &byte, 1) == 1);
+}
+
+/* Serves `own`, and sends to `other`. `ends`: reads from the one, writes to the other. */
+static void exchange(RLStringRef own, RLStringRef other, const struct plan *plan, const int ends[2])
+{
+    struct server server;
+    RLIndex large = plan->large;
+    serve(&server, own, check, &large);
+    meet(ends);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, other);
+    require(remote != NULL);
+    meet(ends);
+    if (plan->is_acquainted)
+        RLRunLoopRunInMode(MODE, 0, false);
+    meet(ends);
+    for (int32_t id = 0; id < plan->count; id++)
+        require(send_one(remote, id, size_of(id, plan->large), 25) == kRLMessagePortSuccess);
+    may_deliver = true;
+    while (delivered < plan->count)
+        require(RLRunLoopRunInMode(MODE, 25, true) == kRLRunLoopRunHandledSource);
+    meet(ends);
+    RLRelease(remote);
+    end_server(&server);
+}
+
+START_TEST(both_send_at_once)
+{
+    int first[2], second[2];
+    require(pipe(first) == 0 && pipe(second) == 0);
+    pid_t child = fork_child();
+    if (child == 0) {
+        exchange(OTHER, NAME, &plans[_i], (int[]){first[0], second[1]});
+        _exit(0);
+    }
+    exchange(NAME, OTHER, &plans[_i], (int[]){second[0], first[1]});
+    end_process(child, 0);
+    close_pipe(first);
+    close_pipe(second);
+}
+END_TEST
+
+/* ---- how much is received ahead ---- */
+
+static int count_of_sender;
+
+/* Sends as much as there is room for, says how many requests that were, and waits until they have come. */
+static void send_what_goes(void)
+{
+    int32_t id = 0;
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    require(remote != NULL);
+    while (send_one(remote, id * (SMALL_ONES + 1), size_of(id * (SMALL_ONES + 1), MEGABYTE), 0.3) == 0)
+        id++;
+    require(write(count_of_sender, &id, sizeof id) == sizeof id);
+    pause();
+}
+
+static RLDataRef check_large(RLMessagePortRef port, int32_t id, RLDataRef data, void *info)
+{
+    static int32_t expected;
+    delivered = id;
+    check(port, id, data, info);
+    require(id == expected);
+    expected += SMALL_ONES + 1;
+    return NULL;
+}
+
+static void serve_nothing(int ready)
+{
+    struct server server;
+    serve(&server, OTHER, check, NULL);
+    say_ready(ready);
+    pause();
+}
+
+/* A client gets rid of no more than 16 MB and a request while the server's thread waits for another process. Also if
+ * the client is gone then, or the port is, before the loop runs. */
+START_TEST(no_more_than_the_limit)
+{
+    int ready, counts[2];
+    int32_t count;
+    RLIndex large = MEGABYTE;
+    struct server server;
+    require(pipe(counts) == 0);
+    count_of_sender = counts[1];
+    pid_t silent = start_server_process(serve_nothing, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, OTHER);
+    ck_assert_ptr_nonnull(remote);
+    serve(&server, NAME, check_large, &large);
+    pid_t sender = fork_child();
+    if (sender == 0)
+        send_what_goes();
+    require(fcntl(counts[0], F_SETFL, O_NONBLOCK) == 0);
+    do
+        ck_assert_int_eq(send_one(remote, 0, 4 * MEGABYTE, 0.1), kRLMessagePortSendTimeout);
+    while (read(counts[0], &count, sizeof count) != sizeof count);
+    ck_assert_int_ge(count, 4);
+    ck_assert_int_le(count, 20);
+    may_deliver = true;
+    if (_i > 0)
+        end_process(sender, SIGKILL);
+    if (_i < 2)
+        for (int index = 0; index < count; index++)
+            ck_assert_int_eq(RLRunLoopRunInMode(MODE, 20, true), kRLRunLoopRunHandledSource);
+    end_server(&server);
+    RLRelease(remote);
+    if (_i == 0)
+        end_process(sender, SIGKILL);
+    end_process(silent, SIGKILL);
+    close(ready);
+    close_pipe(counts);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-crossing");
+    TCase *tcase = add_case(suite, "crossing", 60);
+    tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
+    tcase_add_loop_test(tcase, both_send_at_once, 0, sizeof plans / sizeof *plans);
+    tcase_add_loop_test(tcase, no_more_than_the_limit, 0, 3);
+    return suite;
+}
