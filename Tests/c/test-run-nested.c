@@ -60,6 +60,33 @@ START_TEST(fifty_nested_runs_each_stopped_by_its_own_stop)
 }
 END_TEST
 
+static void *dive_on_this_stack(void *deepest)
+{
+    rl = RLRunLoopGetCurrent();
+    struct dive dive = {.deepest = (int)(intptr_t)deepest};
+    dive.source = add_signalled_source(dive_deeper, &dive);
+    require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0) == kRLRunLoopRunStopped);
+    require(dive.stopped == dive.deepest - 1);
+    require(RLRunLoopContainsSource(rl, dive.source, kRLRunLoopDefaultMode));
+    require(RLGetRetainCount(dive.source) == 2); /* this function and the loop */
+    drop_source(dive.source);
+    return NULL;
+}
+
+/* More than 16 bits count. They take 40 MB of stack, and many times that with a sanitizer. */
+START_TEST(seventy_thousand_nested_runs_of_one_source)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    ck_assert_int_eq(pthread_attr_init(&attributes), 0);
+    ck_assert_int_eq(pthread_attr_setstacksize(&attributes, (size_t)256 << 20), 0);
+    void *deepest = (void *)(intptr_t)(SANITIZED ? 1000 : 70000);
+    ck_assert_int_eq(pthread_create(&thread, &attributes, dive_on_this_stack, deepest), 0);
+    join_thread(thread);
+    pthread_attr_destroy(&attributes);
+}
+END_TEST
+
 static void stop_the_inner(UNUSED void *info)
 {
     RLRunLoopPerformFunction(rl, RLSTR("inner"), stop_current, NULL);
@@ -259,6 +286,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "nested", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, fifty_nested_runs_each_stopped_by_its_own_stop);
+    tcase_add_test(tcase, seventy_thousand_nested_runs_of_one_source);
     tcase_add_test(tcase, stop_of_the_inner_run_leaves_the_outer_alone);
     tcase_add_test(tcase, two_stops_end_one_activation);
     tcase_add_test(tcase, stop_after_an_inner_run_stops_the_outer);

@@ -3,9 +3,9 @@ import Synchronization
 
 /// A signalled source that this pass will perform, kept alive until then.
 struct BatchEntry: BitwiseCopyable {
-    /// How the source is kept alive. An internal reference costs nothing, but is counted under the lock of the source's owner. A
-    /// source in several loops may have another owner than this loop: then it is an ordinary reference. `released`: the source
-    /// has been performed.
+    /// How the source is kept alive. An internal reference costs nothing, but is counted under the lock of the source's owner, in 16
+    /// bits. A source in several loops may have another owner than this loop: then it is an ordinary reference. `released`: the
+    /// source has been performed.
     enum Retention { case internalReference, reference, released }
 
     let source: SourcePointer
@@ -216,7 +216,8 @@ extension RunLoopPointer {
     /// Under the lock.
     @inline(__always)
     func retain(_ source: SourcePointer) -> BatchEntry.Retention {
-        if source.pointee.item.owner == threadContext {
+        // Of a source that each of thousands of nested runs performs there may be more references than the internal ones count.
+        if source.pointee.item.owner == threadContext && source.pointee.item.internalReferences < .max / 2 {
             source.item.retainInternal()
             return .internalReference
         }
