@@ -274,6 +274,59 @@ START_TEST(an_equal_source_counts_as_contained_and_is_not_added)
 }
 END_TEST
 
+/* -- Of equal sources that are added at one moment a mode takes the first. */
+
+static RLRunLoopSourceRef rival; /* added while the other one's equal function runs */
+static RLRunLoopMode rival_mode;
+
+static void *add_rival(UNUSED void *info)
+{
+    RLRunLoopSourceRef source = rival;
+    rival = NULL;
+    RLRunLoopAddSource(rl, source, rival_mode);
+    return NULL;
+}
+
+static RLBoolean equal_to_a_rival(const void *one, const void *other)
+{
+    if (rival != NULL)
+        join_thread(start_thread(add_rival, NULL));
+    return ((const struct record *)one)->life.retains == ((const struct record *)other)->life.retains;
+}
+
+static RLHashCode same_hash(UNUSED const void *info) { return 1; }
+
+START_TEST(of_equal_sources_that_are_added_at_one_moment_a_mode_takes_the_first)
+{
+    const RLRunLoopMode mode = rival_mode = _i ? RLSTR("becomes common") : kRLRunLoopDefaultMode;
+    struct record unequal = {0}, records[2] = {0};
+    RLRunLoopSourceContext context = {.equal = equal_to_a_rival, .hash = same_hash, .perform = record_perform};
+    context.info = &unequal;
+    RLRunLoopSourceRef witness = RLRunLoopSourceCreate(NULL, 0, &context), sources[2];
+    RLRunLoopAddSource(rl, witness, mode);
+    for (int i = 0; i < 2; i++) {
+        records[i].life.retains = 5; /* what they are compared by */
+        context.info = &records[i];
+        sources[i] = RLRunLoopSourceCreate(NULL, 0, &context);
+    }
+    if (_i)
+        RLRunLoopAddSource(rl, sources[0], kRLRunLoopCommonModes);
+    rival = sources[1];
+    if (_i)
+        RLRunLoopAddCommonMode(rl, mode);
+    else
+        RLRunLoopAddSource(rl, sources[0], mode);
+    for (int i = 0; i < 2; i++)
+        RLRunLoopSourceSignal(sources[i]);
+    RLRunLoopRunInMode(mode, 0, 0);
+    ck_assert_int_eq(records[0].performed, 0);
+    ck_assert_int_eq(records[1].performed, 1);
+    for (int i = 0; i < 2; i++)
+        drop_source(sources[i]);
+    drop_source(witness);
+}
+END_TEST
+
 static void note_cancel_and_use_loop(void *info, RLRunLoopRef loop, RLRunLoopMode mode)
 {
     struct record *record = info;
@@ -328,6 +381,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, release_self_in_callback_leaves_it_with_the_loop);
     tcase_add_test(tcase, remove_and_release_self_in_callback);
     tcase_add_test(tcase, an_equal_source_counts_as_contained_and_is_not_added);
+    tcase_add_loop_test(tcase, of_equal_sources_that_are_added_at_one_moment_a_mode_takes_the_first, 0, 2);
     tcase_add_test(tcase, schedule_and_cancel_callbacks_may_use_the_loop);
     tcase_add_test(tcase, a_source_without_callbacks_is_allowed);
     return suite;

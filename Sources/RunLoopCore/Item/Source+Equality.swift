@@ -11,6 +11,7 @@ extension SourcePointer {
     }
 
     /// Whether everything is equal but what the client's equal function compares. Any thread; calls no user code.
+    @inline(never)
     func mayEqual(_ other: SourcePointer) -> Bool {
         let equal = address(pointee.detail?.pointee.equal)
         return pointee.item.has(.valid) == other.pointee.item.has(.valid)

@@ -3,15 +3,39 @@
 // rarely has equal sources; without them this costs one look into the table.
 
 extension RunLoopPointer {
+    /// How often clients are asked again, in case an equal function itself changes the loop's sources each time.
+    private static var questions: Int { 1_000 }
+
+    /// Locks the source's owner and this loop, and returns the owner. `equals` becomes what `equals` returns, up to date: if a source that
+    /// may equal this one came into a mode after the client was asked, it is asked again. Any thread; calls equal.
+    func lock(_ source: SourcePointer, _ hash: UInt32, askingFor equals: inout PlainList<SourcePointer>) -> ThreadContextPointer {
+        var questions = Self.questions
+        while true {
+            var changes = 0
+            equals = self.equals(of: source, hash, &changes)
+            let owner = source.item.lock(and: threadContext)
+            var mustAsk = false
+            if pointee.sourceChanges != changes { forEachLikely(source, hash) { _ in mustAsk = true } }
+            questions -= 1
+            if !mustAsk || questions == 0 { return owner }
+            ItemPointer.unlockBoth(owner, threadContext)
+            Self.release(&equals)
+        }
+    }
+
     /// The other sources of this loop, in whatever mode, that equal this one, each with a reference for the caller. O(1) on
     /// average. Any thread; calls equal.
     func equals(of source: SourcePointer, _ hash: UInt32) -> PlainList<SourcePointer> {
+        var changes = 0
+        return equals(of: source, hash, &changes)
+    }
+
+    /// `equals`, and the `sourceChanges` up to which they are known.
+    private func equals(of source: SourcePointer, _ hash: UInt32, _ changes: inout Int) -> PlainList<SourcePointer> {
         var found = PlainList<SourcePointer>()
         locked {
-            pointee.registrations.forEach(hash: hash) { registration in
-                let other = registration.source
-                if other != source && other.mayEqual(source) && found.append(other) { other.pointee.item.object.retain() }
-            }
+            changes = pointee.sourceChanges
+            forEachLikely(source, hash) { if found.append($0) { $0.pointee.item.object.retain() } }
         }
         var count = 0
         for index in 0..<found.count {
@@ -27,7 +51,15 @@ extension RunLoopPointer {
         return found
     }
 
-    /// Releases what `equals` or `commonSourcesEqualToOne` returned. Any thread.
+    /// Calls `body` for the other sources that equal this one unless the client's function says otherwise. Under the lock.
+    private func forEachLikely(_ source: SourcePointer, _ hash: UInt32, _ body: (SourcePointer) -> Void) {
+        pointee.registrations.forEach(hash: hash) { registration in
+            let other = registration.source
+            if other != source && other.mayEqual(source) { body(other) }
+        }
+    }
+
+    /// Releases what `equals` or `lockAskingForCommonSources` returned. Any thread.
     static func release(_ sources: inout PlainList<SourcePointer>) {
         for index in 0..<sources.count { sources[index].release() }
         sources.truncate(to: 0)
@@ -62,11 +94,42 @@ extension RunLoopPointer {
         return true
     }
 
-    /// The sources of the common set that stay out of the mode when it becomes common, since it has an equal one; each with a
-    /// reference for the caller. Any thread; calls equal.
-    func commonSourcesEqualToOne(of mode: StringPointer) -> PlainList<SourcePointer> {
+    /// Locks this loop, and returns the sources of the common set that stay out of the mode when it becomes common, since it has an equal
+    /// one; each with a reference for the caller. If a source came into any mode after the clients were asked, they are asked again. Any
+    /// thread; calls equal.
+    func lockAskingForCommonSources(equalToOneOf mode: StringPointer) -> PlainList<SourcePointer> {
+        var questions = Self.questions
+        while true {
+            var changes = 0
+            var common = commonSources(toJoin: mode, &changes)
+            var count = 0
+            for index in 0..<common.count {
+                let source = common[index], hash = source.hash
+                var equals = equals(of: source, hash)
+                let staysOut = equals.count > 0 && locked { has(equals, hash, in: choose(mode, make: false)) }
+                Self.release(&equals)
+                if staysOut {
+                    common[count] = source
+                    count += 1
+                } else {
+                    source.release()
+                }
+            }
+            common.truncate(to: count)
+            lock()
+            questions -= 1
+            if pointee.sourceChanges == changes || questions == 0 { return common }
+            unlock()
+            Self.release(&common)
+        }
+    }
+
+    /// The sources of the common set that would join this mode, if it has sources; each with a reference for the caller; and the
+    /// `sourceChanges` by now. Any thread.
+    private func commonSources(toJoin mode: StringPointer, _ changes: inout Int) -> PlainList<SourcePointer> {
         var common = PlainList<SourcePointer>()
         locked {
+            changes = pointee.sourceChanges
             guard let mode = self.mode(named: mode), hasSources(mode), common.reserve(pointee.registrations.count) else { return }
             pointee.registrations.forEach { registration in
                 guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
@@ -76,20 +139,6 @@ extension RunLoopPointer {
                 _ = common.append(registration.source)
             }
         }
-        var count = 0
-        for index in 0..<common.count {
-            let source = common[index], hash = source.hash
-            var equals = equals(of: source, hash)
-            let staysOut = equals.count > 0 && locked { has(equals, hash, in: choose(mode, make: false)) }
-            Self.release(&equals)
-            if staysOut {
-                common[count] = source
-                count += 1
-            } else {
-                source.release()
-            }
-        }
-        common.truncate(to: count)
         return common
     }
 

@@ -268,24 +268,11 @@ extension RunLoopPointer {
     /// RLRunLoopAddCommonMode. Any thread; calls schedule of the sources that come into the mode by it.
     func addCommonMode(_ name: StringPointer) {
         var joining = PlainList<SourcePointer>()
-        var staying = commonSourcesEqualToOne(of: name)
-        let mode = locked { () -> ModePointer? in
-            guard pointee.isOpen, joining.reserve(pointee.registrations.count), let mode = prepareMode(named: name) else { return nil }
-            // Before the mode becomes common: afterwards the sources that join it could not be told from those that were in it.
-            pointee.registrations.forEach { registration in
-                guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
-                    !set.pointee.modes.contains(mode.pointee.number), registration.source.pointee.detail?.pointee.schedule != nil,
-                    !Self.isOne(of: staying, registration.source)
-                else { return }
-                _ = joining.append(registration.source)
-            }
-            guard makeCommon(mode) else { return nil }
-            leave(mode, staying)
-            for index in 0..<joining.count { joining[index].pointee.item.object.retain() }
-            return mode
-        }
+        var staying = lockAskingForCommonSources(equalToOneOf: name)
+        let isNew = addCommonMode(name, but: staying, &joining)
+        unlock()
         Self.release(&staying)
-        guard mode != nil else { return }
+        guard isNew else { return }
         if !isCurrent { pointee.wake.adjust() }
         for index in 0..<joining.count {
             let source = joining[index]
@@ -294,5 +281,24 @@ extension RunLoopPointer {
             }
             source.release()
         }
+    }
+
+    /// Under the lock. `joining`: the sources that come into the mode and have a schedule function, each with a reference for the caller.
+    private func addCommonMode(
+        _ name: StringPointer, but staying: borrowing PlainList<SourcePointer>, _ joining: inout PlainList<SourcePointer>
+    ) -> Bool {
+        guard pointee.isOpen, joining.reserve(pointee.registrations.count), let mode = prepareMode(named: name) else { return false }
+        // Before the mode becomes common: afterwards the sources that join it could not be told from those that were in it.
+        pointee.registrations.forEach { registration in
+            guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
+                !set.pointee.modes.contains(mode.pointee.number), registration.source.pointee.detail?.pointee.schedule != nil,
+                !Self.isOne(of: staying, registration.source)
+            else { return }
+            _ = joining.append(registration.source)
+        }
+        guard makeCommon(mode) else { return false }
+        leave(mode, staying)
+        for index in 0..<joining.count { joining[index].pointee.item.object.retain() }
+        return true
     }
 }

@@ -11,9 +11,9 @@ extension RunLoopPointer {
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let hash = source.hash
         let fd = source.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
-        var equals = equals(of: source, hash)
+        var equals = PlainList<SourcePointer>()
         var joined = ScheduleCalls()
-        let owner = source.item.lock(and: threadContext)
+        let owner = lock(source, hash, askingFor: &equals)
         if owner != threadContext && source.registrations == nil && pointee.isOpen {
             source.pointee.item.setOwner(threadContext)
         }
@@ -85,6 +85,7 @@ extension RunLoopPointer {
     }
 
     private func count(_ registration: RegistrationPointer, in set: ModeSetPointer, _ change: Int) {
+        pointee.sourceChanges &+= 1
         if !registration.source.pointee.item.has(.unreferenced) { set.pointee.sourceCount += change }
         if registration.isWatched {
             set.pointee.portCount += change
