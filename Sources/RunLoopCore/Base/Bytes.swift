@@ -8,7 +8,6 @@ enum Bytes {
     }
 
     /// Spreads the bits of a pointer or of a client's hash over the word (the last steps of splitmix64). O(1).
-    @inline(__always)
     static func mix(_ value: UInt) -> UInt {
         var mixed = value
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

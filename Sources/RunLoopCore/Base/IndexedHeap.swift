@@ -38,22 +38,18 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     deinit { free(entries) }
 
     /// Whether `total` elements have room, so that the next insertions cannot fail. O(1).
-    @inline(__always)
     func hasRoom(for total: Int) -> Bool { total <= capacity }
 
     /// O(1).
-    @inline(__always)
     var first: Entry? { count == 0 ? nil : entries.unsafelyUnwrapped[0] }
 
     /// The element at `index`, in no particular order: for walking over all of them. O(1).
-    @inline(__always)
     func entry(at index: Int) -> Entry {
         invariant(index < count)
         return entries.unsafelyUnwrapped[index]
     }
 
     /// O(1).
-    @inline(__always)
     func key(at position: Position) -> Key { entries.unsafelyUnwrapped[Int(position.pointee)].key }
 
     /// Makes room for `total` elements, so that the next insertions cannot fail. Amortised O(1). Memory that no element has been in
@@ -107,7 +103,6 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     }
 
     /// Puts the elements in ascending order, which a heap may have. O(n log² n) at most, without memory.
-    @inline(never)
     mutating func sort() {
         guard let entries else { return }
         var gap = 1
@@ -168,7 +163,6 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     @inline(never)
     mutating func removeSlow(_ position: Position) { remove(position) }
     /// `update` likewise.
-    @inline(never)
     mutating func updateSlow(_ position: Position, to key: Key) { update(position, to: key) }
 
     @inline(__always)
@@ -214,7 +208,6 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
 
     /// The first to come out of four neighbours; of equal ones the first, so never what lies behind the end. Which
     /// it is cannot be predicted: sums of comparisons, no branches.
-    @inline(__always)
     private static func leastOfFour(_ base: UnsafeMutablePointer<Entry>, _ first: Int) -> Int {
         let left = first &+ (Key.precedes(base[first &+ 1].key, base[first].key) ? 1 : 0)
         let right = first &+ 2 &+ (Key.precedes(base[first &+ 3].key, base[first &+ 2].key) ? 1 : 0)

@@ -2,7 +2,6 @@
 /// `Object/Misuse.swift`.
 ///
 /// O(1), any thread, calls no user code. Also checked in release builds.
-@inline(__always)
 func invariant(_ condition: @autoclosure () -> Bool) {
     if !condition() { brokenInvariant() }
 }

@@ -11,7 +11,6 @@ protocol Linked: ~Copyable {
 
 extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
     /// Adds it to the front of a list. O(1).
-    @inline(__always)
     func link(into first: inout Self?) {
         pointee.following = first
         first?.pointee.previous = self

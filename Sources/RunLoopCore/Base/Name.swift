@@ -3,6 +3,5 @@
 struct Name: ExpressibleByStringLiteral, BitwiseCopyable {
     let text: UnsafePointer<UInt8>
 
-    @inline(__always)
     init(stringLiteral literal: StaticString) { text = literal.utf8Start }
 }

@@ -13,23 +13,23 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     deinit { free(memory.start) }
 
     var elements: UnsafeMutablePointer<Element>? {
-        @inline(__always) get { memory.start?.assumingMemoryBound(to: Element.self) }
+        get { memory.start?.assumingMemoryBound(to: Element.self) }
     }
 
     /// `elements` when there is memory.
     private var base: UnsafeMutablePointer<Element> {
-        @inline(__always) get { memory.start.unsafelyUnwrapped.assumingMemoryBound(to: Element.self) }
+        get { memory.start.unsafelyUnwrapped.assumingMemoryBound(to: Element.self) }
     }
 
     /// O(1).
     var capacity: Int {
-        @inline(__always) get { memory.capacity }
+        get { memory.capacity }
     }
 
     /// O(1).
     subscript(index: Int) -> Element {
-        @inline(__always) get { base[index] }
-        @inline(__always) set { base[index] = newValue }
+        get { base[index] }
+        set { base[index] = newValue }
     }
 
     /// Makes room for `total` elements; false if out of memory. Amortized O(1).
@@ -37,7 +37,6 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     mutating func reserve(_ total: Int) -> Bool { reserveInlined(total) }
 
     /// `reserve` for hot paths.
-    @inline(__always)
     mutating func reserveInlined(_ total: Int) -> Bool {
         total <= capacity || memory.grow(atLeast: total, stride: MemoryLayout<Element>.stride)
     }
@@ -85,7 +84,6 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// Removes all elements from `newCount` on. O(1).
-    @inline(__always)
     mutating func truncate(to newCount: Int) { count = newCount }
 
     /// Removes all elements and frees the memory. O(1).

@@ -11,7 +11,6 @@ extension EndpointPointer {
     // MARK: arming
 
     /// Updates the source if an armed event is not registered. One load, if not. Any thread that has a loop.
-    @inline(__always)
     func updateInterest(_ now: EndpointState) {
         if now.needsUpdate { updateInterestSlow() }
     }
@@ -56,7 +55,6 @@ extension EndpointPointer {
 
     /// Ends a call that was counted by `update`, and arms events in the same step. The loop's thread; may close the descriptor and call the
     /// context's release.
-    @inline(__always)
     func endCall(_ arm: (inout EndpointState) -> Void) {
         let now = update { state in
             state.bits &-= EndpointState.callUnit

@@ -21,7 +21,6 @@ extension FileDescriptorPointer {
         self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: FileDescriptorStorage.self)
     }
 
-    @inline(__always)
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
     /// A new one with one reference; nil with ENOMEM. `context.info` is retained already; `threadContext` is the calling thread's.
@@ -68,7 +67,6 @@ extension FileDescriptorPointer {
         if !endpoint.tryArm(events) { enableSlow(events) }
     }
 
-    @inline(never)
     private func enableSlow(_ events: Events) {
         guard let loop = Registry.current else { return }
         loop.threadContext.pointee.lock.stepOut()

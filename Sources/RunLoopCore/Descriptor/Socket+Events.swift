@@ -69,7 +69,6 @@ extension SocketPointer {
         } != nil
     }
 
-    @inline(__always)
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
     /// Arms events again as the flags say; closes the descriptor if the socket was invalidated meanwhile and this is its last user.
@@ -131,7 +130,6 @@ extension SocketPointer {
 
     /// Reads one chunk, or one message, and passes it to the client. The end of a stream, or an error, is passed as no bytes, and then the
     /// socket is invalidated.
-    @inline(never)
     private func readData(_ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var count = 0
         var failure: SystemError?
@@ -166,7 +164,6 @@ extension SocketPointer {
 
     /// Accepts one client. If the process has no descriptor left, this is repeated a little later; the client waits in the kernel's queue.
     /// A socket that does not listen is not armed again (`isAtEnd`).
-    @inline(never)
     private func acceptClient(_ isAtEnd: inout Bool, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var fd: Int32 = -1
         var failure: SystemError?

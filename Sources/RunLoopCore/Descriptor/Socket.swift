@@ -58,10 +58,8 @@ typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
 
 extension SocketPointer {
     /// The socket whose source has this info. O(1).
-    @inline(__always)
     init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: SocketStorage.self) }
 
-    @inline(__always)
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
     /// RLSocketCreateWithNative, for a descriptor that has no socket (see `existing`): returns a new socket, with a reference for the
@@ -231,7 +229,6 @@ extension SocketPointer {
 
     /// Whether enabling or disabling these types arms or disarms `writable`, by CFSocket's rule: write always does, connect only until the
     /// socket is connected. As both come with the same event, enabling either arms both, and disabling either disarms both.
-    @inline(__always)
     private func affectsWritable(_ types: SocketCallBacks, _ state: EndpointState) -> Bool {
         types.writes || types.connects && !state.has(EndpointState.connected)
     }
@@ -245,7 +242,6 @@ extension SocketPointer {
     }
 
     /// Whether the client is to be called when the connection is established.
-    @inline(__always)
     func isConnecting(_ state: EndpointState) -> Bool { pointee.callBacks.connects && !state.has(EndpointState.connected) }
 }
 

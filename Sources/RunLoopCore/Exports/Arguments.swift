@@ -92,7 +92,6 @@ func loadContext(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContex
 }
 
 /// Stores the context that `own` returns where the client wants it.
-@inline(__always)
 func storeContext(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: () -> ClientContext) {
     if let context = output(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
 }

@@ -44,7 +44,6 @@ private func begin(_ kind: Kind, _ object: UnsafeRawPointer, _ text: inout TextB
     text.append(address: object)
 }
 
-@inline(never)
 private func describe(_ kind: Kind, _ object: UnsafeRawPointer, _ what: Name, _ count: Int, _ text: inout TextBuffer) {
     begin(kind, object, &text)
     text.append(what, decimal: count)

@@ -65,7 +65,6 @@ public func RLRunLoopRunAsCF() {
 }
 
 /// After a call: keeps that from becoming a jump, so that the calling function appears in backtraces.
-@inline(__always)
 private func keepFrame() { linux_callout_barrier(0) }
 
 private func run(asCF: Bool, _ function: Name) {
@@ -78,7 +77,6 @@ private func run(asCF: Bool, _ function: Name) {
 }
 
 /// Reports why a run was not possible, as RLRunLoopRun has no result that could say so. Leaves errno as it was.
-@inline(never)
 private func warnOfFailedRun(_ problem: Name, _ function: Name) {
     let reason: Name =
         switch systemError {

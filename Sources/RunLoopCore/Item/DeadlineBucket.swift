@@ -25,11 +25,9 @@ struct DeadlineBucket: BitwiseCopyable {
     static var maximumIndex: UInt32 { 1 << indexBits - 1 }
 
     /// What the index in a position is of: see `indexBits`.
-    @inline(__always)
     static func number(of position: UInt32) -> Int { Int(position >> indexBits) }
 
     /// The index in a position.
-    @inline(__always)
     static func index(of position: UInt32) -> Int { Int(position & maximumIndex) }
 
     init(minimum: UInt64) { self.minimum = minimum }
@@ -38,11 +36,9 @@ struct DeadlineBucket: BitwiseCopyable {
 typealias DeadlineBucketPointer = UnsafeMutablePointer<DeadlineBucket>
 
 extension DeadlineBucketPointer {
-    @inline(__always)
     var isFull: Bool { pointee.count == pointee.capacity }
 
     /// `number`: as in positions. Where there is room. O(1).
-    @inline(__always)
     func put(_ entry: DeadlineBucket.Entry, number: Int) {
         let index = pointee.count
         pointee.entries.unsafelyUnwrapped[index] = entry
@@ -65,7 +61,6 @@ extension DeadlineBucketPointer {
     }
 
     /// A timer of the bucket gets another deadline. O(1).
-    @inline(__always)
     func setDeadline(_ deadline: UInt64, at position: UInt32) {
         pointee.entries.unsafelyUnwrapped[DeadlineBucket.index(of: position)].deadline = deadline
     }

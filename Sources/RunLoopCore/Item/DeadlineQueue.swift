@@ -7,7 +7,6 @@ struct TimerKey: HeapKey {
 
     static var last: TimerKey { TimerKey(deadline: .max, arrival: .max) }
 
-    @inline(__always)
     static func precedes(_ left: TimerKey, _ right: TimerKey) -> Bool {
         left.deadline < right.deadline || (left.deadline == right.deadline && left.arrival < right.arrival)
     }
@@ -59,10 +58,8 @@ struct DeadlineQueue: ~Copyable {
     }
 
     /// Makes room for `total` timers, so that queueing them cannot fail; false if out of memory. Amortised O(1).
-    @inline(__always)
     mutating func reserve(_ total: Int) -> Bool { near.hasRoom(for: total) || reserveMore(total) }
 
-    @inline(never)
     private mutating func reserveMore(_ total: Int) -> Bool {
         if buckets == nil {
             guard let memory = malloc(Self.maximumBuckets * MemoryLayout<DeadlineBucket>.stride) else { return false }
@@ -137,7 +134,6 @@ struct DeadlineQueue: ~Copyable {
     // MARK: looking
 
     /// The timer that fires first, and when; nil if none is queued. O(1) on average.
-    @inline(__always)
     mutating func first() -> (timer: TimerPointer, key: TimerKey)? {
         if near.count == 0 { openUntilNear() }
         guard let first = near.first else { return nil }
@@ -159,7 +155,6 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: buckets
 
-    @inline(__always)
     private func bucket(_ number: Int) -> DeadlineBucketPointer { buckets.unsafelyUnwrapped + number }
 
     private mutating func addBucket(minimum: UInt64) {
@@ -251,7 +246,6 @@ struct DeadlineQueue: ~Copyable {
 
     /// Four times the logarithm to base 2, rounded down to a number whose power is exact: 0 for 1, 4 for 2, 8 for 4, 9 for 5, ...; negative
     /// for 0.
-    @inline(__always)
     private static func step(_ distance: UInt64) -> Int {
         let zeros = distance.leadingZeroBitCount
         return 4 * (UInt64.bitWidth - 1 - zeros) + Int((distance &<< UInt64(zeros)) >> 61) - 4
@@ -263,7 +257,6 @@ struct DeadlineQueue: ~Copyable {
     // MARK: closing
 
     /// The later half of `near` goes into a bucket; not if there is no memory for that, or if the earlier half has one deadline.
-    @inline(never)
     private mutating func spill() {
         near.sort()
         let count = near.count

@@ -57,9 +57,7 @@ struct EndpointCallout: BitwiseCopyable, @unchecked Sendable {
     init(_ function: OfDescriptor?) { address = unsafeBitCast(function, to: UInt.self) }
     init(_ function: OfSocket?) { address = unsafeBitCast(function, to: UInt.self) }
 
-    @inline(__always)
     var ofDescriptor: OfDescriptor? { unsafeBitCast(address, to: OfDescriptor?.self) }
-    @inline(__always)
     var ofSocket: OfSocket? { unsafeBitCast(address, to: OfSocket?.self) }
 }
 
@@ -67,14 +65,11 @@ typealias EndpointPointer = UnsafeMutablePointer<Endpoint>
 
 extension EndpointPointer {
     /// The endpoint that is the info of its source. O(1).
-    @inline(__always)
     init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: Endpoint.self) }
 
-    @inline(__always)
     private var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
     /// Any thread.
-    @inline(__always)
     var state: EndpointState { EndpointState(pointee.stateBits.load(ordering: .acquiring)) }
 
     /// Under the lock.
@@ -83,7 +78,6 @@ extension EndpointPointer {
 
     /// Changes the state as a whole; nil, and nothing is changed, if `change` says so. Returns the new one. Any thread that has no
     /// loop's lock: `change` is called under that of the owner.
-    @inline(__always)
     func update(_ change: (inout EndpointState) -> Bool) -> EndpointState? {
         let owner = item.lock()
         var new = state

@@ -31,7 +31,6 @@ struct EndpointState: BitwiseCopyable, Equatable {
     static var callUnit: UInt32 { 1 << 16 }
 
     /// Whether any of these flags is set. O(1), like everything here.
-    @inline(__always)
     func has(_ flag: UInt32) -> Bool { bits & flag != 0 }
 
     /// Sets flags.
@@ -39,25 +38,19 @@ struct EndpointState: BitwiseCopyable, Equatable {
     mutating func set(_ flag: UInt32) { bits |= flag }
 
     /// Clears flags.
-    @inline(__always)
     mutating func clear(_ flag: UInt32) { bits &= ~flag }
 
-    @inline(__always)
     var isValid: Bool { has(Self.valid) }
 
-    @inline(__always)
     var activeCalls: UInt32 { bits >> 16 }
 
     /// The events that the client is to be called for.
-    @inline(__always)
     var armed: Events { Events(epoll: bits >> 1).intersection(.interest) }
 
     /// The events that its source watches for.
-    @inline(__always)
     var registered: Events { Events(epoll: bits >> 2).intersection(.interest) }
 
     /// Whether an event is armed and not registered.
-    @inline(__always)
     var needsUpdate: Bool { (bits << 1) & ~bits & (Self.registeredToRead | Self.registeredToWrite) != 0 }
 
     /// Notes that the endpoint's source watches for `events` from now on.
@@ -67,10 +60,8 @@ struct EndpointState: BitwiseCopyable, Equatable {
     }
 
     /// Arms events, in addition to those that are.
-    @inline(__always)
     mutating func arm(_ events: Events) { set(events.intersection(.interest).epoll << 1) }
 
     /// Disarms events.
-    @inline(__always)
     mutating func disarm(_ events: Events) { clear(events.intersection(.interest).epoll << 1) }
 }

@@ -28,7 +28,6 @@ struct ModeSet: ~Copyable {
     }
 
     /// Whether it has no item that keeps a mode from being empty.
-    @inline(__always)
     var isEmpty: Bool { sourceCount | timerCount == 0 }
 }
 

@@ -22,7 +22,6 @@ struct ObserverStorage: ObjectStorage, ~Copyable {
 typealias ObserverPointer = UnsafeMutablePointer<ObserverStorage>
 
 extension ObserverPointer {
-    @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
     /// Creates an observer with one reference, in no loop, owned by the calling thread's context; nil if out of memory.

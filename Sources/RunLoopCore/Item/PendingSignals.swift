@@ -64,12 +64,10 @@ struct PendingSignals: ~Copyable {
     }
 
     /// The bits of the near slots, for a signaller to pass to `setNear`. Any thread, async-signal-safe.
-    @inline(__always)
     var nearBitsForSetting: UInt64 { near.load(ordering: .sequentiallyConsistent) }
 
     /// Sets the bit of a near slot, unless it is among `bits`, which `nearBitsForSetting` returned. At most one atomic
     /// read-modify-write. Any thread, async-signal-safe.
-    @inline(__always)
     func setNear(_ slot: UInt32, besides bits: UInt64) {
         let bit: UInt64 = 1 << UInt64(slot)
         if bits & bit == 0 { _ = near.bitwiseOr(bit, ordering: .sequentiallyConsistent) }
@@ -96,7 +94,6 @@ struct PendingSignals: ~Copyable {
         set(Self.farBit, in: near)
     }
 
-    @inline(__always)
     private func set(_ bit: UInt64, in word: borrowing Atomic<UInt64>) {
         if word.load(ordering: .sequentiallyConsistent) & bit == 0 {
             _ = word.bitwiseOr(bit, ordering: .sequentiallyConsistent)
@@ -104,22 +101,18 @@ struct PendingSignals: ~Copyable {
     }
 
     /// One load. Any thread.
-    @inline(__always)
     var isEmpty: Bool { nearBits == 0 }
 
     /// The near slots, and one bit that stands for all far ones: 0 if no bit is set. One load. Any thread.
-    @inline(__always)
     var nearBits: UInt64 { near.load(ordering: .relaxed) }
 
     /// Whether a bit other than that of this near slot is set; true if `slot` is a far one. One load. Any thread.
-    @inline(__always)
     func isAnySet(besides slot: UInt32) -> Bool {
         slot >= UInt32(Self.nearSlots) || near.load(ordering: .relaxed) & ~(1 << UInt64(slot)) != 0
     }
 
     /// Clears all bits and calls `body` with the slot of each that was set. The loop's thread, under its lock. O(1) + O(bits that are
     /// set), + one step per 4 000 slots if any far slot is set.
-    @inline(__always)
     func take(_ body: (Int) -> Void) {
         var bits = near.exchange(0, ordering: .sequentiallyConsistent)
         let far = bits & Self.farBit != 0
@@ -160,6 +153,5 @@ enum SharedSignals {
     static func increment() { counter.wrappingAdd(1, ordering: .sequentiallyConsistent) }
 
     /// One load. Any thread.
-    @inline(__always)
     static var count: UInt32 { counter.load(ordering: .sequentiallyConsistent) }
 }

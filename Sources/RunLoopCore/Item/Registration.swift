@@ -8,7 +8,6 @@ struct SourceKey: HeapKey {
 
     static var last: SourceKey { SourceKey(order: .max, sequence: .max) }
 
-    @inline(__always)
     static func precedes(_ left: SourceKey, _ right: SourceKey) -> Bool {
         left.order < right.order || (left.order == right.order && left.sequence < right.sequence)
     }
@@ -70,11 +69,9 @@ typealias RegistrationPointer = UnsafeMutablePointer<Registration>
 
 extension RegistrationPointer {
     /// Whether it is the registration that is stored in its source. Sources and separate registrations are aligned to 64 bytes.
-    @inline(__always)
     var isInline: Bool { UInt(bitPattern: self) & 63 != 0 }
 
     /// Under the loop's lock.
-    @inline(__always)
     var source: SourcePointer { isInline ? SourcePointer(inlineRegistration: self) : separate.pointee.source }
 
     private var separate: UnsafeMutablePointer<SeparateRegistration> {
@@ -83,14 +80,12 @@ extension RegistrationPointer {
 
     /// The modes it is in; nil while the registration is unused. Under the lock of the loop or of the source; changed under the
     /// loop's.
-    @inline(__always)
     var set: ModeSetPointer? {
         get { ModeSetPointer(bitPattern: pointee.modeSetAddress.load(ordering: .relaxed)) }
         nonmutating set { pointee.modeSetAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
     }
 
     /// The source's registration in another loop. Changed under the source's lock; signallers read it without.
-    @inline(__always)
     var nextOfSource: RegistrationPointer? {
         get { RegistrationPointer(bitPattern: pointee.nextOfSourceAddress.load(ordering: .acquiring)) }
         nonmutating set { pointee.nextOfSourceAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
@@ -160,22 +155,18 @@ extension RegistrationPointer {
     private func assertSignalled() { assert(!source.hasDescriptor) }
 
     /// By which the heap of signalled sources knows this registration: where its index in the heap is stored, the first field.
-    @inline(__always)
     var position: UnsafeMutablePointer<UInt32> {
         assertSignalled()
         return firstField
     }
 
-    @inline(__always)
     private var firstField: UnsafeMutablePointer<UInt32> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: UInt32.self) }
 
     /// The registration that has this `position`.
-    @inline(__always)
     init(queued position: UnsafeMutablePointer<UInt32>) {
         self = UnsafeMutableRawPointer(position).assumingMemoryBound(to: Registration.self)
     }
 
-    @inline(__always)
     var isQueued: Bool { position.pointee != IndexedHeap<SourceKey>.absent }
 
     /// The source's key among the signalled sources of a mode.
@@ -189,7 +180,6 @@ extension RegistrationPointer {
     // do not look at the source.
 
     /// The source's bit in `pendingSignals`; `noSlot` if none was left. Any thread; changed under the loop's lock.
-    @inline(__always)
     var slot: UInt32 {
         get { pointee.slotOrLastDispatch.load(ordering: .relaxed) }
         nonmutating set { pointee.slotOrLastDispatch.store(newValue, ordering: .relaxed) }
@@ -197,7 +187,6 @@ extension RegistrationPointer {
 
     /// In an inline registration: a copy of `slot` while the source is in this loop only, otherwise `noSlot`. Any thread; changed
     /// under the source's lock.
-    @inline(__always)
     var onlySlot: UInt32 {
         get { pointee.onlySlotOrWatch.load(ordering: .sequentiallyConsistent) }
         nonmutating set { pointee.onlySlotOrWatch.store(newValue, ordering: .sequentiallyConsistent) }
@@ -206,7 +195,6 @@ extension RegistrationPointer {
     /// The loop's bitmap. The inline registration of a source in no loop keeps that of the last loop; a client's new source has that
     /// of the loop of the thread that made it. nil if the source was never in a loop, nor expected in one. Any thread,
     /// async-signal-safe.
-    @inline(__always)
     var pendingSignals: UnsafePointer<PendingSignals>? {
         UnsafePointer(bitPattern: pointee.pendingSignalsOrNextOfWatch.load(ordering: .relaxed))
     }
@@ -233,7 +221,6 @@ extension RegistrationPointer {
 
     /// Whether the loop has signals, of any source, that it has not taken yet. True if there is no loop. Any thread,
     /// async-signal-safe.
-    @inline(__always)
     var loopHasPendingSignals: Bool { !(pendingSignals?.pointee.isEmpty ?? false) }
 }
 
@@ -244,28 +231,24 @@ extension RegistrationPointer {
     /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only of an inline registration.
     /// Survives the source: the next one in this memory continues the count. Changed under the loop's lock. Reads what is in memory,
     /// whether or not it is this source's by now: another thread may be making a source there, which stores the same number again.
-    @inline(__always)
     var generation: UInt32 {
         get { linux_peek(firstField) }
         nonmutating set { pointee.heapIndexOrGeneration = newValue }
     }
 
     /// The number of the last event that this source was called for, if it shares its descriptor.
-    @inline(__always)
     var lastDispatch: UInt32 {
         get { lastDispatchField.pointee }
         nonmutating set { lastDispatchField.pointee = newValue }
     }
 
     /// Where `lastDispatch` is stored.
-    @inline(__always)
     var lastDispatchField: UnsafeMutablePointer<UInt32> {
         assertWatched()
         return firstField + 1
     }
 
     /// The index of the poller's watch on the source's descriptor; nil if the source no longer waits for it.
-    @inline(__always)
     var watch: Int? {
         get {
             assertWatched()
@@ -282,7 +265,6 @@ extension RegistrationPointer {
     var isWatched: Bool { source.hasDescriptor && watch != nil }
 
     /// The next registration on the same descriptor: by order, then in the order in which they were added to the loop.
-    @inline(__always)
     var nextOfWatch: RegistrationPointer? {
         get {
             assertWatched()

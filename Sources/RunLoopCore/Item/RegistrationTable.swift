@@ -18,7 +18,6 @@ struct RegistrationTable: ~Copyable {
     deinit { free(buckets) }
 
     /// The registration that has this slot, nil if none has. O(1).
-    @inline(__always)
     subscript(slot slot: Int) -> RegistrationPointer? { slot < bySlot.count ? bySlot[slot] : nil }
 
     /// Calls `body` for every registration whose source has this hash. O(1) on average. `body` must not change the table.

@@ -50,7 +50,6 @@ extension SourcePointer {
 
     /// 1 from `signal` until a loop takes it, just before it performs the source. Stored in the header, in the field that timers use
     /// for their heap index: that cache line is read anyway. Any thread.
-    @inline(__always)
     private var signalFlag: UnsafeMutablePointer<Atomic<UInt32>> {
         (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
@@ -92,7 +91,6 @@ extension SourcePointer {
     private static var registrationsLookedAt: Int { 1000 }
 
     /// Prefetches what `signal` reads first. Call it shortly before; any address will do.
-    @inline(__always)
     static func prefetchSignal(_ handle: OpaquePointer?) {
         if let handle { linux_prefetch(UnsafeRawPointer(handle) + 64) }
     }

@@ -38,20 +38,17 @@ struct SourceStorage: ObjectStorage, ~Copyable {
 typealias SourcePointer = UnsafeMutablePointer<SourceStorage>
 
 extension SourcePointer {
-    @inline(__always)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
     /// The offset of `SourceStorage.inlineRegistration`; a test compares.
     private static var inlineRegistrationOffset: Int { 40 }
 
     /// The source in which this registration is stored.
-    @inline(__always)
     init(inlineRegistration: RegistrationPointer) {
         self = (UnsafeMutableRawPointer(inlineRegistration) - Self.inlineRegistrationOffset).assumingMemoryBound(to: SourceStorage.self)
     }
 
     /// The registration that is stored in the source: that in the first loop it was added to. Unused while the source is in no loop.
-    @inline(__always)
     var inlineRegistration: RegistrationPointer { withUnsafeMutablePointer(to: &pointee.inlineRegistration) { $0 } }
 
     /// Creates a client's source with one reference, in no loop, owned by the calling thread's context; nil if out of memory.
@@ -110,7 +107,6 @@ extension SourcePointer {
     var version: Int { hasDescriptor && !pointee.item.has(.isInternal) ? 1 : 0 }
 
     /// Whether it waits for events on a descriptor, not for RLRunLoopSourceSignal. Any thread.
-    @inline(__always)
     var hasDescriptor: Bool { pointee.item.has([.waitsToRead, .isInternal]) }
 
     /// Returns the descriptor to watch; nil for version 0. Any thread.
@@ -123,7 +119,6 @@ extension SourcePointer {
     /// Of version 0: when the source was first signalled since the loop last took its signal, in nanoseconds; 0: before all signals
     /// that the loop has not taken yet. Written by the signalling thread, before it sets the bit, and by the loop, which replaces a 0.
     /// Any thread; stable while the source is signalled.
-    @inline(__always)
     var signalTime: UInt64 {
         get { pointee.signalTimeOrGetPort.load(ordering: .relaxed) }
         nonmutating set {
@@ -141,11 +136,9 @@ extension SourcePointer {
     }
 
     /// The events that the source waits for on its descriptor. Any thread; stable under the lock.
-    @inline(__always)
     var interest: Events { Self.interest(pointee.item.flags) }
 
     /// The events that flags of an item stand for.
-    @inline(__always)
     static func interest(_ flags: ItemFlags) -> Events { Events(rawValue: flags.rawValue >> 4).intersection(.interest) }
 
     /// The events to register with epoll for `interest`. Internal sources that read are also told when the peer has closed its end.
@@ -174,7 +167,6 @@ extension SourcePointer {
 
     /// The first of the registrations, one for each loop that the source is in, linked by `nextOfSource`. Changed under the lock; signallers
     /// read it without.
-    @inline(__always)
     var registrations: RegistrationPointer? {
         get { RegistrationPointer(bitPattern: pointee.registrationsAddress.load(ordering: .acquiring)) }
         nonmutating set { pointee.registrationsAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
@@ -211,25 +203,21 @@ extension SourcePointer {
     }
 
     /// The source with this tag; nil if the tag is of an earlier generation. Under the loop's lock.
-    @inline(__always)
     init?(eventTag tag: UInt64) {
         self = Self.address(ofTag: tag)
         if generation != UInt32(truncatingIfNeeded: tag) & Self.generationMask { return nil }
     }
 
     /// The address in any odd tag. It is always memory of a source, but perhaps not of the one that had the tag.
-    @inline(__always)
     static func address(ofTag tag: UInt64) -> SourcePointer {
         UnsafeMutableRawPointer(bitPattern: UInt((tag >> generationBits) << 6)).unsafelyUnwrapped.assumingMemoryBound(
             to: SourceStorage.self)
     }
 
     /// Prefetches the source with this tag. Any tag will do, also an even one.
-    @inline(__always)
     static func prefetch(tag: UInt64) { linux_prefetch(UnsafeRawPointer(bitPattern: UInt(tag >> (generationBits - 6)))) }
 
     /// Prefetches what the info of the source with this tag points to. Any odd tag will do.
-    @inline(__always)
     static func prefetchInfo(tag: UInt64) { linux_prefetch_what(UnsafeRawPointer(address(ofTag: tag)) + infoOffset) }
 
     /// The offset of `SourceStorage.info`. Taking the address of the field would count as reading it, which is not allowed in
@@ -242,6 +230,5 @@ extension SourcePointer {
     /// The first generation of a source that is made in this memory: that of the memory's last source, or 1.
     fileprivate var inheritedGeneration: UInt32 { generation & Self.generationMask | 1 }
 
-    @inline(__always)
     private var generation: UInt32 { inlineRegistration.generation }
 }

@@ -16,10 +16,8 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     init(_ perform: Perform?) { address = unsafeBitCast(perform, to: UInt.self) }
     init(eventHandler: EventHandler) { address = unsafeBitCast(eventHandler, to: UInt.self) }
 
-    @inline(__always)
     var perform: Perform? { unsafeBitCast(address, to: Perform?.self) }
 
-    @inline(__always)
     var handleEvents: EventHandler { unsafeBitCast(address, to: EventHandler.self) }
 
     /// Whether both are the same function. O(1).

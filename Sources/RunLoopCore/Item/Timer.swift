@@ -65,12 +65,10 @@ extension TimerDetailPointer {
 extension TimerPointer {
     static var positionOffset: Int { ItemHeader.positionOffset }
 
-    @inline(__always)
     var position: UnsafeMutablePointer<UInt32> {
         (UnsafeMutableRawPointer(self) + Self.positionOffset).assumingMemoryBound(to: UInt32.self)
     }
 
-    @inline(__always)
     init(queued position: UnsafeMutablePointer<UInt32>) {
         self = (UnsafeMutableRawPointer(position) - Self.positionOffset).assumingMemoryBound(to: TimerStorage.self)
     }
@@ -79,15 +77,12 @@ extension TimerPointer {
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
     /// Under the lock.
-    @inline(__always)
     var hasDetail: Bool { pointee.item.has(.hasDetail) }
 
     /// Of a timer that has one. Under the lock.
-    @inline(__always)
     var knownDetail: TimerDetailPointer { pointee.infoOrDetail.unsafelyUnwrapped.assumingMemoryBound(to: TimerDetail.self) }
 
     /// nil if it has none. Under the lock.
-    @inline(__always)
     var detail: TimerDetailPointer? { hasDetail ? knownDetail : nil }
 
     /// What the client's function is called with; nil after invalidation. Under the lock.
@@ -119,7 +114,6 @@ extension TimerPointer {
         return initialize(memory, threadContext, date: date, callout, info)
     }
 
-    @inline(__always)
     private static func initialize(
         _ memory: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, date: Double,
         _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
@@ -182,13 +176,11 @@ extension TimerPointer {
         return true
     }
 
-    @inline(never)
     private func deallocateSlow() {
         ThreadContextPointer.stepOut()
         TimerStorage.slab.deallocate(self)
     }
 
-    @inline(never)
     private func destroyDetail() {
         let detail = knownDetail
         let context = detail.pointee.context
@@ -197,7 +189,6 @@ extension TimerPointer {
     }
 
     /// When it is due next. Reads no clock. Under the lock.
-    @inline(__always)
     var deadline: UInt64 {
         if pointee.item.has([.repeats, .keepsDeadline]) { return knownDetail.pointee.gridDeadline }
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds
@@ -210,7 +201,6 @@ extension TimerPointer {
     }
 
     /// A new date, and with it a new grid. Under the lock; queueing it anew is the caller's.
-    @inline(__always)
     func setDate(_ date: Double) {
         pointee.date = date
         if pointee.item.has(.repeats) { startGrid() }
@@ -260,7 +250,6 @@ extension TimerPointer {
     }
 
     /// Whether it has no detail, and of the flags that say where it is just these. Under the lock.
-    @inline(__always)
     func isSimple(_ flags: ItemFlags) -> Bool {
         pointee.item.has(flags, of: [.valid, .bound, .firing, .hasDetail])
     }

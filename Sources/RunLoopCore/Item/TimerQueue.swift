@@ -72,7 +72,6 @@ struct TimerQueue: ~Copyable {
     }
 
     /// The timer that fires first, and when; nil if none is queued. O(1) on average.
-    @inline(__always)
     mutating func first() -> (timer: TimerPointer, key: TimerKey)? {
         let first = precise.first()
         guard let tolerant = tolerant.first else { return first }
@@ -93,7 +92,6 @@ struct TimerQueue: ~Copyable {
 
     /// Puts those that were displaced, to deadlines up to `limit`, under their own. `list`: empty before and after. O(k log n) for k timers
     /// with deadlines up to there. Out of memory they stay where they are.
-    @inline(never)
     mutating func restoreDeadlines(upTo limit: UInt64, _ list: inout PlainList<Position>) {
         hasDisplaced = false
         if precise.list(upTo: limit, &list) && tolerant.list(upTo: TimerKey(deadline: limit, arrival: .max), &list) {
@@ -109,7 +107,6 @@ struct TimerQueue: ~Copyable {
 
 extension TimerPointer {
     /// Under the lock.
-    @inline(__always)
     var isQueued: Bool { position.pointee != IndexedHeap<TimerKey>.absent }
 
     /// Whether it is queued among those with a tolerance, by its latest time, too. Under the lock.

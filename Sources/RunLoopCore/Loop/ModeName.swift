@@ -3,10 +3,10 @@ import CRunLoop
 /// The constants of the header, as objects.
 enum ModeName {
     static var common: StringPointer {
-        @inline(__always) get { Handle.storage(UnsafeRawPointer(kRLRunLoopCommonModes.unsafelyUnwrapped)) }
+        get { Handle.storage(UnsafeRawPointer(kRLRunLoopCommonModes.unsafelyUnwrapped)) }
     }
 
     static var `default`: StringPointer {
-        @inline(__always) get { Handle.storage(UnsafeRawPointer(kRLRunLoopDefaultMode.unsafelyUnwrapped)) }
+        get { Handle.storage(UnsafeRawPointer(kRLRunLoopDefaultMode.unsafelyUnwrapped)) }
     }
 }

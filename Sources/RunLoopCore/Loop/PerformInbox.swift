@@ -64,11 +64,9 @@ extension PerformInboxPointer {
     }
 
     /// One load. Any thread.
-    @inline(__always)
     var isEmpty: Bool { nonEmptyBits == 0 }
 
     /// Not 0 if it is not empty. One load. Any thread.
-    @inline(__always)
     var nonEmptyBits: UInt32 { pointee.nonEmptyFlag.load(ordering: .acquiring) }
 
     /// Moves all requests behind those in `list`, by swapping buffers if that is empty, and makes room for `room` more. Returns

@@ -15,7 +15,6 @@ struct PerformRequest: BitwiseCopyable {
     private let detail: UnsafeMutableRawPointer?
 
     /// A plain request.
-    @inline(__always)
     init(_ modes: UnsafeRawPointer, _ function: @escaping Function, _ info: UnsafeMutableRawPointer?) {
         taggedModes = UInt(bitPattern: modes)
         self.function = function
@@ -40,7 +39,6 @@ struct PerformRequest: BitwiseCopyable {
     }
 
     /// nil once it has been cancelled.
-    @inline(__always)
     var modes: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: taggedModes & ~1) }
 
     /// The client's `info`.
@@ -110,7 +108,6 @@ struct PerformRequest: BitwiseCopyable {
     }
 
     /// Keeps the modes alive while the request is queued. Any thread.
-    @inline(__always)
     static func retain(modes: UnsafeRawPointer) {
         Handle.header(modes).pointee.retain()
     }

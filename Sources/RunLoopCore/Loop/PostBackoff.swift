@@ -21,7 +21,6 @@ struct PostBackoff: BitwiseCopyable {
     private var end = Instant.distantPast
 
     /// Whether a burst was taken and the loop has not waited since.
-    @inline(__always)
     var isDue: Bool { end != .distantPast }
 
     /// The loop took a batch with this many posts of other threads.
@@ -31,7 +30,6 @@ struct PostBackoff: BitwiseCopyable {
     }
 
     /// Waits, before the next look or a sleep until `limit`. Returns at once unless a burst was taken a moment ago.
-    @inline(__always)
     mutating func wait(until limit: Instant = .never) {
         if isDue { spin(until: limit) }
     }

@@ -28,7 +28,6 @@ enum Registry {
     }
 
     /// The calling thread's loop, created at the first call; nil with errno if out of memory. Not async-signal-safe.
-    @inline(__always)
     static var current: RunLoopPointer? {
         if let threadContext = ThreadContextPointer.current { return RunLoopPointer(threadContext) }
         return makeCurrent()

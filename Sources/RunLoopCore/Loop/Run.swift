@@ -160,7 +160,6 @@ extension RunLoopPointer {
 
     private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 }
 
-    @inline(__always)
     private func hasPassed(_ deadline: Instant) -> Bool {
         if deadline == .never { return false }
         return deadline == .distantPast || Clock.now >= deadline
@@ -189,7 +188,6 @@ extension RunLoopPointer {
 
     /// Drops events of an earlier pass if anything but sources on descriptors was called since: that may have read what was
     /// reported. Otherwise they are dispatched without another system call.
-    @inline(__always)
     private func dropOutdatedEvents(_ mode: ModePointer, _ called: Bool) {
         if pointee.eventBatch.isEmpty { return }
         if called || mode.pointee.firedTimersLast || observes(mode, .beforeTimers, .beforeSources) { dropEvents() }

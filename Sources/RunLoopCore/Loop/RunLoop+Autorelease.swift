@@ -29,7 +29,6 @@ extension RunLoopPointer {
 
     /// A pass ends, or the loop is about to sleep in it. One load if there is nothing to release; otherwise calls user code. What
     /// a bounded drain leaves is released in another pass, which begins at once, so that other things have their turn in between.
-    @inline(__always)
     func releaseAutoreleasedInPass() {
         if pointee.activation.autoreleasedCount != 0 { drainInPass() }
     }

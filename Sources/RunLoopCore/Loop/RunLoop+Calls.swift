@@ -39,13 +39,11 @@ extension RunLoopPointer {
     }
 
     /// Changes the `part` of a handler for the next call. The loop's thread.
-    @inline(__always)
     func updateCleanup(_ level: Int, part: UnsafeMutableRawPointer?) {
         if level < pointee.cleanupHandlers.count { pointee.cleanupHandlers[level].part = part }
     }
 
     /// The call has returned: removes the handler. The loop's thread.
-    @inline(__always)
     func popCleanup(_ level: Int) { pointee.cleanupHandlers.truncate(to: level) }
 
     /// How many handlers are registered for an object. The loop's thread.
@@ -166,7 +164,6 @@ extension RunLoopPointer {
 
     /// The end of a call of a timer that has moved to another loop: this loop's list is changed under this loop's lock, the rest
     /// under the new one's. Returns with the lock of the timer's owner held and the timer out of its queue.
-    @inline(never)
     func finishElsewhere(_ timer: TimerPointer, _ owner: ThreadContextPointer) -> ThreadContextPointer {
         owner.unlock()
         locked { pointee.firing.truncate(to: pointee.firing.count - 1) }

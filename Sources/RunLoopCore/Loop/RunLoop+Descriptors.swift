@@ -203,26 +203,22 @@ extension RunLoopPointer {
         }
     }
 
-    @inline(never)
     private func lookAtUnconnected() {
         var position = 0
         while let index = pointee.poller.takeConnected(from: &position) { listen(index) }
     }
 
-    @inline(never)
     private func applyChanges() {
         while let index = pointee.poller.takeChange() { listen(index) }
     }
 
     /// At the beginning of a pass: tries again to register the watches that failed, if their time has come, and reports a descriptor
     /// that was closed behind the back of its source, once. The loop's thread; may call the error handler.
-    @inline(__always)
     func handleWatchTrouble() {
         if hasWatchTrouble { handleWatchTroubleSlow() }
     }
 
     /// Whether the next pass has something to do in `handleWatchTrouble`. One load.
-    @inline(__always)
     var hasWatchTrouble: Bool { pointee.watchTrouble.load(ordering: .relaxed) != 0 }
 
     private func hasWatchTrouble(_ kind: UInt32) -> Bool { pointee.watchTrouble.load(ordering: .relaxed) & kind != 0 }
@@ -237,7 +233,6 @@ extension RunLoopPointer {
         pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) & ~kinds, ordering: .relaxed)
     }
 
-    @inline(never)
     private func handleWatchTroubleSlow() {
         lock()
         var done = WatchTrouble.lost
@@ -271,11 +266,9 @@ extension Poller {
 
 extension Poller.Watch {
     /// Whether the watch has one client, the first registration of a source, and epoll reports the tag of that source.
-    @inline(__always)
     var hasTagOfSource: Bool { client & 1 != 0 }
 
     /// The first registration on the watch.
-    @inline(__always)
     var registrations: RegistrationPointer? {
         client & 1 == 0 ? RegistrationPointer(bitPattern: UInt(client)) : SourcePointer.address(ofTag: client).inlineRegistration
     }

@@ -16,7 +16,6 @@ struct DispatchFrame: BitwiseCopyable {
     var anySource: SourcePointer? { source ?? departed }
 
     /// Whether this source is being called and has not left the loop.
-    @inline(__always)
     func isCalling(_ called: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: called) }
 
     /// In a child of fork(), where the thread of the call does not exist.

@@ -3,10 +3,8 @@
 extension RunLoopPointer {
     /// Fires what is due, by date and arrival; true if there was anything. Timers that become due or are added meanwhile wait
     /// for the next time. The loop's thread; calls user code.
-    @inline(__always)
     func fireDueTimers(_ mode: ModePointer) -> Bool { hasEverUsed(EverUsed.timers) && fireTimersThatAreDue(mode) }
 
-    @inline(never)
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
         lockInlined()
         // A nested pass fires by date, too, what was set in the outer ones. It leaves none of these for them to fire.
@@ -46,7 +44,6 @@ extension RunLoopPointer {
     }
 
     /// Fires one timer of this loop, with room for it in `firing`. Under the lock, which it gives back meanwhile.
-    @inline(__always)
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         _ = pointee.firing.appendInlined(Firing(timer: timer))
@@ -103,7 +100,6 @@ extension RunLoopPointer {
     }
 
     /// Queues a timer that stays valid for its next date, in the loop that has it. Under the lock.
-    @inline(__always)
     private func goOn(_ timer: TimerPointer, _ loop: RunLoopPointer, _ date: Double, _ grid: UInt64) {
         if timer.pointee.date == date, timer.detail?.pointee.gridDeadline == grid {
             timer.advanceGrid(past: Clock.now)

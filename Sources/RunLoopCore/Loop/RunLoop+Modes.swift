@@ -66,7 +66,6 @@ extension RunLoopPointer {
     func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool { containsInlined(set, choice) }
 
     /// `contains`, inlined for hot paths.
-    @inline(__always)
     func containsInlined(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set else { return false }
         return switch choice {
@@ -88,7 +87,6 @@ extension RunLoopPointer {
     // MARK: sets
 
     /// The set for an item that is in `old` and is added to the chosen mode; nil if out of memory.
-    @inline(__always)
     func set(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
         if old == nil {
             switch choice {
@@ -195,7 +193,6 @@ extension RunLoopPointer {
     /// `isEmpty`, for a run that may have been begun by CF's name. In CFRunLoop a common mode of the main loop stands for
     /// libdispatch's main queue and is never empty, whether or not anything uses that queue; programs rely on it. Only a callback
     /// of that queue can run the loop to its end. The loop's thread.
-    @inline(__always)
     func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool {
         isEmpty(mode) && !(asCF && !MainQueue.isDraining && isCommonOfMain(mode))
     }
@@ -242,7 +239,6 @@ extension RunLoopPointer {
 
 extension StringPointer {
     /// Whether this is the name that stands for the common modes. One compare for all names of another length.
-    @inline(__always)
     var isCommonModes: Bool { equals(ModeName.common) }
 }
 

@@ -15,13 +15,11 @@ enum Activity: UInt {
 
 extension RunLoopPointer {
     /// Notifies the mode's observers of an activity, by order. One load if none observes it. The loop's thread; calls user code.
-    @inline(__always)
     func notify(_ mode: ModePointer, _ activity: Activity) {
         if mode.pointee.observedActivities.load(ordering: .relaxed) & activity.rawValue != 0 { callObservers(mode, activity) }
     }
 
     /// Whether some observer of the mode observes one of two activities. One load. The loop's thread.
-    @inline(__always)
     func observes(_ mode: ModePointer, _ either: Activity, _ or: Activity) -> Bool {
         mode.pointee.observedActivities.load(ordering: .relaxed) & (either.rawValue | or.rawValue) != 0
     }

@@ -71,7 +71,6 @@ extension RunLoopPointer {
     }
 
     /// Whether another source than this one was signalled since the loop last took signals.
-    @inline(__always)
     private func hasSignals(besides source: SourcePointer, _ registration: RegistrationPointer) -> Bool {
         let isAnySet =
             source.hasDescriptor ? !pointee.pendingSignals.isEmpty : pointee.pendingSignals.isAnySet(besides: registration.slot)

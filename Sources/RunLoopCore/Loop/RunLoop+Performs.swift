@@ -24,7 +24,6 @@ struct PerformBudget {
     private let end: Instant
 
     /// For a batch of this size. Of up to 16 functions none is put off.
-    @inline(__always)
     init(_ count: Int) {
         let isLong = count > 16
         untilClock = isLong ? 16 : .max
@@ -32,7 +31,6 @@ struct PerformBudget {
     }
 
     /// Whether the time is over. Asked after each function.
-    @inline(__always)
     var isSpent: Bool {
         mutating get {
             untilClock &-= 1

@@ -35,7 +35,6 @@ extension RunLoopPointer {
     }
 
     /// Sorts fresh events by the order of their sources. Called only if some source has another order than 0; most have not.
-    @inline(never)
     private func sortEvents(_ mode: ModePointer) {
         pointee.eventBatch.sort { tag in
             if tag == Poller.alwaysReadyTag { return .max }
@@ -71,14 +70,12 @@ extension RunLoopPointer {
 
     /// Prefetches for the next events while a source is being called: of the next but one what is read to dispatch it, of the
     /// next what its callback reads first.
-    @inline(__always)
     private func prefetchNext() {
         SourcePointer.prefetch(tag: pointee.eventBatch.tag(ahead: 1))
         let next = pointee.eventBatch.tag(ahead: 0)
         if next & 1 != 0 { SourcePointer.prefetchInfo(tag: next) }
     }
 
-    @inline(never)
     private func dispatchAlwaysReady(_ mode: ModePointer) -> Bool {
         let next = pointee.poller.nextAlwaysReady { index in
             guard hasInterest(onWatch: index, mode), let registration = registration(onWatch: index, in: mode) else { return nil }

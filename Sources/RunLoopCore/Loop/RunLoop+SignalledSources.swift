@@ -27,13 +27,11 @@ extension RunLoopPointer {
     /// invalidated or a nested run performs it first. Sources signalled later wait for the next pass.
     ///
     /// O(1) if nothing is signalled; otherwise O(log n) per signalled source, however many sources there are.
-    @inline(__always)
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         if pointee.pendingSignals.isEmpty && !pointee.mayHaveQueued && SharedSignals.count == pointee.sharedSignalsSeen { return false }
         return performQueuedSources(mode, onlyOne: onlyOne)
     }
 
-    @inline(never)
     private func performQueuedSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         lockInlined()
         var single = takeSignals(mode)
@@ -99,7 +97,6 @@ extension RunLoopPointer {
         return nil
     }
 
-    @inline(never)
     private func enqueueLast(_ registration: RegistrationPointer) {
         enqueue(registration)
         pointee.signalsTaken = Clock.now.nanoseconds
@@ -113,7 +110,6 @@ extension RunLoopPointer {
         return count == 0
     }
 
-    @inline(never)
     private func lookThroughSources() {
         pointee.sharedSignalsSeen = SharedSignals.count
         pointee.registrations.forEach { enqueue($0) }
@@ -163,7 +159,6 @@ extension RunLoopPointer {
         return count > 1 && collectBatchSlow(mode, count)
     }
 
-    @inline(never)
     private func collectBatchSlow(_ mode: ModePointer, _ count: Int) -> Bool {
         var registrations = PlainList<RegistrationPointer>()
         guard registrations.reserve(count), pointee.signalledBatch.reserve(pointee.signalledBatch.count + count) else { return false }
@@ -207,14 +202,12 @@ extension RunLoopPointer {
     }
 
     /// Returns false: a source that performed nothing does not count as handled.
-    @inline(never)
     private func takePerformedNothing() -> Bool {
         pointee.performedNothing = false
         return false
     }
 
     /// Under the lock.
-    @inline(__always)
     func retain(_ source: SourcePointer) -> BatchEntry.Retention {
         // Of a source that each of thousands of nested runs performs there may be more references than the internal ones count.
         if source.pointee.item.owner == threadContext && source.pointee.item.internalReferences < .max / 2 {

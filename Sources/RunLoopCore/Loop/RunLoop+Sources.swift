@@ -72,7 +72,6 @@ extension RunLoopPointer {
 
     /// A source that this thread makes is likely to come into its loop: a signal that comes before that is ordered with those of
     /// the loop.
-    @inline(__always)
     func expect(_ source: SourcePointer) {
         if !source.hasDescriptor { source.inlineRegistration.expectSignals(in: pendingSignals) }
     }
@@ -206,7 +205,6 @@ extension RunLoopPointer {
 
     /// A source leaves with a signal that counts as earlier than all that this loop has not taken: another loop, or this one after it has
     /// taken others, would not know what that means. Under the lock.
-    @inline(never)
     private func settleSignalTime(_ source: SourcePointer) {
         source.signalTime = pointee.signalsTaken
         pointee.signalsTaken = Clock.now.nanoseconds

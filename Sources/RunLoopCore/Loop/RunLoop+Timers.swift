@@ -27,14 +27,12 @@ extension RunLoopPointer {
     }
 
     /// Later than that of all timers that the loop has. Under the lock.
-    @inline(__always)
     func nextTimerArrival() -> UInt {
         pointee.timerArrivals &+= 2
         return pointee.timerArrivals
     }
 
     /// A timer that another thread made or had: it moves here, if it is in no other loop.
-    @inline(never)
     private func addForeign(_ timer: TimerPointer, in name: StringPointer) {
         let owner = timer.item.lock(and: threadContext)
         if owner != threadContext && pointee.isOpen {
@@ -247,7 +245,6 @@ extension TimerPointer {
     }
 
     /// `deadline` of a timer that is simple.
-    @inline(__always)
     fileprivate var simpleDeadline: UInt64 { Clock.instant(ofTimerDate: pointee.date).nanoseconds }
 
     /// RLRunLoopTimerSetTolerance. O(log n). Any thread. False if out of memory.

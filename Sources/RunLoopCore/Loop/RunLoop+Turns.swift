@@ -3,7 +3,6 @@
 extension RunLoopPointer {
     /// Drops the events that are left of the batch. Those that were taken have had their turn. The loop's thread, without the
     /// lock.
-    @inline(__always)
     func dropEvents() {
         if !pointee.eventBatch.isEmpty { dropRemainingEvents() }
     }

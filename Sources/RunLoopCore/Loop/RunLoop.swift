@@ -204,17 +204,14 @@ struct Mode: ~Copyable {
 typealias ModePointer = UnsafeMutablePointer<Mode>
 
 extension RunLoopPointer {
-    @inline(__always)
     var threadContext: ThreadContextPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ThreadContext.self) }
 
     /// The loop that begins with this context: every context is the beginning of a loop.
-    @inline(__always)
     init(_ threadContext: ThreadContextPointer) {
         self = UnsafeMutableRawPointer(threadContext).assumingMemoryBound(to: RunLoopStorage.self)
     }
 
     /// The address of the inbox. An inout argument would claim exclusive access, but other threads use the inbox, too.
-    @inline(__always)
     var inbox: PerformInboxPointer {
         let place: UnsafePointer<PerformInbox> = withUnsafePointer(to: pointee.inbox) { $0 }
         return PerformInboxPointer(mutating: place)
@@ -228,17 +225,13 @@ extension RunLoopPointer {
     func unlockInlined() { threadContext.unlockInlined() }
 
     /// `lockInlined`, not inlined: everywhere but on hot paths.
-    @inline(__always)
     func lock() { threadContext.lock() }
     /// The thread that called `lock`.
-    @inline(__always)
     func unlock() { threadContext.unlock() }
 
-    @inline(__always)
     var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
     /// Runs `body` under the lock. It must not call user code.
-    @inline(__always)
     func locked<Result>(_ body: () -> Result) -> Result {
         lock()
         let result = body()
@@ -247,17 +240,14 @@ extension RunLoopPointer {
     }
 
     /// Whether the loop has ever had something of this kind, of `EverUsed`. One load.
-    @inline(__always)
     func hasEverUsed(_ kind: UInt32) -> Bool { pointee.everUsed.load(ordering: .relaxed) & kind != 0 }
 
     /// The loop gets something of this kind, of `EverUsed`. Under the lock.
-    @inline(__always)
     func noteUse(of kind: UInt32) {
         if !hasEverUsed(kind) { pointee.everUsed.store(pointee.everUsed.load(ordering: .relaxed) | kind, ordering: .relaxed) }
     }
 
     /// Calls `body` under the lock. For hot paths: lock and unlock are inlined.
-    @inline(__always)
     func lockedInlined<Result>(_ body: () -> Result) -> Result {
         lockInlined()
         let result = body()
@@ -281,7 +271,6 @@ extension RunLoopPointer {
 
     /// Makes the loop compute again how long it may sleep, if `deadline` is earlier than its limit. Any thread, under the lock or
     /// after the change.
-    @inline(__always)
     func adjustSleep(for deadline: UInt64) {
         if !isCurrent && deadline < pointee.sleepLimit.load(ordering: .relaxed) { pointee.wake.adjust() }
     }

@@ -11,7 +11,6 @@ struct ClientContext: BitwiseCopyable, @unchecked Sendable {
     static let empty = ClientContext(info: nil)
 
     /// Whether there is anything but the info pointer in it.
-    @inline(__always)
     var hasFunctions: Bool { retain != nil || release != nil || copyDescription != nil }
 
     /// Retains the info; returns the pointer to keep, which `retain` may have replaced.

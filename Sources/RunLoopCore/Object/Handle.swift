@@ -45,13 +45,11 @@ enum Handle {
     }
 
     /// The object behind a handle whose kind the caller has checked.
-    @inline(__always)
     static func storage<Storage: ObjectStorage & ~Copyable>(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<Storage> {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: Storage.self)
     }
 
     /// The header of a live object of any kind. The caller has checked that it is one.
-    @inline(__always)
     static func header(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<ObjectHeader> {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: ObjectHeader.self)
     }
@@ -69,11 +67,9 @@ enum Handle {
     }
 
     /// Whether the object behind a handle is of this kind. One load.
-    @inline(__always)
     static func isKind(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool { tag(of: handle) == kind.rawValue }
 
     /// The first word of an object. Handles come from clients and may be any address: a misaligned one is not read.
-    @inline(__always)
     private static func tag(of handle: UnsafeRawPointer) -> UInt32 {
         UInt(bitPattern: handle) & 7 == 0 ? handle.load(as: UInt32.self) : 0
     }
@@ -81,6 +77,5 @@ enum Handle {
 
 extension UnsafeMutablePointer where Pointee: ObjectStorage & ~Copyable {
     /// The handle by which C programs know this object.
-    @inline(__always)
     var handle: OpaquePointer { OpaquePointer(self) }
 }

@@ -29,23 +29,18 @@ struct ItemHeader: ~Copyable {
     }
 
     /// The context whose lock guards the item. Any thread; stable only under that lock.
-    @inline(__always)
     var owner: ThreadContextPointer { ThreadContextPointer(bitPattern: ownerAddress.load(ordering: .acquiring)).unsafelyUnwrapped }
 
     /// Under the locks of both owners.
-    @inline(__always)
     func setOwner(_ new: ThreadContextPointer) { ownerAddress.store(UInt(bitPattern: new), ordering: .releasing) }
 
     /// Changed under the lock; read by any thread.
-    @inline(__always)
     var flags: ItemFlags { ItemFlags(rawValue: flagBits.load(ordering: .acquiring)) }
 
     /// Whether any of these flags is set. Any thread.
-    @inline(__always)
     func has(_ some: ItemFlags) -> Bool { !flags.isDisjoint(with: some) }
 
     /// Whether exactly the flags `wanted`, of all in `all`, are set. Any thread.
-    @inline(__always)
     func has(_ wanted: ItemFlags, of all: ItemFlags) -> Bool { flags.intersection(all) == wanted }
 
     /// Sets flags. Under the lock.
@@ -53,7 +48,6 @@ struct ItemHeader: ~Copyable {
     func set(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) | some.rawValue, ordering: .releasing) }
 
     /// Clears flags. Under the lock.
-    @inline(__always)
     func clear(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) & ~some.rawValue, ordering: .releasing) }
 }
 
@@ -61,7 +55,6 @@ struct ItemHeader: ~Copyable {
 struct ItemFlags: OptionSet, BitwiseCopyable {
     let rawValue: UInt16
 
-    @inline(__always)
     init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Not invalidated yet.
@@ -142,7 +135,6 @@ extension ItemPointer {
     }
 
     /// Adds an internal reference. Under the lock.
-    @inline(__always)
     func retainInternal() { pointee.internalReferences &+= 1 }
 
     /// Removes an internal reference. True if that was the last reference of either kind: the caller destroys the item after
@@ -171,7 +163,6 @@ extension ItemPointer {
     /// other references: then nothing has changed. Under the lock.
     ///
     /// A plain store suffices: to retain an item, a thread needs a reference or the lock, and no other thread has either.
-    @inline(__always)
     func takeLastReference() -> Bool {
         if pointee.internalReferences != 0 || pointee.object.references.load(ordering: .acquiring) != 1 { return false }
         pointee.object.references.store(0, ordering: .releasing)
@@ -180,7 +171,6 @@ extension ItemPointer {
 
     /// Takes the only reference of clients from an item that a loop has, in a process with one thread. False if there are more, or none: then
     /// nothing has changed. Under the lock.
-    @inline(__always)
     func takeLastClientReference() -> Bool {
         if pointee.object.references.load(ordering: .acquiring) != 1 || !Thread.isAlone { return false }
         pointee.object.references.store(0, ordering: .releasing)

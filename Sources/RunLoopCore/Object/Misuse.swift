@@ -61,7 +61,6 @@ enum Misuse {
 
     /// Reports `runloop: SUBJECT: PARAMETER NUMBER PROBLEM`, for what another process does wrong. Never aborts: this process cannot
     /// prevent it. Leaves errno as it was.
-    @inline(never)
     static func warn(_ subject: Name, _ parameter: Name, _ number: Int, _ problem: Name) {
         TextBuffer.build { text in
             text.append("runloop: ")
@@ -77,7 +76,6 @@ enum Misuse {
 
     /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM` and a reason, for a failure of the system that no result of a function
     /// shows. Never aborts. Leaves errno as it was.
-    @inline(never)
     static func warn(_ function: Name, _ parameter: Name, _ problem: Name, _ reason: Name) {
         TextBuffer.build { text in
             begin(&text, function, parameter)
@@ -109,7 +107,6 @@ enum Misuse {
     private static let hasReportedSetting = Atomic(false)
 
     /// Reports, once, that RUNLOOP_MISUSE has a value without a meaning.
-    @inline(never)
     private static func reportUnknownSetting(_ setting: UnsafePointer<CChar>) {
         TextBuffer.build { text in
             text.append("runloop: RUNLOOP_MISUSE=")

@@ -90,7 +90,6 @@ struct ObjectHeader: ~Copyable {
     }
 
     /// `release` for hot paths: without a locked instruction while the process has one thread.
-    @inline(__always)
     func releaseInlined() -> Bool { references.load(ordering: .relaxed) < Self.immortal && references.countDown() }
 
     /// Releases a reference unless it is the last one: then returns false, and nothing has changed. Any thread, lock-free.

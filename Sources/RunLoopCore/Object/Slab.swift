@@ -44,7 +44,6 @@ struct Slab: ~Copyable {
     }
 
     /// See `offsetOfCache`.
-    @inline(__always)
     var cacheOffset: Int { offsetOfCache.load(ordering: .relaxed) }
 
     /// See `nextAddress`.

@@ -20,7 +20,6 @@ enum SlabList {
     private static let mutex = Mutex()
 
     /// Adds a slab, unless another thread has just done so. Any thread.
-    @inline(never)
     static func add(_ slab: UnsafePointer<Slab>) {
         mutex.lock()
         if slab.pointee.cacheOffset == 0 {
@@ -55,7 +54,6 @@ enum SlabList {
 
 extension ThreadContextPointer {
     /// The thread's cache of a slab. The context's thread only.
-    @inline(__always)
     fileprivate func cache(of slab: borrowing Slab) -> UnsafeMutablePointer<Slab.Cache> {
         let caches = withUnsafeMutablePointer(to: &pointee.caches) { UnsafeMutableRawPointer($0) }
         return (caches + slab.cacheOffset).assumingMemoryBound(to: Slab.Cache.self)

@@ -30,7 +30,6 @@ extension ThreadContext {
 
     /// Returns `scratchSize` bytes of temporary memory, valid until the next call; nil if out of memory. The context's thread.
     /// O(1); allocates if the last memory was taken over (`keepScratch`).
-    @inline(__always)
     mutating func scratch() -> UnsafeMutableRawPointer? { scratchMemory ?? makeScratch() }
 
     @inline(never)
@@ -59,7 +58,6 @@ typealias ThreadContextPointer = UnsafeMutablePointer<ThreadContext>
 
 extension ThreadContextPointer {
     /// The calling thread's context; nil if the thread has not used the library yet.
-    @inline(__always)
     static var current: ThreadContextPointer? { Thread.slot?.assumingMemoryBound(to: ThreadContext.self) }
 
     /// Locks the context. Any thread: two plain stores and a load on its own, a membarrier(2) on others.
@@ -82,7 +80,6 @@ extension ThreadContextPointer {
     }
 
     /// Unlocks what `tryLockCurrent` has locked.
-    @inline(__always)
     func unlockAfterTryLock() {
         if !pointee.lock.tryUnlockUncontended() { Self.stepOut() }
     }
@@ -92,7 +89,6 @@ extension ThreadContextPointer {
     static func stepOut() { current?.pointee.lock.stepOut() }
 
     /// `lockInlined` if this is known to be the calling thread's context.
-    @inline(__always)
     func lockAsOwner() { if !pointee.lock.tryLock() { lockSlow() } }
 
     /// Unlocks what `lockAsOwner` has locked.
@@ -116,7 +112,6 @@ extension ThreadContextPointer {
     func unlock() { unlockInlined() }
 
     /// Whether this is the calling thread's context.
-    @inline(__always)
     var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
     @inline(never)

@@ -13,11 +13,9 @@ struct Instant: BitwiseCopyable, Comparable {
     /// The start of the machine, 146 years after `distantPast`.
     fileprivate static let machineStart: UInt64 = 1 << 62
 
-    @inline(__always)
     static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
 
     /// Saturates at `never`. O(1).
-    @inline(__always)
     func advanced(by nanoseconds: UInt64) -> Instant {
         let (sum, overflow) = self.nanoseconds.addingReportingOverflow(nanoseconds)
         return overflow ? .never : Instant(nanoseconds: sum)
@@ -34,7 +32,6 @@ struct Instant: BitwiseCopyable, Comparable {
 
 extension Instant {
     /// A reading of one of the kernel's monotonic clocks.
-    @inline(__always)
     fileprivate init(_ time: CLinux.timespec) {
         nanoseconds = UInt64(bitPattern: Int64(time.tv_sec &* 1_000_000_000 &+ time.tv_nsec)) &+ Self.machineStart
     }
@@ -144,14 +141,12 @@ enum Clock {
     }
 
     /// The deadline of a clamped date, in a process that has sampled the clocks: making the first loop does. Ten instructions. Any thread.
-    @inline(__always)
     static func instant(ofTimerDate date: Double) -> Instant {
         let wall = linux_integer(date * 1e9) &+ 1
         return Instant(nanoseconds: UInt64(bitPattern: max(wall &+ offset.load(ordering: .relaxed), 0)))
     }
 
     /// The nearest date that timers can have; `date` is not NaN.
-    @inline(__always)
     static func clamped(_ date: Double) -> Double { max(-latestDate, min(date, latestDate)) }
 
     /// The date of an instant, by the sampled difference. Reads no clock. Any thread.
@@ -165,5 +160,4 @@ enum Clock {
 }
 
 /// For spin loops. Async-signal-safe.
-@inline(__always)
 func pauseProcessor() { linux_pause() }

@@ -4,7 +4,6 @@ import CLinux
 struct Events: OptionSet, BitwiseCopyable {
     let rawValue: UInt16
 
-    @inline(__always)
     init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// There is something to read, which includes an end and an error.
@@ -21,26 +20,20 @@ struct Events: OptionSet, BitwiseCopyable {
     static let hangUp = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLHUP))
 
     /// From the callback types of RLFileDescriptor.h: 1 to read, 2 to write. O(1).
-    @inline(__always)
     init(callBackTypes types: UInt) { self.init(rawValue: UInt16(truncatingIfNeeded: types & 1 | (types & 2) << 1)) }
 
     /// As callback types of RLFileDescriptor.h. O(1).
-    @inline(__always)
     var callBackTypes: UInt { UInt(rawValue & 1 | (rawValue & 4) >> 1) }
 
     /// From the bits that epoll reports. O(1).
-    @inline(__always)
     init(epoll: UInt32) { self.init(rawValue: UInt16(truncatingIfNeeded: epoll)) }
 
     /// In the type that epoll takes. O(1).
-    @inline(__always)
     var epoll: UInt32 { UInt32(rawValue) }
 
     /// Whether there is a hang-up with nothing that says why: see `Sockets.hangUp`. O(1).
-    @inline(__always)
     var isBareHangUp: Bool { intersection([.hangUp, .readable, .peerClosed, .error]) == .hangUp }
 
     /// The part of `interest` that a report of these events concerns: all of it after an error or a hang-up. O(1).
-    @inline(__always)
     func matching(_ interest: Events) -> Events { isDisjoint(with: [.error, .hangUp]) ? intersection(interest) : interest }
 }

@@ -87,7 +87,6 @@ enum Futex {
     }
 
     /// The atomics of this library are in memory that never moves, so their address is stable; Swift does not offer it.
-    @inline(__always)
     private static func unsafeAddress(of word: borrowing Atomic<UInt32>) -> UnsafeRawPointer {
         withUnsafePointer(to: word) { UnsafeRawPointer($0) }
     }

@@ -40,7 +40,6 @@ struct OwnerLock: ~Copyable {
     }
 
     /// Locks as the owner. False: another thread has the lock or is about to take it; `lockSlow` or `retract` must follow. O(1).
-    @inline(__always)
     func tryLock() -> Bool {
         inside.store(1, ordering: .relaxed)
         linux_compiler_barrier()
@@ -48,7 +47,6 @@ struct OwnerLock: ~Copyable {
     }
 
     /// Unlocks as the owner. False: `unlockSlow` must follow, as the owner has queued, or another thread waits for it. O(1).
-    @inline(__always)
     func tryUnlock() -> Bool {
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
@@ -56,7 +54,6 @@ struct OwnerLock: ~Copyable {
     }
 
     /// Unlocks as the owner after `tryLock` returned true. False: `unlockSlow` must follow, as another thread waits. O(1).
-    @inline(__always)
     func tryUnlockUncontended() -> Bool {
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
@@ -80,13 +77,11 @@ struct OwnerLock: ~Copyable {
 
     /// Locks: the owner after `tryLock` returned false, or any other thread, which costs a membarrier. One function, because it is called
     /// from many places.
-    @inline(never)
     func lockSlow(asOwner: Bool) {
         if asOwner { queueAsOwner() } else { lockAsOther() }
     }
 
     /// Unlocks: the owner after `tryUnlock` returned false, or another thread that locked by `lockSlow`.
-    @inline(never)
     func unlockSlow(asOwner: Bool) {
         if !asOwner {
             unlockAsOther()
@@ -157,7 +152,6 @@ enum Membarrier {
 
     /// Executes a barrier on all threads by other means, or aborts: for a seccomp filter that was installed after the locks were made, which
     /// depend on it. A tenth of a millisecond for two processors, more for more.
-    @inline(never)
     private static func runWithout() {
         if linux_membarrier_global() == 0 || visitProcessors() { return }
         TextBuffer.build { text in

@@ -25,7 +25,6 @@ enum PacketSocket {
     private static let refusal = Atomic<UInt8>(0)
 
     /// Whether a socket that should refuse descriptors may have received some nevertheless: on Linux before 6.16.
-    @inline(__always)
     static var mayHoldDescriptors: Bool { refusal.load(ordering: .relaxed) == 2 }
 
     /// A socket that refuses descriptors, as do the sockets that it accepts.

@@ -13,30 +13,25 @@ enum RaceDetector {
     static func look() { linux_look_for_valgrind() }
 
     /// Whether there is a detector. Two instructions. Any thread, async-signal-safe.
-    @inline(__always)
     static var isWatching: Bool { linux_is_watched() != 0 }
 
     /// Everything this thread has done happens before what another thread does after `happensAfter` with the same address.
-    @inline(__always)
     static func happensBefore(_ address: UnsafeRawPointer) {
         if isWatching { linux_happens_before(address) }
     }
 
     /// The receiving side of `happensBefore`.
-    @inline(__always)
     static func happensAfter(_ address: UnsafeRawPointer) {
         if isWatching { linux_happens_after(address) }
     }
 
     /// `happensAfter` if `taken`, which it returns.
-    @inline(__always)
     static func taken(_ taken: Bool, at address: UnsafeRawPointer) -> Bool {
         if isWatching && taken { linux_happens_after(address) }
         return taken
     }
 
     /// Both sides, for a thread that takes what is at `address` and puts something there, under a lock without annotations.
-    @inline(__always)
     static func handsOver(_ address: UnsafeRawPointer) {
         if isWatching { takeAndLeave(address) }
     }
@@ -49,13 +44,11 @@ enum RaceDetector {
     }
 
     /// `happensBefore` with the address of an atomic, which never moves.
-    @inline(__always)
     static func happensBefore(_ word: borrowing Atomic<UInt32>) {
         if isWatching { linux_happens_before(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }
     }
 
     /// `happensAfter` with the address of an atomic, which never moves.
-    @inline(__always)
     static func happensAfter(_ word: borrowing Atomic<UInt32>) {
         if isWatching { linux_happens_after(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }
     }

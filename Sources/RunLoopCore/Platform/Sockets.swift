@@ -48,7 +48,6 @@ enum Sockets {
     }
 
     /// For a descriptor that was reported as hung up and not as readable. Up to three system calls.
-    @inline(never)
     static func hangUp(of fd: Int32) -> HangUp {
         let type = type(of: fd)
         if type != stream && type != linux_SOCK_SEQPACKET { return .ended }
@@ -83,7 +82,6 @@ enum Sockets {
     }
 
     /// How many bytes can be read; nil if that is not known.
-    @inline(never)
     static func readableBytes(_ fd: Int32) -> Int? {
         let count = preservingSystemError { linux_readable_bytes(fd) }
         return count >= 0 ? count : nil

@@ -22,7 +22,6 @@ struct StackPlace: BitwiseCopyable {
     /// downwards. So a new activation that does not lie below this one shows a jump if both are on the thread's own stack: a
     /// coroutine's may be anywhere. One that does lie below it shows a jump by the return address, which what is called after a
     /// jump soon overwrites, and no coroutine does.
-    @inline(__always)
     func isLeft(by inner: StackPlace) -> Bool {
         if inner.frame >= frame { return Self.isOnOwnStack(frame) && Self.isOnOwnStack(inner.frame) }
         return linux_return_address(frame) != returnAddress

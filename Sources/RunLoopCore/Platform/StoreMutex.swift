@@ -31,13 +31,11 @@ struct StoreMutex: ~Copyable {
     init() {}
 
     /// Locks. O(1). Any thread.
-    @inline(__always)
     func lock() {
         if word.exchange(1, ordering: .acquiring) != 0 { lockSlow() }
     }
 
     /// Unlocks. O(1). The thread that holds it.
-    @inline(__always)
     func unlock() {
         word.store(0, ordering: .releasing)
         linux_compiler_barrier()

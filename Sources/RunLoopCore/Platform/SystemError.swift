@@ -36,7 +36,6 @@ struct SystemError: Error, Equatable, BitwiseCopyable {
 typealias Outcome<Value> = Result<Value, SystemError>
 
 /// The result of a system call that returns -1 with errno if it fails.
-@inline(__always)
 @discardableResult
 func checked(_ result: Int32) throws(SystemError) -> Int32 {
     if result < 0 { throw .last }
@@ -45,12 +44,11 @@ func checked(_ result: Int32) throws(SystemError) -> Int32 {
 
 /// errno of the calling thread. O(1), any thread.
 var systemError: Int32 {
-    @inline(__always) get { linux_errno() }
-    @inline(__always) set { linux_set_errno(newValue) }
+    get { linux_errno() }
+    set { linux_set_errno(newValue) }
 }
 
 /// Runs `body` and puts errno back: for what must be invisible to the code that it interrupts or follows.
-@inline(__always)
 @discardableResult
 func preservingSystemError<Result>(_ body: () -> Result) -> Result {
     let saved = linux_errno()

@@ -4,18 +4,15 @@ import Synchronization
 /// Threads: the one pointer that the library keeps for each, their ends, fork(), and where they may run.
 enum Thread {
     /// The calling thread's pointer, nil at first. One instruction. Async-signal-safe.
-    @inline(__always)
     static var slot: UnsafeMutableRawPointer? {
         get { linux_thread_slot() }
         set { linux_set_thread_slot(newValue) }
     }
 
     /// Whether `pointer` is the calling thread's.
-    @inline(__always)
     static func has(_ pointer: UnsafeMutableRawPointer) -> Bool { linux_thread_has(pointer) != 0 }
 
     /// Whether the process has no other thread, so that only signal handlers can run while this one waits. One load.
-    @inline(__always)
     static var isAlone: Bool { linux_is_single_threaded() != 0 }
 
     /// Whether the calling thread is the first of the process. Two system calls.
@@ -46,7 +43,6 @@ enum Thread {
     private static var several: Int32 { .max }
 
     /// Whether spinning makes sense: another thread can run meanwhile, as not all are bound to one processor. One load. Any thread.
-    @inline(__always)
     static var maySpin: Bool { processors.load(ordering: .relaxed) == several }
 
     /// Finds out, for `maySpin`, where the calling thread and the main thread may run; the latter stands for threads that use no loop. At
@@ -70,7 +66,6 @@ enum Thread {
 /// Reference counts, without a locked instruction while the process has only one thread.
 extension Atomic where Value == UInt32 {
     /// Adds a reference. Any thread that has one.
-    @inline(__always)
     func countUp() {
         if Thread.isAlone { return store(load(ordering: .relaxed) &+ 1, ordering: .relaxed) }
         _ = wrappingAdd(1, ordering: .relaxed)
@@ -86,7 +81,6 @@ extension Atomic where Value == UInt32 {
     }
 
     /// Removes a reference of a count that several threads may use, even if `isAlone`; true if it was the last. Any thread.
-    @inline(__always)
     func countDownShared() -> Bool {
         if RaceDetector.isWatching { return countDownWatched() }
         return wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0

@@ -48,7 +48,6 @@ struct EventBatch: ~Copyable {
     mutating func countWake() { wakes += 1 }
 
     /// Whether all events of the last `wait` have been taken.
-    @inline(__always)
     var isEmpty: Bool { taken == count }
 
     /// Drops the events that are left. They may be outdated, and epoll will report again what is still true. Their descriptors
@@ -93,7 +92,6 @@ struct EventBatch: ~Copyable {
 
         static let nothing = Target(epoll: -1, alwaysReady: false)
 
-        @inline(__always)
         var isNothing: Bool { epoll < 0 }
     }
 
@@ -143,7 +141,6 @@ struct EventBatch: ~Copyable {
 
     /// `wait`, but only until it is time to look again at sockets that another thread may connect without waking the loop: after
     /// 10 ms, then at growing intervals up to 0.64 s. `sleepsBefore`: how many sleeps in a row ended for that.
-    @inline(__always)
     mutating func sleep(_ target: Target, until limit: Instant, _ extent: Extent, _ now: Instant, sleepsBefore count: Int) {
         if !target.hasUnreportedConnects { return wait(target, until: limit, extent, now) }
         let now = Clock.now
@@ -227,7 +224,6 @@ struct EventBatch: ~Copyable {
     }
 
     /// Takes the next event: its tag, which may be the wake descriptor's, and what epoll reported. nil if there are no more.
-    @inline(__always)
     mutating func take() -> (tag: UInt64, events: Events)? {
         if taken == count { return nil }
         let event = batch.unsafelyUnwrapped + taken
@@ -237,7 +233,6 @@ struct EventBatch: ~Copyable {
 
     /// The tag of an event that will be taken soon: 0 for the next one, 1 for the one after. Behind the last event it is an older
     /// one, or 0.
-    @inline(__always)
     func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }
 
     /// The tag of an event matches no watch: notes it as stale, unless it is the wake descriptor's.

@@ -14,7 +14,6 @@ import CLinux
 
 extension Poller {
     /// Whether `takeConnected` has something to look at. O(1).
-    @inline(__always)
     var hasUnconnected: Bool { unconnected.count > 0 }
 
     /// Makes a watch edge-triggered that was reported as hung up because its socket is not connected, until `takeConnected`

@@ -142,7 +142,6 @@ struct Poller: ~Copyable {
     }
 
     /// Whether `takeChange` may have something. O(1).
-    @inline(__always)
     var hasChanges: Bool { changes.count > 0 }
 
     /// A watch to `listen` to, since its clients are interested in more than is registered; nil if there is none. Called before

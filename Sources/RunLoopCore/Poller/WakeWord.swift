@@ -56,7 +56,6 @@ struct WakeWord: ~Copyable {
     }
 
     /// Whether a wake-up is pending. One load. Any thread.
-    @inline(__always)
     var isPending: Bool { word.load(ordering: .relaxed) == Self.pending }
 
     /// Any thread.
@@ -66,7 +65,6 @@ struct WakeWord: ~Copyable {
     }
 
     /// Takes a pending wake-up, if there is one: whatever it announced is visible afterwards. The loop's thread.
-    @inline(__always)
     func takePending() -> Bool {
         guard isPending && word.exchange(Self.awake, ordering: .acquiringAndReleasing) == Self.pending else { return false }
         RaceDetector.happensAfter(word)

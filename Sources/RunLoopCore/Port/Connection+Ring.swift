@@ -21,7 +21,6 @@ extension ConnectionPointer {
     /// Sends a small one-way request through the ring, if the server has passed one. Returns `done`, or `gone` if the server is; any
     /// other result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. No
     /// system call unless the server may be asleep, but for one in 32. Any thread.
-    @inline(never)
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit { return .failed }
@@ -107,7 +106,6 @@ extension ConnectionPointer {
 
     /// Client: receives what the server may have sent, as a program that only sends does not run its loop. Without the mutex; may call user
     /// code if the connection ends.
-    @inline(never)
     private func lookForRing() {
         guard let threadContext = ThreadContextPointer.current, !Descriptor.poll(pointee.fd, for: .readable).isEmpty else { return }
         _ = receiveReply(on: RunLoopPointer(threadContext))
@@ -168,7 +166,6 @@ extension ConnectionPointer {
     }
 
     /// Server: counts small one-way requests in a row, and passes a ring to a client that sends many. Under the mutex.
-    @inline(never)
     private func noteOneWay(_ frame: Frame) {
         pointee.ring.counter = frame.id == 0 && frame.length <= Ring.dataLimit ? pointee.ring.counter + 1 : 0
         if pointee.ring.counter < Connection.ringThreshold { return }

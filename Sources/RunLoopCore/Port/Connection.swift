@@ -100,7 +100,6 @@ extension ConnectionPointer {
     }
 
     /// Runs `body` under the mutex. Any thread.
-    @inline(__always)
     func locked<Result>(_ body: () -> Result) -> Result {
         lock()
         let result = body()

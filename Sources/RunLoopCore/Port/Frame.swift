@@ -78,7 +78,6 @@ struct Frame: BitwiseCopyable {
 
     /// Whether a packet of `size` bytes without a file is of the most frequent kind: a request that wants a reply, or a reply, with its
     /// payload inside. Implies that `parse` accepts it for a receiver that may get `kind`; its fields are those of the header. O(1).
-    @inline(__always)
     static func isCommonCase(_ head: Head, size: Int, _ kind: Kind) -> Bool {
         size >= headSize && size <= headSize + inlineLimit && head.0 == magic && head.1 == kind.rawValue
             && head.2 == PayloadLocation.inline.rawValue && head.3 == 0 && head.4 != 0 && head.6 == UInt64(size - headSize)

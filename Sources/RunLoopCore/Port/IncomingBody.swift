@@ -16,7 +16,6 @@ struct IncomingBody: ~Copyable {
     init() {}
 
     /// Whether a payload is under way.
-    @inline(__always)
     var isUnderWay: Bool { frame != nil }
 
     /// Begins with a payload.

@@ -85,7 +85,6 @@ typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
 
 extension MessagePortPointer {
     /// The queue by its address, as in `PortPointer.queue`.
-    @inline(__always)
     var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
         return PortQueuePointer(mutating: address)
@@ -101,7 +100,6 @@ extension MessagePortPointer {
     func unlock() { pointee.mutex.unlockInlined() }
 
     /// Runs `body` under the mutex. Any thread.
-    @inline(__always)
     func locked<Result>(_ body: () -> Result) -> Result {
         lock()
         let result = body()

@@ -69,7 +69,6 @@ extension PortSourceInfoPointer {
 
 extension PortPointer {
     /// The queue by its address: an inout access would claim that no other thread uses it.
-    @inline(__always)
     var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
         return PortQueuePointer(mutating: address)
@@ -133,7 +132,6 @@ extension PortPointer {
     }
 
     /// The rest of `send`, where the first attempt has not succeeded: waits for room, or fails.
-    @inline(never)
     private func sendSlow(_ message: QueuedMessage, until limit: Double, _ first: PortQueue.Outcome) -> Bool {
         var outcome = first
         let deadline = limit >= Clock.latestDate ? Instant.never : Clock.instant(ofDate: limit)

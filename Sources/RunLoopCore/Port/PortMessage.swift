@@ -26,7 +26,6 @@ typealias PortMessagePointer = UnsafeMutablePointer<PortMessageStorage>
 
 extension PortMessagePointer {
     /// Creates a message with one reference; nil with ENOMEM. Retains its arguments. O(1), no system call. Any thread that has a context.
-    @inline(__always)
     static func create(
         _ threadContext: ThreadContextPointer, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
         _ components: ArrayPointer?
@@ -57,7 +56,6 @@ extension PortMessagePointer {
     }
 
     /// Fills an empty message with what was taken out of a queue, taking over the references. The receiving thread.
-    @inline(__always)
     func receive(_ queued: QueuedMessage) {
         pointee.id = queued.id
         pointee.sendPort = queued.replyPort
@@ -108,7 +106,6 @@ extension PortMessagePointer {
 
 extension QueuedMessage {
     /// The parts of a message as its receiver gets them, without references. O(1). Any thread that has the message.
-    @inline(__always)
     init(_ message: PortMessagePointer) {
         self.init(message.pointee.components, replyPort: message.pointee.receivePort, id: message.pointee.id)
     }

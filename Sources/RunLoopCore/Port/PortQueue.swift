@@ -139,13 +139,11 @@ extension PortQueuePointer {
     @inline(never)
     func lockSenders() { lockSendersInlined() }
     /// `lockSenders`, inlined into hot paths.
-    @inline(__always)
     func lockSendersInlined() { pointee.senders.lock() }
     /// Releases the senders' lock. The thread that took it.
     @inline(never)
     func unlockSenders() { unlockSendersInlined() }
     /// `unlockSenders`, inlined into hot paths.
-    @inline(__always)
     func unlockSendersInlined() { pointee.senders.unlock() }
 
     /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. Under the senders' lock.
@@ -188,10 +186,8 @@ extension PortQueuePointer {
     }
 
     /// Takes the receivers' lock. Any thread. O(1).
-    @inline(__always)
     func lockReceivers() { pointee.receivers.lock() }
     /// Releases the receivers' lock. The thread that took it.
-    @inline(__always)
     func unlockReceivers() { pointee.receivers.unlock() }
 
     /// Removes the oldest message and returns it. Returns nil if there is none, after calling `onEmpty` under both locks: there the
@@ -233,7 +229,6 @@ extension PortQueuePointer {
 
     /// Wakes sleeping senders if there is enough room. Called after every `takeLocked`, without a lock. One load, and a system call only
     /// if a sender sleeps and is worth waking.
-    @inline(__always)
     func wakeSenders() {
         if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeSendersIfEnoughRoom() }
     }

@@ -62,7 +62,6 @@ extension RequestPointer {
 
     /// Sends the reply; false if the request has been answered. Retains the data as long as it has to. Any thread, without a lock; may
     /// call user code if the connection ends.
-    @inline(never)
     func reply(_ data: DataPointer?) -> Bool {
         guard claimReply() else { return false }
         sendReply(data)

@@ -77,7 +77,6 @@ struct Ring: BitwiseCopyable {
     /// How many rings servers of this process have made, of which there is a limit. Any thread.
     private static let count = Atomic<UInt32>(0)
 
-    @inline(__always)
     private var memory: UnsafeMutableRawPointer { mapping.address.unsafelyUnwrapped }
 
     /// Server: makes the ring. Returns its file, which the caller passes to the client and closes; nil if there is to be none. Some system
@@ -110,33 +109,27 @@ struct Ring: BitwiseCopyable {
         self = Ring()
     }
 
-    @inline(__always)
     private func word(_ offset: Int) -> UnsafeMutablePointer<Atomic<UInt32>> {
         (memory + offset).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
     /// Stored by the client.
-    @inline(__always)
     private var tail: UnsafeMutablePointer<Atomic<UInt32>> { word(0) }
     /// Stored by the server.
     @inline(__always)
     private var head: UnsafeMutablePointer<Atomic<UInt32>> { word(64) }
     /// Stored by both: 1 if the server may be asleep and has to be told of an entry.
-    @inline(__always)
     private var doorbellWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(128) }
 
     /// The memory at a position.
-    @inline(__always)
     private func address(_ position: UInt32) -> UnsafeMutableRawPointer {
         memory + 4096 + Int(position & (Self.capacity - 1))
     }
 
     /// The size of an entry with `length` bytes of data. Entries begin at multiples of 16, so that their headers never wrap around.
-    @inline(__always)
     private static func size(_ length: UInt32) -> UInt32 { (headSize + length + 15) & ~15 }
 
     /// How many of `count` bytes fit before the end of the memory; the others are at its beginning.
-    @inline(__always)
     private static func firstPart(_ position: UInt32, _ count: UInt32) -> Int { Int(min(count, capacity - position & (capacity - 1))) }
 
     /// Counts a request that went through the socket. Either end.
@@ -178,7 +171,6 @@ struct Ring: BitwiseCopyable {
     }
 
     /// Whether the server may be asleep, and needs a doorbell.
-    @inline(__always)
     var wantsDoorbell: Bool { doorbellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
 
     /// Comes before a doorbell is sent: clearing the flag afterwards could clear the server's next request for one.

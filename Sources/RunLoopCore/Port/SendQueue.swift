@@ -40,7 +40,6 @@ struct SendQueue: ~Copyable {
     fileprivate static var pollInterval: UInt64 { 2_000_000 }
 
     /// Whether a frame may be sent at once.
-    @inline(__always)
     var isEmpty: Bool { frames.count == 0 && !owesAbandoned }
 
     /// Whether a payload is under way.
@@ -106,7 +105,6 @@ extension ConnectionPointer {
     }
 
     /// Whether a frame with this payload is one packet.
-    @inline(__always)
     func fitsInPacket(_ data: DataPointer?) -> Bool { data.map { $0.pointee.count <= Frame.inlineLimit } ?? true }
 
     /// Sends a frame whose payload fits into a packet. `full`: not sent, because there is no room or other frames wait. One system call.
@@ -155,7 +153,6 @@ extension ConnectionPointer {
 
     /// Sends a large request, or as much of it as there is room for: then the rest is in the queue, and `ticket` is set. `full`: nothing
     /// was sent. A connection of a client; any thread, without the mutex.
-    @inline(never)
     func sendLarge(_ frame: Frame, _ data: DataPointer, _ ticket: inout UInt32?) -> PacketSocket.Sent {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let sent = locked { () -> PacketSocket.Sent in
@@ -197,7 +194,6 @@ extension ConnectionPointer {
 
     /// Waits until the rest of a large request is sent, which takes it out of the queue. A connection of a client; any thread, without
     /// the mutex; may call user code if the connection ends.
-    @inline(never)
     func finishSending(_ ticket: UInt32, until deadline: Instant) -> RequestResult {
         let limit = Swift.max(deadline, Clock.now.advanced(by: PortLimits.graceForPieces))
         while true {
@@ -212,7 +208,6 @@ extension ConnectionPointer {
 
     /// Takes the frame with this ticket out of the queue, as its time is up. False if it has just been sent. A connection of a client;
     /// any thread, without the mutex.
-    @inline(never)
     private func abandon(_ ticket: UInt32) -> Bool {
         let wasThere = locked { () -> Bool in
             if pointee.sendQueue.ticket != ticket || !pointee.sendQueue.isUnderWay { return false }

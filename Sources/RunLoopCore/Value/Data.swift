@@ -58,7 +58,6 @@ extension DataPointer {
 
     /// Memory into which the calling thread may receive up to `receivedLimit` bytes, to be passed to `createReceived`; nil if out
     /// of memory. Aligned to 16 bytes.
-    @inline(__always)
     static func receivingMemory(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         threadContext.pointee.scratch().map { $0 + room }
     }
@@ -83,7 +82,6 @@ extension DataPointer {
 
     /// Data of bytes that were received into `receivingMemory`, or of a part of them. A long part is not copied: the data takes the
     /// memory over. The same thread.
-    @inline(__always)
     static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         let bytes = source.assumingMemoryBound(to: UInt8.self)
         return count < ThreadContext.scratchSize / 2

@@ -96,7 +96,6 @@ enum Observances {
 
     /// The first observer after number `number` that hears this notification. O(log n) plus the observers that are skipped. Under
     /// `mutex`.
-    @inline(never)
     private static func first(after number: UInt64, _ name: StringPointer, _ object: UnsafeRawPointer?) -> Observance? {
         var (low, high) = (0, list.count)
         while low < high {

@@ -97,11 +97,9 @@ extension StringPointer {
     }
 
     /// The number of bytes. O(1).
-    @inline(__always)
     var count: Int { pointee.byteCount }
 
     /// Whether both have the same bytes. O(1) for the same object or another length, otherwise O(n). Any thread.
-    @inline(__always)
     func equals(_ other: StringPointer) -> Bool { self == other || hasBytes(of: other) }
 
     /// Not inlined: usually both are the same object.
