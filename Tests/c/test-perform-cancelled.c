@@ -1,6 +1,8 @@
 /* Requests that are cancelled at delicate moments: by a function of the same batch, by a release function of a loop that
- * ends, and after a request that was refused. */
+ * ends, after a request that was refused, and by a thread that ends meanwhile. */
 #include "harness.h"
+
+#include <sched.h>
 
 static RLRunLoopRef rl;
 static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
@@ -81,6 +83,68 @@ START_TEST(a_release_function_may_cancel_delayed_functions_of_its_ending_loop)
 }
 END_TEST
 
+/* -- A release function ends the thread that cancels -- */
+
+static void release_and_end_first(UNUSED void *info)
+{
+    if (++released == 1)
+        pthread_exit(NULL);
+}
+
+static void *cancel_on_this_loop(UNUSED void *info)
+{
+    RLRunLoopRef own = RLRunLoopGetCurrent();
+    for (int i = 0; i < 100; i++)
+        require(RLRunLoopPerformFunctionWithRelease(own, RLSTR("other"), do_nothing, &token, release_and_end_first));
+    RLRunLoopCancelPerformFunction(own, NULL, &token);
+    return NULL; /* not reached */
+}
+
+START_TEST(the_other_release_functions_are_called_when_one_ends_the_thread_and_its_loop)
+{
+    join_thread(start_thread(cancel_on_this_loop, NULL));
+    ck_assert_int_eq(released, 100);
+}
+END_TEST
+
+static void *cancel_on_another_loop(void *loop)
+{
+    RLRunLoopCancelPerformFunction(loop, NULL, &token);
+    return NULL; /* not reached */
+}
+
+static void *wait_for_function(void *loop)
+{
+    require(!RLRunLoopPerformFunctionAndWait(loop, RLSTR("waited for"), do_nothing, &token, 1e9));
+    require(errno == ECANCELED);
+    return NULL;
+}
+
+static bool has_mode(RLRunLoopRef loop, RLRunLoopMode mode)
+{
+    RLArrayRef modes = RLRunLoopCopyAllModes(loop);
+    bool has = RLArrayContainsValue(modes, (RLRange){0, RLArrayGetCount(modes)}, mode);
+    RLRelease(modes);
+    return has;
+}
+
+START_TEST(a_release_function_that_ends_the_thread_that_cancels_leaves_no_thread_waiting)
+{
+    struct looper looper;
+    looper_start(&looper);
+    for (int i = 0; i < 3; i++)
+        ck_assert(RLRunLoopPerformFunctionWithRelease(looper.loop, RLSTR("other"), do_nothing, &token,
+                                                      release_and_end_first));
+    pthread_t waiting = start_thread(wait_for_function, looper.loop);
+    while (!has_mode(looper.loop, RLSTR("waited for")))
+        sched_yield();
+    join_thread(start_thread(cancel_on_another_loop, looper.loop));
+    join_thread(waiting);
+    looper_stop(&looper); /* the loop has what is left to be released */
+    ck_assert_int_eq(released, 3);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("perform-cancelled");
@@ -89,5 +153,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_request_put_back_for_another_mode_can_be_cancelled_by_its_batch);
     tcase_add_test(tcase, a_delayed_function_in_no_mode_is_refused_and_leaves_nothing);
     tcase_add_test(tcase, a_release_function_may_cancel_delayed_functions_of_its_ending_loop);
+    tcase_add_test(tcase, the_other_release_functions_are_called_when_one_ends_the_thread_and_its_loop);
+    tcase_add_test(tcase, a_release_function_that_ends_the_thread_that_cancels_leaves_no_thread_waiting);
     return suite;
 }

@@ -118,7 +118,8 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAfterDelay(RLRunLoopRef rl, RLTypeRe
  *  @param info      which info, compared as a pointer; NULL means the requests whose info is NULL.
  *  @return the number of requests that were cancelled.
  *  Ownership: infos of the cancelled requests are yours again, unless they had a release function.
- *  Re-entrancy: calls release functions.  Cost: O(queued requests); at most one system call. */
+ *  Re-entrancy: calls release functions. If one ends the thread, the loop calls the others when it ends.
+ *  Cost: O(queued requests); at most one system call. */
 RL_EXPORT RLIndex RLRunLoopCancelPerformFunction(RLRunLoopRef rl, RLRunLoopFunction function, void *info);
 
 /* ---- With a block (clang -fblocks; the program links the blocks runtime) ---- */

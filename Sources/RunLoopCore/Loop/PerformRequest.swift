@@ -34,7 +34,7 @@ struct PerformRequest: BitwiseCopyable {
         detail = memory
     }
 
-    private var extra: UnsafeMutablePointer<PerformExtra>? {
+    private var extra: PerformExtraPointer? {
         taggedModes & 1 == 0 ? nil : detail.unsafelyUnwrapped.assumingMemoryBound(to: PerformExtra.self)
     }
 
@@ -50,6 +50,13 @@ struct PerformRequest: BitwiseCopyable {
     /// Marks the entry as empty; it stays in its queue.
     mutating func markCancelled() { taggedModes = 0 }
 
+    /// Takes what has a release function out of the request, which then has none; nil if there is none.
+    mutating func takeRelease() -> PerformExtraPointer? {
+        guard let extra, extra.pointee.release != nil else { return nil }
+        taggedModes &= ~1
+        return extra
+    }
+
     /// The request has run, or never will: wakes the thread that waits, calls the release function, and releases the modes.
     /// Without any lock.
     @inline(__always)
@@ -62,8 +69,9 @@ struct PerformRequest: BitwiseCopyable {
     @inline(never)
     func finishSlow(_ outcome: PerformTicket.State) { finish(outcome) }
 
+    /// Calls the release function or wakes the thread that waits, and frees the memory. Without any lock.
     @inline(never)
-    private static func finish(_ extra: UnsafeMutablePointer<PerformExtra>, _ outcome: PerformTicket.State) {
+    static func finish(_ extra: PerformExtraPointer, _ outcome: PerformTicket.State) {
         let content = extra.pointee
         free(extra)
         if let release = content.release { RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(release, content.info) }
@@ -130,9 +138,14 @@ struct PerformExtra: BitwiseCopyable {
     let info: UnsafeMutableRawPointer?
     /// Called with `info` once the function has been called or will never be.
     let release: PerformRequest.Function?
-    /// Where a thread waits for it, if one does.
+    /// Where a thread waits for it, if one does. A request has a release function or this.
     let ticket: PerformTicketPointer?
+    /// Of a cancelled request: by which withdrawal, and the next in `RunLoopStorage.withdrawn`. Under the loop's lock.
+    var withdrawal = 0
+    var next: PerformExtraPointer?
 }
+
+typealias PerformExtraPointer = UnsafeMutablePointer<PerformExtra>
 
 /// Where a thread waits until a loop has called its function. Shared by the thread and the request; the last of the two frees it.
 struct PerformTicket: ~Copyable {

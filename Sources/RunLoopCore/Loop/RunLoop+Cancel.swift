@@ -11,7 +11,8 @@ extension RunLoopPointer {
         return withdrawn + cancelDelayed(choice)
     }
 
-    /// Removes all chosen requests, which will never run; returns how many. Needs no memory. Calls release functions.
+    /// Removes all chosen requests, which will never run; returns how many. Needs no memory. Calls release functions, any of which may end
+    /// the thread, so threads that wait are woken first, and the loop knows what is left.
     func withdraw(_ choice: PerformChoice) -> Int {
         var total = 0
         var count = 0
@@ -24,13 +25,46 @@ extension RunLoopPointer {
                 let memory = UnsafeMutableBufferPointer(start: many.elements, count: many.capacity)
                 let taken = memory.count > few.count ? memory : few
                 count = 0
-                locked { take(choice, into: taken, &count) }
+                let withdrawal = locked { () -> Int in
+                    take(choice, into: taken, &count)
+                    return keepReleases(of: taken, count)
+                }
                 for index in 0..<count { taken[index].finishSlow(.cancelled) }
+                many.discard()
+                while let extra = locked({ nextRelease(withdrawal) }) { PerformRequest.finish(extra, .cancelled) }
                 total += count
                 if count < taken.count { count = 0 }
             } while count > 0
         }
         return total
+    }
+
+    /// Takes the release functions out of withdrawn requests into `withdrawn`. Returns the number of the withdrawal. Under the lock.
+    private func keepReleases(of taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: Int) -> Int {
+        pointee.withdrawals &+= 1
+        // Backwards, so that they are in order.
+        var index = count
+        while index > 0 {
+            index -= 1
+            guard let extra = taken[index].takeRelease() else { continue }
+            extra.pointee.withdrawal = pointee.withdrawals
+            extra.pointee.next = pointee.withdrawn
+            pointee.withdrawn = extra
+        }
+        return pointee.withdrawals
+    }
+
+    /// Takes out the first release function that this withdrawal, or with nil any, still has to call; nil if there is none. Under the lock.
+    func nextRelease(_ withdrawal: Int?) -> PerformExtraPointer? {
+        var previous: PerformExtraPointer?
+        var next = pointee.withdrawn
+        while let extra = next, let withdrawal, extra.pointee.withdrawal != withdrawal {
+            previous = extra
+            next = extra.pointee.next
+        }
+        guard let extra = next else { return nil }
+        if let previous { previous.pointee.next = extra.pointee.next } else { pointee.withdrawn = extra.pointee.next }
+        return extra
     }
 
     /// How many requests may be waiting. Under the lock.

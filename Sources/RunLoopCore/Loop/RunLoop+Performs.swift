@@ -329,6 +329,7 @@ extension RunLoopPointer {
             pointee.batches.truncate(to: 0)
         }
         for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSlow(.loopIsGone) }
+        while let extra = locked({ nextRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
     }
 
     /// Collects what is left of a batch whose function has ended the thread. Under the lock.

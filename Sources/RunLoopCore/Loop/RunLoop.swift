@@ -68,6 +68,11 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// How many at the beginning of `held` have been called already; they are marked as cancelled.
     var heldStart = 0
     var delayed: DelayedPerformPointer?
+    /// Cancelled requests whose release functions are still to be called, by the thread that cancels them or, if one of these functions has
+    /// ended that, by the end of this loop.
+    var withdrawn: PerformExtraPointer?
+    /// Counts withdrawals.
+    var withdrawals = 0
 
     // The loop's thread, while it runs.
     var eventBatch = EventBatch()
