@@ -39,6 +39,7 @@ static inline int linux_epoll_pwait2(int epoll, struct epoll_event *events, int 
 static const uint32_t linux_EPOLLIN = EPOLLIN;
 static const uint32_t linux_EPOLLOUT = EPOLLOUT;
 static const uint32_t linux_EPOLLRDHUP = EPOLLRDHUP;
+static const uint32_t linux_EPOLLMSG = EPOLLMSG;
 static const uint32_t linux_EPOLLERR = EPOLLERR;
 static const uint32_t linux_EPOLLHUP = EPOLLHUP;
 static const uint32_t linux_EPOLLET = EPOLLET;

@@ -174,7 +174,9 @@ public func RLMessagePortGetCapacity(_ port: OpaquePointer?) -> Int {
 
 @implementation @c
 public func RLMessagePortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
-    setCapacity(of: borrow(port, "RLMessagePortSetCapacity")?.queue, capacity, "RLMessagePortSetCapacity")
+    guard let port = borrow(port, "RLMessagePortSetCapacity"), Registry.current != nil else { return }
+    setCapacity(of: port.queue, capacity, "RLMessagePortSetCapacity")
+    port.noteCapacity()
 }
 
 @implementation @c

@@ -139,7 +139,7 @@ extension SourcePointer {
     var interest: Events { Self.interest(pointee.item.flags) }
 
     /// The events that flags of an item stand for.
-    static func interest(_ flags: ItemFlags) -> Events { Events(rawValue: flags.rawValue >> 4).intersection(.interest) }
+    static func interest(_ flags: ItemFlags) -> Events { Events(rawValue: flags.rawValue >> 4).intersection([.interest, .onlyHangUp]) }
 
     /// The events to register with epoll for `interest`. Internal sources that read are also told when the peer has closed its end.
     /// Any thread.
@@ -151,8 +151,8 @@ extension SourcePointer {
 
     /// Changes `interest`. Under the lock; the caller updates epoll.
     func setInterest(_ events: Events) {
-        pointee.item.clear([.waitsToRead, .waitsToWrite])
-        pointee.item.set(ItemFlags(rawValue: events.intersection(.interest).rawValue << 4))
+        pointee.item.clear([.waitsToRead, .waitsToWrite, .waitsForHangUp])
+        pointee.item.set(ItemFlags(rawValue: events.rawValue << 4))
     }
 
     /// Adds a reference, unless none of either kind is left and the source is about to be destroyed: then returns false. Any thread

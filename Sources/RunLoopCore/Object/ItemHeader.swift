@@ -82,6 +82,8 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     /// `SourcePointer.interest`. The source of a descriptor object or socket changes them while it is in use.
     static let waitsToRead = ItemFlags(rawValue: 16)
     static let waitsToWrite = ItemFlags(rawValue: 64)
+    /// Internal sources: it waits for the end of the connection alone; `Events.onlyHangUp`, shifted likewise.
+    static let waitsForHangUp = ItemFlags(rawValue: 16384)
     /// Made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
     static let isInternal = ItemFlags(rawValue: 32)
     /// Internal sources: it does not keep a mode from being empty.

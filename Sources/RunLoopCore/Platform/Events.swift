@@ -12,6 +12,8 @@ struct Events: OptionSet, BitwiseCopyable {
     static let writable = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLOUT))
     /// The events that clients can wait for.
     static let interest: Events = [.readable, .writable]
+    /// An event that no descriptor has. To wait for it alone is to wait for an error or a hang-up, which are always reported.
+    static let onlyHangUp = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLMSG))
     /// The other side has stopped writing.
     static let peerClosed = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLRDHUP))
     /// An error; reported whether it is waited for or not.

@@ -11,6 +11,7 @@ extension ConnectionPointer {
         guard let threadContext = ThreadContextPointer.current else { return .unwanted }
         let loop = RunLoopPointer(threadContext)
         if Events(rawValue: ready).contains(.writable) && !flush() { return .tryLater }
+        if Events(rawValue: ready).contains(.onlyHangUp) { noteHangUp() }
         if !Events(rawValue: ready).contains(.readable) && !mayDeliverAhead { return .unwanted }
         return switch pointee.role {
         case .listener: accept()
@@ -19,8 +20,11 @@ extension ConnectionPointer {
         }
     }
 
-    /// Accepts one client. A thread that has a loop, without a lock; calls no user code.
+    /// Accepts one client. Silent ones go before it if they had time enough, or if there is no descriptor for it. A thread that has a loop,
+    /// without a lock; calls no user code.
     func accept() -> DispatchResult {
+        let overdue = Instant(nanoseconds: Clock.now.nanoseconds - PortLimits.greeting)
+        while SilentClients.disconnectFirst(acceptedBefore: overdue) {}
         let (fd, isStuck) = locked { () -> (Int32?, Bool) in
             if !pointee.isOpen { return (nil, false) }
             do throws(SystemError) { return (try PacketSocket.accept(pointee.fd), false) } catch { return (nil, error.isShortage) }
@@ -29,7 +33,10 @@ extension ConnectionPointer {
             pointee.port.watch(connection)
             connection.release()
         }
-        return isStuck ? .tryLater : .unwanted
+        if !isStuck { return .unwanted }
+        // Without a descriptor the kernel does not say whether there is a client.
+        let isWanted = !Descriptor.poll(pointee.fd, for: .readable).isEmpty
+        return isWanted && SilentClients.disconnectFirst(acceptedBefore: .never) ? .unwanted : .tryLater
     }
 
     /// Receives requests and handles them; true if there was one. A client that wants no reply often sends several requests, so the next
@@ -41,7 +48,9 @@ extension ConnectionPointer {
         var wantsReply = false
         while receiveRequest(on: loop, &wantsReply, &budget) {
             count += 1
-            if wantsReply || count >= PortLimits.requestsPerTurn || budget <= 0 || pointee.hasBacklog.load(ordering: .relaxed) != 0 {
+            if wantsReply || count >= PortLimits.requestsPerTurn || budget <= 0 || pointee.hasBacklog.load(ordering: .relaxed) != 0
+                || !isReadable
+            {
                 break
             }
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
@@ -56,6 +65,7 @@ extension ConnectionPointer {
         if !takeAhead(&packet, &budget) && !receive(loop.threadContext, &packet, &budget) || packet.ending != .none { return end(packet) }
         wantsReply = packet.frame.id != 0
         if packet.frame.kind == .hello {
+            SilentClients.remove(self)
             let isOwnName = pointee.port.isNamed(packet.data)
             packet.data?.release()
             if !isOwnName { close() }

@@ -29,6 +29,7 @@ extension ConnectionPointer {
     @inline(never)
     func close() {
         if !pointee.port.locked({ unlink(from: &pointee.port.pointee.connections) }) { return }
+        SilentClients.remove(self)
         shutDown()
         callRequestInvalidations()
         release()

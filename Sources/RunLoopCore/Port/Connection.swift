@@ -38,10 +38,18 @@ struct Connection: Linked, ~Copyable {
     var ring = Ring()
     /// Server: the requests whose servers want to be told if the client goes away.
     var requestInvalidations: RequestInvalidationPointer?
+    /// Server: how many requests it has taken over and not answered, and how many bytes they have.
+    var takenRequests = 0
+    var takenBytes = 0
     /// 1 while there are frames in `sendQueue`. Written under `mutex`, read by any thread.
     let hasBacklog = Atomic<UInt32>(0)
     /// 1 while there are packets in `ahead`, likewise.
     let hasAhead = Atomic<UInt32>(0)
+    /// The events to wait for while there are none: `readable`; while too much is taken over `onlyHangUp`, and nothing when that has come.
+    /// Written under `mutex`, read by any thread.
+    let idleInterest = Atomic<UInt16>(Events.readable.rawValue)
+    /// Server: links of `SilentClients`, under its mutex.
+    var silent = Silent()
     // Links of the port's list, under the port's mutex.
     var previous: ConnectionPointer?
     var following: ConnectionPointer?
@@ -70,7 +78,10 @@ extension ConnectionPointer {
         connection.retain()
         let isAuthorized = port.locked { () -> Bool in
             let isAuthorized = port.pointee.isValid && port.accepts(peer)
-            if isAuthorized { connection.link(into: &port.pointee.connections) }
+            if isAuthorized {
+                connection.link(into: &port.pointee.connections)
+                if role == .server { SilentClients.add(connection) }
+            }
             return isAuthorized
         }
         if isAuthorized { return connection }

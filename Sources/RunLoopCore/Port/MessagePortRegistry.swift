@@ -109,10 +109,12 @@ enum MessagePortRegistry {
             port.lockConnections()
             next = port.pointee.following
         }
+        SilentClients.mutex.lock()
     }
 
     /// Unlocks everything again, in parent and child.
     private static func afterFork() {
+        SilentClients.mutex.unlock()
         var next = first
         while let port = next {
             port.unlockConnections()

@@ -61,7 +61,7 @@ struct PortQueue: ~Copyable {
     fileprivate var sent: UInt32 = 0
     /// The value of `taken` that a sender read last.
     fileprivate var takenSeen: UInt32 = 0
-    fileprivate var capacity: UInt32
+    fileprivate(set) var capacity: UInt32
     /// False for ever while a race detector watches, so that every sender takes the path that `isOpenAndWatched` describes.
     fileprivate var isOpen: Bool
     fileprivate var isOpenIfWatched: Bool

@@ -69,8 +69,10 @@ struct ReceivedAhead: ~Copyable {
 }
 
 extension ConnectionPointer {
-    /// Whether there is something to deliver, and no reply in the way.
-    var mayDeliverAhead: Bool { pointee.hasAhead.load(ordering: .acquiring) != 0 && pointee.hasBacklog.load(ordering: .relaxed) == 0 }
+    /// Whether there is something to deliver, and no reply or unanswered request in the way.
+    var mayDeliverAhead: Bool {
+        pointee.hasAhead.load(ordering: .acquiring) != 0 && pointee.hasBacklog.load(ordering: .relaxed) == 0 && isReadable
+    }
 
     /// Takes the oldest packet that was received ahead; false if there is none. Any thread, without the mutex.
     @inline(__always)
@@ -101,7 +103,7 @@ extension ConnectionPointer {
         }
         if pointee.hasBacklog.load(ordering: .relaxed) != 0 { _ = flush() }
         var budget = PortLimits.bytesPerTurn
-        var hasMore = true
+        var hasMore = isReadable
         while hasMore && budget > 0 && locked({ pointee.isOpen && pointee.ahead.begin() }) {
             var packet = ReceivedPacket()
             hasMore = receive(threadContext, &packet, &budget)

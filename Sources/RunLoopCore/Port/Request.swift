@@ -86,8 +86,11 @@ extension RequestPointer {
 
     /// Lets the client have the request beyond the call of the port's function, with one more reference. The thread of that function.
     func takeOver() {
-        if !pointee.isTaken { pointee.connection?.retain() }
-        pointee.isTaken = true
+        if !pointee.isTaken {
+            pointee.isTaken = true
+            pointee.connection?.retain()
+            pointee.connection?.countTaken(1, bytes: pointee.data.pointee.count)
+        }
         retain()
     }
 
@@ -114,6 +117,7 @@ extension RequestPointer {
     private func claimReply() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         cancelInvalidation()
+        if pointee.isTaken { pointee.connection?.countTaken(-1, bytes: pointee.data.pointee.count) }
         return true
     }
 

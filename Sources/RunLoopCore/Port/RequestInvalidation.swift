@@ -137,7 +137,7 @@ extension RequestPointer {
     }
 
     /// Whether the sender can still be reached. Under that mutex.
-    private var isSenderOpen: Bool { pointee.connection?.pointee.isOpen ?? pointee.remote.unsafelyUnwrapped.pointee.isValid }
+    private var isSenderOpen: Bool { pointee.connection?.isAlive ?? pointee.remote.unsafelyUnwrapped.pointee.isValid }
 
     /// Takes the function out of the list, for the caller to free. Under that mutex.
     private func unlinkInvalidation() -> RequestInvalidationPointer? {

@@ -299,7 +299,8 @@ extension ConnectionPointer {
         RunLoopPointer.setInterest(of: source) {
             let hasBacklog = pointee.hasBacklog.load(ordering: .acquiring) != 0
             if hasBacklog && isServer { return .writable }
-            return hasBacklog || pointee.hasAhead.load(ordering: .acquiring) != 0 ? [.readable, .writable] : .readable
+            let idle = Events(rawValue: pointee.idleInterest.load(ordering: .acquiring))
+            return hasBacklog || (idle == .readable && pointee.hasAhead.load(ordering: .acquiring) != 0) ? [.readable, .writable] : idle
         }
         source.release()
     }

@@ -1,0 +1,109 @@
+import CLinux
+import Synchronization
+
+// What a client could cost a server by doing nothing: a descriptor, if it never says which name it wants, and memory for the requests that
+// the server has taken over, if it sends them faster than they are answered.
+
+/// The clients of all ports of the process that have not said yet which name they want, in the order in which they were accepted.
+enum SilentClients {
+    /// Comes after all locks of message ports.
+    static let mutex = Mutex()
+    // Guarded by `mutex`, as are the links.
+    private nonisolated(unsafe) static var first: ConnectionPointer?
+    private nonisolated(unsafe) static var last: ConnectionPointer?
+
+    /// Adds a client that was just accepted, before it can be closed. Any thread.
+    static func add(_ connection: ConnectionPointer) {
+        mutex.lock()
+        connection.pointee.silent.previous = last
+        if let last { last.pointee.silent.following = connection } else { first = connection }
+        last = connection
+        mutex.unlock()
+    }
+
+    /// Removes a client that has said something, or is being closed. Any thread.
+    @inline(never)
+    static func remove(_ connection: ConnectionPointer) {
+        mutex.lock()
+        let links = connection.pointee.silent
+        if links.previous != nil || first == connection {
+            if let previous = links.previous { previous.pointee.silent.following = links.following } else { first = links.following }
+            if let following = links.following { following.pointee.silent.previous = links.previous } else { last = links.previous }
+            connection.pointee.silent.previous = nil
+            connection.pointee.silent.following = nil
+        }
+        mutex.unlock()
+    }
+
+    /// Disconnects the client that was accepted first, if that was before `limit`; false if there is none. One system call for each client
+    /// that is looked at. A thread that has a loop, without a lock.
+    static func disconnectFirst(acceptedBefore limit: Instant) -> Bool {
+        while true {
+            mutex.lock()
+            guard let connection = first, connection.pointee.silent.since < limit else {
+                mutex.unlock()
+                return false
+            }
+            connection.retain()
+            mutex.unlock()
+            // What it has said is about to be received, or delivered.
+            let isSilent =
+                Descriptor.poll(connection.pointee.fd, for: .readable).isEmpty && !connection.locked { connection.pointee.handshakeDone }
+            if isSilent { connection.close() } else { remove(connection) }
+            connection.release()
+            if isSilent { return true }
+        }
+    }
+}
+
+extension Connection {
+    /// The links of `SilentClients`, and when the client was accepted.
+    struct Silent: BitwiseCopyable {
+        var previous: ConnectionPointer?
+        var following: ConnectionPointer?
+        let since = Clock.now
+    }
+}
+
+extension ConnectionPointer {
+    /// Counts a request that the server has taken over (1) or answered (-1); 0 if the capacity of the port has changed. While there are too
+    /// many of them, or too many bytes, the client is not read. A connection of a server; any thread, without a lock.
+    @inline(never)
+    func countTaken(_ requests: Int, bytes: Int) {
+        let queue = pointee.port.queue
+        queue.lockSenders()
+        let isChanged = locked { () -> Bool in
+            pointee.takenRequests += requests
+            pointee.takenBytes += requests * bytes
+            let isFull = pointee.takenRequests >= Int(queue.pointee.capacity) || pointee.takenBytes >= PortLimits.takenBytes
+            if isFull != isReadable { return false }
+            pointee.idleInterest.store((isFull ? Events.onlyHangUp : .readable).rawValue, ordering: .releasing)
+            return true
+        }
+        queue.unlockSenders()
+        if isChanged { updateInterest() }
+    }
+
+    /// Server: whether the client is read, apart from frames that wait. Any thread.
+    @inline(__always)
+    var isReadable: Bool { pointee.idleInterest.load(ordering: .relaxed) == Events.readable.rawValue }
+
+    /// Whether the peer is there, as far as is known. Under the mutex.
+    var isAlive: Bool { pointee.isOpen && pointee.idleInterest.load(ordering: .relaxed) != 0 }
+
+    /// The client is gone, while too much of it is unanswered for the rest to be read: tells the owners of those requests. The loop's
+    /// thread, without a lock; calls user code.
+    func noteHangUp() {
+        locked { if !isReadable { pointee.idleInterest.store(0, ordering: .releasing) } }
+        updateInterest()
+        callRequestInvalidations()
+    }
+}
+
+extension MessagePortPointer {
+    /// The capacity was changed: clients that were not read may be now. Any thread that has a loop, without a lock.
+    func noteCapacity() {
+        var connection: ConnectionPointer?
+        while let next = nextConnection(&connection) { next.countTaken(0, bytes: 0) }
+    }
+}

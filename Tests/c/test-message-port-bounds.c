@@ -1,0 +1,321 @@
+/* What clients can cost a server, and the numbers that limit it: `PortLimits`, and the capacity of the port. */
+#include "message-port-hostile.h"
+#include <poll.h>
+#include <sys/resource.h>
+
+enum { TO_KEEP = 5 };
+
+static RLMessagePortRequestRef kept[64];
+static int kept_count, told;
+static int32_t next_number;
+
+/* A request with data carries its number: none is lost, and they come in order. */
+static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
+{
+    int32_t number;
+    if (id != TO_KEEP)
+        return echo(local, id, data, info);
+    if (RLDataGetLength(data) > 0) {
+        memcpy(&number, RLDataGetBytePtr(data), sizeof number);
+        require(number == next_number++);
+    }
+    kept[kept_count++] = RLMessagePortCopyRequest(local);
+    return NULL;
+}
+
+static void begin_keeping(RLIndex capacity)
+{
+    end_server(&server);
+    serve(&server, NAME, keep, NULL);
+    RLMessagePortSetCapacity(server.port, capacity);
+}
+
+/* Others are served, and this many requests are kept. */
+static void expect_kept(int count)
+{
+    while (kept_count < count)
+        turn();
+    expect_service();
+    ck_assert_int_eq(kept_count, count);
+}
+
+static int passes_within(RLTimeInterval seconds)
+{
+    atomic_int passes = 0;
+    RLRunLoopObserverRef observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_activity, &passes);
+    RLRunLoopAddObserver(RLRunLoopGetCurrent(), observer, MODE);
+    RLRunLoopRunInMode(MODE, seconds, false);
+    drop_observer(observer);
+    return passes;
+}
+
+static void note_gone(RLMessagePortRequestRef request, UNUSED void *info)
+{
+    told++;
+    require(RLMessagePortRequestGetRemainingTime(request) == 0);
+}
+
+/* A client whose requests are taken over and not answered is read no further than the capacity, but its end is noticed. */
+START_TEST(requests_that_are_taken_over)
+{
+    enum { CAPACITY = 8, SENT = 30 };
+    int before = open_descriptors(), fd, released = 2;
+    struct head head = request(0, INLINE);
+    begin_keeping(CAPACITY);
+    head.message = TO_KEEP;
+    greet(fd = plain_socket());
+    for (int count = 0; count < SENT; count++)
+        throw_packet(fd, &head, sizeof head, NULL, 0);
+    expect_kept(CAPACITY);
+    ck_assert(RLMessagePortRequestReply(kept[0], NULL));
+    expect_kept(CAPACITY + 1);
+    RLRelease(kept[0]);
+    RLRelease(kept[1]);
+    expect_kept(CAPACITY + 2);
+    RLMessagePortSetCapacity(server.port, CAPACITY + 3);
+    expect_kept(CAPACITY + 5);
+
+    shutdown(fd, SHUT_WR);
+    ck_assert_int_lt(passes_within(0.05), 10);
+    for (int index = released; index < kept_count; index++)
+        ck_assert(RLMessagePortRequestSetInvalidationCallBack(kept[index], note_gone, NULL));
+    ck_assert_int_eq(told, 0);
+    close(fd);
+    while (told < CAPACITY + 3)
+        turn();
+    ck_assert(RLMessagePortRequestSetInvalidationCallBack(kept[released], note_gone, NULL));
+    ck_assert_int_eq(told, CAPACITY + 4);
+    ck_assert_int_lt(passes_within(0.05), 10);
+    expect_kept(CAPACITY + 5);
+    /* What it has sent before its end is not lost. */
+    while (released < SENT) {
+        while (released < kept_count)
+            RLRelease(kept[released++]);
+        turn();
+    }
+    while (open_descriptors() > before)
+        turn();
+    ck_assert_int_eq(take_diagnostics(), 0);
+}
+END_TEST
+
+/* ---- clients that use the library ---- */
+
+static int32_t send_number(RLMessagePortRef remote, int32_t number, RLIndex size, RLTimeInterval limit)
+{
+    uint8_t *bytes = calloc(1, (size_t)size);
+    memcpy(bytes, &number, sizeof number);
+    RLDataRef data = RLDataCreateWithBytesNoCopy(NULL, bytes, size, kRLAllocatorNull);
+    int32_t result = RLMessagePortSendRequest(remote, TO_KEEP, data, limit, 0, NULL, NULL);
+    RLRelease(data);
+    free(bytes);
+    return result;
+}
+
+/* 64 MB of requests, and then the client's time limit holds. */
+START_TEST(bytes_that_are_taken_over)
+{
+    enum { SIZE = 8 << 20, MOST = 8 };
+    begin_keeping(1024);
+    pid_t child = fork_child();
+    if (child == 0) {
+        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+        for (int32_t number = 0; number < MOST; number++)
+            child_assert(send_number(remote, number, SIZE, 50) == kRLMessagePortSuccess);
+        child_assert(send_number(remote, MOST, SIZE, 0.06) == kRLMessagePortSendTimeout);
+        _exit(0);
+    }
+    int status = -1;
+    while (waitpid(child, &status, WNOHANG) == 0)
+        turn();
+    ck_assert_int_eq(status, 0);
+    expect_kept(MOST);
+    for (int index = 0; index < kept_count; index++)
+        RLRelease(kept[index]);
+}
+END_TEST
+
+/* Many small ones, most of which come through shared memory. */
+START_TEST(small_requests_wait_while_others_are_kept)
+{
+    enum { CAPACITY = 50, MANY = 3000 };
+    begin_keeping(CAPACITY);
+    pid_t child = fork_child();
+    if (child == 0) {
+        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+        for (int32_t number = 0; number < MANY; number++)
+            child_assert(send_number(remote, number, 16, 50) == kRLMessagePortSuccess);
+        RLRelease(remote);
+        _exit(0);
+    }
+    while (next_number < MANY) {
+        RLRunLoopRunInMode(MODE, 0.05, true);
+        ck_assert_int_le(kept_count, CAPACITY);
+        if (kept_count == CAPACITY || next_number == MANY)
+            while (kept_count > 0)
+                RLRelease(kept[--kept_count]);
+    }
+    end_process(child, 0);
+}
+END_TEST
+
+/* ---- clients that say nothing ---- */
+
+static int connected_to(const char *part)
+{
+    struct sockaddr_un address = address_of(part);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    child_assert(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    return fd;
+}
+
+/* They hold more descriptors than the server may have, at the port that is asked or at another one of the process. */
+START_TEST(silent_clients_when_descriptors_run_out)
+{
+    enum { SILENT = 375, DESCRIPTORS = 256 };
+    struct server other;
+    struct rlimit limit;
+    int ends[2];
+    serve(&other, RLSTR("com.example.other"), echo, NULL);
+    make_pipe(ends);
+    pid_t crowd = fork_child();
+    if (crowd == 0) {
+        for (int count = 0; count < SILENT; count++)
+            connected_to(_i ? "other" : "test");
+        say_ready(ends[1]);
+        pause();
+    }
+    require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    struct rlimit low = {DESCRIPTORS, limit.rlim_max};
+    require(setrlimit(RLIMIT_NOFILE, &low) == 0);
+    for (struct pollfd said = {ends[0], POLLIN, 0}; poll(&said, 1, 0) == 0;)
+        turn();
+    for (int round = 0; round < 3; round++) {
+        int before = calls;
+        pid_t child = fork_child();
+        if (child == 0) {
+            child_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+            ask_as_child(NULL);
+            _exit(0);
+        }
+        while (calls == before)
+            turn();
+        end_process(child, 0);
+    }
+    ck_assert_int_eq(take_diagnostics(), 0);
+    end_process(crowd, SIGKILL);
+    require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    close_pipe(ends);
+    end_server(&other);
+}
+END_TEST
+
+/* After 2 s it is disconnected when another client connects. */
+START_TEST(a_client_that_says_nothing)
+{
+    char byte;
+    int before = open_descriptors(), silent = plain_socket(), polite = plain_socket();
+    send_hello(polite);
+    while (open_descriptors() < before + 4)
+        turn();
+    RLRunLoopRunInMode(MODE, 2.001, false);
+    ck_assert_int_eq(recv(silent, &byte, 1, MSG_DONTWAIT), -1);
+    expect_service();
+    ck_assert_int_eq(recv(silent, &byte, 1, MSG_DONTWAIT), 0);
+    ck_assert_int_eq(recv(polite, &byte, 1, MSG_DONTWAIT), -1);
+    close(silent);
+    close(polite);
+}
+END_TEST
+
+/* ---- small one-way requests ---- */
+
+static int send_one_way(int fd, int count)
+{
+    struct head head = request(0, INLINE);
+    head.id = 0;
+    for (int index = 0; index < count; index++)
+        throw_packet(fd, &head, sizeof head, NULL, 0);
+    return fd;
+}
+
+/* Whether the server passes a ring to a new client that has sent enough requests. */
+static bool gets_ring(int *fd)
+{
+    enum { ENOUGH = 16 };
+    struct head head;
+    int file, before = calls;
+    send_hello(*fd = plain_socket());
+    send_one_way(*fd, ENOUGH);
+    while (calls < before + ENOUGH)
+        turn();
+    struct pollfd packet = {*fd, POLLIN, 0};
+    if (poll(&packet, 1, 0) == 0)
+        return false;
+    require(receive_packet(*fd, &head, sizeof head, &file, 1) == 1 && head.kind == RING);
+    close(file);
+    return true;
+}
+
+START_TEST(rings_for_256_clients)
+{
+    enum { RINGS = 256 };
+    int fds[RINGS + 2], before;
+    for (int index = 0; index <= RINGS; index++)
+        ck_assert_int_eq(gets_ring(&fds[index]), index < RINGS);
+    before = open_descriptors();
+    close(fds[0]);
+    while (open_descriptors() > before - 2)
+        turn();
+    ck_assert(gets_ring(&fds[0]));
+    ck_assert(!gets_ring(&fds[RINGS + 1]));
+    for (int index = 0; index <= RINGS + 1; index++)
+        close(fds[index]);
+}
+END_TEST
+
+static int served_before_the_other;
+
+static RLDataRef count_until_other(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    if (id == TO_KEEP)
+        served_before_the_other = calls;
+    calls++;
+    return NULL;
+}
+
+/* Of one client 32 are received, then others have their turn. */
+START_TEST(small_requests_without_pause)
+{
+    enum { MANY = 100, OF_A_TURN = 32 };
+    struct head head = request(0, INLINE);
+    int greedy, other;
+    end_server(&server);
+    serve(&server, NAME, count_until_other, NULL);
+    greet(greedy = plain_socket());
+    greet(other = plain_socket());
+    send_one_way(greedy, MANY);
+    head.message = TO_KEEP;
+    throw_packet(other, &head, sizeof head, NULL, 0);
+    while (calls < MANY + 1)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    ck_assert_int_le(served_before_the_other, OF_A_TURN);
+    close(greedy);
+    close(other);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-bounds");
+    TCase *tcase = add_case(suite, "bounds", 40);
+    tcase_add_checked_fixture(tcase, begin, finish);
+    tcase_add_test(tcase, requests_that_are_taken_over);
+    tcase_add_test(tcase, bytes_that_are_taken_over);
+    tcase_add_test(tcase, small_requests_wait_while_others_are_kept);
+    tcase_add_loop_test(tcase, silent_clients_when_descriptors_run_out, 0, 2);
+    tcase_add_test(tcase, a_client_that_says_nothing);
+    tcase_add_test(tcase, rings_for_256_clients);
+    tcase_add_test(tcase, small_requests_without_pause);
+    return suite;
+}
