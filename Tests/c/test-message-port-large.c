@@ -166,7 +166,7 @@ START_TEST(a_request_without_time_to_wait)
 }
 END_TEST
 
-/* What was begun before the server stopped is given up, and the server never knows of it. */
+/* What was begun before the server stopped is given up, after 50 ms at least, and the server never knows of it. */
 START_TEST(a_server_that_does_not_read)
 {
     pid_t child = begin_with(check_and_echo);
@@ -175,7 +175,7 @@ START_TEST(a_server_that_does_not_read)
     for (int round = 0; round < 3; round++) {
         double before = monotonic_seconds();
         ck_assert_int_eq(send_data(1000, HUGE_SIZE, round * 0.1), kRLMessagePortSendTimeout);
-        ck_assert_double_ge(monotonic_seconds() - before, round * 0.1);
+        ck_assert_double_ge(monotonic_seconds() - before, round ? round * 0.1 : 0.05);
     }
     ck_assert_int_eq(send_data(1000, HUGE_SIZE, 0), kRLMessagePortSendTimeout);
     kill(child, SIGCONT);

@@ -38,8 +38,10 @@
  *  - No other user may write to it, unless it is sticky (the 1 of 1777).
  *  - In a sticky one the name of a server that crashed stays its user's: others get EACCES.
  *
- *  Clients that are let in can use up the server's descriptors and memory; its callback
- *  learns who they are by RLMessagePortGetPeerCredentials().
+ *  Clients that are let in can use up the server's descriptors, one for each connection, and memory up to the limits
+ *  of each; its callback learns who they are by RLMessagePortGetPeerCredentials(). A connection over which nothing has
+ *  come for 2 s, not even what a remote port says when it is created, is closed when others connect, and earlier when
+ *  descriptors run out.
  *
  *  Errors
  *  ------
@@ -223,14 +225,15 @@ RL_EXPORT RLBoolean RLMessagePortAllowsOtherUsers(RLMessagePortRef port);
  *  the system says.  Cost: some system calls if the port has a name. */
 RL_EXPORT RLBoolean RLMessagePortSetAllowsOtherUsers(RLMessagePortRef port, RLBoolean allows);
 
-/** Returns how many requests of this process may wait in a local port: 1024 unless it was set. */
+/** Returns the capacity of a local port: 1024 unless it was set. */
 RL_EXPORT RLIndex RLMessagePortGetCapacity(RLMessagePortRef port);
 
-/** Sets how many requests of this process may wait in a local port before senders have to wait.
+/** Sets how many requests of this process may wait in a local port before senders have to wait, and how many of one
+ *  client in another process may be taken over and unanswered before it has to wait: RLMessagePortCopyRequest().
  *  How many may wait from each other process is limited by the kernel, in bytes: some hundred small requests. On a
  *  remote port it has no effect.
  *  @param capacity  1 or more; what is beyond 2147483647 counts as that.
- *  Thread: any; wakes senders that wait. */
+ *  Thread: any; wakes senders that wait.  Cost: O(clients). */
 RL_EXPORT void RLMessagePortSetCapacity(RLMessagePortRef port, RLIndex capacity);
 
 RL_EXTERN_C_END

@@ -37,6 +37,7 @@ enum SilentClients {
 
     /// Disconnects the client that was accepted first, if that was before `limit`; false if there is none. One system call for each client
     /// that is looked at. A thread that has a loop, without a lock.
+    @inline(never)
     static func disconnectFirst(acceptedBefore limit: Instant) -> Bool {
         while true {
             mutex.lock()

@@ -137,8 +137,8 @@ enum PortLimits {
     static var requestsPerTurn: Int { 32 }
     /// The most memory that a payload takes before its bytes have come.
     static var unseenBytes: Int { 1024 * 1024 }
-    /// How many bytes of requests that were taken over and not answered a client may have before it is not read any more. How many
-    /// requests, is the capacity of the port.
+    /// How many bytes of requests that were taken over and not answered a client may have before it is not read any more. The number of
+    /// these requests is limited by the capacity of the port.
     static var takenBytes: Int { 64 * 1024 * 1024 }
     /// For how many nanoseconds after it was accepted a client may say nothing, if others connect.
     static var greeting: UInt64 { 2_000_000_000 }

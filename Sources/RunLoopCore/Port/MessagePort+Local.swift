@@ -208,10 +208,12 @@ extension MessagePortPointer {
     /// The request that the port's function is handling on the calling thread; nil outside of that function. Any thread, without the
     /// mutex.
     var currentRequest: RequestPointer? {
-        locked {
-            var next = pointee.requestsInProgress
-            while let request = next, request.pointee.threadContext != ThreadContextPointer.current { next = request.pointee.outer }
-            return next
+        @inline(never) get {
+            locked {
+                var next = pointee.requestsInProgress
+                while let request = next, request.pointee.threadContext != ThreadContextPointer.current { next = request.pointee.outer }
+                return next
+            }
         }
     }
 

@@ -31,6 +31,7 @@ extension NameServer {
     }
 
     /// Whether a file name is that of a lock, as `withFileName` makes it: some plain characters, a hash of 16 digits, and the suffix.
+    @inline(never)
     private static func isLockName(_ name: UnsafePointer<CChar>, _ length: Int) -> Bool {
         let suffix = 1 + 16 + 5
         if length < suffix || length > suffix + 40 { return false }
@@ -60,6 +61,7 @@ extension NameServer {
     }
 
     /// Calls `body` with the name of another file of the same port.
+    @inline(never)
     private static func withSuffix(_ name: UnsafePointer<CChar>, _ length: Int, _ suffix: Name, _ body: (UnsafePointer<CChar>) -> Void) {
         TextBuffer.build { text in
             text.append(UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self), length - 5)

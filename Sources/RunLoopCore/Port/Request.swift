@@ -149,10 +149,12 @@ extension RequestPointer {
     /// How many seconds the sender goes on waiting; 0 if it has stopped. Reads the clock, and makes a system call if the sender is
     /// another process. Any thread, without a lock.
     var remainingSeconds: Double {
-        if pointee.id == 0 { return .infinity }
-        let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
-        if now >= pointee.deadline || !isAwaited { return 0 }
-        return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
+        @inline(never) get {
+            if pointee.id == 0 { return .infinity }
+            let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
+            if now >= pointee.deadline || !isAwaited { return 0 }
+            return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
+        }
     }
 
     /// The process and user that sent the request. Any thread.
