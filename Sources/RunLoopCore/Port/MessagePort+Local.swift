@@ -98,6 +98,7 @@ extension MessagePortPointer {
 
     /// There was no memory to watch a connection somewhere: lets the port's loops try again, lest its requests are never received. Any
     /// thread, without the senders' lock.
+    @inline(never)
     func requestResync() {
         queue.lockSenders()
         if let sourceInfo = pointee.sourceInfo {
@@ -124,6 +125,7 @@ extension MessagePortPointer {
     /// The connection behind `connection` in the port's list; pass a variable that is nil to get the first. For a walk over all of them,
     /// which may visit some twice and allocates nothing. The variable has a reference until it is nil again. Any thread, without the
     /// mutex.
+    @inline(never)
     func nextConnection(_ connection: inout ConnectionPointer?) -> ConnectionPointer? {
         let last = connection
         connection = locked {

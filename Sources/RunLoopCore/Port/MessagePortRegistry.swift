@@ -113,6 +113,7 @@ enum MessagePortRegistry {
     }
 
     /// Unlocks everything again, in parent and child.
+    @inline(never)
     private static func afterFork() {
         SilentClients.mutex.unlock()
         var next = first

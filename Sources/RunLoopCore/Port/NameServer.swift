@@ -76,6 +76,7 @@ enum NameServer {
     }
 
     /// Whether the file of a name is still the one that the claim has locked.
+    @inline(never)
     private static func isLocked(_ name: StringPointer, by claim: Claim, in directory: borrowing PortDirectory) -> Bool {
         withFileName(name, ".lock") { directory.has($0, claim.lock) }
     }

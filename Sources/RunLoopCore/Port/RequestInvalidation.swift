@@ -20,6 +20,7 @@ typealias RequestInvalidationPointer = UnsafeMutablePointer<RequestInvalidation>
 
 extension RequestInvalidationPointer {
     /// Takes the first one out of a list, with a reference to its request for the caller; nil if the list is empty. Under the mutex.
+    @inline(never)
     static func take(from first: inout RequestInvalidationPointer?) -> RequestInvalidationPointer? {
         guard let invalidation = first else { return nil }
         invalidation.pointee.request.retain()
@@ -29,6 +30,7 @@ extension RequestInvalidationPointer {
     }
 
     /// Calls the function and frees this, which is in no list, with the reference to the request. Without a lock.
+    @inline(never)
     func call() {
         let request = pointee.request
         let (callout, info) = (pointee.callout, pointee.info)
@@ -70,6 +72,7 @@ extension MessagePortPointer {
     }
 
     /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread, without the mutex.
+    @inline(never)
     func isAwaiting(_ id: UInt32) -> Bool {
         locked {
             var next = pointee.firstPending
