@@ -25,11 +25,11 @@
  *  of a large one-way request waits until the server has read most of it, no longer than its time limit (at least 50
  *  ms); what was not sent by then was not sent at all. While it waits it goes on receiving, at least 16 MB from each
  *  client, for the local ports of its own loop, which calls their callbacks when it runs: so two processes can send
- *  each other large requests at the same time. A large request that wants a reply is sent while the loop runs. Replies are sent by the server's loop; a client that
- *  does not read them gets no further requests through. A thread that sends many small one-way requests to another
- *  process sends most of them without a system call, once the server has received some. The last few of these may then
- *  be sent with success to a server that has just been killed. Otherwise each is there for the server when the call
- *  returns, and all requests of a thread arrive in order. */
+ *  each other large requests at the same time. A large request that wants a reply is sent while the loop runs. Replies
+ *  are sent by the server's loop; a client that does not read them gets no further requests through. A thread that
+ *  sends many small one-way requests to another process sends most of them without a system call, once the server has
+ *  received some. The last few of these may then be sent with success to a server that has just been killed. Otherwise
+ *  each is there for the server when the call returns, and all requests of a thread arrive in order. */
 #ifndef RUNLOOP_RLMESSAGEPORTREQUEST_H
 #define RUNLOOP_RLMESSAGEPORTREQUEST_H
 #include <RunLoop/RLMessagePort.h>
