@@ -62,6 +62,7 @@ def test_installed_files_are_exactly_these(installed):
     documents = ["LICENSE", "CHANGELOG.md", "SECURITY.md", "docs/PERFORMANCE.md", "docs/PORTING.md", "docs/SEMANTICS.md"]
     documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*") if path.suffix in (".c", ".h", ".md")]
     others += [f"usr/share/doc/runloop/{name}" for name in documents]
+    others += [f"usr/share/man/{path.relative_to(BUILD / 'man')}" for path in (BUILD / "man").glob("man?/*")]
     assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries] + others)
     assert os.readlink(installed / "usr/lib/librunloop.so") == "librunloop.so.0"
     assert os.readlink(installed / "usr/lib/librunloop-cf.so") == "librunloop-cf.so.0"
@@ -90,6 +91,15 @@ def test_what_documents_the_library_is_what_the_headers_name(installed):
         named |= set(re.findall(r"\b(?:docs/\w+\.md|SECURITY\.md|examples/[\w/-]+\.c)\b", path.read_text()))
     assert len(named) > 20
     assert [name for name in sorted(named) if not (installed / "usr/share/doc/runloop" / name).exists()] == []
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
+@pytest.mark.parametrize("name", ["RLRunLoopAddTimer", "RLRunLoopRemoveTimer", "CFRunLoopAddTimer", "runloop-timer"])
+def test_man_shows_a_page(installed, name):
+    """Also by a function that shares a page with others, and by CF's name."""
+    environment = dict(os.environ, MANPATH=str(installed / "usr/share/man"), MANPAGER="cat", MANWIDTH="100")
+    shown = output("man", name, env=environment)
+    assert ("RLRunLoopAddTimer" if name[0] != "r" else name) in shown and "SEE ALSO" in shown
 
 
 def test_nothing_installed_names_the_place_of_installation(installed):

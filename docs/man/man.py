@@ -1,0 +1,485 @@
+"""Writes the manual pages from the headers' comments: man.py DIRECTORY. docs/man/pages.txt says which functions share one."""
+
+import datetime
+import os
+import pathlib
+import re
+import sys
+
+from headers import INCLUDE, ROOT, Header, without_comments
+from mdoc import ERRORS, Writer, argument
+
+HERE = pathlib.Path(__file__).resolve().parent
+#: The longest example that is shown whole, in lines; of a longer one a part.
+LONGEST = 32
+#: What the comment of a parameter need not say.
+ALLOCATOR = "Ignored; pass NULL."
+
+
+class Page:
+    """What pages.txt says of a page of section 3."""
+
+    def __init__(self, brief, chapter):
+        self.brief, self.names, self.errors, self.constants, self.chapter = brief, [], [], [], chapter
+
+    @property
+    def name(self):
+        return self.names[0]
+
+
+class Chapter:
+    """A page of section 7, for one header or two."""
+
+    def __init__(self, name, headers):
+        self.name, self.headers, self.pages = name, headers, []
+
+
+def contents():
+    chapters, brief = [], None
+    for line in (HERE / "pages.txt").read_text().splitlines():
+        if match := re.fullmatch(r"\[(\S+) (.*)\]", line):
+            chapters.append(Chapter(match[1], match[2].split()))
+        elif line.startswith(" "):
+            if brief:
+                chapters[-1].pages.append(Page(brief, chapters[-1]))
+                brief = None
+            page = chapters[-1].pages[-1]
+            page.names += [word for word in line.split() if word.startswith("RL")]
+            page.errors += [word for word in line.split() if word in ERRORS]
+            page.constants += [word for word in line.split() if word.startswith("kRL")]
+        elif line and not line.startswith("#"):
+            brief = line
+    return chapters
+
+
+def version():
+    return re.search(r"^VERSION *:= (\S+)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+
+
+def date():
+    """That of the release, if $SOURCE_DATE_EPOCH says it."""
+    moment = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc) \
+        if "SOURCE_DATE_EPOCH" in os.environ else datetime.datetime.now()
+    return f"{moment:%B} {moment.day}, {moment.year}"
+
+
+def lower_first(text):
+    return text if re.match(r"[A-Z]{2}|kRL|RL|\W", text) else text[:1].lower() + text[1:]
+
+
+def upper_first(text):
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+(?![\w.(])", text) else text
+
+
+def listed(names):
+    """"a, b and c", each with its macro."""
+    lines = [f".{name}" for name in names]
+    if len(lines) == 1:
+        return lines
+    return [f"{line} ," for line in lines[:-2]] + [lines[-2], "and", lines[-1]]
+
+
+class Manual:
+    def __init__(self):
+        self.chapters = contents()
+        self.headers = {name: Header(name) for chapter in self.chapters for name in chapter.headers}
+        self.functions = {function.name: function for header in self.headers.values() for function in header.functions}
+        self.callbacks = {function.name: function for header in self.headers.values() for function in header.callbacks}
+        self.pages = {name: page for chapter in self.chapters for page in chapter.pages for name in page.names}
+        self.types = {}
+        for header in self.headers.values():
+            for before, kind in zip([None, *header.types], header.types):
+                if kind.kind == "enum" and not kind.name and before and before.kind == "other" and "*" not in before.declaration:
+                    kind.name = before.name
+                if kind.name and kind.kind != "other":
+                    self.types[kind.name] = kind
+        for function in [*self.functions.values(), *self.callbacks.values()]:
+            self.cite(function)
+        self.aliases = self.names_of_corefoundation()
+
+    def page_of(self, name):
+        """The page of a function, or of a header's file."""
+        if name in self.pages:
+            return self.pages[name].name, 3
+        if name == "RunLoop.h":
+            return "runloop", 7
+        return next(((chapter.name, 7) for chapter in self.chapters if name in chapter.headers), None)
+
+    def names_of_corefoundation(self):
+        """CF's name of a function → ours: the labels in CF's headers, and the functions that take a block."""
+        found = {}
+        for path in sorted((INCLUDE / "CoreFoundation").glob("*.h")):
+            source = without_comments(path.read_text())
+            inline = re.findall(r"^CF_INLINE [^;{]*?\b(CF\w+)\(", source, re.MULTILINE)
+            found |= {name: "RL" + name[2:] for name in inline if "RL" + name[2:] in self.functions}
+            for declaration in source.split(";"):
+                label = re.search(r"__asm__\(\s*\"(RL\w+)\"\s*\)", declaration)
+                name = re.search(r"\b(CF\w+)\s*\(", declaration.partition("__asm__")[0].rpartition("}")[2])
+                if label and name and label[1] in self.functions:
+                    found[name[1]] = label[1]
+        return found
+
+    # ---- A page of section 3 ----
+
+    def head(self, name, section, names, brief):
+        return [".\\\" Made from the headers of librunloop by docs/man/man.py.", f".Dd {date()}", f".Dt {name.upper()} {section}",
+                f".Os librunloop {version()}", ".Sh NAME", *(f".Nm {each} ," for each in names[:-1]), f".Nm {names[-1]}",
+                f".Nd {brief}"]
+
+    def of_functions(self, page):
+        functions = [self.functions[name] for name in page.names]
+        write = Writer(self.page_of, page.names)
+        lines = self.head(page.name, 3, page.names, page.brief)
+        lines += [".Sh LIBRARY", "librunloop (\\-lrunloop, pkg-config runloop)"]
+        lines += self.synopsis(functions)
+        lines += self.description(functions, write)
+        lines += self.parameters(functions, write)
+        lines += self.types_used(page, functions, write)
+        lines += self.ownership(functions, write)
+        lines += self.returned(functions, write)
+        lines += self.example(page, functions)
+        lines += self.errors(page, functions, write)
+        lines += self.threads(functions, write)
+        lines += self.labelled("COST", "Cost", functions, write)
+        return lines + self.see_also(page, write)
+
+    def synopsis(self, functions):
+        lines = [".Sh SYNOPSIS", ".In RunLoop/RunLoop.h"]
+        for function in functions:
+            lines += [f".Ft {argument(function.result) if ' ' not in function.result else function.result}", f".Fo {function.name}"]
+            lines += [f".Fa {argument(parameter)}" for parameter in function.parameters or ["void"]] + [".Fc"]
+        return lines
+
+    def own_text(self, function):
+        """The text of a function's comment, and the function whose parameters and result are its own."""
+        match = re.search(r"\s*Parameters and result as (RL\w+)\(\)\.", function.text)
+        return re.sub(r"\s*Parameters and result as (RL\w+)\(\)\.", "", function.text), \
+            self.functions[match[1]] if match else function
+
+    def cite(self, function):
+        """In a function's comment `see "Lateness"` is a chapter of its header, which is on another page."""
+        chapters = [title for title, _ in self.headers[function.header].chapters]
+
+        def cited(text):
+            return re.sub(r'see "([^"]+)"(?: above)?', lambda match: f'see {function.header}, "{match[1]}"'
+                          if match[1] in chapters else match[0], text)
+
+        function.text, function.returned = cited(function.text), cited(function.returned)
+        function.described = {name: cited(text) for name, text in function.described.items()}
+        function.labels = {name: cited(text) for name, text in function.labels.items()}
+
+    def description(self, functions, write):
+        lines = [".Sh DESCRIPTION"]
+        for number, function in enumerate(functions):
+            text = self.own_text(function)[0]
+            if re.match(r"[A-Z][a-z]+s ", text):
+                text = lower_first(text)
+            else:
+                text = "is " + text
+            lines += [".Pp"] * (number > 0) + [f".Fn {function.name}", *write.text(text)]
+            if function.is_block:
+                lines += write.text("It is there if the compiler has blocks (clang -fblocks); the program links the blocks runtime.")
+        return lines
+
+    def described(self, function):
+        """Parameters in the order of the declaration, with their texts; objects of which nothing is said are left out."""
+        other = self.own_text(function)[1]
+        texts = {**other.described, **function.described}
+        for parameter in function.parameters:
+            name = re.search(r"\(\^(\w+)\)|(\w+)$", parameter)
+            name = name and (name[1] or name[2])
+            if name in texts:
+                yield name, texts[name]
+            elif name == "allocator":
+                yield name, ALLOCATOR
+
+    def parameters(self, functions, write):
+        said = {}
+        for function in functions:
+            for name, text in self.described(function):
+                said.setdefault(name, {}).setdefault(text, []).append(function.name)
+        if not said:
+            return []
+        lines = [".Sh PARAMETERS", f".Bl -tag -width {max(map(len, said)) + 1}n"]
+        for name, texts in said.items():
+            lines.append(f".It Fa {name}")
+            for number, (text, users) in enumerate(texts.items()):
+                if len(texts) > 1:
+                    lines += [".Pp"] * (number > 0) + self.subject(users)
+                lines += write.text(text if len(texts) > 1 else upper_first(text))
+        return lines + [".El"]
+
+    @staticmethod
+    def subject(names):
+        """"f(), g():" before what is said of them."""
+        return [f".Fn {name} ," for name in names[:-1]] + [f".Fn {names[-1]} :"]
+
+    def types_used(self, page, functions, write):
+        """Callbacks and structs on the first page of the chapter that uses them, constants on each."""
+        used = [kind for function in functions for kind in re.findall(r"\bRL\w+", " ".join([function.result, *function.parameters]))]
+        lines = []
+        for name in dict.fromkeys(used):
+            first = next((other.names for other in page.chapter.pages for each in other.names
+                          if re.search(rf"\b{name}\b", " ".join([self.functions[each].result, *self.functions[each].parameters]))), None)
+            if name in self.callbacks and first is page.names:
+                lines += self.callback(self.callbacks[name], write)
+            elif name in self.types and self.types[name].header in page.chapter.headers \
+                    and (self.types[name].kind == "enum" or first is page.names):
+                lines += self.type(self.types[name], write)
+        for kind in (kind for header in page.chapter.headers for kind in self.headers[header].types):
+            if any(name in page.constants for name, _ in kind.members):
+                lines += self.type(kind, write)
+        return [".Sh TYPES", *lines[lines[0] == ".Pp":]] if lines else []
+
+    def callback(self, function, write):
+        lines = [*write.literal([function.declaration]), ".Pp", *write.text(function.text)]
+        if function.described:
+            lines.append(f".Bl -tag -width {max(map(len, function.described)) + 1}n")
+            for name, text in function.described.items():
+                lines += [f".It Fa {name}", *write.text(upper_first(text))]
+            lines.append(".El")
+        return lines + (write.text("It returns " + function.returned) if function.returned else [])
+
+    def type(self, kind, write):
+        lines = [".Pp"]
+        if kind.kind == "struct":
+            lines = [*write.literal(kind.declaration.splitlines()), ".Pp"]
+        lines += write.text(kind.text) if kind.kind == "struct" or not kind.name else [f".Vt {kind.name} :", *write.text(kind.text)]
+        macro = "Fa" if kind.kind == "struct" else "Dv"
+        lines.append(f".Bl -tag -width {min(24, max(len(name) for name, _ in kind.members) + 1)}n")
+        for name, text in kind.members:
+            lines += [f".It {macro} {name}", *write.text(text)]
+        return lines + [".El"]
+
+    def returned(self, functions, write):
+        merged, others = {}, []
+        for function in functions:
+            text = self.own_text(function)[1].returned
+            if text:
+                merged.setdefault(text, []).append(function.name)
+            elif function.result != "void":
+                others.append(function)
+        lines = []
+        for text, names in merged.items():
+            lines += [".Pp", *listed([f"Fn {name}" for name in names]), *write.text(("returns " if len(names) == 1 else "return ") + text)]
+        for function in others:
+            sentence = re.match(r"Returns (.*?[.:;](?= |$))", function.text)
+            said = sentence[1][:-1] + "." if sentence else "what is said above."
+            lines += [".Pp", f".Fn {function.name}", *write.text("returns " + said)]
+        return [".Sh RETURN VALUES", *lines[1:]] if lines else []
+
+    def errors(self, page, functions, write):
+        said = {function.name: function.labels["Errors"] for function in functions if "Errors" in function.labels}
+        numbers = {"EINVAL", *page.errors} | {name for text in [*said.values(), *(function.text + self.own_text(function)[1].returned
+                                                                    for function in functions)]
+                                for name in re.findall(r"\bE[A-Z]{3,}\b", text) if name in ERRORS}
+        if any(re.search(r"Create|Copy", name) for name in said or [function.name for function in functions]) or \
+                any(re.search(r"\ballocat", function.labels.get("Cost", "")) for function in functions):
+            numbers.add("ENOMEM")
+        if not any(function.parameters for function in functions) and not said:
+            return []
+        lines = [".Sh ERRORS", "Misuse returns 0, false or", ".Dv NULL ,", "unless it is said otherwise, and so does a failure.",
+                 ".Va errno", "is then:", ".Bl -tag -width Er"]
+        for name in sorted(numbers):
+            lines += [f".It Bq Er {name}", *write.text(ERRORS[name])]
+        lines.append(".El")
+        for name, text in said.items():
+            lines += [".Pp", f".Fn {name} :", *write.text(text)]
+        return lines
+
+    def ownership(self, functions, write):
+        lines = []
+        owned = [function.name for function in functions if re.search(r"Create|Copy", function.name) and function.result != "void"
+                 and function.result.endswith(("Ref", "Mode"))]
+        if owned:
+            lines += [".Pp", "The caller owns what", *listed([f"Fn {name}" for name in owned]),
+                      ("returns" if len(owned) == 1 else "return") + ", and releases it with", f".{write.function('RLRelease')} ."]
+        return self.labelled("OWNERSHIP", "Ownership", functions, write, lines)
+
+    def threads(self, functions, write):
+        """What RLBase.h promises for all functions, and where these differ."""
+        merged = {}
+        for function in functions:
+            said = [text for label in ("Thread", "Re-entrancy") if (text := function.labels.get(label))]
+            if said:
+                merged.setdefault(" ".join(upper_first(text) for text in said), []).append(function.name)
+        lines = []
+        if sum(map(len, merged.values())) < len(functions):
+            lines = [".Pp", *write.text("Any thread may call " + ("the functions of which nothing is said below" if merged else
+                     "these functions" if len(functions) > 1 else "this function") + ", also in every callback.")]
+            lines += write.text("They call no function of the program." if len(functions) > 1 else "It calls no function of the program.")
+        for text, names in merged.items():
+            if not any(function.labels.get("Thread") for function in functions if function.name in names):
+                text = "Any thread. " + text
+            lines += [".Pp", *(self.subject(names) if len(functions) > 1 else []), *write.text(text)]
+        return [".Sh THREADS", *lines[1:]]
+
+    def labelled(self, title, label, functions, write, lines=()):
+        merged = {}
+        for function in functions:
+            if label in function.labels:
+                merged.setdefault(function.labels[label], []).append(function.name)
+        lines = list(lines)
+        for text, names in merged.items():
+            lines += [".Pp", *(self.subject(names) + write.text(text) if len(functions) > 1 else write.text(upper_first(text)))]
+        return [f".Sh {title}", *lines[1:]] if lines else []
+
+    # ---- Examples ----
+
+    def example(self, page, functions):
+        """Lines of a program that the header names: the function of the program that uses most of the page."""
+        found = []
+        own = [path for function in functions for path in re.findall(r"examples/[\w/-]+\.c", function.labels.get("Example", ""))]
+        paths = dict.fromkeys(own + [path for name in page.chapter.headers for path in self.headers[name].examples])
+        for path in [other for path in paths for other in self.neighbours(path)]:
+            for start, body in self.bodies((ROOT / path).read_text()):
+                used = [name for name in page.names if any(re.search(rf"\b{name}\(", line) for line in body)]
+                if used:
+                    weight = (page.name in used, len(body) <= 24, len(used), -abs(len(body) - 12))
+                    found.append((weight, path, self.cut(body, used)))
+        _, path, body = max(found, key=lambda each: each[0])
+        return [".Sh EXAMPLES", "From", f".Pa share/doc/runloop/{path} :", *Writer(self.page_of).literal(body)]
+
+    @staticmethod
+    def neighbours(path):
+        return [path] if path.count("/") == 1 else sorted(other.relative_to(ROOT).as_posix() for other in (ROOT / path).parent.glob("*.c"))
+
+    @staticmethod
+    def bodies(source):
+        """The functions of a program, with the line on which each begins."""
+        lines = source.splitlines()
+        for start, line in enumerate(lines):
+            if line == "{":
+                first = start
+                while first > 0 and lines[first - 1].strip() and not re.match(r".*[;}]$|.*\*/$|#", lines[first - 1]):
+                    first -= 1
+                end = lines.index("}", start)
+                yield first, lines[first:end + 1]
+
+    @staticmethod
+    def cut(body, used):
+        """A long function is cut to the part with the most uses, at an indentation that shows where it was."""
+        if len(body) <= LONGEST:
+            return body
+        hits = [number for number, line in enumerate(body) if any(re.search(rf"\b{name}\(", line) for name in used)]
+        best = max(hits, key=lambda hit: (sum(hit <= other < hit + LONGEST - 8 for other in hits), -hit))
+        first, last = max(0, best - 4), min(len(body), best + LONGEST - 8)
+        return (["\u2026"] if first else []) + body[first:last] + (["\u2026"] if last < len(body) else [])
+
+    # ---- What follows ----
+
+    def see_also(self, page, write):
+        names = {(other.name, 3) for other in page.chapter.pages if other is not page} | write.references
+        names |= {(page.chapter.name, 7), ("runloop", 7), ("runloop-objects", 7)}
+        names.discard((page.name, 3))
+        return [".Sh SEE ALSO", *self.references(names)]
+
+    @staticmethod
+    def references(names):
+        ordered = sorted(names, key=lambda each: (each[1], each[0].lower()))
+        return [f".Xr {name} {section}" + (" ," if (name, section) != ordered[-1] else "") for name, section in ordered]
+
+    # ---- A page of section 7 ----
+
+    def of_chapter(self, chapter):
+        headers = [self.headers[name] for name in chapter.headers]
+        write = Writer(lambda name: None if name in chapter.headers else self.page_of(name))
+        brief = lower_first(re.sub(r"^[^:]*: ", "", headers[0].brief).rstrip(".")) if ":" in headers[0].brief \
+            else lower_first(headers[0].brief.rstrip("."))
+        lines = self.head(chapter.name, 7, [chapter.name], brief)
+        lines += [".Sh SYNOPSIS", *(f".In RunLoop/{header.name}" for header in headers), ".Sh DESCRIPTION"]
+        differences = []
+        for number, header in enumerate(headers):
+            if number:
+                lines += [f".Ss {upper_first(header.brief.partition(':')[0])}"]
+            intro = write.blocks(header.intro)
+            lines += intro[intro[:1] == [".Pp"]:]
+            for title, text in header.chapters:
+                if re.match(r"(Deliberate )?[Dd]ifference", title):
+                    differences += write.blocks(text)
+                else:
+                    said = write.blocks(text)
+                    lines += [f".Ss {title}", *said[said[:1] == [".Pp"]:]]
+        lines += [".Sh FUNCTIONS", ".Bl -tag -width Ds"]
+        for page in chapter.pages:
+            lines += [f".It Xr {page.name} 3", *write.text(upper_first(page.brief) + ".")]
+            if len(page.names) > 1:
+                lines += ["Also", *listed([f"Fn {name}" for name in page.names[1:]])]
+                lines[-1] += " ."
+        lines.append(".El")
+        lines += self.values(headers, write)
+        if differences:
+            lines += [".Sh DIFFERENCES FROM COREFOUNDATION", *differences[differences[:1] == [".Pp"]:]]
+        examples = list(dict.fromkeys(path for header in headers for path in header.examples))
+        if examples:
+            lines += [".Sh EXAMPLES", *(f".Pa {path}" + (" ," if path != examples[-1] else "") for path in examples)]
+        others = {(other.name, 7) for other in self.chapters} | {("runloop-porting", 7)} if chapter.name == "runloop" else \
+            {("runloop", 7), ("runloop-objects", 7)}
+        names = (others | write.references) - {(chapter.name, 7)}
+        return lines + [".Sh SEE ALSO", *self.references(names)]
+
+    def values(self, headers, write):
+        """Types, constants and macros."""
+        lines = []
+        for header in headers:
+            plain = [kind for kind in header.types if kind.kind == "other"]
+            if plain:
+                lines += [".Bl -tag -width Ds"]
+                for kind in plain:
+                    lines += [f".It Vt {kind.name}", *write.text(kind.text)]
+                lines += [".El"]
+            for kind in header.types:
+                if kind.kind == "enum":
+                    lines += self.type(kind, write)
+                elif kind.kind == "struct" and not any(re.search(rf"\b{kind.name}\b", " ".join([function.result, *function.parameters]))
+                                                       for function in header.functions):
+                    lines += self.type(kind, write)
+            if header.constants:
+                lines += [".Pp", "Constants and macros:", ".Bl -tag -width Ds"]
+                for name, text in header.constants:
+                    lines += [f".It Dv {name}", *write.text(text)]
+                lines += [".El"]
+        return [".Sh TYPES AND CONSTANTS", *(lines[1:] if lines[0] == ".Pp" else lines)] if lines else []
+
+    # ---- A page of section 7 that is a document ----
+
+    def of_document(self, name, path):
+        write = Writer(self.page_of)
+        title, _, text = path.read_text().partition("\n")
+        body = write.markdown(text)
+        return [*self.head(name, 7, [name], lower_first(title.lstrip("# "))), ".Sh DESCRIPTION", *body[body[:1] == [".Pp"]:],
+                ".Sh SEE ALSO", *self.references(write.references | {("runloop", 7)})]
+
+    # ---- All of them ----
+
+    def write(self, directory):
+        """The pages, and for each further name of a page a link to it."""
+        files = {}
+        for chapter in self.chapters:
+            files[f"man7/{chapter.name}.7"] = self.of_chapter(chapter)
+            for page in chapter.pages:
+                files[f"man3/{page.name}.3"] = self.of_functions(page)
+        files["man7/runloop-porting.7"] = self.of_document("runloop-porting", ROOT / "docs/PORTING.md")
+        for name, lines in files.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.place(path, lambda new: new.write_text("\n".join(lines) + "\n"))
+        links = {name: page.name for name, page in self.pages.items() if name != page.name}
+        links |= {name: self.pages[ours].name for name, ours in self.aliases.items()}
+        for name, target in links.items():
+            self.place(directory / "man3" / f"{name}.3", lambda new: new.symlink_to(f"{target}.3"))
+        current = {*files, *(f"man3/{name}.3" for name in links)}
+        for path in directory.glob("man?/*.[37]"):
+            if path.relative_to(directory).as_posix() not in current:
+                path.unlink(missing_ok=True)
+
+    @staticmethod
+    def place(path, make):
+        """At once, as two processes may write the pages."""
+        new = path.with_name(f"{path.name}.{os.getpid()}")
+        make(new)
+        new.replace(path)
+
+
+if __name__ == "__main__":
+    Manual().write(pathlib.Path(sys.argv[1]))

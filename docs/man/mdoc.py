@@ -1,0 +1,206 @@
+"""Text as the headers' comments have it, in the language of manual pages: mdoc(7)."""
+
+import re
+
+#: What errno may be, and what it then means in this library.
+ERRORS = {
+    "EACCES": "Not permitted: it is another user's, or the directory of ports is not safe.",
+    "EADDRINUSE": "The name or address is taken.",
+    "EAGAIN": "Not now: try again.",
+    "EBADF": "The socket is invalid, or the descriptor is not open.",
+    "ECANCELED": "The request was cancelled.",
+    "ECONNREFUSED": "The name is not served.",
+    "EILSEQ": "The bytes are not valid in the encoding, or it lacks a character.",
+    "EINVAL": "Misuse. It is also reported, and changes nothing.",
+    "EMFILE": "The process has no descriptors left.",
+    "EMSGSIZE": "The message is too long for one datagram.",
+    "ENAMETOOLONG": "The name, or the path of the directory of ports, is too long.",
+    "ENFILE": "The system has no descriptors left.",
+    "ENOENT": "The directory of ports cannot be created, or /proc is not mounted.",
+    "ENOMEM": "There is no memory.",
+    "ENOSYS": "What it needs is not in the process.",
+    "ENOTSUP": "The kind of object does not support it.",
+    "EOVERFLOW": "It is too large.",
+    "EPIPE": "The port is invalid, or the connection has ended.",
+    "ESRCH": "The thread of the loop has ended.",
+    "ETIMEDOUT": "The time was over first.",
+    "EWOULDBLOCK": "It would have to wait.",
+}
+OPENING = "([\"\u201c"
+CLOSING = ".,:;)]?!\""
+
+
+def escaped(text):
+    text = text.replace("\\", "\\e")
+    return "\\&" + text if text[:1] in (".", "'") else text
+
+
+def argument(text):
+    """One argument of a macro. What looks like a macro's name or a delimiter is none."""
+    text = text.replace("\\", "\\e").replace('"', "\\(dq")
+    return f'"{text}"' if " " in text or re.fullmatch(r"[A-Z][a-z]|[^\w]", text) or not text else text
+
+
+class Writer:
+    """Turns text into lines of a page. `page_of` returns the name and section of the page for a function or a header's file, and
+    `own` holds the functions of the page that is written, which need no reference."""
+
+    def __init__(self, page_of, own=()):
+        self.page_of, self.own, self.references = page_of, set(own), set()
+
+    def function(self, name):
+        page = None if name in self.own else self.page_of(name)
+        if page is None:
+            return f"Fn {name}"
+        self.references.add(page)
+        return f"Xr {name} {page[1]}"
+
+    def macro(self, word):
+        """The macro for a word that is more than text, or None."""
+        if match := re.fullmatch(r"`([^`]+)`", word):
+            return f"Ql {' '.join(argument(part) for part in [match[1]])}"
+        if match := re.fullmatch(r"(k?(?:RL|CF)[A-Z]\w+|RLSTR|fork|longjmp|abort|free|malloc|getaddrinfo|dispatch_main)\(\)", word):
+            return self.function(match[1])
+        if match := re.fullmatch(r"(RL\w+|RunLoop)\.h", word):
+            page = self.page_of(word)
+            if page:
+                self.references.add(page)
+                return f"Xr {page[0]} {page[1]}"
+            return f"In RunLoop/{word}"
+        if match := re.fullmatch(r"([a-z_]\w+)\(([237])\)", word):
+            return f"Xr {match[1]} {match[2]}"
+        if re.fullmatch(r"kRL[A-Z]\w+|NULL|HUGE_VAL", word):
+            return f"Dv {word}"
+        if word in ERRORS:
+            return f"Er {word}"
+        if re.fullmatch(r"examples/[\w/-]+(?:\.c)?|docs/\w+\.md|SECURITY\.md|/(?:dev|proc|run|tmp)[\w/-]*", word):
+            return f"Pa {word}"
+        return None
+
+    def text(self, text):
+        """The lines of one paragraph: a sentence begins a line."""
+        lines, line = [], []
+
+        def end():
+            if line:
+                lines.append(escaped(" ".join(line)))
+                line.clear()
+
+        for word in re.findall(r"[^\s`]*`[^`]+`[^\s`]*|\S+", text):
+            match = re.fullmatch(rf"([{re.escape(OPENING)}]*)(`[^`]+`|[\w./]+?(?:\(\w?\))?)([{re.escape(CLOSING)}]*|['\u2019-]\S*)", word)
+            macro = self.macro(match[2]) if match else None
+            if macro:
+                end()
+                before, behind = match[1], match[3]
+                if behind[:1] in "'\u2019-" and behind:
+                    behind = f" Ns {argument(behind)}"
+                else:
+                    behind = "".join(f" {character}" for character in behind).replace('"', "\\(dq")
+                lines.append("." + (f"Pf {before} ".replace('"', "\\(dq") if before else "") + macro + behind)
+                continue
+            line.append(word)
+            if re.search(r"[.:?!][)\"]?$", word) and not re.search(r"^\d{1,2}\.$", word) or sum(map(len, line)) + len(line) > 100:
+                end()
+        end()
+        return lines
+
+    def literal(self, lines):
+        return [".Bd -literal", *(escaped(line) for line in lines), ".Ed"]
+
+    def blocks(self, lines):
+        """The lines of a chapter: paragraphs, lists with dashes or numbers, and what is indented and stays as it is."""
+        written, paragraph, items, block = [], [], [], []
+
+        def end_paragraph():
+            if paragraph:
+                written.extend([".Pp", *self.text(" ".join(paragraph))])
+                paragraph.clear()
+
+        def end_list():
+            if items:
+                numbered = items[0][0] != "-"
+                written.append('.Bl -tag -width "10."' if numbered else ".Bl -bullet")
+                for mark, words in items:
+                    written.extend([f".It {mark}" if numbered else ".It", *self.text(" ".join(words))])
+                written.append(".El")
+                items.clear()
+
+        def end_block():
+            while block and not block[-1].strip():
+                block.pop()
+            if block:
+                margin = min(len(line) - len(line.lstrip()) for line in block if line.strip())
+                written.extend(self.literal([line[margin:] for line in block]))
+                block.clear()
+
+        after_blank = True
+        for line in lines:
+            indent = len(line) - len(line.lstrip())
+            item = re.match(r" {0,2}(-|\d+\.) +(.*)", line)
+            if not line.strip():
+                if block:
+                    block.append(line)
+                else:
+                    end_paragraph(), end_list()
+                after_blank = True
+                continue
+            if indent >= 4 and (block or after_blank and not items):
+                block.append(line)
+            elif item:
+                end_paragraph(), end_block()
+                items.append((item[1], [item[2]]))
+            elif items and indent >= 2:
+                items[-1][1].append(line.strip())
+            else:
+                end_list(), end_block()
+                paragraph.append(line.strip())
+            after_blank = False
+        end_paragraph(), end_list(), end_block()
+        return written
+
+    def markdown(self, text):
+        """A document: paragraphs, headings, fenced code and tables of two columns, which become lists."""
+        written, paragraph, row = [], [], 0
+
+        def plain(words):
+            return re.sub(r"\*+(\S[^*]*)\*+", r"\1", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words))
+
+        def end():
+            nonlocal row
+            if paragraph:
+                written.extend([".Pp", *self.text(plain(" ".join(paragraph)))])
+                paragraph.clear()
+            if row:
+                written.append(".El")
+                row = 0
+
+        fence = None
+        for line in text.splitlines():
+            if line.startswith("```"):
+                if fence is not None:
+                    written.extend(self.literal(fence))
+                else:
+                    end()
+                fence = [] if fence is None else None
+            elif fence is not None:
+                fence.append(line)
+            elif line.startswith("|"):
+                cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+                if row == 0:
+                    end()
+                    written.append(".Bl -tag -width Ds")
+                elif row > 1:
+                    head, *rest = self.text(plain(cells[0]))
+                    written.extend([".It " + " ".join([head, *rest]), *self.text(plain(cells[1]))])
+                row += 1
+            elif line.startswith("#"):
+                end()
+                written.append(f".Ss {plain(line.lstrip('# '))}")
+            elif line.strip():
+                if row:
+                    end()
+                paragraph.append(line.strip())
+            else:
+                end()
+        end()
+        return [line for number, line in enumerate(written) if line != ".Pp" or number and not written[number - 1].startswith(".Ss")]
