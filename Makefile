@@ -41,18 +41,14 @@ include Tests/own-directory.mk Makefile.check Makefile.install
 all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/librunloop-cf.so  ## the libraries into build/
 all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
 
-# Embedded Swift describes its frames for debuggers alone. In the assembler's text one word makes that the tables that all
-# unwinders read, and another names the routine that stops C++ exceptions (Sources/CLinux/Unwind.c).
-#
 # The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
 # to end, and one that another ends with needs no place: 2 KB.
-$(OBJ)/core.o: $(SWIFT) $(CMODULES) Makefile
+$(OBJ)/core.o: $(SWIFT) $(CMODULES) Sources/unwind.awk Makefile
 	@$(NEEDS_SWIFT)
 	@mkdir -p $(@D)
 	$(IN_OWN_DIRECTORY) $(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -emit-assembly $(SWIFT) -o $(OBJ)/core.s
-	sed -i -e 's/^\(\s*\)\.cfi_sections .*/\1.cfi_sections .eh_frame/' \
-	       -e 's/^\(\s*\)\.cfi_startproc$$/&\n\1.cfi_personality 0x1b, linux_stop_exception/' $(OBJ)/core.s
-	$(CLANG) -c $(OBJ)/core.s -o $@
+	awk -f Sources/unwind.awk $(OBJ)/core.s > $(OBJ)/unwind.s
+	$(CLANG) -c $(OBJ)/unwind.s -o $@
 	objcopy --set-section-alignment .rodata.str1.16=1 $@
 
 $(OBJ)/%.o: Sources/CLinux/%.c $(CMODULES)

@@ -76,7 +76,9 @@ private func run(asCF: Bool, _ function: Name) {
     }
 }
 
-/// Reports why a run was not possible, as RLRunLoopRun has no result that could say so. Leaves errno as it was.
+/// Reports why a run was not possible, as RLRunLoopRun has no result that could say so. Leaves errno as it was. Not inlined: the
+/// text that it builds would take room on the stack in every run.
+@inline(never)
 private func warnOfFailedRun(_ problem: Name, _ function: Name) {
     let reason: Name =
         switch systemError {
