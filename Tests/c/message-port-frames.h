@@ -2,6 +2,7 @@
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_FRAMES_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_FRAMES_H
 #include "message-port.h"
+#include <grp.h>
 
 struct head {
     uint32_t magic;
@@ -41,14 +42,42 @@ static UNUSED struct sockaddr_un address_of(const char *part)
     return address;
 }
 
-/* Connected to the only port of the test's directory. */
-static UNUSED int plain_socket(void)
+/* The user of the peers that a test plays: 0 for its own, or another one that is let in, for which it needs root. */
+static uid_t peer_user;
+enum { OTHER_USER = 12345 };
+
+/* How many users the peers can be. */
+static UNUSED int peer_users(void)
 {
-    struct sockaddr_un address = address_of("");
+    if (geteuid() == 0)
+        return 2;
+    printf("peers of other users are left out, because only root can become other users\n");
+    return 1;
+}
+
+/* For processes that are peers. */
+static UNUSED void become_peer(void)
+{
+    if (peer_user)
+        child_assert(setgroups(0, NULL) == 0 && setresgid(peer_user, peer_user, peer_user) == 0 &&
+                     setresuid(peer_user, peer_user, peer_user) == 0);
+}
+
+/* Connected to the port of the test's directory that has `part` in its name, as a process of the peers' user. */
+static UNUSED int plain_socket_to(const char *part)
+{
+    struct sockaddr_un address = address_of(part);
+    uid_t own = geteuid();
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    if (peer_user)
+        require(seteuid(peer_user) == 0);
+    require(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    require(seteuid(own) == 0);
     return fd;
 }
+
+/* Connected to the only port of the test's directory. */
+static UNUSED int plain_socket(void) { return plain_socket_to(""); }
 
 /* Sends bytes and perhaps descriptors. */
 static UNUSED void throw_packet(int fd, const void *bytes, size_t size, const int *passed, int count)

@@ -15,10 +15,19 @@ static UNUSED RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, R
 
 static struct server server;
 
+/* Lets the peers in. */
+static UNUSED void serve_peers(RLMessagePortCallBack callout)
+{
+    if (peer_user)
+        ck_assert_int_eq(chmod(name_directory, 01777), 0);
+    serve(&server, NAME, callout, NULL);
+    ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, peer_user != 0));
+}
+
 static UNUSED void begin(void)
 {
     use_own_directory();
-    serve(&server, NAME, echo, NULL);
+    serve_peers(echo);
 }
 
 static UNUSED void finish(void)
@@ -101,6 +110,36 @@ static UNUSED void expect_service(void)
     ck_assert_int_eq(take_diagnostics(), 0);
 }
 
+/* How long an honest client needs, in the best of some tries and in the worst one. */
+static UNUSED double service_seconds(double *worst)
+{
+    double best = HUGE_VAL;
+    *worst = 0;
+    for (int count = 0; count < 3; count++) {
+        double before = monotonic_seconds();
+        expect_service();
+        double seconds = monotonic_seconds() - before;
+        best = seconds < best ? seconds : best;
+        *worst = seconds > *worst ? seconds : *worst;
+    }
+    return best;
+}
+
+/* The most that an honest client may need during an attack: 0.1 s more than before it, with allowance for a machine that
+ * gets busier meanwhile. */
+static UNUSED double patience(void)
+{
+    double worst;
+    service_seconds(&worst);
+    return 0.1 + 4 * worst;
+}
+
+static UNUSED void expect_service_within(double limit)
+{
+    double worst;
+    ck_assert_double_lt(service_seconds(&worst), limit);
+}
+
 /* ---- the server is hostile ---- */
 
 #define VICTIM RLSTR("com.example.victim")
@@ -111,6 +150,7 @@ static struct sockaddr_un victim_address;
 static UNUSED int listen_as_victim(void)
 {
     struct server victim;
+    become_peer();
     serve(&victim, VICTIM, echo, NULL);
     victim_address = address_of("victim");
     unlink(victim_address.sun_path);
@@ -118,6 +158,13 @@ static UNUSED int listen_as_victim(void)
     if (bind(listener, (struct sockaddr *)&victim_address, sizeof victim_address) || listen(listener, 8))
         _exit(1);
     return listener;
+}
+
+static UNUSED RLMessagePortRef remote_of_victim(void)
+{
+    RLMessagePortRef remote = RLMessagePortCreateRemoteOfUser(NULL, VICTIM, peer_user ? peer_user : geteuid());
+    ck_assert_ptr_nonnull(remote);
+    return remote;
 }
 
 #endif

@@ -23,10 +23,16 @@ static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, void *
     return NULL;
 }
 
-static void begin_keeping(RLIndex capacity)
+static void serve_again(RLMessagePortCallBack callout, int user)
 {
     end_server(&server);
-    serve(&server, NAME, keep, NULL);
+    peer_user = user ? OTHER_USER : 0;
+    serve_peers(callout);
+}
+
+static void begin_keeping(RLIndex capacity, int user)
+{
+    serve_again(keep, user);
     RLMessagePortSetCapacity(server.port, capacity);
 }
 
@@ -61,12 +67,14 @@ START_TEST(requests_that_are_taken_over)
     enum { CAPACITY = 8, SENT = 30 };
     int before = open_descriptors(), fd, released = 2;
     struct head head = request(0, INLINE);
-    begin_keeping(CAPACITY);
+    begin_keeping(CAPACITY, _i);
+    double limit = patience();
     head.message = TO_KEEP;
     greet(fd = plain_socket());
     for (int count = 0; count < SENT; count++)
         throw_packet(fd, &head, sizeof head, NULL, 0);
     expect_kept(CAPACITY);
+    expect_service_within(limit);
     ck_assert(RLMessagePortRequestReply(kept[0], NULL));
     expect_kept(CAPACITY + 1);
     RLRelease(kept[0]);
@@ -116,7 +124,7 @@ static int32_t send_number(RLMessagePortRef remote, int32_t number, RLIndex size
 START_TEST(bytes_that_are_taken_over)
 {
     enum { SIZE = 8 << 20, MOST = 8 };
-    begin_keeping(1024);
+    begin_keeping(1024, 0);
     pid_t child = fork_child();
     if (child == 0) {
         RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
@@ -139,7 +147,7 @@ END_TEST
 START_TEST(small_requests_wait_while_others_are_kept)
 {
     enum { CAPACITY = 50, MANY = 3000 };
-    begin_keeping(CAPACITY);
+    begin_keeping(CAPACITY, 0);
     pid_t child = fork_child();
     if (child == 0) {
         RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
@@ -161,14 +169,6 @@ END_TEST
 
 /* ---- clients that say nothing ---- */
 
-static int connected_to(const char *part)
-{
-    struct sockaddr_un address = address_of(part);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    child_assert(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
-    return fd;
-}
-
 /* They hold more descriptors than the server may have, at the port that is asked or at another one of the process. */
 START_TEST(silent_clients_when_descriptors_run_out)
 {
@@ -176,12 +176,14 @@ START_TEST(silent_clients_when_descriptors_run_out)
     struct server other;
     struct rlimit limit;
     int ends[2];
+    serve_again(echo, _i / 2);
     serve(&other, RLSTR("com.example.other"), echo, NULL);
+    ck_assert(RLMessagePortSetAllowsOtherUsers(other.port, peer_user != 0));
     make_pipe(ends);
     pid_t crowd = fork_child();
     if (crowd == 0) {
         for (int count = 0; count < SILENT; count++)
-            connected_to(_i ? "other" : "test");
+            plain_socket_to(_i % 2 ? "other" : "test");
         say_ready(ends[1]);
         pause();
     }
@@ -290,8 +292,7 @@ START_TEST(small_requests_without_pause)
     enum { MANY = 100, OF_A_TURN = 32 };
     struct head head = request(0, INLINE);
     int greedy, other;
-    end_server(&server);
-    serve(&server, NAME, count_until_other, NULL);
+    serve_again(count_until_other, 0);
     greet(greedy = plain_socket());
     greet(other = plain_socket());
     send_one_way(greedy, MANY);
@@ -310,10 +311,11 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-bounds");
     TCase *tcase = add_case(suite, "bounds", 40);
     tcase_add_checked_fixture(tcase, begin, finish);
-    tcase_add_test(tcase, requests_that_are_taken_over);
+    int users = peer_users();
+    tcase_add_loop_test(tcase, requests_that_are_taken_over, 0, users);
     tcase_add_test(tcase, bytes_that_are_taken_over);
     tcase_add_test(tcase, small_requests_wait_while_others_are_kept);
-    tcase_add_loop_test(tcase, silent_clients_when_descriptors_run_out, 0, 2);
+    tcase_add_loop_test(tcase, silent_clients_when_descriptors_run_out, 0, 2 * users);
     tcase_add_test(tcase, a_client_that_says_nothing);
     tcase_add_test(tcase, rings_for_256_clients);
     tcase_add_test(tcase, small_requests_without_pause);
