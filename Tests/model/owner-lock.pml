@@ -6,12 +6,16 @@
  * owner_lock: INSIDE = 1         inside.store(1); compiler barrier                      relaxed   the others' membarrier (no fence of its own)
  * owner_lock: CONTENDED?         contended.load()                                       acquire   other_unlock's contended = 0 (their data)
  * owner_lock: slow path          inside.store(0); compiler barrier; futex wake(inside)  release   the others' inside.load; futex: the kernel's barrier
- *                                mutex.lock(); ownerHoldsMutex = true                   acquire   mutex.unlock
+ *                                ownerWaits.store(1)                                    relaxed   other_lock's look at it
+ *                                mutex.lock(); ownerQueued = 1                          acquire   mutex.unlock
+ *                                ownerWaits.exchange(0); if 2 futex wake(ownerWaits)    relaxed   other_lock's compare-and-swap, of the same word
  *                                or it begins anew (`retract`, before a slow way that
  *                                takes the lock for itself): attempts
- * owner_unlock: slow             ownerHoldsMutex = false; mutex.unlock()                release   mutex.lock
+ * owner_unlock: slow             ownerQueued = 0; mutex.unlock()                        release   mutex.lock
  * owner_unlock: fast             inside.store(0); compiler barrier                      release   other_lock's inside.load (owner's data)
  *                                contended.load(); if != 0 futex wake(inside)           relaxed   the others' membarrier; then the kernel's barrier
+ * other_lock: lets it pass       while ownerWaits != 0 { if 1, swap for 2;              relaxed   owner_lock's exchange
+ *                                futex wait(ownerWaits, 2) }
  * other_lock: mutex              mutex.lock()                                           acquire   mutex.unlock
  * other_lock: CONTENDED = 1      contended.store(1)                                     relaxed   made visible by membarrier
  * other_lock: membarrier         membarrier(PRIVATE_EXPEDITED)                          full      a full barrier here, and at one instant between call and
@@ -33,7 +37,9 @@
  * 1 now and then. This must be decided before the lock is first used and never change.
  *
  * Properties. One thread at a time inside; each sees what the previous one wrote; nobody blocks for ever (a lost futex wake is an invalid end state,
- * since every thread does a bounded number of rounds).
+ * since every thread does a bounded number of rounds). While the owner waits for the mutex, each other thread goes in once at most: the one that has
+ * the mutex, and those that have looked before. (`ownerWaits` is one word that all change by read-modify-write but for the first store, which can only be
+ * seen late; so it has no store buffer here.)
  */
 #define INSIDE    0
 #define CONTENDED 1
@@ -58,6 +64,10 @@ Buffer buffer[THREADS];
 bit started;
 bit parked[THREADS];               /* in the futex's queue of `inside` */
 byte spuriousLeft = 1;
+
+byte ownerWaits;                   /* 1: the owner waits for the mutex; 2: and another thread for its turn */
+bit parkedForOwner[THREADS];       /* in the futex's queue of `ownerWaits` */
+byte wentIn[THREADS];              /* ghost: how often each did while the owner waited */
 
 byte holders;                      /* ghost */
 byte lastWritten;                  /* ghost: what the previous holder wrote to DATA */
@@ -169,6 +179,31 @@ inline futex_wake(t) {
 
 /* ---- the protocol ---- */
 
+inline end_wait() {
+#ifdef MUTANT_TURN_ENDS_BY_LOAD_AND_STORE
+    contended = (ownerWaits == 2);
+    ownerWaits = 0;
+#else
+    atomic { contended = (ownerWaits == 2); ownerWaits = 0 };
+#endif
+#ifndef MUTANT_TURN_DOES_NOT_WAKE
+    if
+    :: contended -> atomic { parkedForOwner[1] = 0; parkedForOwner[2] = 0 }
+    :: else
+    fi;
+#endif
+    contended = 0
+}
+
+inline let_owner_pass(t) {
+    do
+    :: atomic { ownerWaits == 0 -> break }
+    :: atomic { ownerWaits != 0 -> ownerWaits = 2 };
+        atomic { if :: ownerWaits == 2 -> parkedForOwner[t] = 1 :: else fi };
+        !parkedForOwner[t]
+    od
+}
+
 inline owner_lock() {
     do
     ::
@@ -189,8 +224,10 @@ inline owner_lock() {
 #endif
             contended = 0;
             if
-            :: mutex_lock(OWNER);
+            :: atomic { ownerWaits = 1; wentIn[1] = 0; wentIn[2] = 0 };
+                mutex_lock(OWNER);
                 holdsMutex = 1;
+                end_wait();
                 break
             :: attempts > 0 -> attempts--
             fi
@@ -249,6 +286,9 @@ inline wait_for_owner(t) {
 }
 
 inline other_lock(t) {
+#ifndef MUTANT_OTHERS_DO_NOT_LET_IT_PASS
+    let_owner_pass(t);
+#endif
 #if defined(NO_MEMBARRIER)
     mutex_lock(t)
 #elif defined(MUTANT_WAITS_WITHOUT_MUTEX)
@@ -273,7 +313,12 @@ inline other_unlock(t) {
 }
 
 inline critical_section(t) {
-    atomic { holders++; assert(holders == 1) };
+    atomic {
+        holders++;
+        assert(holders == 1);
+        wentIn[t] = wentIn[t] + (ownerWaits != 0 && t != OWNER);
+        assert(wentIn[t] <= 1)
+    };
     load(t, DATA, seen);
     assert(seen == lastWritten);
     atomic { seen = (seen + 1) % 8; lastWritten = seen };

@@ -142,6 +142,10 @@ MUTANTS = [
     ("SLOW_PATH_KEEPS_INSIDE", "owner-lock.pml", (), END_STATE),
     ("SLOW_PATH_DOES_NOT_WAKE", "owner-lock.pml", (), END_STATE),
     ("CONTENDED_CLEARED_AFTER_MUTEX", "owner-lock.pml", (), ASSERTION),
+    ("OTHERS_DO_NOT_LET_IT_PASS", "owner-lock.pml", (), ASSERTION),
+    ("OTHERS_DO_NOT_LET_IT_PASS", "owner-lock.pml", ("NO_MEMBARRIER",), ASSERTION),
+    ("TURN_DOES_NOT_WAKE", "owner-lock.pml", (), END_STATE),
+    ("TURN_ENDS_BY_LOAD_AND_STORE", "owner-lock.pml", (), END_STATE),
     ("FALLBACK_CLEARS_CONTENDED", "owner-lock.pml", ("NO_MEMBARRIER",), ASSERTION),
     # the mutex that is given back by a plain store
     ("WANTS_WITHOUT_MEMBARRIER", "store-mutex.pml", (), END_STATE),

@@ -31,12 +31,15 @@ struct OwnerLock: ~Copyable {
     private let others: Mutex
     /// 1 if the owner has locked by way of `others`. Owner only.
     private let ownerQueued: Atomic<UInt32>
+    /// 1 while the owner waits at `others`, 2 if a thread sleeps until it has had its turn. Any thread.
+    let ownerWaits: Atomic<UInt32>
 
     init() {
         inside = Atomic(0)
         contended = Atomic(Membarrier.isAvailable ? 0 : 1)
         others = Mutex()
         ownerQueued = Atomic(0)
+        ownerWaits = Atomic(0)
     }
 
     /// Locks as the owner. False: another thread has the lock or is about to take it; `lockSlow` or `retract` must follow. O(1).
@@ -94,11 +97,26 @@ struct OwnerLock: ~Copyable {
     }
 
     private func lockAsOther() {
+        letOwnerPass()
         others.lock()
         if !Membarrier.isAvailable { return }
         contended.store(1, ordering: .relaxed)
         Membarrier.run()
         while inside.load(ordering: .acquiring) != 0 { _ = Futex.wait(inside, while: 1, until: .never) }
+    }
+
+    /// Threads that use the lock without pause would take it again before an owner that they have woken is there. So once the owner waits,
+    /// each other thread goes in once at most.
+    private func letOwnerPass() {
+        while ownerWaits.load(ordering: .relaxed) != 0 {
+            _ = ownerWaits.compareExchange(expected: 1, desired: 2, ordering: .relaxed)
+            _ = Futex.wait(ownerWaits, while: 2, until: .never)
+        }
+    }
+
+    /// The owner does not wait any more: it has the lock, or it does not exist in the child of a fork().
+    private func endOwnersWait() {
+        if ownerWaits.exchange(0, ordering: .relaxed) == 2 { Futex.wake(ownerWaits, count: .max) }
     }
 
     private func unlockAsOther() {
@@ -114,12 +132,15 @@ struct OwnerLock: ~Copyable {
 
     /// After fork(), in parent and child: the thread that called `lockBeforeFork`.
     func unlockAfterFork(asOwner: Bool) {
+        endOwnersWait()
         if asOwner { others.unlock() } else { unlockAsOther() }
     }
 
     private func queueAsOwner() {
         retract()
+        ownerWaits.store(1, ordering: .relaxed)
         others.lock()
+        endOwnersWait()
         ownerQueued.store(1, ordering: .relaxed)
     }
 }

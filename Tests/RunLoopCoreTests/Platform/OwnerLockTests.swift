@@ -91,6 +91,40 @@ import Testing
         #expect(order.with { $0 } == ["first", "second"])
     }
 
+    /// A thread that gives the lock back and takes it again at once lets in an owner that waits, which takes much longer to wake up.
+    @Test func anOwnerThatWaitsGoesFirst() {
+        let rounds = 200
+        let pinnedLock = Pinned(OwnerLock())
+        let invited = Guarded(0)
+        let turns = Guarded(0)
+        let passedOver = Guarded(0)
+        func hold(asOwner: Bool, _ body: () -> Void) {
+            pinnedLock.pointer.pointee.lockSlow(asOwner: asOwner)
+            body()
+            pinnedLock.pointer.pointee.unlockSlow(asOwner: asOwner)
+        }
+        inParallel(2) { number in
+            for round in 1...rounds {
+                if number == 0 {
+                    while invited.with({ $0 }) < round { sched_yield() }
+                    hold(asOwner: true) { turns.with { $0 = round } }
+                } else {
+                    hold(asOwner: false) {
+                        invited.with { $0 = round }
+                        while pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 0 { sched_yield() }
+                        // Time for the owner to fall asleep, as often as not; never needed for the result.
+                        for _ in 0..<round % 64 { sched_yield() }
+                    }
+                    hold(asOwner: false) {
+                        if turns.with({ $0 }) < round { passedOver.with { $0 += 1 } }
+                    }
+                    while turns.with({ $0 }) < round { sched_yield() }
+                }
+            }
+        }
+        #expect(passedOver.with { $0 } == 0)
+    }
+
     @Test func contextLocksAsItsThread() {
         let turns = scaled(20_000)
         let result = onThread { () -> Int? in
