@@ -27,7 +27,7 @@ enum {
     PIECES,
     IN_FILE,
     INLINE_LIMIT = 32 * 1024,
-    PIECE_LIMIT = 64 * 1024
+    PIECE_LIMIT = 128 * 1024
 };
 
 /* The socket of the only port of the test's directory that has `part` in its name. */

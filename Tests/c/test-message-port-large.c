@@ -3,6 +3,7 @@
 #include "message-port-hostile.h"
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 enum { LARGE = 100000, HUGE_SIZE = 3 << 20 };
 
@@ -47,6 +48,11 @@ static RLDataRef check_and_echo(UNUSED RLMessagePortRef port, int32_t id, RLData
 static RLDataRef echo_only(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, UNUSED void *info)
 {
     check_data(data, id);
+    return RLRetain(data);
+}
+
+static RLDataRef echo_any(UNUSED RLMessagePortRef port, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
     return RLRetain(data);
 }
 
@@ -120,6 +126,38 @@ START_TEST(requests_and_replies_cross)
     }
     while (replies < MANY)
         RLRunLoopRunInMode(MODE, 50, true);
+    RLRelease(remote);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
+static long page_faults(void)
+{
+    struct rusage usage;
+    ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_minflt;
+}
+
+/* Payload after payload goes into the same memory: new pages cost more than their bytes. */
+START_TEST(memory_is_used_again)
+{
+    enum { MANY = 40, SIZE = 1 << 20, PAGES = SIZE / 4096 };
+    static uint8_t bytes[SIZE];
+    pid_t child = begin_with(echo_any);
+    long before = 0;
+    for (int count = -2; count < MANY; count++) {
+        RLDataRef data = RLDataCreate(NULL, bytes, SIZE), replies[2];
+        if (count == 0)
+            before = page_faults();
+        for (int index = 0; index < 2; index++)
+            ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 50, 50, MODE, &replies[index]),
+                             kRLMessagePortSuccess);
+        RLRelease(replies[0]);
+        RLRelease(replies[1]);
+        RLRelease(data);
+    }
+    if (!SANITIZED)
+        ck_assert_int_lt(page_faults() - before, MANY * PAGES / 4);
     RLRelease(remote);
     end_process(child, SIGKILL);
 }
@@ -270,6 +308,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, large_and_small_ones_keep_their_order);
     tcase_add_test(tcase, requests_and_replies_cross);
+    tcase_add_test(tcase, memory_is_used_again);
     tcase_add_test(tcase, threads_send_in_turn);
     tcase_add_test(tcase, a_request_without_time_to_wait);
     tcase_add_test(tcase, a_server_that_does_not_read);

@@ -22,6 +22,35 @@ enum Memory {
         return aligned
     }
 
+    /// A block that was freed by `freeLarge`, 0 if there is none. It begins with its size. Any thread.
+    private static let spare = Atomic<UInt>(0)
+    /// The largest block that is kept.
+    private static var spareLimit: Int { 4 * 1024 * 1024 }
+
+    /// Uninitialised memory of at least `size` bytes, and how many there are; nil if out of memory. The block that was freed last is taken
+    /// if it is large enough: malloc gives large blocks back to the system, and to get the pages again costs more than to copy a payload
+    /// into them. Any thread.
+    static func allocateLarge(_ size: Int) -> UnsafeMutableRawBufferPointer? {
+        if let block = takeSpare() {
+            let capacity = block.load(as: Int.self)
+            if capacity >= size { return UnsafeMutableRawBufferPointer(start: block, count: capacity) }
+            free(block)
+        }
+        return malloc(size).map { UnsafeMutableRawBufferPointer(start: $0, count: size) }
+    }
+
+    /// Frees a block of `capacity` bytes from malloc, or keeps it for `allocateLarge`. Any thread.
+    @inline(never)
+    static func freeLarge(_ block: UnsafeMutableRawPointer?, _ capacity: Int) {
+        guard let block, capacity >= 64 * 1024, capacity <= spareLimit else { return free(block) }
+        block.storeBytes(of: capacity, as: Int.self)
+        free(UnsafeMutableRawPointer(bitPattern: spare.exchange(UInt(bitPattern: block), ordering: .acquiringAndReleasing)))
+    }
+
+    private static func takeSpare() -> UnsafeMutableRawPointer? {
+        UnsafeMutableRawPointer(bitPattern: spare.exchange(0, ordering: .acquiringAndReleasing))
+    }
+
     private static func remember(_ block: UnsafeMutableRawPointer) {
         var last = blocks.load(ordering: .relaxed)
         var isDone = false

@@ -39,6 +39,9 @@ enum PacketSocket {
     /// Whether the socket takes descriptors from now on; before, it refuses them. One system call.
     static func setTakesDescriptors(_ fd: Int32, _ takes: Bool) { preservingSystemError { _ = linux_refuse_passed(fd, takes ? 0 : 1) } }
 
+    /// How many bytes may wait in the socket until the other end reads them. One system call.
+    static func setSendBuffer(_ fd: Int32, _ size: Int32) { preservingSystemError { _ = linux_set_socket_option(fd, SO_SNDBUF, size) } }
+
     /// Ends a connection and closes its socket. `mayHold`: there may be descriptors among the packets that were not received; the kernel
     /// would close those with the socket, which can wait, so both are closed on a thread of their own.
     @inline(never)

@@ -66,7 +66,7 @@ struct Frame: BitwiseCopyable {
     /// The largest payload of a packet; larger ones follow in pieces.
     static var inlineLimit: Int { 32 * 1024 }
     /// The largest piece.
-    static var pieceLimit: Int { 64 * 1024 }
+    static var pieceLimit: Int { 128 * 1024 }
     /// The longest name of a port, in bytes.
     static var nameLimit: Int { 255 }
 
@@ -144,6 +144,8 @@ enum PortLimits {
     static var greeting: UInt64 { 2_000_000_000 }
     /// How many rings the servers of a process make, of 132 kB each; other connections use packets.
     static var rings: UInt32 { 256 }
+    /// How many bytes of large payloads wait in a socket until the other end reads them, where the system allows as many.
+    static var sendBuffer: Int32 { 1024 * 1024 }
     /// How many bytes of requests of one connection may be received ahead: see `ReceivedAhead`.
     static var bytesAhead: Int { 16 * 1024 * 1024 }
     /// For how many nanoseconds a large request that has begun goes on whatever the sender's time limit is: its pieces need a reader.

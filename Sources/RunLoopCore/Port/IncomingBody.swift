@@ -33,15 +33,19 @@ struct IncomingBody: ~Copyable {
         guard let frame, !isSkipped else { return nil }
         let wanted = min(Frame.pieceLimit, frame.length - count)
         if count + wanted > capacity {
-            let larger = min(frame.length, max(PortLimits.unseenBytes, 2 * capacity))
-            guard let memory = realloc(bytes, larger) else {
+            guard let memory = largerBlock(min(frame.length, max(PortLimits.unseenBytes, 2 * capacity))) else {
                 discard()
                 return nil
             }
-            bytes = memory.assumingMemoryBound(to: UInt8.self)
-            capacity = larger
+            bytes = memory.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            capacity = memory.count
         }
         return bytes.map { UnsafeMutableRawBufferPointer(start: $0 + count, count: wanted) }
+    }
+
+    private func largerBlock(_ size: Int) -> UnsafeMutableRawBufferPointer? {
+        if capacity == 0 { return Memory.allocateLarge(size) }
+        return realloc(bytes, size).map { UnsafeMutableRawBufferPointer(start: $0, count: size) }
     }
 
     /// Counts a piece that has come; false if it is more than was announced. `isComplete` is then up to date.
@@ -57,7 +61,7 @@ struct IncomingBody: ~Copyable {
     /// Ends with a complete payload: returns its frame, and the data with a reference for the caller, nil if it was not kept.
     mutating func finish() -> (Frame, DataPointer?)? {
         guard let frame else { return nil }
-        let data = bytes.flatMap { DataPointer.create(around: $0, count: count, .given) }
+        let data = bytes.flatMap { DataPointer.create(around: $0, count: count, capacity: capacity, .large) }
         if data != nil { bytes = nil }
         reset()
         return (frame, data)
@@ -72,7 +76,7 @@ struct IncomingBody: ~Copyable {
     }
 
     private mutating func discard() {
-        free(bytes)
+        Memory.freeLarge(bytes, capacity)
         bytes = nil
         capacity = 0
         isSkipped = true

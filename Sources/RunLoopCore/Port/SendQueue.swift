@@ -28,6 +28,8 @@ struct SendQueue: ~Copyable {
         var isUnderWay: Bool { sent >= 0 }
     }
 
+    /// The socket has room for large payloads, so that the threads at both ends take turns less often.
+    fileprivate var hasLargeBuffer = false
     fileprivate var frames = PlainList<OutgoingFrame>()
     /// The peer has a part of a payload whose rest will not come, and does not know that yet.
     fileprivate var owesAbandoned = false
@@ -234,17 +236,28 @@ extension ConnectionPointer {
             let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil, isInline ? outgoing.frame.length : 0, outgoing.file)
             if sent != .done || outgoing.frame.payloadLocation != .pieces { return sent }
             outgoing.sent = 0
+            if !pointee.sendQueue.hasLargeBuffer { PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer) }
+            pointee.sendQueue.hasLargeBuffer = true
         }
         guard let data else { return .failed }
         while outgoing.sent < outgoing.frame.length {
             if budget <= 0 { return .full }
-            let count = Swift.min(Frame.pieceLimit, outgoing.frame.length - outgoing.sent)
-            let sent = sendPacketLocked(Frame(control: .piece, .inline, length: count), data.bytes + outgoing.sent, count, -1)
+            var count = Swift.min(Frame.pieceLimit, outgoing.frame.length - outgoing.sent)
+            var sent = sendPieceLocked(data.bytes + outgoing.sent, count)
+            // Though the socket has room, the kernel may have no block of memory that is large enough.
+            if sent == .full {
+                count = Swift.min(Frame.inlineLimit / 2, count)
+                sent = sendPieceLocked(data.bytes + outgoing.sent, count)
+            }
             if sent != .done { return sent }
             outgoing.sent += count
             budget -= count
         }
         return .done
+    }
+
+    private func sendPieceLocked(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> PacketSocket.Sent {
+        sendPacketLocked(Frame(control: .piece, .inline, length: count), bytes, count, -1)
     }
 
     /// Sends one packet. One system call. Under the mutex.

@@ -11,6 +11,8 @@ struct DataStorage: ObjectStorage, ~Copyable {
         case behind, given, noCopy, growing
         /// Behind the struct, in memory of `smallSlab`.
         case pooled
+        /// In a block of `Memory.allocateLarge`.
+        case large
         /// Behind the struct, in memory that was a thread's temporary memory (`ThreadContext.scratch`).
         case received
     }
@@ -97,10 +99,12 @@ extension DataPointer {
         return create(in: memory, .received, bytes, count: count, capacity: count)
     }
 
-    /// Data that uses a client's block; nil with ENOMEM. One allocation. Any thread.
-    static func create(around bytes: UnsafeMutablePointer<UInt8>, count: Int, _ location: DataStorage.PayloadLocation) -> DataPointer? {
+    /// Data that uses a block of the caller's, of `capacity` bytes; nil with ENOMEM. One allocation. Any thread.
+    static func create(
+        around bytes: UnsafeMutablePointer<UInt8>, count: Int, capacity: Int? = nil, _ location: DataStorage.PayloadLocation
+    ) -> DataPointer? {
         guard let memory = malloc(MemoryLayout<DataStorage>.size) else { return nil }
-        return create(in: memory, location, bytes, count: count, capacity: count)
+        return create(in: memory, location, bytes, count: count, capacity: capacity ?? count)
     }
 
     /// Mutable data without bytes; nil with ENOMEM. Two allocations. Any thread.
@@ -146,6 +150,7 @@ extension DataPointer {
         case .received:
             if let threadContext = ThreadContextPointer.current { return threadContext.pointee.giveScratchBack(self) }
         case .given, .growing: free(pointee.bytes)
+        case .large: Memory.freeLarge(pointee.bytes, pointee.capacity)
         case .behind, .noCopy: break
         }
         free(self)
