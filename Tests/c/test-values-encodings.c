@@ -31,13 +31,15 @@ START_TEST(a_buffer_receives_whole_characters_only)
 }
 END_TEST
 
-START_TEST(half_of_a_surrogate_pair_is_not_a_character)
+START_TEST(half_of_a_surrogate_pair_exists_in_utf16_only)
 {
     uint8_t buffer[8];
     RLIndex used = -1;
     RLStringRef string = RLStringCreateWithCString(NULL, "\xF0\x9F\x98\x80", kRLStringEncodingUTF8);
-    ck_assert_int_eq(RLStringGetBytes(string, (RLRange){0, 1}, kRLStringEncodingUTF16LE, 0, 0, buffer, 8, &used), 0);
+    ck_assert_int_eq(RLStringGetBytes(string, (RLRange){0, 1}, kRLStringEncodingUTF32LE, 0, 0, buffer, 8, &used), 0);
     ck_assert_int_eq(used, 0);
+    ck_assert_int_eq(RLStringGetBytes(string, (RLRange){1, 1}, kRLStringEncodingUTF16LE, 0, 0, buffer, 8, &used), 1);
+    ck_assert(used == 2 && buffer[0] == 0x00 && buffer[1] == 0xDE);
     RLRelease(string);
 }
 END_TEST
@@ -72,7 +74,7 @@ Suite *suite_under_test(void)
     TCase *all = add_case(suite, "encodings", 10);
     tcase_add_test(all, bytes_that_are_not_in_the_encoding_make_no_string);
     tcase_add_test(all, a_buffer_receives_whole_characters_only);
-    tcase_add_test(all, half_of_a_surrogate_pair_is_not_a_character);
+    tcase_add_test(all, half_of_a_surrogate_pair_exists_in_utf16_only);
     tcase_add_test(all, mistakes_are_reported);
     return suite;
 }

@@ -135,13 +135,13 @@ RL_EXPORT RLBoolean RLStringGetCString(RLStringRef string, char *buffer, RLIndex
 /** Writes a part of a string into a buffer in an encoding, as far as it fits; no final 0.
  *  @param range       which part, in UTF-16 code units: see RLStringGetLength().
  *  @param encoding    that to write.
- *  @param lossByte    an ASCII character to write for each character that the encoding does not have; 0: stop there.
+ *  @param lossByte    an ASCII character to write for each code unit that the encoding does not have; 0: stop there.
  *  @param isExternalRepresentation  1: UTF-16 and UTF-32 without a byte order in their name begin with a mark.
  *  @param buffer      room for maxBufLen bytes; NULL to learn how many are needed.
  *  @param maxBufLen   size of buffer in bytes; ignored if that is NULL.
  *  @param usedBufLen  receives the number of bytes; may be NULL.
  *  @return how many UTF-16 code units were written: less than range.length if something did not fit or the encoding
- *  does not have it. No character is written in part.
+ *  does not have it. Half of a surrogate pair, where the range cuts one, is written in UTF-16 only; UTF-8 stops at it.
  *  Cost: O(bytes). */
 RL_EXPORT RLIndex RLStringGetBytes(RLStringRef string, RLRange range, RLStringEncoding encoding, uint8_t lossByte,
                                    RLBoolean isExternalRepresentation, uint8_t *buffer, RLIndex maxBufLen,

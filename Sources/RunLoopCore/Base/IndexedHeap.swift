@@ -5,7 +5,7 @@ protocol HeapKey {
     /// Whether `left` comes out first. O(1), pure.
     static func precedes(_ left: Self, _ right: Self) -> Bool
 
-    /// What precedes no key.
+    /// A key that no key comes after.
     static var last: Self { get }
 }
 
@@ -149,7 +149,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return true
     }
 
-    /// O(log n).
+    /// Gives an element that is in the heap another key, and moves it to its new place. O(log n).
     @inline(__always)
     mutating func update(_ position: Position, to key: Key) {
         invariant(Int(position.pointee) < count)

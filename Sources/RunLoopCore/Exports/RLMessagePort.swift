@@ -74,7 +74,8 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
             return MessagePortPointer.createRemote(name, of: user, &local)
         }
         if let local { preservingSystemError { _ = local.release() } }
-        guard !isNew, let port, port.isPeerGone else { return port?.handle }
+        guard let port else { return nil }
+        if isNew || !port.isPeerGone { return port.handle }
         // The server of the known port is gone, which was not noticed yet: another process may serve the name now.
         port.invalidate()
         _ = port.release()

@@ -124,7 +124,7 @@ public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutable
     guard string.hasEncoding(encoding) else {
         let bytes = UnsafeMutableRawPointer(buffer).assumingMemoryBound(to: UInt8.self)
         var copied = Copied()
-        if bufferSize > 0 { copied = string.copy(0, .max, encoding, 0, false, bytes, bufferSize - 1) }
+        if bufferSize > 0 { copied = string.copy(from: 0, .max, to: encoding, loss: 0, mark: false, bytes, room: bufferSize - 1) }
         if bufferSize > 0 { buffer[copied.isComplete ? copied.bytes : 0] = 0 }
         return copied.isComplete && bufferSize > 0 ? 1 : 0
     }
@@ -153,36 +153,47 @@ private struct Copied {
 }
 
 extension StringPointer {
-    /// Converts `length` UTF-16 code units from `start` on into an encoding, up to the first that does not fit, or cannot be converted while
-    /// there is no `loss` byte to replace it. `buffer` nil: only counts. O(n).
+    /// Converts `length` UTF-16 code units from `start` on into an encoding. Stops at the first that does not fit, or that the encoding
+    /// lacks and `loss`, a character, does not replace; of a pair, each half is replaced. Half a pair, where the range cuts one, exists
+    /// in UTF-16 alone, and stops a conversion to UTF-8, as in CF. `mark`: a byte order mark comes first if the encoding has one.
+    /// `buffer` nil: only counts. O(n).
     fileprivate func copy(
-        _ start: Int, _ length: Int, _ encoding: UInt32, _ loss: UInt8, _ hasMark: Bool, _ buffer: UnsafeMutablePointer<UInt8>?, _ room: Int
+        from start: Int, _ length: Int, to encoding: UInt32, loss: UInt8, mark: Bool, _ buffer: UnsafeMutablePointer<UInt8>?, room: Int
     ) -> Copied {
         var copied = Copied()
         guard let encoding = Encoding(encoding) else { return copied }
-        var unit = InlineArray<4, UInt8>(repeating: 0)
-        func put(_ size: Int) -> Bool {
-            guard let buffer else {
-                copied.bytes += size
-                return true
+        var encoded = InlineArray<4, UInt8>(repeating: 0)
+        /// False if nothing was encoded, or if it does not fit.
+        func write(_ size: Int) -> Bool {
+            if let buffer {
+                if size > room - copied.bytes { return false }
+                for index in 0..<size { buffer[copied.bytes + index] = encoded[index] }
             }
-            if size > room - copied.bytes { return false }
-            for index in 0..<size { buffer[copied.bytes + index] = unit[index] }
             copied.bytes += size
-            return true
+            return size > 0
         }
-        if hasMark && (encoding == .utf16 || encoding == .utf32) && !put(encoding.encode(0xFEFF, &unit)) { return copied }
-        var (index, position) = (0, 0)
-        let bytes = pointee.bytes
-        while index < count && copied.units < length {
-            let character = Encoding.next(of: bytes, &index)
+        if mark && (encoding == .utf16 || encoding == .utf32) && !write(encoding.encode(0xFEFF, &encoded)) { return copied }
+        var (byteIndex, position) = (0, 0)
+        while byteIndex < count && copied.units < length {
+            let character = Encoding.next(of: pointee.bytes, &byteIndex)
             let units = character < 0x10000 ? 1 : 2
-            defer { position += units }
-            if position < start { continue }
-            var size = copied.units + units > length ? 0 : encoding.encode(character, &unit)
-            if size == 0 && loss != 0 { size = encoding.encode(UInt32(loss), &unit) }
-            if size == 0 || !put(size) { return copied }
-            copied.units += units
+            let begin = position
+            position += units
+            if position <= start { continue }
+            if encoding.width != 2 && begin >= start && copied.units + units <= length {
+                let size = encoding.encode(character, &encoded)
+                if size > 0 {
+                    if !write(size) { return copied }
+                    copied.units += units
+                    continue
+                }
+            }
+            for unit in max(begin, start)..<position where copied.units < length {
+                let half = units == 1 ? character : unit == begin ? 0xD7C0 + character >> 10 : 0xDC00 + character & 0x3FF
+                let replacement = encoding.width == 2 ? half : encoding == .utf8 ? 0 : UInt32(loss)
+                if replacement == 0 && encoding.width != 2 || !write(encoding.encode(replacement, &encoded)) { return copied }
+                copied.units += 1
+            }
         }
         copied.isComplete = true
         return copied
@@ -199,7 +210,8 @@ public func RLStringGetBytes(
     guard let string = borrow(string, function), isSupported(encoding, function),
         isInside(range, string.utf16Length, function), buffer == nil || isNotNegative(maxBufLen, function, "maxBufLen")
     else { return 0 }
-    let copied = string.copy(range.location, range.length, encoding, lossByte, isExternalRepresentation != 0, buffer, maxBufLen)
+    let copied = string.copy(
+        from: range.location, range.length, to: encoding, loss: lossByte, mark: isExternalRepresentation != 0, buffer, room: maxBufLen)
     usedBufLen?.pointee = copied.bytes
     return copied.units
 }
@@ -236,13 +248,13 @@ public func RLStringCreateExternalRepresentation(
     let function: Name = "RLStringCreateExternalRepresentation"
     guard let string = borrow(string, function), isSupported(encoding, function) else { return nil }
     if string.hasEncoding(encoding) { return DataPointer.create(string.pointee.bytes, count: string.count)?.handle }
-    let needed = string.copy(0, .max, encoding, lossByte, true, nil, 0)
+    let needed = string.copy(from: 0, .max, to: encoding, loss: lossByte, mark: true, nil, room: 0)
     guard needed.isComplete else {
         systemError = EILSEQ
         return nil
     }
     guard let data = DataPointer.create(nil, count: needed.bytes) else { return nil }
-    _ = string.copy(0, .max, encoding, lossByte, true, data.pointee.bytes, needed.bytes)
+    _ = string.copy(from: 0, .max, to: encoding, loss: lossByte, mark: true, data.pointee.bytes, room: needed.bytes)
     return data.handle
 }
 

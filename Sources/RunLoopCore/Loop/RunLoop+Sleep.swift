@@ -57,13 +57,13 @@ extension RunLoopPointer {
             if limit != .never { Clock.sampleClocksOncePerTick() }
             return end(of: reason, mode, limit)
         }
-        if !target.isNothing && mustPoll() { pointee.eventBatch.wait(target, until: .distantPast, extent) }
+        if !target.isNothing && mustPollInPass() { pointee.eventBatch.wait(target, until: .distantPast, extent) }
         return end(of: pointee.wake.wakeFromSleep(), mode, limit)
     }
 
-    /// A loop that is woken in every pass never sleeps, and so never asks the kernel for events. Therefore it asks in every
-    /// eighth such pass, and if it has not asked for 0.1 ms.
-    private func mustPoll() -> Bool {
+    /// A loop that is woken in every pass never sleeps, and so never asks the kernel for events. Therefore it asks in every eighth such
+    /// pass, or when 0.1 ms have passed since it last did. Counts the pass.
+    private func mustPollInPass() -> Bool {
         pointee.passesUnpolled += 1
         let now = Clock.now
         if pointee.passesUnpolled < 8 && now < pointee.unpolledSince.advanced(by: 100_000) { return false }

@@ -76,7 +76,7 @@ struct ObjectHeader: ~Copyable {
         if references.load(ordering: .relaxed) < Self.immortal { references.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// `retain` for hot paths: without a locked instruction while the process has one thread.
+    /// `retain` for hot paths, with more code: an ordinary addition instead of an atomic one while the process has one thread.
     @inline(__always)
     func retainInlined() {
         if references.load(ordering: .relaxed) < Self.immortal { references.countUp() }
@@ -89,7 +89,7 @@ struct ObjectHeader: ~Copyable {
         references.load(ordering: .relaxed) < Self.immortal && references.countDownShared()
     }
 
-    /// `release` for hot paths: without a locked instruction while the process has one thread.
+    /// `release` for hot paths, with more code: an ordinary subtraction instead of an atomic one while the process has one thread.
     func releaseInlined() -> Bool { references.load(ordering: .relaxed) < Self.immortal && references.countDown() }
 
     /// Releases a reference unless it is the last one: then returns false, and nothing has changed. Any thread, lock-free.

@@ -60,8 +60,7 @@ enum Clock {
     /// Nanoseconds from 1970 to 2001.
     private static let epoch: Int64 = 978_307_200_000_000_000
 
-    /// One clock read, 21 ns. Any thread, async-signal-safe. Not inlined: its callers would need a stack slot for the time, and the
-    /// compiler's guard for that.
+    /// One clock read, 21 ns. Any thread, async-signal-safe. Not inlined: its callers would need a stack slot for the time.
     @inline(never)
     static var now: Instant {
         var time = timespec()
@@ -78,9 +77,9 @@ enum Clock {
         return instant.nanoseconds > Instant(time).nanoseconds &+ 100_000_000
     }
 
-    /// A reading of the clock. Not inlined, for the reason given at `now`.
+    /// Reads a clock, from its own zero on. Not inlined: its callers would need a stack slot for the time.
     @inline(never)
-    private static func nanoseconds(of clock: clockid_t) -> Int64 {
+    private static func read(_ clock: clockid_t) -> Int64 {
         var time = timespec()
         clock_gettime(clock, &time)
         return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
@@ -97,9 +96,9 @@ enum Clock {
         var after: Int64
         var tries = 5
         repeat {
-            before = nanoseconds(of: CLOCK_MONOTONIC_COARSE)
-            seen = nanoseconds(of: CLOCK_REALTIME_COARSE)
-            after = nanoseconds(of: CLOCK_MONOTONIC_COARSE)
+            before = read(CLOCK_MONOTONIC_COARSE)
+            seen = read(CLOCK_REALTIME_COARSE)
+            after = read(CLOCK_MONOTONIC_COARSE)
             tries -= 1
         } while after &- before > 2_000 && tries > 0
         // With the later reading: if time passed in between, deadlines come out late, not early.
@@ -131,7 +130,7 @@ enum Clock {
     /// is right even if the clock has just been set. One and a half clock reads. Any thread.
     static var currentDate: Double {
         sampleClocks()
-        return Double(nanoseconds(of: CLOCK_REALTIME) &- epoch) * 1e-9
+        return Double(read(CLOCK_REALTIME) &- epoch) * 1e-9
     }
 
     /// The deadline of a date, never early; `date` is not NaN. Reads no clock. Any thread.

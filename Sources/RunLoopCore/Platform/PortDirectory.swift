@@ -190,6 +190,7 @@ private struct Path: ~Copyable {
         bytes[count] = 0
     }
 
+    /// Appends a literal, which ends with a 0.
     mutating func append(_ text: StaticString) {
         text.utf8Start.withMemoryRebound(to: CChar.self, capacity: text.utf8CodeUnitCount + 1) { append($0) }
     }

@@ -24,9 +24,9 @@ struct EventBatch: ~Copyable {
     private var turnsOwed = 0
     /// The loop chooses which event goes first, and remembers which it took.
     private(set) var isTurn = false
-    /// The batch was fetched for a loop that takes one event ...
+    /// The batch was fetched for a loop that takes one event.
     private var isForOne = false
-    /// ... and has no more than one: more descriptors may be ready.
+    /// Only one event was asked for: more descriptors may be ready.
     private(set) var isSingle = false
     /// The batch is as large as a batch can be: more descriptors may be ready.
     private(set) var isPartial = false
@@ -62,7 +62,7 @@ struct EventBatch: ~Copyable {
     /// A descriptor that may be ready has come into the epoll set again, behind all others: it is owed a turn.
     mutating func oweTurn() { turnsOwed = min(turnsOwed + 1, 4 * Self.capacity) }
 
-    /// Resets everything, for another epoll and wake descriptor, or for none.
+    /// Forgets events and turns: epoll and wake descriptor are replaced, or closed.
     mutating func reset() {
         drop()
         turnsOwed = 0
@@ -223,7 +223,7 @@ struct EventBatch: ~Copyable {
         }
     }
 
-    /// Takes the next event: its tag, which may be the wake descriptor's, and what epoll reported. nil if there are no more.
+    /// Takes the next event: its tag, which may be `Poller.wakeTag` or `alwaysReadyTag`, and what epoll reported. nil if there are no more.
     mutating func take() -> (tag: UInt64, events: Events)? {
         if taken == count { return nil }
         let event = batch.unsafelyUnwrapped + taken

@@ -17,8 +17,8 @@ extension Poller {
         }
     }
 
-    /// The loop's thread ends. Waits for the last of the `wakes` that were made or are on their way: only then may the eventfd be
-    /// closed and its number become another file's.
+    /// The loop's thread ends. Other threads have decided on so many `wakes`, but may not have written to the eventfd yet. Waits until all
+    /// have: only then may its number become another file's. They need no lock for the write. Under the lock.
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()

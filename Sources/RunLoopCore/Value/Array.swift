@@ -141,12 +141,14 @@ extension ArrayPointer {
     }
 
     /// Sorts `length` values from `start` on; equal values keep their order. False with ENOMEM: then nothing has changed. O(n log
-    /// n), allocates. Calls the comparator, which sees the array as it was before.
+    /// n), allocates. Calls the comparator, which sees the unsorted array; what it changes there is overwritten, and an array that it
+    /// makes too short is left alone.
     func sort(_ start: Int, _ length: Int, _ comparator: ElementComparator, _ context: UnsafeMutableRawPointer?) -> Bool {
+        if length < 2 { return true }
         let stride = MemoryLayout<UnsafeRawPointer?>.stride
-        guard let room = malloc(2 * length * stride) else { return length == 0 }
-        defer { free(room) }
-        var from = room.assumingMemoryBound(to: UnsafeRawPointer?.self)
+        guard let scratch = malloc(2 * length * stride) else { return false }
+        defer { free(scratch) }
+        var from = scratch.assumingMemoryBound(to: UnsafeRawPointer?.self)
         var to = from + length
         memcpy(from, pointee.values + start, length * stride)
         var width = 1
@@ -171,7 +173,8 @@ extension ArrayPointer {
         return true
     }
 
-    /// The index in a sorted part at which a value is, or is to be inserted. O(log n). Calls the comparator.
+    /// The index of the first of `length` sorted values from `start` on that is not less than `value`; `start + length` if all are less.
+    /// O(log n). Calls the comparator.
     func sortedIndex(
         of value: UnsafeRawPointer?, _ start: Int, _ length: Int, _ comparator: ElementComparator,
         _ context: UnsafeMutableRawPointer?

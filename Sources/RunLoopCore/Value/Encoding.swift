@@ -42,17 +42,17 @@ enum Encoding {
 
     private var isBigEndian: Bool { self == .utf16Big || self == .utf32Big }
 
-    /// The encoding with the byte order of the mark at the beginning. Without a mark, the same encoding, or big-endian if
-    /// `isExternal`. `skip`: the number of bytes of the mark.
-    func marked(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, _ skip: inout Int) -> Encoding {
+    /// The encoding in which to read bytes: of UTF-16 and UTF-32 without a byte order in their name, that of the mark at the beginning;
+    /// without a mark, the machine's, or big-endian if `isExternal`. As in CF, UTF-16 is not looked at for a mark unless `isExternal`.
+    /// Adds the bytes of the mark to `skip`.
+    func resolvingMark(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, _ skip: inout Int) -> Encoding {
         guard (self == .utf16 && isExternal) || self == .utf32, count >= width else { return self }
         let little: Encoding = self == .utf16 ? .utf16Little : .utf32Little
         let big: Encoding = self == .utf16 ? .utf16Big : .utf32Big
-        skip = width
-        if little.unit(bytes) == 0xFEFF { return little }
-        if big.unit(bytes) == 0xFEFF { return big }
-        skip = 0
-        return isExternal ? big : self
+        let isLittle = little.unit(bytes) == 0xFEFF
+        if !isLittle && big.unit(bytes) != 0xFEFF { return isExternal ? big : self }
+        skip += width
+        return isLittle ? little : big
     }
 
     private func unit(_ bytes: UnsafePointer<UInt8>) -> UInt32 {
@@ -158,7 +158,7 @@ enum Encoding {
     /// encoding. O(n). Any thread.
     func convert(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, into output: UnsafeMutablePointer<UInt8>?) -> Int? {
         var (index, size) = (0, 0)
-        let encoding = marked(bytes, count, isExternal, &index)
+        let encoding = resolvingMark(bytes, count, isExternal, &index)
         var unit = InlineArray<4, UInt8>(repeating: 0)
         while index < count {
             guard let character = encoding.decode(bytes, count, &index) else { return nil }

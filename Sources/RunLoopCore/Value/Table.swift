@@ -118,13 +118,15 @@ extension TablePointer {
         return nil
     }
 
-    /// The element with a key; nil if there is none. O(1). Calls hash and equal.
+    /// The element with a key; nil if there is none. O(1) on average. Calls hash and equal.
     @inline(never)
     func find(_ key: UnsafeRawPointer?) -> TableStorage.Bucket? {
         guard pointee.count > 0, let index = index(of: key, pointee.keys.hash(key)) else { return nil }
         return pointee.buckets.unsafelyUnwrapped[index]
     }
 
+    /// The bucket of a key with this hash, which is never 0; nil if there is none. Calls equal, which may change the table: so the bucket
+    /// is looked at again afterwards.
     private func index(of key: UnsafeRawPointer?, _ hash: UInt) -> Int? {
         var step = 0
         while let buckets = pointee.buckets, step < pointee.capacity {
