@@ -107,6 +107,25 @@ START_TEST(requests_that_are_taken_over)
 }
 END_TEST
 
+START_TEST(the_owner_is_told_when_other_users_are_disconnected)
+{
+    struct head head = request(0, INLINE);
+    begin_keeping(8, 1);
+    head.message = TO_KEEP;
+    int fd = plain_socket();
+    greet(fd);
+    throw_packet(fd, &head, sizeof head, NULL, 0);
+    expect_kept(1);
+    ck_assert(RLMessagePortRequestSetInvalidationCallBack(kept[0], note_gone, NULL));
+    ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, true));
+    ck_assert_int_eq(told, 0);
+    ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, false));
+    ck_assert_int_eq(told, 1);
+    RLRelease(kept[0]);
+    close(fd);
+}
+END_TEST
+
 /* ---- clients that use the library ---- */
 
 static int32_t send_number(RLMessagePortRef remote, int32_t number, RLIndex size, RLTimeInterval limit)
@@ -313,6 +332,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, finish);
     int users = peer_users();
     tcase_add_loop_test(tcase, requests_that_are_taken_over, 0, users);
+    tcase_add_loop_test(tcase, the_owner_is_told_when_other_users_are_disconnected, 1, users);
     tcase_add_test(tcase, bytes_that_are_taken_over);
     tcase_add_test(tcase, small_requests_wait_while_others_are_kept);
     tcase_add_loop_test(tcase, silent_clients_when_descriptors_run_out, 0, 2 * users);

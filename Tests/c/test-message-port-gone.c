@@ -157,12 +157,26 @@ START_TEST(a_callback_set_too_late_is_called_at_once)
 }
 END_TEST
 
+/* No loop has noticed it. */
+START_TEST(a_callback_set_after_the_end_of_the_client_is_called_at_once)
+{
+    start_client();
+    kill_client();
+    ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &notified));
+    ck_assert_int_eq(notified, 1);
+    RLRunLoopRunInMode(MODE, 0.01, false);
+    ck_assert_int_eq(notified, 1);
+    RLRelease(taken);
+}
+END_TEST
+
 START_TEST(the_end_of_the_local_port_is_reported)
 {
     start_client();
     watch_taken();
     RLMessagePortInvalidate(server.port);
     ck_assert_int_eq(notified, 1);
+    ck_assert(RLMessagePortRequestReply(taken, NULL)); /* has no effect */
     RLRelease(taken);
     kill_client();
 }
@@ -357,6 +371,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, the_end_of_a_client_that_wants_no_reply_is_reported);
     tcase_add_test(tcase, the_callback_may_release_the_request);
     tcase_add_test(tcase, a_callback_set_too_late_is_called_at_once);
+    tcase_add_test(tcase, a_callback_set_after_the_end_of_the_client_is_called_at_once);
     tcase_add_test(tcase, the_end_of_the_local_port_is_reported);
     tcase_add_test(tcase, the_end_of_a_remote_port_in_this_process_is_reported_on_the_thread_that_ends_it);
     tcase_add_test(tcase, the_end_of_both_is_reported_once);

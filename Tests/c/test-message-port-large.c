@@ -226,6 +226,24 @@ START_TEST(a_server_that_does_not_read)
 }
 END_TEST
 
+/* One that wants a reply is under way when its time is over: the server receives it nevertheless, when it reads again,
+ * and until then there is no room for others. */
+START_TEST(a_large_request_whose_time_is_over)
+{
+    RLDataRef data = data_of(1, HUGE_SIZE);
+    pid_t child = begin_with(check_and_echo);
+    ask_with(0, 64);
+    kill(child, SIGSTOP);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 0, 0.05, MODE, NULL), kRLMessagePortReceiveTimeout);
+    ck_assert_int_eq(RLMessagePortSendRequest(remote, 2, NULL, 0.01, 50, MODE, NULL), kRLMessagePortSendTimeout);
+    kill(child, SIGCONT);
+    ask_with(2, 64);
+    RLRelease(data);
+    RLRelease(remote);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
 static void end_later(UNUSED RLRunLoopTimerRef timer, void *info) { kill(*(pid_t *)info, SIGKILL); }
 
 static void *kill_later(void *info)
@@ -244,7 +262,9 @@ START_TEST(a_server_that_dies)
     ask_with(0, 64);
     kill(child, SIGSTOP);
     pthread_t thread = start_thread(kill_later, &child);
-    int32_t result = _i ? ask(remote, 1, "x", 50, MODE, NULL) : send_data(1, HUGE_SIZE, 50);
+    RLDataRef data = data_of(1, _i == 1 ? 64 : HUGE_SIZE);
+    int32_t result = RLMessagePortSendRequest(remote, 1, data, 50, 50, _i ? MODE : NULL, NULL);
+    RLRelease(data);
     ck_assert_int_eq(result, _i ? kRLMessagePortBecameInvalidError : kRLMessagePortIsInvalid);
     ck_assert(!RLMessagePortIsValid(remote));
     join_thread(thread);
@@ -312,7 +332,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, threads_send_in_turn);
     tcase_add_test(tcase, a_request_without_time_to_wait);
     tcase_add_test(tcase, a_server_that_does_not_read);
-    tcase_add_loop_test(tcase, a_server_that_dies, 0, 2);
+    tcase_add_test(tcase, a_large_request_whose_time_is_over);
+    tcase_add_loop_test(tcase, a_server_that_dies, 0, 3);
     tcase_add_loop_test(tcase, replies_that_nothing_waits_for, 0, 2 * peer_users());
     return suite;
 }

@@ -221,6 +221,7 @@ RL_EXPORT RLBoolean RLMessagePortAllowsOtherUsers(RLMessagePortRef port);
  *  that others can use from the first moment on, create it without a name, allow them, and then name it.
  *  @param allows  1 or 0.
  *  @return 1 if it is so now, else 0.
+ *  Re-entrancy: calls the invalidation callbacks of requests of users that are disconnected.
  *  Errors: 0 with errno EINVAL for a remote port, EPIPE, ENOENT if the name's directory was changed or removed, or what
  *  the system says.  Cost: some system calls if the port has a name. */
 RL_EXPORT RLBoolean RLMessagePortSetAllowsOtherUsers(RLMessagePortRef port, RLBoolean allows);

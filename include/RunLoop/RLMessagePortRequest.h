@@ -15,7 +15,8 @@
  *  ------------------
  *  - At once: the callback of the local port returns the reply.
  *  - Later: it calls RLMessagePortCopyRequest(), and any thread answers with RLMessagePortRequestReply(). If the last
- *    reference goes without an answer, the sender is told that there will be none.
+ *    reference goes without an answer, the sender is told that there will be none. If the local port is invalidated
+ *    before, the sender gets kRLMessagePortBecameInvalidError, and an answer has no effect.
  *  The sender's time limit travels with the request: RLMessagePortGetRemainingTime() returns what is left of it.
  *  RLMessagePortRequestSetInvalidationCallBack() calls back if the sender is gone before the answer.
  *
@@ -25,7 +26,8 @@
  *  of a large one-way request waits until the server has read most of it, no longer than its time limit (at least 50
  *  ms); what was not sent by then was not sent at all. While it waits it goes on receiving, at least 16 MB from each
  *  client, for the local ports of its own loop, which calls their callbacks when it runs: so two processes can send
- *  each other large requests at the same time. A large request that wants a reply is sent while the loop runs. Replies
+ *  each other large requests at the same time. A large request that wants a reply is sent while the loop runs; if its
+ *  time is over before all of it is sent, the rest is sent nevertheless, and other requests wait for that. Replies
  *  are sent by the server's loop; a client that does not read them gets no further requests through. A thread that
  *  sends many small one-way requests to another process sends most of them without a system call, once the server has
  *  received some. The last few of these may then be sent with success to a server that has just been killed. Otherwise
@@ -43,10 +45,10 @@ typedef struct RLMessagePortRequest *RLMessagePortRequestRef;
 enum {
     kRLMessagePortSuccess = 0,            /**< It was sent, and if a reply was wanted, it came. */
     kRLMessagePortSendTimeout = -1,       /**< There was no room for it in time. */
-    kRLMessagePortReceiveTimeout = -2,    /**< It was sent, and no reply came in time. */
+    kRLMessagePortReceiveTimeout = -2,    /**< It was sent, or a part of it, and no reply came in time. */
     kRLMessagePortIsInvalid = -3,         /**< It was not sent: the remote port is invalid, its server is gone. */
     kRLMessagePortTransportError = -4,    /**< Too large, a failure of the system, or the server will not answer. */
-    kRLMessagePortBecameInvalidError = -5 /**< It was sent, and the server went before the reply came. */
+    kRLMessagePortBecameInvalidError = -5 /**< It was sent, or a part, and the server went before the reply came. */
 };
 
 /** Returns a text for a result, for people: "no reply in time". For an unknown number it says so; never NULL.
@@ -120,32 +122,36 @@ RL_EXPORT RLMessagePortRequestRef RLMessagePortCopyRequest(RLMessagePortRef loca
 
 /** Answers a request that was taken over.
  *  @param data  the reply, or NULL.
- *  @return 1 if this was the answer, whether the sender still waits or not. A second answer is misuse.
+ *  @return 1 if this was the answer, whether the sender still waits, or ever wanted one, or not. A second answer is
+ *  misuse.
  *  Cost: as a request; never waits: what a client does not read is kept for it. */
 RL_EXPORT RLBoolean RLMessagePortRequestReply(RLMessagePortRequestRef request, RLDataRef data);
 
 /** Returns how many seconds the sender of a request will still wait.
  *  0 if it does not wait any more: its time is over, it is gone, or the request was answered. Infinity if it waits
- *  without limit or wants no reply.
+ *  without limit, and always if it wants no reply.
  *  Cost: reads the clock; a system call if the sender is another process. */
 RL_EXPORT RLTimeInterval RLMessagePortRequestGetRemainingTime(RLMessagePortRequestRef request);
 
-/** Called when the sender of a request is gone: its process has ended, or its remote port was invalidated.
- *  Called at most once. It may answer the request, to no effect, and release it.
+/** Called when the sender of a request is gone, and an answer cannot reach it.
+ *  Its process has ended, its remote port was invalidated, or the local port was. Called at most once each time that it
+ *  is set. It may answer the request, to no effect, and release it.
  *  @param request  the request; retained by the library during the call.
  *  @param info     what was passed with the callback. */
 typedef void (*RLMessagePortRequestInvalidationCallBack)(RLMessagePortRequestRef request, void *info);
 
 /** Sets a callback for when the sender of a request is gone, so that work for it can be abandoned.
- *  It is called on the thread that notices: for another process that is the thread of a loop that serves the port, in a
- *  run of a mode with the port's source; within the process it is the thread that invalidates the remote port, or the
- *  local one. If the sender is gone already, it is called before this returns. It is not called when the sender's time
- *  is over (see RLMessagePortRequestGetRemainingTime()), and not after the request was answered or released for the
- *  last time. A call that runs on another thread is not waited for.
+ *  It is called on the thread that notices. For another process that is, as a rule, the thread of a loop that serves
+ *  the port, in a run of a mode with the port's source; within the process it is the thread that invalidates the remote
+ *  port; in both cases the thread that invalidates the local port, or disconnects other users. If the sender is gone
+ *  already, it is called before this returns. It is not called when the sender's time is over (see
+ *  RLMessagePortRequestGetRemainingTime()), and not after the request was answered or released for the last time. A
+ *  call that runs on another thread is not waited for.
  *  @param callout  replaces the one that was set before; NULL for none.
  *  @param info     passed to callout; may be NULL. Must be valid until the request is answered or released.
- *  @return 1 if it is set, or was called; else 0.
- *  Ownership: the request is not retained.  Re-entrancy: may call callout.  Cost: a small allocation. */
+ *  @return 0 with errno ENOMEM or after misuse, else 1.
+ *  Ownership: the request is not retained.  Re-entrancy: may call callout.  Cost: a small allocation; a system call if
+ *  the sender is another process. */
 RL_EXPORT RLBoolean RLMessagePortRequestSetInvalidationCallBack(RLMessagePortRequestRef request,
                                                                 RLMessagePortRequestInvalidationCallBack callout,
                                                                 void *info);
@@ -163,7 +169,7 @@ RL_EXPORT RLTimeInterval RLMessagePortGetRemainingTime(RLMessagePortRef local);
  *  @param gid  NULL, or where its group goes.
  *  @return 1 if they were written, else 0.
  *  Thread: that of the callback.  Re-entrancy: only in the port's own callback; elsewhere it is misuse.
- *  Cost: a system call if the sender is in this process. */
+ *  Cost: some system calls if the sender is in this process. */
 RL_EXPORT RLBoolean RLMessagePortGetPeerCredentials(RLMessagePortRef local, int *pid, unsigned *uid, unsigned *gid);
 
 RL_EXTERN_C_END

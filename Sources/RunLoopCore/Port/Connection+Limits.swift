@@ -89,9 +89,6 @@ extension ConnectionPointer {
     @inline(__always)
     var isReadable: Bool { pointee.idleInterest.load(ordering: .relaxed) == Events.readable.rawValue }
 
-    /// Whether the peer is there, as far as is known. Under the mutex.
-    var isAlive: Bool { pointee.isOpen && pointee.idleInterest.load(ordering: .relaxed) != 0 }
-
     /// The client is gone, while too much of it is unanswered for the rest to be read: tells the owners of those requests. The loop's
     /// thread, without a lock; calls user code.
     func noteHangUp() {

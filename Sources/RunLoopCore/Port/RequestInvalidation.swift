@@ -61,8 +61,8 @@ extension ConnectionPointer {
         while let invalidation = locked({ RequestInvalidationPointer.take(from: &pointee.requestInvalidations) }) { invalidation.call() }
     }
 
-    /// Whether the client is still there. A system call. Any thread, without the mutex.
-    fileprivate var isConnected: Bool { locked { pointee.isOpen && Descriptor.poll(pointee.fd, for: []).isEmpty } }
+    /// Whether the client is still there. A system call. Under the mutex.
+    fileprivate var isConnected: Bool { pointee.isOpen && Descriptor.poll(pointee.fd, for: []).isEmpty }
 }
 
 extension MessagePortPointer {
@@ -130,7 +130,8 @@ extension RequestPointer {
     /// Whether the sender may still wait for the reply. A system call if it is another process. Any thread, without a lock.
     var isAwaited: Bool {
         if pointee.answered.load(ordering: .acquiring) != 0 { return false }
-        return pointee.connection?.isConnected ?? pointee.remote.unsafelyUnwrapped.isAwaiting(pointee.id)
+        guard let connection = pointee.connection else { return pointee.remote.unsafelyUnwrapped.isAwaiting(pointee.id) }
+        return connection.locked { connection.isConnected }
     }
 
     /// Runs `body` under the mutex of where the request came from.
@@ -140,7 +141,7 @@ extension RequestPointer {
     }
 
     /// Whether the sender can still be reached. Under that mutex.
-    private var isSenderOpen: Bool { pointee.connection?.isAlive ?? pointee.remote.unsafelyUnwrapped.pointee.isValid }
+    private var isSenderOpen: Bool { pointee.connection?.isConnected ?? pointee.remote.unsafelyUnwrapped.pointee.isValid }
 
     /// Takes the function out of the list, for the caller to free. Under that mutex.
     private func unlinkInvalidation() -> RequestInvalidationPointer? {
