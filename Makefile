@@ -112,9 +112,10 @@ $(OBJ)/cf-names.inc: Sources/RunLoopCF/names.awk $(wildcard include/CoreFoundati
 $(OBJ)/RunLoopCF.o: Sources/RunLoopCF/RunLoopCF.c $(OBJ)/cf-names.inc
 	$(CLANG) $(CFLAGS) -fno-constant-cfstrings -Iinclude -I$(OBJ) -c $< -o $@
 
-# $ORIGIN: librunloop.so is beside it, wherever that is. Callers without headers often load this library by its path.
+# librunloop.so is beside it, wherever that is. Callers without headers often load this library by its path.
+BESIDE ?= -Wl,-rpath,'$$ORIGIN'
 $(LIB)/$(SHARED_CF): $(OBJ)/RunLoopCF.o Sources/RunLoopCF/exports.map $(LIB)/librunloop.so
-	$(CLANG) -fuse-ld=lld -shared -Wl,-soname,$(SHARED_CF) -Wl,-rpath,'$$ORIGIN' -Wl,--version-script=Sources/RunLoopCF/exports.map \
+	$(CLANG) -fuse-ld=lld -shared -Wl,-soname,$(SHARED_CF) $(BESIDE) -Wl,--version-script=Sources/RunLoopCF/exports.map \
 	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -o $@.new $< -L$(LIB) -lrunloop
 	strip --strip-unneeded $@.new
 	mv $@.new $@
