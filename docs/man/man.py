@@ -59,7 +59,7 @@ def version():
 def date():
     """That of the release, if $SOURCE_DATE_EPOCH says it."""
     moment = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc) \
-        if "SOURCE_DATE_EPOCH" in os.environ else datetime.datetime.now()
+        if os.environ.get("SOURCE_DATE_EPOCH") else datetime.datetime.now()
     return f"{moment:%B} {moment.day}, {moment.year}"
 
 

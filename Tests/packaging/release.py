@@ -1,0 +1,79 @@
+"""What `make release-check` tries, as it takes minutes: two builds are the same, and the Debian packages are installed, used and purged."""
+
+import os
+import re
+import subprocess
+import tarfile
+
+import pytest
+
+from library import ROOT, output
+
+pytestmark = pytest.mark.timeout(1800)
+TICKS = (ROOT / "examples/expected/hello.txt").read_text()
+#: What lintian says that is as it should be, and why.
+EXPLAINED = {"initial-upload-closes-no-bugs": "the packages are not for Debian's archive"}
+PACKAGES = ["librunloop-cf0", "librunloop-dev", "librunloop-doc", "librunloop0", "librunloop0-dbgsym"]
+
+
+def run(*command, **options):
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, **{"env": environment, **options})
+    assert result.returncode == 0, (result.stdout + result.stderr)[-3000:]
+    return result.stdout + result.stderr
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The source archive and the packages, made of the last commit."""
+    directory = tmp_path_factory.mktemp("dist")
+    run("make", "deb", f"DIST={directory}", cwd=ROOT)
+    return directory
+
+
+def test_two_builds_are_the_same(made, tmp_path):
+    """Of the source archive, in folders with names of different lengths."""
+    built = []
+    for name in ("one", "a-second-one"):
+        with tarfile.open(next(made.glob("librunloop-*[0-9].tar.gz"))) as source:
+            source.extractall(tmp_path / name)
+        folder = next((tmp_path / name).iterdir())
+        run("make", "-s", "all", "man", "SOURCE_DATE_EPOCH=1700000000", cwd=folder)
+        built.append({path.relative_to(folder).as_posix(): path.read_bytes() for part in ("build/lib", "build/man")
+                      for path in (folder / part).rglob("*") if path.is_file()})
+    assert len(built[0]) > 500 and set(built[0]) == set(built[1])
+    assert [name for name in built[0] if built[0][name] != built[1][name]] == []
+
+
+def test_packages_are_these(made):
+    assert sorted(path.name.split("_")[0] for path in made.glob("*.deb")) == PACKAGES
+
+
+def test_lintian_finds_no_fault(made):
+    said = run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", ",".join(EXPLAINED), next(made.glob("*.changes")))
+    assert re.findall(r"^[EW]: .*", said, re.MULTILINE) == []
+
+
+def dpkg(root, *words):
+    command = ["dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--force-script-chrootless", f"--log={root}/log", *words]
+    return run(*([] if os.geteuid() == 0 else ["fakeroot"]), *command)
+
+
+def test_packages_are_installed_used_and_purged(made, tmp_path):
+    """In a tree of their own, in which nothing else is."""
+    for name in ("var/lib/dpkg/info", "var/lib/dpkg/updates", "etc"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("status", "available"):
+        (tmp_path / "var/lib/dpkg" / name).touch()
+    dpkg(tmp_path, "-i", *made.glob("*.deb"))
+    libraries = next((tmp_path / "usr/lib").glob("*-linux-gnu"))
+    environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=str(tmp_path), PKG_CONFIG_LIBDIR=str(libraries / "pkgconfig"),
+                       PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1", PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
+    flags = output("pkg-config", "--cflags", "--libs", "runloop", env=environment).split()
+    example = tmp_path / "usr/share/doc/runloop/examples/hello.c"
+    output("cc", "-std=c11", example, "-o", tmp_path / "hello", *flags)
+    assert output(tmp_path / "hello", env=dict(os.environ, LD_LIBRARY_PATH=str(libraries))) == TICKS
+    shown = output("man", "RLRunLoopAddTimer", env=dict(os.environ, MANPATH=str(tmp_path / "usr/share/man"), MANPAGER="cat"))
+    assert "RLRunLoopRemoveTimer" in shown
+    dpkg(tmp_path, "--purge", *PACKAGES)
+    assert [path.as_posix() for path in (tmp_path / "usr").rglob("*") if not path.is_dir()] == []
