@@ -1,4 +1,4 @@
-"""What `make release-check` tries, as it takes minutes: two builds are the same, and the Debian packages are installed, used and purged."""
+"""What `make release-check` tries, which takes minutes: two builds are the same; Debian packages are installed, used and purged."""
 
 import os
 import re
@@ -50,13 +50,14 @@ def test_packages_are_these(made):
 
 
 def test_lintian_finds_no_fault(made):
-    said = run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", ",".join(EXPLAINED), next(made.glob("*.changes")))
+    said = run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", ",".join(EXPLAINED),
+               next(made.glob("*.changes")))
     assert re.findall(r"^[EW]: .*", said, re.MULTILINE) == []
 
 
 def dpkg(root, *words):
-    command = ["dpkg", f"--root={root}", "--force-depends", "--force-not-root", "--force-script-chrootless", f"--log={root}/log", *words]
-    return run(*([] if os.geteuid() == 0 else ["fakeroot"]), *command)
+    alone = ["--force-depends", "--force-not-root", "--force-script-chrootless"]
+    return run(*([] if os.geteuid() == 0 else ["fakeroot"]), "dpkg", f"--root={root}", f"--log={root}/log", *alone, *words)
 
 
 def test_packages_are_installed_used_and_purged(made, tmp_path):

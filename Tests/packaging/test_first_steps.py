@@ -9,7 +9,10 @@ import pytest
 from library import ROOT
 
 #: A machine on which nothing is installed: what is asked says so, and what would install writes down what.
-STUBS = {"dpkg-query": "exit 1", "apt-get": 'echo "$0" "$@" >> {log}', "sudo": '[ "$1" != -n ] || shift; "$@"', "id": "echo {uid}", "swiftc": "exit 0"}
+STUBS = {"dpkg-query": "exit 1", "apt-get": 'echo "$0" "$@" >> {log}', "sudo": '[ "$1" != -n ] || shift; "$@"',
+         "id": "echo {uid}", "swiftc": "exit 0"}
+#: What is there on any machine.
+TOOLS = ["sh", "make", "grep", "sed", "find", "sort", "realpath", "mktemp", "rm", "chmod", "mkdir", "env", "echo", "cat"]
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def machine(tmp_path):
                 stub.parent.mkdir(exist_ok=True)
                 stub.write_text(f"#!/bin/sh\n{body.format(log=tmp_path / 'log', uid=uid)}\n")
                 stub.chmod(0o755)
-        for tool in ("sh", "make", "grep", "sed", "find", "sort", "realpath", "mktemp", "rm", "chmod", "mkdir", "env", "echo", "cat"):
+        for tool in TOOLS:
             if not (tmp_path / "bin" / tool).exists():
                 (tmp_path / "bin" / tool).symlink_to(subprocess.check_output(["which", tool], text=True).strip())
         environment = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path), **variables}
@@ -36,7 +39,7 @@ def machine(tmp_path):
 def test_without_the_toolchain_make_says_so_and_no_more(machine):
     status, said, _ = machine(without=["swiftc"])
     assert status == 2
-    assert re.fullmatch(r"librunloop is built by the Swift toolchain, 6\.3 or later, .* not on the PATH\.\nmake: .* Error 1\n", said)
+    assert re.fullmatch(r"librunloop is built by the Swift toolchain, 6\.3 or later, .* PATH\.\nmake: .* Error 1\n", said)
 
 
 def test_without_libbsd_make_says_which_package_has_it(machine, tmp_path):

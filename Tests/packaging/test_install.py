@@ -60,7 +60,7 @@ def test_installed_files_are_exactly_these(installed):
     number = re.search(r"Build ID: (\w+)", output("readelf", "-n", shared()))[1]
     others = ["usr/share/runloop/valgrind.supp", f"usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug"]
     documents = ["LICENSE", "CHANGELOG.md", "SECURITY.md", "docs/PERFORMANCE.md", "docs/PORTING.md", "docs/SEMANTICS.md"]
-    documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*") if path.suffix in (".c", ".h", ".md")]
+    documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*.[ch]")] + ["examples/README.md"]
     others += [f"usr/share/doc/runloop/{name}" for name in documents]
     others += [f"usr/share/man/{path.relative_to(BUILD / 'man')}" for path in (BUILD / "man").glob("man?/*")]
     assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries] + others)
@@ -200,7 +200,10 @@ def directories(directory):
     return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_dir())
 
 
-@pytest.mark.parametrize("variables", [[], ["LIBDIR=/usr/lib/x86_64-linux-gnu", "DOCDIR=/usr/share/documents"]], ids=["usual", "moved"])
+MOVED = ["LIBDIR=/usr/lib/x86_64-linux-gnu", "DOCDIR=/usr/share/documents", "MANDIR=/usr/man"]
+
+
+@pytest.mark.parametrize("variables", [[], MOVED], ids=["usual", "moved"])
 def test_uninstall_leaves_nothing(tmp_path, variables):
     """Of ours: a neighbour's file stays."""
     neighbour = tmp_path / "usr/lib/pkgconfig/neighbour.pc"

@@ -23,6 +23,11 @@ class Function:
     returned: str = ""
     labels: dict = dataclasses.field(default_factory=dict)
 
+    @property
+    def types(self):
+        """The types that the declaration names."""
+        return re.findall(r"\bRL\w+", " ".join([self.result, *self.parameters]))
+
 
 @dataclasses.dataclass
 class Type:

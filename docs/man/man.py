@@ -178,7 +178,8 @@ class Manual:
                 text = "is " + text
             lines += [".Pp"] * (number > 0) + [f".Fn {function.name}", *write.text(text)]
             if function.is_block:
-                lines += write.text("It is there if the compiler has blocks (clang -fblocks); the program links the blocks runtime.")
+                lines += write.text("It is there if the compiler has blocks (clang -fblocks); "
+                                    "the program links the blocks runtime.")
         return lines
 
     def described(self, function):
@@ -216,11 +217,10 @@ class Manual:
 
     def types_used(self, page, functions, write):
         """Callbacks and structs on the first page of the chapter that uses them, constants on each."""
-        used = [kind for function in functions for kind in re.findall(r"\bRL\w+", " ".join([function.result, *function.parameters]))]
+        used = [kind for function in functions for kind in function.types]
         lines = []
         for name in dict.fromkeys(used):
-            first = next((other.names for other in page.chapter.pages for each in other.names
-                          if re.search(rf"\b{name}\b", " ".join([self.functions[each].result, *self.functions[each].parameters]))), None)
+            first = next((other.names for other in page.chapter.pages for each in other.names if name in self.functions[each].types), None)
             if name in self.callbacks and first is page.names:
                 lines += self.callback(self.callbacks[name], write)
             elif name in self.types and self.types[name].header in page.chapter.headers \
@@ -261,7 +261,8 @@ class Manual:
                 others.append(function)
         lines = []
         for text, names in merged.items():
-            lines += [".Pp", *listed([f"Fn {name}" for name in names]), *write.text(("returns " if len(names) == 1 else "return ") + text)]
+            verb = "returns" if len(names) == 1 else "return"
+            lines += [".Pp", *listed([f"Fn {name}" for name in names]), *write.text(f"{verb} {text}")]
         for function in others:
             sentence = re.match(r"Returns (.*?[.:;](?= |$))", function.text)
             said = sentence[1][:-1] + "." if sentence else "what is said above."
@@ -270,11 +271,10 @@ class Manual:
 
     def errors(self, page, functions, write):
         said = {function.name: function.labels["Errors"] for function in functions if "Errors" in function.labels}
-        numbers = {"EINVAL", *page.errors} | {name for text in [*said.values(), *(function.text + self.own_text(function)[1].returned
-                                                                    for function in functions)]
-                                for name in re.findall(r"\bE[A-Z]{3,}\b", text) if name in ERRORS}
-        if any(re.search(r"Create|Copy", name) for name in said or [function.name for function in functions]) or \
-                any(re.search(r"\ballocat", function.labels.get("Cost", "")) for function in functions):
+        texts = [*said.values(), *(function.text + self.own_text(function)[1].returned for function in functions)]
+        numbers = {"EINVAL", *page.errors} | {name for text in texts for name in re.findall(r"\bE[A-Z]{3,}\b", text) if name in ERRORS}
+        if any(re.search(r"Create|Copy", function.name) or re.search(r"\ballocat", function.labels.get("Cost", ""))
+               for function in functions):
             numbers.add("ENOMEM")
         if not any(function.parameters for function in functions) and not said:
             return []
@@ -307,7 +307,7 @@ class Manual:
         if sum(map(len, merged.values())) < len(functions):
             lines = [".Pp", *write.text("Any thread may call " + ("the functions of which nothing is said below" if merged else
                      "these functions" if len(functions) > 1 else "this function") + ", also in every callback.")]
-            lines += write.text("They call no function of the program." if len(functions) > 1 else "It calls no function of the program.")
+            lines += write.text(("They call" if len(functions) > 1 else "It calls") + " no function of the program.")
         for text, names in merged.items():
             if not any(function.labels.get("Thread") for function in functions if function.name in names):
                 text = "Any thread. " + text
@@ -342,7 +342,9 @@ class Manual:
 
     @staticmethod
     def neighbours(path):
-        return [path] if path.count("/") == 1 else sorted(other.relative_to(ROOT).as_posix() for other in (ROOT / path).parent.glob("*.c"))
+        """The files of the program, which are one, or a folder."""
+        files = [ROOT / path] if path.count("/") == 1 else sorted((ROOT / path).parent.glob("*.c"))
+        return [file.relative_to(ROOT).as_posix() for file in files]
 
     @staticmethod
     def bodies(source):
@@ -381,12 +383,14 @@ class Manual:
 
     # ---- A page of section 7 ----
 
+    def brief(self, chapter):
+        """What the header calls its subject, without the word before the colon."""
+        return lower_first(re.sub(r"^[^:]*: ", "", self.headers[chapter.headers[0]].brief).rstrip("."))
+
     def of_chapter(self, chapter):
         headers = [self.headers[name] for name in chapter.headers]
         write = Writer(lambda name: None if name in chapter.headers else self.page_of(name))
-        brief = lower_first(re.sub(r"^[^:]*: ", "", headers[0].brief).rstrip(".")) if ":" in headers[0].brief \
-            else lower_first(headers[0].brief.rstrip("."))
-        lines = self.head(chapter.name, 7, [chapter.name], brief)
+        lines = self.head(chapter.name, 7, [chapter.name], self.brief(chapter))
         lines += [".Sh SYNOPSIS", *(f".In RunLoop/{header.name}" for header in headers), ".Sh DESCRIPTION"]
         differences = []
         for number, header in enumerate(headers):
@@ -400,6 +404,12 @@ class Manual:
                 else:
                     said = write.blocks(text)
                     lines += [f".Ss {title}", *said[said[:1] == [".Pp"]:]]
+        if chapter.name == "runloop":
+            lines += [".Sh PAGES BY SUBJECT", ".Bl -tag -width Ds"]
+            for other in self.chapters:
+                if other is not chapter:
+                    lines += [f".It Xr {other.name} 7", *write.text(upper_first(self.brief(other)) + ".")]
+            lines += [".It Xr runloop-porting 7", "Programs from macOS.", ".El"]
         lines += [".Sh FUNCTIONS", ".Bl -tag -width Ds"]
         for page in chapter.pages:
             lines += [f".It Xr {page.name} 3", *write.text(upper_first(page.brief) + ".")]
@@ -412,10 +422,8 @@ class Manual:
             lines += [".Sh DIFFERENCES FROM COREFOUNDATION", *differences[differences[:1] == [".Pp"]:]]
         examples = list(dict.fromkeys(path for header in headers for path in header.examples))
         if examples:
-            lines += [".Sh EXAMPLES", *(f".Pa {path}" + (" ," if path != examples[-1] else "") for path in examples)]
-        others = {(other.name, 7) for other in self.chapters} | {("runloop-porting", 7)} if chapter.name == "runloop" else \
-            {("runloop", 7), ("runloop-objects", 7)}
-        names = (others | write.references) - {(chapter.name, 7)}
+            lines += [".Sh EXAMPLES", "Below", ".Pa share/doc/runloop :", *(f".Pa {path} ," for path in examples[:-1]), f".Pa {examples[-1]}"]
+        names = ({("runloop", 7), ("runloop-objects", 7)} | write.references) - {(chapter.name, 7)}
         return lines + [".Sh SEE ALSO", *self.references(names)]
 
     def values(self, headers, write):
@@ -431,8 +439,7 @@ class Manual:
             for kind in header.types:
                 if kind.kind == "enum":
                     lines += self.type(kind, write)
-                elif kind.kind == "struct" and not any(re.search(rf"\b{kind.name}\b", " ".join([function.result, *function.parameters]))
-                                                       for function in header.functions):
+                elif kind.kind == "struct" and not any(kind.name in function.types for function in header.functions):
                     lines += self.type(kind, write)
             if header.constants:
                 lines += [".Pp", "Constants and macros:", ".Bl -tag -width Ds"]

@@ -28,6 +28,8 @@ ERRORS = {
 }
 OPENING = "([\"\u201c"
 CLOSING = ".,:;)]?!\""
+#: What opens, what may be marked up, and what closes or ends a word.
+WORD = re.compile(rf"([{re.escape(OPENING)}]*)(`[^`]+`|[\w./]+?(?:\(\w?\))?)([{re.escape(CLOSING)}]*|['\u2019-]\S*)")
 
 
 def escaped(text):
@@ -87,7 +89,7 @@ class Writer:
                 line.clear()
 
         for word in re.findall(r"[^\s`]*`[^`]+`[^\s`]*|\S+", text):
-            match = re.fullmatch(rf"([{re.escape(OPENING)}]*)(`[^`]+`|[\w./]+?(?:\(\w?\))?)([{re.escape(CLOSING)}]*|['\u2019-]\S*)", word)
+            match = WORD.fullmatch(word)
             macro = self.macro(match[2]) if match else None
             if macro:
                 end()
@@ -203,4 +205,4 @@ class Writer:
             else:
                 end()
         end()
-        return [line for number, line in enumerate(written) if line != ".Pp" or number and not written[number - 1].startswith(".Ss")]
+        return [line for before, line in zip(["", *written], written) if line != ".Pp" or not before.startswith(".Ss")]
