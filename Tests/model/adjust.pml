@@ -10,7 +10,9 @@
  *                                                                                                 sleep is over, and the loop locks before the next one
  * add timer: adjust              wake.adjust(), under the lock                          acq_rel   wake-word.inc.pml
  * add descriptor: adjust         wake.adjust(), after unlocking                         acq_rel   wake-word.inc.pml
- * sleep: limit, asleep           latestWake(mode), target(mode), under the lock         (locked)  what was added before is known
+ * sleep: limit, asleep           latestWake(mode), target(mode), under the lock, after  (locked)  what was added before is known
+ *                                the observers of waiting, which may run the loop
+ * leave: W = PENDING             leave(to:): wakeUp() if tookWake                       acq_rel   the outer sleep's goToSleep
  * sleep: sleepLimit = limit      sleepLimit.store(limit), under the same lock           relaxed   see above
  * sleep: limit <= now            no sleep: a pass. `adjusting` may stay in the word     (loop)    the next goToSleep fails on it: one look too many
  * sleep: sleep_as_chosen         goToSleep, wait                                        acq_rel   wake-word.inc.pml
@@ -21,25 +23,32 @@
  * exit: sum >= kicks             EventDescriptor.drain: reads until all have arrived    kernel    write(wakeDescriptor, 1)
  * exit: closed                   close(wakeDescriptor)                                  kernel    no write comes after this
  *
- * Properties. (1) When the loop falls asleep, and when an adding call returns while it sleeps, the sleep's limit and target know everything whose adding
- * call has returned. (2) Nobody sleeps for ever with an adjustment or a wake-up pending, or on the wrong limit (Quiescence). (3) owed: a wake-up gets its
- * pass, an adjustment does not eat it. (4) At most one kick per sleep. (5) The thread's end: the sum of the eventfd is the number of the sleeps in epoll that
- * somebody ended, neither less (drain would wait for ever) nor more (a kick would go to a descriptor that is closed).
+ * Properties. (1) When the loop falls asleep, and when an adding call returns while it sleeps, the sleep's limit and target know everything of its mode
+ * whose adding call has returned. (2) Nobody sleeps for ever with an adjustment or a wake-up pending, or on the wrong limit (Quiescence). (3) owed: a
+ * wake-up gets its pass in each activation, an adjustment does not eat it. (4) At most one kick per sleep. (5) The thread's end: the sum of the eventfd is
+ * the number of the sleeps in epoll that somebody ended, neither less (drain would wait for ever) nor more (a kick would go to a descriptor that is closed).
  *
  * Time: timers 1 and 2 are due at 1 and 2; `now` moves only when a sleep times out. NEVER: no timer. The descriptor's loop side may be removed in a pass, so
- * that sleeps in epoll and on the word follow each other.
+ * that sleeps in epoll and on the word follow each other. A callback of a pass, or an observer of waiting, runs the loop again in a mode that has
+ * timer 2 only: other threads do not know which mode sleeps.
  */
 #define COUNTED
 #define SLEEPS_RIGHTLY KNOWS(doneTimers, doneWatched)
 #define NEVER 3
 #define EARLIEST(t) (((t) & 1) -> 1 : (((t) & 2) -> 2 : NEVER))
-#define KNOWS(t, d) (limit <= EARLIEST(t) && (!(d) || W == IN_EPOLL))   /* of a sleeping loop */
+#ifdef NESTED
+#define IN_MODE(t) (depth == 0 -> (t) : (t) & 2)
+#else
+#define IN_MODE(t) (t)
+#endif
+#define KNOWS(t, d) (limit <= EARLIEST(IN_MODE(t)) && (!(d) || depth == 1 || W == IN_EPOLL))   /* of a sleeping loop */
 
 #include "wake-word.inc.pml"
 
 bit locked, isOpen = 1;
 byte timers;                       /* bit d - 1: due at d. Under the lock, as `watched` */
 bit watched;
+bit depth;                         /* loop thread only; 1: in a nested run */
 byte sleepLimit;                   /* 0: awake */
 byte limit;                        /* loop thread only; what it sleeps for */
 byte doneTimers;                   /* ghosts: those whose adding call has returned, and that are still there */
@@ -83,35 +92,51 @@ again:  skip
 
 active proctype Loop() {
     LOOP_THREAD_VARIABLES;
-    bit consumed, adjusted, countable;
+    bit consumed[2], adjusted, countable, wokenUp;
     byte now, kicks;
+    bit nested;                    /* there was a nested run */
+    bit lateNest;                  /* it was started by an observer of waiting */
 
     atomic { if :: true :: watched = 1; doneWatched = 1 fi };
 pass:
-    take_pending(consumed);
-    atomic { consumed = 0; owed[0] = 0; owed[1] = 0 };
+    take_pending(consumed[depth]);
+    atomic { consumed[0] = 0; owed[depth] = 0 };
     lock();
     atomic {
         if
-        :: now == 1 -> timers = timers & 2; doneTimers = doneTimers & 2
-        :: now == 2 -> timers = 0; doneTimers = 0
+        :: now == 1 && depth == 0 -> timers = timers & 2; doneTimers = doneTimers & 2
+        :: now == 2 && depth == 0 -> timers = 0; doneTimers = 0
+#ifdef NESTED
+        :: now == 2 && depth == 1 -> timers = timers & 1; doneTimers = doneTimers & 1
+#endif
         :: else
         fi;
         if
-        :: watched -> watched = 0; doneWatched = 0
+        :: watched && depth == 0 -> watched = 0; doneWatched = 0
         :: true
         fi
     };
     unlock();
     if
-    :: goto exit
+#ifdef NESTED
+    :: atomic { !nested -> nested = 1; depth = 1; lateNest = 0 }; goto pass
+    :: depth == 1 -> goto leave
+#endif
+    :: depth == 0 -> goto exit
     :: true
     fi;
+#ifdef NESTED
+beforeSleep:
+    if
+    :: atomic { !nested -> nested = 1; depth = 1; lateNest = 1 }; goto pass
+    :: true
+    fi;
+#endif
 sleep:
     lock();
     atomic {
-        limit = EARLIEST(timers);
-        asleep = (watched -> IN_EPOLL : ON_WORD);
+        limit = EARLIEST(IN_MODE(timers));
+        asleep = (watched && depth == 0 -> IN_EPOLL : ON_WORD);
 #ifndef MUTANT_LIMIT_AFTER_UNLOCK
         sleepLimit = limit
 #endif
@@ -120,19 +145,26 @@ sleep:
 #ifdef MUTANT_LIMIT_AFTER_UNLOCK
     sleepLimit = limit;
 #endif
+#ifdef MUTANT_RUNS_AGAIN_AFTER_LIMIT
+    if
+    :: atomic { !nested -> nested = 1; sleepLimit = 0 }   /* a nested run that did nothing */
+    :: true
+    fi;
+#endif
     if
     :: limit <= now -> sleepLimit = 0; asleep = 0; goto pass
     :: else
     fi;
-    sleep_as_chosen(0, limit != NEVER);
+    sleep_as_chosen(depth, limit != NEVER);
     atomic {
         adjusted = (W == ADJUSTING);
-        consumed = (W == PENDING);
+        consumed[depth] = consumed[depth] || (W == PENDING);
 #ifdef MUTANT_COUNTS_ONLY_WAKE_UPS
-        kicks = kicks + (countable && consumed);
+        kicks = kicks + (countable && W == PENDING);
 #else
-        kicks = kicks + (countable && (adjusted || consumed));
+        kicks = kicks + (countable && (adjusted || W == PENDING));
 #endif
+        wokenUp = (W == PENDING);
         W = AWAKE;
         countable = 0;
         if :: timedOut -> now = limit; timedOut = 0 :: else fi
@@ -140,10 +172,28 @@ sleep:
     atomic { sleepLimit = 0; limit = 0 };
     if
     :: adjusted -> adjusted = 0; goto sleep
-    :: !adjusted && consumed -> goto pass
-    :: !adjusted && !consumed -> goto sleep              /* nobody: a time-out, or nothing at all */
-    :: !adjusted && !consumed -> goto pass               /* a ready descriptor */
+    :: !adjusted && wokenUp -> wokenUp = 0; goto pass
+    :: !adjusted && !wokenUp -> goto sleep               /* nobody: a time-out, or nothing at all */
+    :: !adjusted && !wokenUp -> goto pass                /* a ready descriptor */
     fi;
+
+#ifdef NESTED
+leave:
+    depth = 0;
+    if
+#ifndef MUTANT_NESTED_SWALLOWS_WAKE
+    :: atomic { consumed[1] -> W = PENDING }
+#endif
+    :: else
+    fi;
+    atomic {
+        consumed[1] = 0;
+        if
+        :: lateNest -> goto sleep
+        :: else -> goto beforeSleep
+        fi
+    };
+#endif
 
 exit:
     lock();
@@ -159,9 +209,20 @@ exit:
 
 #define RETURNED assert(!IS_SLEEPING(W) || KNOWS(doneTimers, doneWatched))
 
-active [2] proctype TimerAdder() {
-    byte old;
+#ifdef NESTED
+#define TIMER_ADDERS 1             /* of either timer; no descriptor is added: or there would be 34 million states */
+#define DUE due
+#else
+#define TIMER_ADDERS 2
 #define DUE _pid                   /* Loop is 0 */
+#endif
+
+active [TIMER_ADDERS] proctype TimerAdder() {
+    byte old;
+#ifdef NESTED
+    byte due;
+    if :: due = 1 :: due = 2 fi;
+#endif
     lock();
     if
     :: isOpen ->
@@ -176,6 +237,7 @@ active [2] proctype TimerAdder() {
     atomic { doneTimers = doneTimers | (timers & DUE); RETURNED }
 }
 
+#ifndef NESTED
 active proctype DescriptorAdder() {
     byte old;
     lock();
@@ -188,6 +250,7 @@ active proctype DescriptorAdder() {
     fi;
     atomic { doneWatched = watched; RETURNED }
 }
+#endif
 
 active proctype Waker() {
     byte old;
@@ -197,5 +260,5 @@ active proctype Waker() {
 active proctype Quiescence() {
     timeout;
     assert(ended || isOpen);       /* or drain waits for a kick that never comes */
-    assert(ended || (ASLEEP && !owed[0] && KNOWS(timers, watched)))
+    assert(ended || (ASLEEP && !owed[depth] && KNOWS(timers, watched)))
 }

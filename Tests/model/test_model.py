@@ -56,6 +56,7 @@ CONFIGURATIONS = [
     Configuration("post.pml", ("HANDLER",), LOOP_NEVER_ENDS),
     Configuration("post.pml", ("CANCELS", "SPURIOUS=0"), LOOP_NEVER_ENDS),
     Configuration("adjust.pml"),
+    Configuration("adjust.pml", ("NESTED",)),
     Configuration("signal.pml", ("SPURIOUS=0",), LOOP_NEVER_ENDS),
     Configuration("signal.pml", ("RIVAL",), LOOP_NEVER_ENDS + ("i = 1",)),
     Configuration("signal.pml", ("HANDLER", "SPURIOUS=0"), LOOP_NEVER_ENDS),
@@ -110,6 +111,8 @@ MUTANTS = [
     ("ADJUST_OVERWRITES_PENDING", "adjust.pml", (), ASSERTION),
     ("KICK_READS_WHERE", "adjust.pml", (), KICK_TOO_FEW),
     ("COUNTS_ONLY_WAKE_UPS", "adjust.pml", (), KICK_TOO_MANY),
+    ("NESTED_SWALLOWS_WAKE", "adjust.pml", ("NESTED",), ASSERTION),
+    ("RUNS_AGAIN_AFTER_LIMIT", "adjust.pml", ("NESTED",), ADJUSTMENT_LOST),
     ("CLOSES_WITHOUT_DRAINING", "adjust.pml", (), KICK_TOO_LATE),
     # posting
     ("NESTED_SWALLOWS_WAKE", "post.pml", (), ASSERTION),
