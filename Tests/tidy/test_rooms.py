@@ -18,7 +18,6 @@ SYSTEM_ELSEWHERE = {
 }
 #: The files that call clients' functions, and which.
 CALLS_CLIENTS = {
-    "Descriptor/Endpoint+Source.swift": "a function of ours that releases what a delivery held, whose thread a fork has not copied",
     "Item/Callouts.swift": "sources, timers, observers, performed functions",
     "Loop/RunLoop+Autorelease.swift": "RLRelease, which is handed down because its rooms lie above",
     "Loop/RunLoop+DispatchFrames.swift": "a source of ours whose call will never end, as the thread has",

@@ -22,7 +22,6 @@ SMALL = {
     "Item/Source+Equality.swift": "when two sources count as one; beside Source.swift, which is full",
     "Loop/PostBackoff.swift": "when to look into the inbox, apart from the inbox that all threads share",
     "Loop/ModeName.swift": "the constants of the header as objects",
-    "Loop/ScheduleCalls.swift": "a list that is made under the lock and used without it",
 }
 MARKS = r"\b(TODO|FIXME|XXX|HACK)\b"
 #: Where a machine keeps its things; /proc, /dev, /tmp and /usr are everybody's.

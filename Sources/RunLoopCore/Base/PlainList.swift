@@ -12,19 +12,13 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
 
     deinit { free(memory.start) }
 
-    var elements: UnsafeMutablePointer<Element>? {
-        get { memory.start?.assumingMemoryBound(to: Element.self) }
-    }
+    var elements: UnsafeMutablePointer<Element>? { memory.start?.assumingMemoryBound(to: Element.self) }
 
     /// `elements` when there is memory.
-    private var base: UnsafeMutablePointer<Element> {
-        get { memory.start.unsafelyUnwrapped.assumingMemoryBound(to: Element.self) }
-    }
+    private var base: UnsafeMutablePointer<Element> { memory.start.unsafelyUnwrapped.assumingMemoryBound(to: Element.self) }
 
     /// O(1).
-    var capacity: Int {
-        get { memory.capacity }
-    }
+    var capacity: Int { memory.capacity }
 
     /// O(1).
     subscript(index: Int) -> Element {
@@ -74,6 +68,13 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         memcpy(elements, first, others.count * MemoryLayout<Element>.stride)
         count += others.count
         return true
+    }
+
+    /// O(1).
+    func swapAt(_ one: Int, _ other: Int) {
+        let element = base[one]
+        base[one] = base[other]
+        base[other] = element
     }
 
     /// Removes an element; the others keep their order. O(n).

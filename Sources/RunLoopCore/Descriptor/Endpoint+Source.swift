@@ -207,7 +207,7 @@ extension EndpointPointer {
 
     private func finish(closes: Bool) {
         if closes && pointee.fd >= 0 { Descriptor.close(pointee.fd) }
-        while let cleanup = Registry.takeAbandonedCleanup(of: self) { cleanup.function(cleanup.object, cleanup.part, cleanup.info) }
+        while let cleanup = Registry.takeAbandonedCleanup(of: self) { cleanup.run() }
         pointee.context.released(pointee.context.info)
     }
 }

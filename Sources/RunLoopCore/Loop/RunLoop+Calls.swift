@@ -24,9 +24,8 @@ extension RunLoopPointer {
         while pointee.cleanupHandlers.count > 0 {
             let last = pointee.cleanupHandlers[pointee.cleanupHandlers.count - 1]
             pointee.cleanupHandlers.truncate(to: pointee.cleanupHandlers.count - 1)
-            last.function(last.object, last.part, last.info)
+            last.run()
         }
-        pointee.cleanupHandlers.discard()
     }
 
     /// Registers what to do if the thread ends in the client's function that is called next. Returns the level for `popCleanup`.
@@ -122,6 +121,45 @@ extension RunLoopPointer {
         }
         pointee.firing.truncate(to: 0)
         pointee.notifyingObservers.truncate(to: 0)
+    }
+}
+
+extension CleanupHandler {
+    /// Without a lock; may call user code.
+    func run() { function(object, part, info) }
+}
+
+/// What the calling thread holds while it calls a source's `schedule`, `cancel`, `equal` or `hash`: cleanup handlers give it back if
+/// the thread ends there. None of it may lie on the thread's stack, which is gone by then. A thread without a loop registers nothing.
+struct HeldWhileCalling: ~Copyable {
+    private let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
+    private let level: Int
+
+    /// Any thread.
+    init() { level = loop?.pointee.cleanupHandlers.count ?? 0 }
+
+    /// The calls have returned: what was noted is the caller's again.
+    consuming func end() { loop?.popCleanup(level) }
+
+    /// Notes what `function` gives back.
+    @inline(never)
+    func note(_ object: UnsafeMutableRawPointer, count: Int = 0, _ function: @escaping CleanupHandler.Function) {
+        _ = loop?.pushCleanup(CleanupHandler(function: function, object: object, part: UnsafeMutableRawPointer(bitPattern: count)))
+    }
+
+    /// Notes a reference to a source.
+    func note(_ source: SourcePointer) {
+        note(source) { source, _, _ in RunLoopPointer.abandon(Handle.storage(UnsafeRawPointer(source))) }
+    }
+
+    /// Notes a list of sources, with a reference to each. The list may change their order meanwhile.
+    func note(_ sources: borrowing PlainList<SourcePointer>) {
+        guard let elements = sources.elements else { return }
+        note(elements, count: sources.count) { elements, count, _ in
+            let sources = elements.assumingMemoryBound(to: SourcePointer.self)
+            for index in 0..<Int(bitPattern: count) { RunLoopPointer.abandon(sources[index]) }
+            free(elements)
+        }
     }
 }
 

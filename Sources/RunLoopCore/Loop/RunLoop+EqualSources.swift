@@ -37,17 +37,15 @@ extension RunLoopPointer {
             changes = pointee.sourceChanges
             forEachLikely(source, hash) { if found.append($0) { $0.pointee.item.object.retain() } }
         }
+        let held = HeldWhileCalling()
+        held.note(found)
         var count = 0
-        for index in 0..<found.count {
-            let other = found[index]
-            if other.equals(source) {
-                found[count] = other
-                count += 1
-            } else {
-                other.release()
-            }
+        for index in 0..<found.count where found[index].equals(source) {
+            found.swapAt(count, index)
+            count += 1
         }
-        found.truncate(to: count)
+        held.end()
+        Self.release(&found, from: count)
         return found
     }
 
@@ -59,10 +57,10 @@ extension RunLoopPointer {
         }
     }
 
-    /// Releases what `equals` or `lockAskingForCommonSources` returned. Any thread.
-    static func release(_ sources: inout PlainList<SourcePointer>) {
-        for index in 0..<sources.count { sources[index].release() }
-        sources.truncate(to: 0)
+    /// Releases what `equals` or `lockAskingForCommonSources` returned, or the last part of it. Any thread.
+    static func release(_ sources: inout PlainList<SourcePointer>, from first: Int = 0) {
+        for index in first..<sources.count { sources[index].release() }
+        sources.truncate(to: first)
     }
 
     /// The modes that a source is in; nil if it is not in this loop. `hash`: `SourcePointer.hash` of the source. Under the lock.
@@ -102,6 +100,8 @@ extension RunLoopPointer {
         while true {
             var changes = 0
             var common = commonSources(toJoin: mode, &changes)
+            let held = HeldWhileCalling()
+            held.note(common)
             var count = 0
             for index in 0..<common.count {
                 let source = common[index], hash = source.hash
@@ -109,13 +109,12 @@ extension RunLoopPointer {
                 let staysOut = equals.count > 0 && locked { has(equals, hash, in: choose(mode, make: false)) }
                 Self.release(&equals)
                 if staysOut {
-                    common[count] = source
+                    common.swapAt(count, index)
                     count += 1
-                } else {
-                    source.release()
                 }
             }
-            common.truncate(to: count)
+            held.end()
+            Self.release(&common, from: count)
             lock()
             questions -= 1
             if pointee.sourceChanges == changes || questions == 0 { return common }

@@ -44,6 +44,7 @@ extension RunLoopPointer {
         freeModes()
         unlock()
         pointee.timerPasses = 0
+        pointee.cleanupHandlers.discard()
         pointee.outerDispatchFrames.discard()
         pointee.timerSlack = 0
         pointee.retryDeadline = .never

@@ -270,13 +270,16 @@ extension RunLoopPointer {
         Self.release(&staying)
         guard isNew else { return }
         if !isCurrent { pointee.wake.adjust() }
+        let held = HeldWhileCalling()
+        held.note(joining)
         for index in 0..<joining.count {
             let source = joining[index]
             if let schedule = source.pointee.detail?.pointee.schedule {
                 RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(schedule, source.pointee.info, handle, name.handle)
             }
-            source.release()
         }
+        held.end()
+        Self.release(&joining)
     }
 
     /// Under the lock. `joining`: the sources that come into the mode and have a schedule function, each with a reference for the caller.

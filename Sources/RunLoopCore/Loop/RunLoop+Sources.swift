@@ -136,6 +136,8 @@ extension RunLoopPointer {
         var isThere = removeItself(source, from: name)
         if isThere && !name.isCommonModes { return }
         var equals = equals(of: source, source.hash)
+        let held = HeldWhileCalling()
+        held.note(equals)
         for index in 0..<equals.count { if removeItself(equals[index], from: name) { isThere = true } }
         // A common mode may have one that is not in the common set.
         if isThere && name.isCommonModes && equals.count > 0 {
@@ -146,6 +148,7 @@ extension RunLoopPointer {
                 mode.release()
             }
         }
+        held.end()
         Self.release(&equals)
     }
 
@@ -253,7 +256,20 @@ extension RunLoopPointer {
             return
         }
         source.pointee.item.object.retain()
-        while let loop = source.anyLoop { loop.drop(source) }
+        let held = HeldWhileCalling()
+        held.note(source)
+        leaveLoops(source)
+        held.end()
+        source.release()
+    }
+
+    /// Takes an invalid source out of every loop. Any thread; calls cancel.
+    private static func leaveLoops(_ source: SourcePointer) { while let loop = source.anyLoop { loop.drop(source) } }
+
+    /// Gives back the reference that an ended thread held while it called one of the source's functions. An invalidation that was
+    /// cut off is finished. Any thread; calls cancel.
+    static func abandon(_ source: SourcePointer) {
+        if !source.pointee.item.has(.valid) { leaveLoops(source) }
         source.release()
     }
 

@@ -1,3 +1,4 @@
+import CLinux
 import CRunLoop
 
 /// The calls of a source's schedule or cancel function that a change of its modes owes: the names of the modes, collected under
@@ -5,6 +6,8 @@ import CRunLoop
 struct ScheduleCalls: ~Copyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void
 
+    /// Retained, as it may leave its last loop.
+    private var source: SourcePointer?
     /// Each retained. The first few need no memory, so that a source in few modes always gets its calls.
     private var first = InlineArray<8, StringPointer?>(repeating: nil)
     private var rest = PlainList<StringPointer>()
@@ -20,6 +23,10 @@ struct ScheduleCalls: ~Copyable {
     /// of memory.
     mutating func collect(_ loop: RunLoopPointer, _ source: SourcePointer, from old: ModeSetPointer?, to new: ModeSetPointer?) -> Bool {
         guard let detail = source.pointee.detail, detail.pointee.schedule != nil || detail.pointee.cancel != nil else { return true }
+        if self.source == nil {
+            self.source = source
+            source.pointee.item.object.retain()
+        }
         for number in 1..<loop.pointee.modes.count {
             let wasIn = old.map { $0.pointee.modes.contains(number) } ?? false
             let isIn = new.map { $0.pointee.modes.contains(number) } ?? false
@@ -39,15 +46,24 @@ struct ScheduleCalls: ~Copyable {
 
     /// Calls user code, without any lock.
     func call(_ function: Function, _ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer) {
+        let held = HeldWhileCalling()
+        if let source { held.note(source) }
+        if let elements = rest.elements { held.note(elements) { elements, _, _ in free(elements) } }
+        for index in 0..<count {
+            held.note(self[index]) { name, _, _ in (Handle.storage(UnsafeRawPointer(name)) as StringPointer).release() }
+        }
         for index in 0..<count {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(function, info, loop, self[index].handle)
         }
+        held.end()
     }
 
-    /// Releases the names. Must be called in any case.
+    /// Releases the source and the names. Must be called in any case, without a lock. May call user code.
     mutating func release() {
         for index in 0..<count { self[index].release() }
         rest.truncate(to: 0)
         count = 0
+        source?.release()
+        source = nil
     }
 }

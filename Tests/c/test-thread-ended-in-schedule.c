@@ -1,0 +1,207 @@
+/* pthread_exit in what adding and removing a source calls: its schedule, cancel, equal and hash callbacks. The library gives
+ * back what it held for the calls, and an invalidation is finished. */
+#include "harness.h"
+
+enum { SOURCES = 3 };
+
+static RLRunLoopRef main_loop;
+static RLRunLoopSourceRef sources[SOURCES];
+static struct lifetime lives[SOURCES];
+static RLRunLoopMode first, second;
+static RLIndex first_count, second_count;
+static atomic_int calls_left; /* the last of them ends the thread; 0: none does */
+static atomic_int cancels;
+
+static void called(void)
+{
+    if (calls_left > 0 && --calls_left == 0)
+        pthread_exit(NULL);
+}
+
+static void schedule(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode) { called(); }
+static void cancel(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode)
+{
+    cancels++;
+    called();
+}
+static RLBoolean equal(const void *one, const void *other)
+{
+    called();
+    return one == other;
+}
+static RLHashCode hash(UNUSED const void *info) { return 1; } /* all may be equal */
+
+static void make_sources(bool has_equal)
+{
+    for (int i = 0; i < SOURCES; i++) {
+        RLRunLoopSourceContext context = {.info = &lives[i],
+                                          .retain = lifetime_retain,
+                                          .release = lifetime_release,
+                                          .schedule = has_equal ? NULL : schedule,
+                                          .cancel = has_equal ? NULL : cancel,
+                                          .equal = has_equal ? equal : NULL,
+                                          .hash = has_equal ? hash : NULL,
+                                          .perform = do_nothing};
+        lives[i] = (struct lifetime){0};
+        sources[i] = RLRunLoopSourceCreate(NULL, has_equal ? 0 : i, &context);
+    }
+}
+
+static void set_up(void)
+{
+    main_loop = RLRunLoopGetCurrent();
+    first = RLStringCreateWithCString(NULL, "first", kRLStringEncodingUTF8);
+    second = RLStringCreateWithCString(NULL, "second", kRLStringEncodingUTF8);
+    first_count = RLGetRetainCount(first);
+    second_count = RLGetRetainCount(second);
+}
+
+/* The thread has ended, and its loop with it: nothing is held any more but what the test has. */
+static void assert_nothing_held(void)
+{
+    ck_assert_int_eq(calls_left, 0);
+    for (int i = 0; i < SOURCES; i++) {
+        if (!sources[i])
+            continue;
+        ck_assert_int_eq(RLGetRetainCount(sources[i]), 1);
+        RLRelease(sources[i]);
+    }
+    for (int i = 0; i < SOURCES; i++)
+        ck_assert_int_eq(lifetime_held(&lives[i]), 0);
+    ck_assert_int_eq(RLGetRetainCount(first), first_count);
+    ck_assert_int_eq(RLGetRetainCount(second), second_count);
+}
+
+/* -- schedule and cancel -- */
+
+static void make_common(RLRunLoopRef rl)
+{
+    RLRunLoopAddCommonMode(rl, first);
+    RLRunLoopAddCommonMode(rl, second);
+}
+
+static void *add(UNUSED void *info)
+{
+    make_common(RLRunLoopGetCurrent());
+    calls_left = 2;
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[0], kRLRunLoopCommonModes);
+    ck_abort_msg("returned");
+}
+
+static void *remove_last_reference(UNUSED void *info)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    make_common(rl);
+    RLRunLoopAddSource(rl, sources[0], kRLRunLoopCommonModes);
+    RLRunLoopSourceRef source = sources[0];
+    RLRetain(source);
+    RLRelease(sources[0]);
+    sources[0] = NULL;
+    calls_left = 2;
+    RLRelease(source); /* only the loop has it now */
+    RLRunLoopRemoveSource(rl, source, kRLRunLoopCommonModes);
+    ck_abort_msg("returned");
+}
+
+static void *make_mode_common(UNUSED void *info)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    for (int i = 0; i < SOURCES; i++)
+        RLRunLoopAddSource(rl, sources[i], kRLRunLoopCommonModes);
+    calls_left = 2;
+    RLRunLoopAddCommonMode(rl, first);
+    ck_abort_msg("returned");
+}
+
+static void *invalidate(UNUSED void *info)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    make_common(rl);
+    RLRunLoopAddSource(rl, sources[0], kRLRunLoopCommonModes);
+    calls_left = 1;
+    RLRunLoopSourceInvalidate(sources[0]);
+    ck_abort_msg("returned");
+}
+
+static void *(*const in_schedule[])(void *) = {add, remove_last_reference, make_mode_common};
+START_TEST(what_is_held_for_schedule_and_cancel_is_released)
+{
+    make_sources(false);
+    join_thread(start_thread(in_schedule[_i], NULL));
+    assert_nothing_held();
+}
+END_TEST
+
+START_TEST(an_invalidation_is_finished)
+{
+    make_sources(false);
+    RLRunLoopAddSource(main_loop, sources[0], kRLRunLoopDefaultMode);
+    join_thread(start_thread(invalidate, NULL));
+    ck_assert(!RLRunLoopSourceIsValid(sources[0]));
+    ck_assert(!RLRunLoopContainsSource(main_loop, sources[0], kRLRunLoopDefaultMode));
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
+    ck_assert_int_ge(cancels, 2); /* one that ended the thread, and one of the main loop */
+    assert_nothing_held();
+}
+END_TEST
+
+/* -- equal -- */
+
+static void add_two(RLRunLoopRef rl, RLRunLoopMode mode)
+{
+    RLRunLoopAddSource(rl, sources[0], mode);
+    RLRunLoopAddSource(rl, sources[1], mode);
+}
+
+static void *compare_to_add(UNUSED void *info)
+{
+    add_two(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode);
+    calls_left = 2;
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[2], kRLRunLoopDefaultMode);
+    ck_abort_msg("returned");
+}
+
+static void *compare_to_remove(UNUSED void *info)
+{
+    add_two(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode);
+    calls_left = 2;
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), sources[2], kRLRunLoopDefaultMode);
+    ck_abort_msg("returned");
+}
+
+static void *compare_to_ask(UNUSED void *info)
+{
+    add_two(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode);
+    calls_left = 2;
+    RLRunLoopContainsSource(RLRunLoopGetCurrent(), sources[2], kRLRunLoopDefaultMode);
+    ck_abort_msg("returned");
+}
+
+static void *compare_to_make_common(UNUSED void *info)
+{
+    add_two(RLRunLoopGetCurrent(), kRLRunLoopCommonModes);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[2], first);
+    calls_left = 2;
+    RLRunLoopAddCommonMode(RLRunLoopGetCurrent(), first);
+    ck_abort_msg("returned");
+}
+
+static void *(*const in_equal[])(void *) = {compare_to_add, compare_to_remove, compare_to_ask, compare_to_make_common};
+START_TEST(what_is_held_for_equal_is_released)
+{
+    make_sources(true);
+    join_thread(start_thread(in_equal[_i], NULL));
+    assert_nothing_held();
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("thread-ended-in-schedule");
+    TCase *tcase = add_case(suite, "ended", 20);
+    tcase_add_checked_fixture(tcase, set_up, NULL);
+    tcase_add_loop_test(tcase, what_is_held_for_schedule_and_cancel_is_released, 0, 3);
+    tcase_add_test(tcase, an_invalidation_is_finished);
+    tcase_add_loop_test(tcase, what_is_held_for_equal_is_released, 0, 4);
+    return suite;
+}
