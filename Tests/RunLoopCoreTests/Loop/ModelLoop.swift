@@ -185,11 +185,11 @@ final class ModelLoop: Stage {
     }
 
     private func fireTimers(_ mode: ScriptMode) {
-        func first() -> Int? {
-            script.timers.indices
-                .filter { members[.timer($0)]!.modes.contains(mode) && !members[.timer($0)]!.isFiring }
-                .min { timers.queuedAt[$0] < timers.queuedAt[$1] }
+        func queued() -> [Int] {
+            script.timers.indices.filter { members[.timer($0)]!.modes.contains(mode) && !members[.timer($0)]!.isFiring }
         }
+        func first() -> Int? { queued().min { timers.queuedAt[$0] < timers.queuedAt[$1] } }
+        for index in queued() { timers.restore(index) }
         guard let earliest = first(), let now = timers.beginPass(earliest) else { return }
         while let index = first(), timers.queuedAt[index] <= now {
             let member = members[.timer(index)]!

@@ -1,6 +1,6 @@
 /// When the timers of a model are due, on a clock of its own that goes on with every look. By date, but what is past and
-/// queued inside of a timer pass stands behind that pass, in the order in which it came, until the outermost pass ends; unless it
-/// has a turn in it, and the date asked for is past, too: then it keeps that.
+/// queued inside of a timer pass stands behind that pass, in the order in which it came, until the outermost pass ends or one of its
+/// mode that is nested in it begins; unless it has a turn in it, and the date asked for is past, too: then it keeps that.
 struct ModelTimers {
     private let script: Script
     private var clock = 0
@@ -53,6 +53,12 @@ struct ModelTimers {
 
     mutating func dequeue(_ index: Int) { queuedAt[index] = .max }
 
+    /// A pass is about to begin, perhaps inside of others: those of its mode go by date again.
+    mutating func restore(_ index: Int) {
+        if isDisplaced[index] && queuedAt[index] != .max { queuedAt[index] = deadlines[index] }
+        isDisplaced[index] = false
+    }
+
     /// What the pass takes for now, nil if not even its first timer is due.
     mutating func beginPass(_ first: Int) -> Int? {
         let now = now()
@@ -65,7 +71,6 @@ struct ModelTimers {
     mutating func endPass() {
         passes.removeLast()
         if !passes.isEmpty { return }
-        for index in deadlines.indices where isDisplaced[index] && queuedAt[index] != .max { queuedAt[index] = deadlines[index] }
-        isDisplaced = isDisplaced.map { _ in false }
+        for index in deadlines.indices { restore(index) }
     }
 }
