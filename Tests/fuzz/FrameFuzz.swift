@@ -1,6 +1,6 @@
 import CLinux
 
-// libFuzzer's way into `Frame.parse`, or into `Ring.takeEntry` if the first byte says so (RingFuzz.swift). Otherwise that byte says which
+// libFuzzer's way into `Frame.parse`, or into either end of a `Ring` if the first byte says so (RingFuzz.swift). Otherwise that byte says which
 // end receives the packet and whether a descriptor came with it; the rest is the packet. Frames that are accepted have to be valid, which
 // is checked here again in other words.
 
@@ -9,6 +9,10 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     if count == 0 { return 0 }
     if bytes[0] & 16 != 0 {
         fuzzRing(bytes + 1, count - 1)
+        return 0
+    }
+    if bytes[0] & 32 != 0 {
+        fuzzClientOfRing(bytes + 1, count - 1)
         return 0
     }
     let receivers: [Frame.Receiver] = [.newServer, .server, .client]

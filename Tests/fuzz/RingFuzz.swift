@@ -1,7 +1,8 @@
 import CLinux
 
-// What a hostile client can write into a ring: the input says how far the server has come, the tail, and the bytes between them. Entries
-// that are accepted are compared with the same bytes, read here again.
+// What a hostile peer can write into a ring. A client: the input says how far the server has come, the tail, and the bytes between them.
+// Entries that are accepted are compared with the same bytes, read here again. A server: the input is what it writes over its position
+// before each entry, and how long that is.
 
 /// A server's end, and the memory as its client maps it.
 private struct Stage {
@@ -65,4 +66,30 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
             precondition(words[16] == UInt32(position))
         }
     }
+}
+
+/// The client's end: whatever the server says of its position, an entry goes where the last one ended, and nothing else is written but the
+/// tail.
+func fuzzClientOfRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
+    memset(stage.memory, 0, 256)
+    var client = stage.client
+    let words = stage.memory.assumingMemoryBound(to: UInt32.self)
+    var position = UInt32(0)
+    for index in stride(from: 0, to: count - 5, by: 6) {
+        let said = (0..<4).reduce(UInt32(0)) { $0 | UInt32(bytes[index + $1]) << (UInt32($1) * 8) }
+        let length = (Int(bytes[index + 4]) << 8 | Int(bytes[index + 5])) % (Ring.dataLimit + 1)
+        // A position near the true one as well, or most inputs would mean a full ring.
+        words[16] = bytes[index] & 1 != 0 ? position &- said % UInt32(2 * room) : said
+        words[32] = said
+        memset(stage.buffer, Int32(bytes[index]), length)
+        let before = (words[16], words[32])
+        if !client.hasRoom(for: length) { continue }
+        client.putEntry(7, stage.buffer, length)
+        let begin = Int(position) % room
+        precondition(number(begin) == length && number(begin + 4) == 7 && number(begin + 8) == 0)
+        for offset in stride(from: 0, to: length, by: 61) { precondition(byte(begin + 16 + offset).pointee == bytes[index]) }
+        position &+= UInt32((length + 31) & ~15)
+        precondition(words[0] == position && words[16] == before.0 && words[32] == before.1)
+    }
+    for word in 1..<64 where word != 16 && word != 32 { precondition(words[word] == 0) }
 }

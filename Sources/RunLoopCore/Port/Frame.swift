@@ -129,7 +129,8 @@ struct Frame: BitwiseCopyable {
     }
 }
 
-/// What a peer can make this process spend. Each number is a promise of RLMessagePort.h or SECURITY.md, and has a test.
+/// What a peer can make this process spend. Each number is a promise of RLMessagePort.h, RLMessagePortRequest.h or
+/// SECURITY.md, and has a test.
 enum PortLimits {
     /// How many bytes of large payloads one connection may move before others have their turn.
     static var bytesPerTurn: Int { 1024 * 1024 }
