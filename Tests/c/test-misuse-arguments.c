@@ -85,6 +85,50 @@ START_TEST(arrays)
 }
 END_TEST
 
+/* CF crashes. The functions name themselves, and change nothing. */
+START_TEST(null_in_collections_of_objects)
+{
+    const void *values[] = {kRLRunLoopDefaultMode, NULL};
+    RLStringRef text = RLSTR("there");
+    INVALID(NULL, RLArrayCreate, "values", NULL, values, 2, &kRLTypeArrayCallBacks);
+    INVALID(NULL, RLSetCreate, "values", NULL, values, 2, &kRLTypeSetCallBacks);
+    INVALID(NULL, RLDictionaryCreate, "keys", NULL, values, values, 2, &kRLTypeDictionaryKeyCallBacks, NULL);
+    INVALID(NULL, RLDictionaryCreate, "values", NULL, values, values, 2, NULL, &kRLTypeDictionaryValueCallBacks);
+    RLMutableArrayRef array = RLArrayCreateMutable(NULL, 0, &kRLTypeArrayCallBacks);
+    RLArrayRef plain = RLArrayCreate(NULL, values, 2, NULL);
+    RLArrayAppendValue(array, text);
+    REPORTED(RLArrayAppendValue, "value", array, NULL);
+    REPORTED(RLArrayInsertValueAtIndex, "value", array, 0, NULL);
+    REPORTED(RLArraySetValueAtIndex, "value", array, 0, NULL);
+    REPORTED(RLArrayReplaceValues, "newValues", array, ((RLRange){0, 1}), values, 2);
+    REPORTED(RLArrayAppendArray, "otherArray", array, plain, ((RLRange){0, 2}));
+    ck_assert_int_eq(RLArrayGetCount(array), 1);
+    ck_assert_ptr_eq(RLArrayGetValueAtIndex(array, 0), text);
+    RLMutableSetRef set = RLSetCreateMutable(NULL, 0, &kRLTypeSetCallBacks);
+    REPORTED(RLSetAddValue, "value", set, NULL);
+    REPORTED(RLSetSetValue, "value", set, NULL);
+    RLSetReplaceValue(set, NULL); /* CF does not look either: there is nothing to replace */
+    ck_assert_int_eq(RLSetGetCount(set), 0);
+    RLSetAddValue(set, text);
+    REPORTED(RLSetReplaceValue, "value", set, NULL);
+    RLMutableDictionaryRef dictionary =
+        RLDictionaryCreateMutable(NULL, 0, &kRLTypeDictionaryKeyCallBacks, &kRLTypeDictionaryValueCallBacks);
+    RLDictionarySetValue(dictionary, text, text);
+    REPORTED(RLDictionaryAddValue, "value", dictionary, kRLRunLoopDefaultMode, NULL);
+    REPORTED(RLDictionarySetValue, "key", dictionary, NULL, text);
+    REPORTED(RLDictionaryReplaceValue, "value", dictionary, text, NULL);
+    /* In CF, too, these store nothing. */
+    RLDictionaryAddValue(dictionary, text, NULL);
+    RLDictionaryReplaceValue(dictionary, kRLRunLoopDefaultMode, NULL);
+    ck_assert_int_eq(RLDictionaryGetCount(dictionary), 1);
+    ck_assert_ptr_eq(RLDictionaryGetValue(dictionary, text), text);
+    RLRelease(array);
+    RLRelease(plain);
+    RLRelease(set);
+    RLRelease(dictionary);
+}
+END_TEST
+
 static const RLIndex unknown_versions[] = {-1, 2, 3, LONG_MIN, LONG_MAX};
 
 START_TEST(sources)
@@ -227,6 +271,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, strings);
     tcase_add_test(tcase, data);
     tcase_add_test(tcase, arrays);
+    tcase_add_test(tcase, null_in_collections_of_objects);
     tcase_add_test(tcase, sources);
     tcase_add_test(tcase, timers);
     tcase_add_test(tcase, observers);

@@ -26,6 +26,41 @@ func isValidBuffer(
     return true
 }
 
+/// Whether a collection takes these values.
+@inline(never)
+func isTaken(
+    _ values: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, by elements: ElementCalls, _ function: Name, _ name: Name
+) -> Bool {
+    guard let values else { return true }
+    for index in 0..<count where !elements.takes(values[index]) {
+        Misuse.report(function, name, expected: "an object", got: values[index])
+        return false
+    }
+    return true
+}
+
+/// Whether a collection takes this value.
+func isTaken(_ value: UnsafeRawPointer?, by elements: ElementCalls, _ function: Name, _ name: Name) -> Bool {
+    withUnsafePointer(to: value) { isTaken($0, 1, by: elements, function, name) }
+}
+
+/// Puts an element into a set or a dictionary; false if that does not take it. As in CF, what would not be stored is not looked at.
+@inline(never)
+func put(
+    _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: TablePointer.Policy, into table: TablePointer, _ function: Name,
+    _ keyName: Name, _ valueName: Name
+) -> Bool {
+    if policy == .replace && table.pointee.count == 0 { return true }
+    guard isTaken(key, by: table.pointee.keys, function, keyName) else { return false }
+    if !table.pointee.values.takes(value) {
+        let isPresent = table.find(key) != nil
+        let isStored = policy == .set || isPresent == (policy == .replace)
+        return !isStored || isTaken(value, by: table.pointee.values, function, valueName)
+    }
+    _ = table.put(key, value, policy)
+    return true
+}
+
 /// Whether a number is 0 or more.
 @inline(never)
 func isNotNegative(_ number: Int, _ function: Name, _ name: Name) -> Bool {

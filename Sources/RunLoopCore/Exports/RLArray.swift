@@ -34,7 +34,9 @@ public func RLArrayCreate(
     guard isValidBuffer(values, count, "RLArrayCreate", "values"), isSupported(version: callBacks?.pointee.version, "RLArrayCreate") else {
         return nil
     }
-    return ArrayPointer.create(UnsafePointer(values), count: count, ElementCalls(callBacks?.pointee ?? RLArrayCallBacks()))?.handle
+    let elements = ElementCalls(callBacks?.pointee ?? RLArrayCallBacks())
+    guard isTaken(values, count, by: elements, "RLArrayCreate", "values") else { return nil }
+    return ArrayPointer.create(UnsafePointer(values), count: count, elements)?.handle
 }
 
 @implementation @c
@@ -142,7 +144,9 @@ private func replace(
     let end = array.pointee.count
     let index = index ?? end
     // A value may be set or inserted behind the last one; only one that is there can be removed.
-    guard isInside(index, count == 1 ? end + 1 : end, function) else { return }
+    guard isInside(index, count == 1 ? end + 1 : end, function),
+        count == 0 || isTaken(value, by: array.pointee.elements, function, "value")
+    else { return }
     withUnsafePointer(to: value) { _ = array.replace(index, min(length, end - index), with: $0, count: count) }
 }
 
@@ -175,7 +179,8 @@ public func RLArrayRemoveAllValues(_ array: OpaquePointer?) {
 @implementation @c
 public func RLArrayReplaceValues(_ array: OpaquePointer?, _ range: RLRange, _ newValues: PointerList?, _ newCount: Int) {
     guard let array = borrowMutable(array, "RLArrayReplaceValues"), isInside(range, array.pointee.count, "RLArrayReplaceValues"),
-        isValidBuffer(newValues, newCount, "RLArrayReplaceValues", "newValues")
+        isValidBuffer(newValues, newCount, "RLArrayReplaceValues", "newValues"),
+        isTaken(newValues, newCount, by: array.pointee.elements, "RLArrayReplaceValues", "newValues")
     else { return }
     _ = array.replace(range.location, range.length, with: newValues, count: newCount)
 }
@@ -206,5 +211,7 @@ public func RLArrayAppendArray(_ array: OpaquePointer?, _ otherArray: OpaquePoin
         let other: ArrayPointer = Handle.borrow(otherArray, "RLArrayAppendArray", "otherArray"),
         isInside(otherRange, other.pointee.count, "RLArrayAppendArray", "otherRange")
     else { return }
-    _ = array.replace(array.pointee.count, 0, with: other.pointee.values + otherRange.location, count: otherRange.length)
+    let added = UnsafePointer(other.pointee.values + otherRange.location)
+    guard isTaken(added, otherRange.length, by: array.pointee.elements, "RLArrayAppendArray", "otherArray") else { return }
+    _ = array.replace(array.pointee.count, 0, with: added, count: otherRange.length)
 }

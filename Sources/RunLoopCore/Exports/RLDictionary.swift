@@ -41,7 +41,13 @@ public func RLDictionaryCreate(
     guard isValidBuffer(keys, count, "RLDictionaryCreate", "keys"), isValidBuffer(values, count, "RLDictionaryCreate", "values"),
         let dictionary = create(false, count, keyCallBacks, valueCallBacks, "RLDictionaryCreate")
     else { return nil }
-    for index in 0..<count { _ = dictionary.put(keys.unsafelyUnwrapped[index], values.unsafelyUnwrapped[index], .add) }
+    for index in 0..<count {
+        let (key, value) = (keys.unsafelyUnwrapped[index], values.unsafelyUnwrapped[index])
+        if !put(key, value, .add, into: dictionary, "RLDictionaryCreate", "keys", "values") {
+            dictionary.release()
+            return nil
+        }
+    }
     return dictionary.handle
 }
 
@@ -120,19 +126,27 @@ public func RLDictionaryApplyFunction(
     while let entry = dictionary.next(&index) { ElementCalls.apply(applier, entry.key, entry.value, context) }
 }
 
+@inline(never)
+private func put(
+    _ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: TablePointer.Policy, _ function: Name
+) {
+    guard let dictionary = borrowMutable(dictionary, function) else { return }
+    _ = put(key, value, policy, into: dictionary, function, "key", "value")
+}
+
 @implementation @c
 public func RLDictionaryAddValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
-    _ = borrowMutable(dictionary, "RLDictionaryAddValue")?.put(key, value, .add)
+    put(dictionary, key, value, .add, "RLDictionaryAddValue")
 }
 
 @implementation @c
 public func RLDictionarySetValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
-    _ = borrowMutable(dictionary, "RLDictionarySetValue")?.put(key, value, .set)
+    put(dictionary, key, value, .set, "RLDictionarySetValue")
 }
 
 @implementation @c
 public func RLDictionaryReplaceValue(_ dictionary: OpaquePointer?, _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?) {
-    _ = borrowMutable(dictionary, "RLDictionaryReplaceValue")?.put(key, value, .replace)
+    put(dictionary, key, value, .replace, "RLDictionaryReplaceValue")
 }
 
 @implementation @c

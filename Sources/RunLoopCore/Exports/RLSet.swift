@@ -35,7 +35,12 @@ public func RLSetCreate(
     guard isValidBuffer(values, count, "RLSetCreate", "values"), let set = create(false, count, callBacks, "RLSetCreate") else {
         return nil
     }
-    for index in 0..<count { _ = set.put(values.unsafelyUnwrapped[index], nil, .add) }
+    for index in 0..<count {
+        if !put(values.unsafelyUnwrapped[index], nil, .add, into: set, "RLSetCreate", "values", "values") {
+            set.release()
+            return nil
+        }
+    }
     return set.handle
 }
 
@@ -100,19 +105,25 @@ public func RLSetApplyFunction(
     while let entry = set.next(&index) { ElementCalls.apply(applier, entry.key, context) }
 }
 
+@inline(never)
+private func put(_ set: OpaquePointer?, _ value: UnsafeRawPointer?, _ policy: TablePointer.Policy, _ function: Name) {
+    guard let set = borrowMutable(set, function) else { return }
+    _ = put(value, nil, policy, into: set, function, "value", "value")
+}
+
 @implementation @c
 public func RLSetAddValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
-    _ = borrowMutable(set, "RLSetAddValue")?.put(value, nil, .add)
+    put(set, value, .add, "RLSetAddValue")
 }
 
 @implementation @c
 public func RLSetReplaceValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
-    _ = borrowMutable(set, "RLSetReplaceValue")?.put(value, nil, .replace)
+    put(set, value, .replace, "RLSetReplaceValue")
 }
 
 @implementation @c
 public func RLSetSetValue(_ set: OpaquePointer?, _ value: UnsafeRawPointer?) {
-    _ = borrowMutable(set, "RLSetSetValue")?.put(value, nil, .set)
+    put(set, value, .set, "RLSetSetValue")
 }
 
 @implementation @c
