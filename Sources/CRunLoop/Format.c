@@ -172,14 +172,15 @@ static const char *directive(struct text *text, const char *format, va_list *arg
     return format + 1;
 }
 
-RLStringRef RLStringCreateWithFormatAndArguments(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
-                                                 RLStringRef format, va_list arguments)
+/* In RLString.swift. */
+extern const char *runloop_format(RLStringRef format, const char *function);
+
+static RLStringRef create(RLAllocatorRef allocator, RLStringRef format, va_list arguments, const char *function)
 {
     struct text text = {NULL, 0, 0, 0};
-    const char *rest = RLStringGetCStringPtr(format, kRLStringEncodingUTF8);
+    const char *rest = runloop_format(format, function);
     RLStringRef string = NULL;
     va_list copy; /* of a type whose address can be handed on, whatever va_list is here */
-    (void)formatOptions;
     if (rest == NULL)
         return NULL;
     va_copy(copy, arguments);
@@ -201,11 +202,19 @@ RLStringRef RLStringCreateWithFormatAndArguments(RLAllocatorRef allocator, RLDic
     return string;
 }
 
+RLStringRef RLStringCreateWithFormatAndArguments(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
+                                                 RLStringRef format, va_list arguments)
+{
+    (void)formatOptions;
+    return create(allocator, format, arguments, "RLStringCreateWithFormatAndArguments");
+}
+
 RLStringRef RLStringCreateWithFormat(RLAllocatorRef allocator, RLDictionaryRef formatOptions, RLStringRef format, ...)
 {
     va_list arguments;
+    (void)formatOptions;
     va_start(arguments, format);
-    RLStringRef string = RLStringCreateWithFormatAndArguments(allocator, formatOptions, format, arguments);
+    RLStringRef string = create(allocator, format, arguments, "RLStringCreateWithFormat");
     va_end(arguments);
     return string;
 }

@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <limits.h>
+#include <stdarg.h>
 
 static RLRunLoopRef rl;
 static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
@@ -23,6 +24,15 @@ static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
 
 static const RLStringEncoding WINDOWS = 0x0500;
 
+static RLStringRef format_with_arguments(RLStringRef format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    RLStringRef string = RLStringCreateWithFormatAndArguments(NULL, NULL, format, arguments);
+    va_end(arguments);
+    return string;
+}
+
 START_TEST(strings)
 {
     uint8_t bytes[4] = "abc";
@@ -34,6 +44,9 @@ START_TEST(strings)
     INVALID(NULL, RLStringCreateWithBytes, "count", NULL, bytes, LONG_MIN, kRLStringEncodingUTF8, 0);
     INVALID(NULL, RLStringCreateWithBytes, "encoding", NULL, bytes, 3, WINDOWS, 0);
     INVALID(NULL, RLStringMakeConstant, "cString", NULL);
+    INVALID(NULL, RLStringCreateWithFormat, "format", NULL, NULL, NULL, 1);
+    ck_assert_ptr_null(format_with_arguments(NULL, 1));
+    assert_misuse("RLStringCreateWithFormatAndArguments", "format", NULL);
     ck_assert_ptr_null(RLStringGetCStringPtr(RLSTR("a"), WINDOWS));
     assert_misuse("RLStringGetCStringPtr", "encoding", NULL);
     ck_assert(!RLStringGetCString(RLSTR("a"), buffer, 8, WINDOWS));

@@ -129,7 +129,7 @@ START_TEST(formats)
     ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, RLSTR("%s"), "\xFF"));
     ck_assert_int_eq(errno, EILSEQ);
     ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, NULL));
-    assert_misuse("RLStringGetCStringPtr", "string", NULL);
+    assert_misuse("RLStringCreateWithFormat", "format", NULL);
 }
 END_TEST
 

@@ -4,4 +4,7 @@ struct Name: ExpressibleByStringLiteral, BitwiseCopyable {
     let text: UnsafePointer<UInt8>
 
     init(stringLiteral literal: StaticString) { text = literal.utf8Start }
+
+    /// A literal of C.
+    init(_ literal: UnsafePointer<CChar>) { text = UnsafeRawPointer(literal).assumingMemoryBound(to: UInt8.self) }
 }

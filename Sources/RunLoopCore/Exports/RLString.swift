@@ -110,6 +110,13 @@ public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) 
     return UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self)
 }
 
+/// The text of a format, for Format.c; nil with a diagnostic of the function if it is no string.
+@c(runloop_format)
+public func textOfFormat(_ format: OpaquePointer?, _ function: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
+    let string = borrow(format, Name(function), "format")
+    return string.map { UnsafeRawPointer($0.pointee.bytes).assumingMemoryBound(to: CChar.self) }
+}
+
 @implementation @c
 public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutablePointer<CChar>?, _ bufferSize: Int, _ encoding: UInt32)
     -> UInt8
