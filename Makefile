@@ -26,11 +26,12 @@ IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
 # were not compared. What must be inlined on the hot paths is so by attribute.
 # One trap instruction per function instead of one per check. No stack guards: the arrays on the stack are structs that the
 # kernel fills, told their size, and texts and lists that count what is put into them. -g: for librunloop.so.debug; DWARF 4, as the
-# Valgrind of Debian 12 gives up on a library whose debug information is of version 5.
+# Valgrind of Debian 12 gives up on a library whose debug information is of version 5. No breadcrumbs: they name the compiler's
+# cache, so each build would be another.
 SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -Osize \
               -enable-experimental-feature Embedded -enable-experimental-feature Extern \
               -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC \
-              -g -dwarf-version=4 -file-prefix-map $(CURDIR)=. -file-compilation-dir .
+              -g -dwarf-version=4 -Xfrontend -no-clang-module-breadcrumbs -file-prefix-map $(CURDIR)=. -file-compilation-dir .
 CFLAGS     := -std=c11 -Oz -g -gdwarf-4 -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -ffile-prefix-map=$(CURDIR)=.
 
 include Tests/own-directory.mk Makefile.check Makefile.install
@@ -48,7 +49,7 @@ $(OBJ)/core.o: $(SWIFT) $(CMODULES) Sources/unwind.awk Makefile
 	@mkdir -p $(@D)
 	$(IN_OWN_DIRECTORY) $(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -emit-assembly $(SWIFT) -o $(OBJ)/core.s
 	awk -f Sources/unwind.awk $(OBJ)/core.s > $(OBJ)/unwind.s
-	$(CLANG) -c $(OBJ)/unwind.s -o $@
+	$(CLANG) -ffile-prefix-map=$(CURDIR)=. -c $(OBJ)/unwind.s -o $@
 	objcopy --set-section-alignment .rodata.str1.16=1 $@
 
 $(OBJ)/%.o: Sources/CLinux/%.c $(CMODULES)
