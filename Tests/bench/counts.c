@@ -207,6 +207,7 @@ static const struct { const char *name; void (*run)(void); } all[] = {
     { "port-message", port_message },         { "message-ask", message_ask },
     { "message-ask-large", message_ask_large }, { "message-serve", message_serve },
     { "message-send", message_send },
+    { "message-receive", message_receive },
 };
 
 int main(int argc, char **argv)

@@ -197,7 +197,7 @@ extension RunLoopPointer {
     /// no client can tell this from a sleep that ends at once.
     @inline(__always)
     private func hasReadyDescriptor(_ mode: ModePointer) -> Bool {
-        if !pointee.eventBatch.isEmpty { return true }
+        if !pointee.eventBatch.isEmpty || takeKnownReady(mode) { return true }
         return observes(mode, .beforeWaiting, .afterWaiting) && fetchEvents(mode)
     }
 

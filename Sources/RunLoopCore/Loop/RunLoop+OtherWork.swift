@@ -34,7 +34,47 @@ enum OtherWork {
     case time
 }
 
+/// A source on a descriptor that has its next message in memory. The next pass calls it without asking the kernel, which a run for each
+/// message would do each time. In a row that is done only a few times, so that others have their turn.
+struct KnownReady: BitwiseCopyable {
+    static var limit: UInt32 { 16 }
+
+    /// The source's event; 0 if there is none.
+    var tag: UInt64 = 0
+    /// The mode in which it was called.
+    var mode: ModePointer?
+    /// How many passes in a row have called such a source.
+    var count: UInt32 = 0
+}
+
 extension RunLoopPointer {
+    /// The internal source that is being called has another message in memory, so its descriptor is ready. The loop's thread, without the
+    /// lock.
+    func expectMore() {
+        // A run that goes on hands out several at once.
+        if !pointee.activation.returnsAfterSource { return }
+        lockInlined()
+        pointee.knownReady.tag = pointee.dispatchFrame.source?.eventTag ?? 0
+        pointee.knownReady.mode = pointee.activation.mode
+        unlockInlined()
+    }
+
+    /// Whether such a source is to be called now: its event is then the next one. The loop's thread.
+    @inline(__always)
+    func takeKnownReady(_ mode: ModePointer) -> Bool { pointee.knownReady.tag != 0 && takeKnownReadySlow(mode) }
+
+    @inline(never)
+    private func takeKnownReadySlow(_ mode: ModePointer) -> Bool {
+        let known = pointee.knownReady
+        pointee.knownReady.tag = 0
+        if known.count >= KnownReady.limit || known.mode != mode || pointee.orderedRegistrations > 0 {
+            pointee.knownReady.count = 0
+            return false
+        }
+        pointee.knownReady.count += 1
+        return pointee.eventBatch.begin(withReadable: known.tag)
+    }
+
     /// Whether an internal source that is being called may handle its next message without a pass. Reads the clock if the run or a
     /// timer has a deadline. O(number of sets of the mode). The loop's thread, without the lock; calls no user code.
     func mayContinue(_ source: SourcePointer) -> Bool {

@@ -76,6 +76,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
 
     // The loop's thread, while it runs.
     var eventBatch = EventBatch()
+    /// See `RunLoopPointer.expectMore`.
+    var knownReady = KnownReady()
     /// The mode in which epoll's own order gives each descriptor its turn; nil if that order was disturbed since a round ended.
     var modeInOrder: ModePointer?
     /// How many passes in a row did not ask the kernel for events although a descriptor is watched, and since when.

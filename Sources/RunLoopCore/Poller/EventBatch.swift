@@ -71,6 +71,22 @@ struct EventBatch: ~Copyable {
         sawStaleEvent = false
     }
 
+    /// Begins a batch with one event for which the kernel was not asked: its descriptor can be read. False if there is no memory.
+    mutating func begin(withReadable tag: UInt64) -> Bool {
+        guard let batch else { return false }
+        number &+= 1
+        batch[0] = Epoll.event(tag: tag)
+        batch[0].events = Events.readable.epoll
+        count = 1
+        taken = 0
+        isFresh = false
+        isTurn = false
+        // If it calls nothing, all are fetched; and it ends no round.
+        isForOne = true
+        isSingle = true
+        return true
+    }
+
     /// How many events to fetch.
     enum Extent {
         /// All that fit.

@@ -55,6 +55,7 @@ extension ConnectionPointer {
             }
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
+        if count > 0 && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
         return count > 0
     }
 

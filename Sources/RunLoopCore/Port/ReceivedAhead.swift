@@ -108,6 +108,7 @@ extension ConnectionPointer {
             var packet = ReceivedPacket()
             hasMore = receive(threadContext, &packet, &budget)
             budget -= 4096
+            if packet.frame.kind == .hello { SilentClients.remove(self) }
             // The loop will find the end of the connection for itself.
             let isKept = hasMore || packet.ending == .violation
             locked {

@@ -200,6 +200,9 @@ struct Ring: BitwiseCopyable {
         return false
     }
 
+    /// Whether there is an entry, which may have to wait.
+    var hasEntry: Bool { position != limit || position != tail.pointee.load(ordering: .relaxed) }
+
     /// The ring was empty, also after `requestDoorbell`: it takes two more entries until `spinForEntry` spins again.
     mutating func endBurst() { counter = min(counter, Self.burst - 2) }
 
