@@ -1,6 +1,7 @@
 /* What clients can cost a server, and the numbers that limit it: `PortLimits`, and the capacity of the port. */
 #include "message-port-hostile.h"
 #include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 enum { TO_KEEP = 5 };
@@ -186,6 +187,62 @@ START_TEST(small_requests_wait_while_others_are_kept)
 }
 END_TEST
 
+enum { FEW = 4, MOST_OF_FEW = 6 };
+static pthread_mutex_t kept_mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool over;
+
+static RLDataRef keep_for_thread(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
+{
+    pthread_mutex_lock(&kept_mutex);
+    require(kept_count < MOST_OF_FEW);
+    RLDataRef reply = keep(local, id, data, info);
+    pthread_mutex_unlock(&kept_mutex);
+    return reply;
+}
+
+/* Answers or drops what is kept, and changes the capacity now and then. */
+static void *answer_kept(UNUSED void *info)
+{
+    for (unsigned answered = 0; !over;) {
+        pthread_mutex_lock(&kept_mutex);
+        RLMessagePortRequestRef request = kept_count > 0 ? kept[--kept_count] : NULL;
+        pthread_mutex_unlock(&kept_mutex);
+        if (request == NULL) {
+            sched_yield();
+            continue;
+        }
+        if (answered % 2)
+            require(RLMessagePortRequestReply(request, NULL));
+        RLRelease(request);
+        if (++answered % 50 == 0)
+            RLMessagePortSetCapacity(server.port, FEW + answered / 50 % (MOST_OF_FEW - FEW + 1));
+    }
+    return NULL;
+}
+
+START_TEST(another_thread_answers_what_is_kept)
+{
+    enum { MANY = 2000 };
+    serve_again(keep_for_thread, 0);
+    RLMessagePortSetCapacity(server.port, FEW);
+    pid_t child = fork_child();
+    if (child == 0) {
+        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+        for (int32_t number = 0; number < SCALED(MANY); number++)
+            child_assert(send_number(remote, number, 16, 50) == kRLMessagePortSuccess);
+        _exit(0);
+    }
+    pthread_t thread = start_thread(answer_kept, NULL);
+    while (next_number < SCALED(MANY))
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    end_process(child, 0);
+    over = true;
+    join_thread(thread);
+    while (kept_count > 0)
+        RLRelease(kept[--kept_count]);
+}
+END_TEST
+
 /* ---- clients that say nothing ---- */
 
 /* They hold more descriptors than the server may have, at the port that is asked or at another one of the process. */
@@ -335,6 +392,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, the_owner_is_told_when_other_users_are_disconnected, 1, users);
     tcase_add_test(tcase, bytes_that_are_taken_over);
     tcase_add_test(tcase, small_requests_wait_while_others_are_kept);
+    tcase_add_test(tcase, another_thread_answers_what_is_kept);
     tcase_add_loop_test(tcase, silent_clients_when_descriptors_run_out, 0, 2 * users);
     tcase_add_test(tcase, a_client_that_says_nothing);
     tcase_add_test(tcase, rings_for_256_clients);
