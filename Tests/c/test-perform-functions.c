@@ -358,6 +358,64 @@ START_TEST(a_hundred_thousand_queued_functions_all_run)
 }
 END_TEST
 
+/* -- A pass need not look again at what waits for other modes, until something changes -- */
+
+static RLRunLoopSourceRef ticker;
+static void tick_in_late_mode(void *info)
+{
+    int *tick = info;
+    note("tick");
+    if (++*tick == 3)
+        RLRunLoopAddCommonMode(rl, RLSTR("late"));
+    RLRunLoopSourceSignal(ticker);
+    if (*tick == 5)
+        RLRunLoopStop(rl);
+}
+
+START_TEST(functions_that_wait_for_other_modes_are_found_when_their_turn_comes)
+{
+    int ticks = 0;
+    ticker = make_source(0, tick_in_late_mode, &ticks);
+    RLRunLoopAddSource(rl, ticker, RLSTR("late"));
+    RLRunLoopSourceSignal(ticker);
+    queue(kRLRunLoopCommonModes, "common");
+    queue(RLSTR("other"), "other");
+    RLRunLoopRunInMode(RLSTR("late"), 1e9, 0);
+    assert_notes("tick tick tick common tick tick");
+    queue(RLSTR("other"), "last");
+    RLRunLoopRunInMode(RLSTR("late"), 0, 0);
+    RLRunLoopRunInMode(RLSTR("other"), 0, 0);
+    assert_notes("tick other last");
+    drop_source(ticker);
+}
+END_TEST
+
+static void run_other_mode(UNUSED void *info)
+{
+    queue(RLSTR("other"), "inner");
+    RLRunLoopRunInMode(RLSTR("other"), 0, 0);
+}
+
+static void queue_for_last_step(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
+{
+    queue(RLSTR("other"), "before");
+    ck_assert(RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, run_other_mode, NULL));
+    queue(RLSTR("other"), "behind");
+}
+
+/* In the last step of the pass, so that the outer run does not look again. */
+START_TEST(a_nested_run_leaves_what_the_outer_batch_has_for_its_mode)
+{
+    RLRunLoopTimerRef timer = make_timer(0, 0, queue_for_last_step, NULL);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    poll_default();
+    assert_notes("inner");
+    RLRunLoopRunInMode(RLSTR("other"), 0, 0);
+    assert_notes("before behind");
+    drop_timer(timer);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("perform-functions");
@@ -385,6 +443,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_delay_beyond_the_last_date_is_for_ever);
     tcase_add_test(tcase, a_delayed_function_of_several_modes_runs_once);
     tcase_add_test(tcase, a_delayed_function_wakes_a_sleeping_loop_of_another_thread);
+    tcase_add_test(tcase, functions_that_wait_for_other_modes_are_found_when_their_turn_comes);
+    tcase_add_test(tcase, a_nested_run_leaves_what_the_outer_batch_has_for_its_mode);
     tcase_add_test(tcase, a_hundred_thousand_queued_functions_all_run);
     return suite;
 }

@@ -1,6 +1,6 @@
 import CLinux
 
-// Cancelling functions that wait to be called. No step of the iteration; any thread.
+// Cancelling functions that wait to be called, by any thread or by the end of the loop. No step of the iteration.
 
 extension RunLoopPointer {
     /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions.
@@ -104,5 +104,30 @@ extension RunLoopPointer {
         taken[count] = place.pointee
         count += 1
         place.pointee.markCancelled()
+    }
+
+    // MARK: the end of the thread
+
+    /// The thread ends: drops all requests, which will never run. Calls release functions.
+    func dropRequests() {
+        var requests = PlainList<PerformRequest>()
+        locked {
+            takeIntoHeld()
+            swap(&requests, &pointee.held)
+            pointee.heldStart = 0
+            for level in 0..<pointee.batches.count { drop(pointee.batches[level], into: &requests) }
+            pointee.batches.truncate(to: 0)
+        }
+        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSlow(.loopIsGone) }
+        while let extra = locked({ nextRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
+    }
+
+    /// Collects what is left of a batch whose function has ended the thread. Under the lock.
+    @inline(never)
+    private func drop(_ batch: PerformBatch, into requests: inout PlainList<PerformRequest>) {
+        for index in 0..<batch.kept { _ = requests.append(batch.requests[index]) }
+        let first = batch.isCalling ? batch.next - 1 : batch.next
+        for index in first..<batch.count { _ = requests.append(batch.requests[index]) }
+        free(batch.requests)
     }
 }

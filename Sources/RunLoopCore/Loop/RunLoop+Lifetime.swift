@@ -113,6 +113,7 @@ extension RunLoopPointer {
         pointee.observers.discard()
         pointee.held.discard()
         pointee.heldStart = 0
+        pointee.modeWithoutHeld = nil
         pointee.commonSet = nil
         pointee.commonModes = BitSet()
         pointee.registrations = RegistrationTable()

@@ -183,6 +183,7 @@ extension RunLoopPointer {
             if !set.pointee.isEmpty || set.pointee.portCount > 0 { mode.pointee.isMade = true }
         }
         pointee.mustRevisitWatches = true
+        pointee.modeWithoutHeld = nil
         enterCommonObservers(mode)
         if mode.pointee.observers.count > 0 { mode.pointee.isMade = true }
         // The next item that is added to the common modes makes the mode: `intern`.

@@ -92,7 +92,7 @@ extension RunLoopPointer {
         }
         if pointee.activation.returnsAfterSource { return .returnAfterSource }
         if pointee.stop.load(ordering: .relaxed) != 0 { return .stop }
-        if !inbox.isEmpty || pointee.held.count != 0 { return .functions }
+        if !inbox.isEmpty || mayHaveHeld(mode) { return .functions }
         if hasSignals(besides: source, registration) { return .signals }
         if !isQueueEmpty(mode) { return .queuedSources }
         if observes(mode, .beforeTimers, .beforeSources) { return .observers }

@@ -90,17 +90,22 @@ extension RunLoopPointer {
     /// one or the other. Under the lock.
     func takeIntoHeld() {
         noteUse(of: EverUsed.heldFunctions)
+        pointee.modeWithoutHeld = nil
         _ = take(into: &pointee.held)
     }
 
     /// Whether some request waits for this mode. Under the lock.
     func hasFunctions(for mode: ModePointer) -> Bool {
-        if pointee.held.count > 0 && hasHeldFunctions(for: mode, from: pointee.heldStart) { return true }
+        if mayHaveHeld(mode) && hasHeldFunctions(for: mode, from: pointee.heldStart) { return true }
         if inbox.isEmpty { return false }
         let known = pointee.held.count
         takeIntoHeld()
         return hasHeldFunctions(for: mode, from: known)
     }
+
+    /// Whether a request in `held` may be for this mode. Under the lock.
+    @inline(__always)
+    func mayHaveHeld(_ mode: ModePointer) -> Bool { pointee.held.count > 0 && pointee.modeWithoutHeld != mode }
 
     /// Whether some request in `held`, from this one on, waits for this mode. Under the lock.
     private func hasHeldFunctions(for mode: ModePointer, from first: Int) -> Bool {
@@ -139,7 +144,7 @@ extension RunLoopPointer {
     /// loop's thread; calls user code.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
-        let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && lockedInlined { pointee.held.count > 0 })
+        let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && lockedInlined { mayHaveHeld(mode) })
         return mayWait && performWaitingFunctions(mode)
     }
 
@@ -156,6 +161,8 @@ extension RunLoopPointer {
             return false
         }
         swap(&requests, &pointee.held)
+        // What this batch leaves is for other modes, unless anything of that changes meanwhile, which ends this.
+        pointee.modeWithoutHeld = pointee.batches.count == 0 ? mode : nil
         let start = pointee.heldStart
         pointee.heldStart = 0
         let goesOn = goesOn(with: requests, from: start, mode)
@@ -169,6 +176,7 @@ extension RunLoopPointer {
             let batch = pointee.batches[level]
             pointee.batches.truncate(to: level)
             if batch.next < count {
+                pointee.modeWithoutHeld = nil
                 putBack(&requests, after: batch, from: start)
                 unlockInlined()
                 wakeUp()
@@ -314,30 +322,5 @@ extension Instant {
     func after(_ seconds: Double) -> Instant {
         if seconds <= 0 { return .distantPast }
         return seconds >= Clock.latestDate ? .never : advanced(by: Clock.nanoseconds(seconds))
-    }
-}
-
-extension RunLoopPointer {
-    /// The thread ends: drops all requests, which will never run. Calls release functions.
-    func dropRequests() {
-        var requests = PlainList<PerformRequest>()
-        locked {
-            takeIntoHeld()
-            swap(&requests, &pointee.held)
-            pointee.heldStart = 0
-            for level in 0..<pointee.batches.count { drop(pointee.batches[level], into: &requests) }
-            pointee.batches.truncate(to: 0)
-        }
-        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSlow(.loopIsGone) }
-        while let extra = locked({ nextRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
-    }
-
-    /// Collects what is left of a batch whose function has ended the thread. Under the lock.
-    @inline(never)
-    private func drop(_ batch: PerformBatch, into requests: inout PlainList<PerformRequest>) {
-        for index in 0..<batch.kept { _ = requests.append(batch.requests[index]) }
-        let first = batch.isCalling ? batch.next - 1 : batch.next
-        for index in first..<batch.count { _ = requests.append(batch.requests[index]) }
-        free(batch.requests)
     }
 }

@@ -67,6 +67,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var held = PlainList<PerformRequest>()
     /// How many at the beginning of `held` have been called already; they are marked as cancelled.
     var heldStart = 0
+    /// A mode for which there is none in `held`, so that its passes need not look; nil if no mode is known to have none.
+    var modeWithoutHeld: ModePointer?
     var delayed: DelayedPerformPointer?
     /// Cancelled requests whose release functions are still to be called, by the thread that cancels them or, if one of these functions has
     /// ended that, by the end of this loop.
