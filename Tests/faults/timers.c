@@ -119,6 +119,15 @@ static void scenario(void)
         add(now - (i * 104729) % 300);
     }
     run_until(far(now));
+    /* Where far timers were cancelled, others come. */
+    for (int i = 0; i < 300; i += 2)
+        if (timers[i].date > now) {
+            leave(&timers[i]);
+            RLRunLoopTimerInvalidate(timers[i].timer);
+        }
+    for (int i = 0; i < 150; i++)
+        add(hour + (i * 7919) % 300);
+    run_until(far(now));
     /* More timers than the heap keeps, each before all others: a bucket is made of the later half. */
     for (int i = 0; i < 400; i++)
         add(now - i * 0.5);

@@ -1,7 +1,11 @@
 import CLinux
 
-/// Far timers of a `DeadlineQueue`, with deadlines from `minimum` on, in no order. A timer is appended; it leaves by changing places with
-/// the last. Neither looks at another timer's deadline, and both take the same time whether there are ten timers or a million.
+/// Far timers of a `DeadlineQueue`, with deadlines from `minimum` on, in no order: an array of slots, and a bitmap of those that are taken.
+/// A timer comes into a free slot and leaves by clearing its bit. So cancelling one of a million touches the timer and the bitmap, which
+/// stays in the processor's cache, but neither the slot nor another timer.
+///
+/// Free slots are searched for by a walk through the bitmap, 64 at once. At its end the walk begins anew if a quarter of the slots is
+/// free; else the bucket grows.
 ///
 /// Guarded by the loop's lock. Calls no user code.
 struct DeadlineBucket: BitwiseCopyable {
@@ -12,9 +16,18 @@ struct DeadlineBucket: BitwiseCopyable {
     }
 
     var minimum: UInt64
+    /// The slots, and behind them, in the same memory, `taken`. nil while there is none.
     fileprivate(set) var entries: UnsafeMutablePointer<Entry>?
+    /// How many timers the bucket has.
     fileprivate(set) var count = 0
+    /// The slots that the walk has found: a bit for each of the 64 from `group` on.
+    fileprivate var found: UInt64 = 0
+    fileprivate var group = 0
+    /// A bit for each slot: set if a timer is in it, or if it is in `found`.
+    fileprivate var taken: UnsafeMutablePointer<UInt64>?
+    /// The number of slots, and of those that the walk has passed: multiples of 64.
     fileprivate(set) var capacity = 0
+    fileprivate var passed = 0
 
     /// The least capacity, and the most timers that are opened as a whole.
     static var small: Int { 64 }
@@ -36,28 +49,24 @@ struct DeadlineBucket: BitwiseCopyable {
 typealias DeadlineBucketPointer = UnsafeMutablePointer<DeadlineBucket>
 
 extension DeadlineBucketPointer {
-    var isFull: Bool { pointee.count == pointee.capacity }
+    /// Whether there is a free slot at hand: `put` may be called. O(1).
+    var hasSlot: Bool { pointee.found != 0 }
 
-    /// `number`: as in positions. Where there is room. O(1).
-    func put(_ entry: DeadlineBucket.Entry, number: Int) {
-        let index = pointee.count
+    /// Where `hasSlot`: adds a timer and returns its position, which the caller stores. `number`: as in positions. O(1).
+    @inline(__always)
+    func put(_ entry: DeadlineBucket.Entry, number: Int) -> UInt32 {
+        let index = pointee.group | pointee.found.trailingZeroBitCount
+        pointee.found &= pointee.found &- 1
+        pointee.count &+= 1
         pointee.entries.unsafelyUnwrapped[index] = entry
-        pointee.count = index &+ 1
-        entry.position.pointee = UInt32(truncatingIfNeeded: number &<< Int(DeadlineBucket.indexBits) | index)
+        return UInt32(truncatingIfNeeded: number &<< Int(DeadlineBucket.indexBits) | index)
     }
 
-    /// The bucket's last timer comes to the place of the one that leaves. O(1).
+    /// Removes the timer at a position. O(1).
     @inline(__always)
-    func take(_ timer: TimerPointer, at position: UInt32) {
-        let entries = pointee.entries.unsafelyUnwrapped
-        let count = pointee.count &- 1
-        pointee.count = count
-        let last = entries[count]
-        // The timer that will be the last after the next removals: its position is about to be written.
-        linux_prefetch(entries[max(count &- 4, 0)].position)
-        entries[DeadlineBucket.index(of: position)] = last
-        last.position.pointee = position
-        timer.position.pointee = IndexedHeap<TimerKey>.absent
+    func remove(at position: UInt32) {
+        pointee.taken.unsafelyUnwrapped[DeadlineBucket.index(of: position) &>> 6] &= ~(1 &<< UInt64(position & 63))
+        pointee.count &-= 1
     }
 
     /// A timer of the bucket gets another deadline. O(1).
@@ -70,29 +79,87 @@ extension DeadlineBucketPointer {
         pointee.entries.unsafelyUnwrapped[DeadlineBucket.index(of: position)].deadline
     }
 
+    /// Finds a free slot, or makes some; false if out of memory. O(1) on average. `spare`: as in `grow`.
+    @inline(never)
+    func findSlot(_ spare: inout UnsafeMutablePointer<DeadlineBucket.Entry>?) -> Bool {
+        if walk() { return true }
+        let isNearlyFull = pointee.count >= pointee.capacity &- pointee.capacity / 4
+        if isNearlyFull && grow(to: pointee.capacity &+ 1, &spare) && walk() { return true }
+        pointee.passed = 0
+        return walk()
+    }
+
+    /// Goes on to the next 64 slots of which some are free; false at the end. Where `hasSlot` is false.
+    private func walk() -> Bool {
+        while pointee.passed < pointee.capacity {
+            let word = pointee.taken.unsafelyUnwrapped + pointee.passed &>> 6
+            pointee.group = pointee.passed
+            pointee.passed &+= 64
+            if word.pointee == .max { continue }
+            pointee.found = ~word.pointee
+            word.pointee = .max
+            return true
+        }
+        return false
+    }
+
+    /// All timers leave the bucket: they are the caller's, and lie in the first slots until others are put there. Returns how many. O(number of
+    /// slots).
+    @inline(never)
+    func takeAll() -> Int {
+        if pointee.capacity == 0 { return 0 }
+        let (entries, taken) = (pointee.entries.unsafelyUnwrapped, pointee.taken.unsafelyUnwrapped)
+        taken[pointee.group &>> 6] &= ~pointee.found
+        var count = 0
+        for word in 0..<pointee.capacity &>> 6 {
+            var bits = taken[word]
+            taken[word] = 0
+            if bits == .max && count == word &<< 6 {
+                count &+= 64
+                continue
+            }
+            while bits != 0 {
+                entries[count] = entries[word &<< 6 | bits.trailingZeroBitCount]
+                count &+= 1
+                bits &= bits &- 1
+            }
+        }
+        (pointee.count, pointee.found, pointee.passed) = (0, 0, 0)
+        return count
+    }
+
     /// Makes room for `total` timers, at least twice as many as there was; false if out of memory. `spare`: memory for a small bucket, or
     /// nil.
     @inline(never)
     func grow(to total: Int, _ spare: inout UnsafeMutablePointer<DeadlineBucket.Entry>?) -> Bool {
         if pointee.entries == nil && total <= DeadlineBucket.small, let memory = spare {
             spare = nil
-            pointee.entries = memory
-            pointee.capacity = DeadlineBucket.small
+            use(memory, capacity: DeadlineBucket.small)
             return true
         }
-        return resize(to: max(total, 2 * pointee.capacity, DeadlineBucket.small))
+        return resize(to: max(total, 2 &* pointee.capacity))
     }
 
-    /// Frees memory that a bucket with few timers left does not need.
-    func shrink() { _ = resize(to: max(pointee.count, DeadlineBucket.small)) }
+    /// Frees memory that a bucket with few timers left does not need. After `takeAll` and `put`.
+    func shrink() { _ = resize(to: max(pointee.count, 1)) }
 
-    private func resize(to capacity: Int) -> Bool {
-        guard let memory = realloc(pointee.entries, capacity * MemoryLayout<DeadlineBucket.Entry>.stride) else { return false }
-        pointee.entries = memory.assumingMemoryBound(to: DeadlineBucket.Entry.self)
-        pointee.capacity = capacity
+    private func resize(to total: Int) -> Bool {
+        let capacity = (min(total, Int(DeadlineBucket.maximumIndex)) &+ 63) & ~63
+        if capacity < pointee.capacity { use(pointee.entries.unsafelyUnwrapped, capacity: capacity) }
+        guard let memory = realloc(pointee.entries, capacity &* MemoryLayout<DeadlineBucket.Entry>.stride &+ capacity / 8) else {
+            return false
+        }
+        use(memory.assumingMemoryBound(to: DeadlineBucket.Entry.self), capacity: capacity)
         return true
     }
 
-    /// Keeps the first `kept` timers; the others are the caller's.
-    func truncate(to kept: Int) { pointee.count = kept }
+    /// The bucket has this memory from here on; the bitmap moves behind the slots.
+    private func use(_ entries: UnsafeMutablePointer<DeadlineBucket.Entry>, capacity: Int) {
+        let taken = UnsafeMutableRawPointer(entries + capacity)
+        let kept = min(capacity, pointee.capacity) / 8
+        memmove(taken, entries + pointee.capacity, kept)
+        memset(taken + kept, 0, capacity / 8 &- kept)
+        (pointee.entries, pointee.taken, pointee.capacity) = (entries, taken.assumingMemoryBound(to: UInt64.self), capacity)
+        pointee.passed = min(pointee.passed, capacity)
+    }
 }

@@ -69,31 +69,28 @@ struct DeadlineQueue: ~Copyable {
         return total < Int(DeadlineBucket.maximumIndex) && near.reserve(total)
     }
 
-    // MARK: what needs no call. Each returns false, and has changed nothing, where it would need one.
+    // MARK: what needs no call. Each returns nil or false, and has changed nothing, where it would need one.
 
-    /// `reserve` and `insert` for a far deadline: O(1).
+    /// `reserve` and `insert` for a far deadline: O(1). Returns the position, which the caller stores in the timer.
     @inline(__always)
-    mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> Bool {
-        guard near.hasRoom(for: total) else { return false }
+    mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> UInt32? {
+        guard near.hasRoom(for: total) else { return nil }
         let farthest = bucket(0)
-        if deadline < farthest.pointee.minimum || farthest.isFull { return false }
-        farthest.put(DeadlineBucket.Entry(deadline: deadline, position: timer.position), number: 1)
-        return true
+        if deadline < farthest.pointee.minimum || !farthest.hasSlot { return nil }
+        return farthest.put(DeadlineBucket.Entry(deadline: deadline, position: timer.position), number: 1)
     }
 
-    /// `remove` for a timer in the farthest bucket: O(1).
+    /// `remove` for a timer in the farthest bucket, by its position, which the caller then changes: O(1).
     @inline(__always)
-    func tryRemove(_ timer: TimerPointer) -> Bool {
-        let position = timer.position.pointee
+    func tryRemove(at position: UInt32) -> Bool {
         if DeadlineBucket.number(of: position) != 1 { return false }
-        bucket(0).take(timer, at: position)
+        bucket(0).remove(at: position)
         return true
     }
 
-    /// `move` for a timer that stays in the farthest bucket: O(1).
+    /// `move` for a timer that stays in the farthest bucket, by its position: O(1).
     @inline(__always)
-    func tryMove(_ timer: TimerPointer, to deadline: UInt64) -> Bool {
-        let position = timer.position.pointee
+    func tryMove(at position: UInt32, to deadline: UInt64) -> Bool {
         let farthest = bucket(0)
         if DeadlineBucket.number(of: position) != 1 || deadline < farthest.pointee.minimum { return false }
         farthest.setDeadline(deadline, at: position)
@@ -120,13 +117,15 @@ struct DeadlineQueue: ~Copyable {
     mutating func remove(_ timer: TimerPointer) {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
-        if number == 0 { near.remove(timer.position) } else { bucket(number - 1).take(timer, at: position) }
+        if number == 0 { return near.remove(timer.position) }
+        bucket(number - 1).remove(at: position)
+        timer.position.pointee = IndexedHeap<TimerKey>.absent
     }
 
     /// A new deadline, and with it a new arrival, for a queued timer. O(1) within the farthest bucket, else as `remove` and `insert`.
     @inline(never)
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
-        if tryMove(timer, to: deadline) { return }
+        if tryMove(at: timer.position.pointee, to: deadline) { return }
         remove(timer)
         insert(timer, at: deadline)
     }
@@ -166,8 +165,8 @@ struct DeadlineQueue: ~Copyable {
     @inline(__always)
     private mutating func append(_ entry: DeadlineBucket.Entry, to number: Int) -> Bool {
         let bucket = bucket(number)
-        if bucket.isFull && !bucket.grow(to: bucket.pointee.count &+ 1, &spare) { return false }
-        bucket.put(entry, number: number &+ 1)
+        if !bucket.hasSlot && !bucket.findSlot(&spare) { return false }
+        entry.position.pointee = bucket.put(entry, number: number &+ 1)
         return true
     }
 
@@ -189,15 +188,17 @@ struct DeadlineQueue: ~Copyable {
 
     /// Splits the nearest bucket if it has many timers, else pours it into `near`.
     private mutating func openNearest() {
-        if bucket(bucketCount - 1).pointee.count <= DeadlineBucket.small || !splitNearest() { pourNearest() }
+        let count = bucket(bucketCount - 1).takeAll()
+        if count <= DeadlineBucket.small || !splitNearest(count) { pourNearest(count) }
     }
 
-    private mutating func pourNearest() {
+    /// `count`: of timers that were taken from the nearest bucket.
+    private mutating func pourNearest(_ count: Int) {
         let number = bucketCount - 1
         let nearest = bucket(number).pointee
         if number > 0 { bucketCount = number } else { bucket(0).initialize(to: DeadlineBucket(minimum: .max)) }
         if let entries = nearest.entries {
-            for index in 0..<nearest.count { insertNear(entries[index]) }
+            for index in 0..<count { insertNear(entries[index]) }
             if spare == nil && nearest.capacity == DeadlineBucket.small { spare = entries } else { free(entries) }
         }
         nearLimit = 2 * max(DeadlineBucket.small, near.count)
@@ -205,11 +206,10 @@ struct DeadlineQueue: ~Copyable {
 
     /// Splits the nearest bucket by the distance from its earliest deadline: each time that the distance doubles there are four buckets, down
     /// to one in which about `DeadlineBucket.small` timers can be expected. The farthest part stays in it. False if all deadlines are
-    /// nearly equal, there are too many buckets, or memory is out: then nothing has changed.
-    private mutating func splitNearest() -> Bool {
+    /// nearly equal, there are too many buckets, or memory is out: then nothing has changed. `count`: as in `pourNearest`.
+    private mutating func splitNearest(_ count: Int) -> Bool {
         let number = bucketCount - 1
         let source = bucket(number)
-        let count = source.pointee.count
         let entries = source.pointee.entries.unsafelyUnwrapped
         var (earliest, latest) = (UInt64.max, UInt64.min)
         for index in 0..<count {
@@ -233,12 +233,11 @@ struct DeadlineQueue: ~Copyable {
             return false
         }
         source.pointee.minimum = earliest + Self.distance(farthest)
-        source.truncate(to: 0)
         for index in 0..<count {
             let entry = entries[index]
             linux_prefetch(entries[min(index &+ 8, count &- 1)].position)
             let level = min(farthest - Self.step(entry.deadline - earliest), levels)
-            bucket(number + level).put(entry, number: number + level + 1)
+            _ = append(entry, to: number + level)
         }
         source.shrink()
         return true

@@ -249,11 +249,6 @@ extension TimerPointer {
         return pointee.set != nil && leaveSet()
     }
 
-    /// Whether it has no detail, and of the flags that say where it is just these. Under the lock.
-    func isSimple(_ flags: ItemFlags) -> Bool {
-        pointee.item.has(flags, of: [.valid, .bound, .firing, .hasDetail])
-    }
-
     /// The context of a timer that becomes invalid, to be released after unlocking; `.empty` if the thread that is calling its function
     /// does that. Under the lock; only timers with a detail.
     private func endContext() -> ClientContext {
@@ -276,15 +271,15 @@ extension TimerPointer {
     func leaveSet() -> Bool {
         let set = pointee.set.unsafelyUnwrapped
         set.pointee.timers.remove(self)
-        return forget(set, .bound)
-    }
-
-    /// What `leaveSet` does when the timer is out of the queue; with other flags to clear.
-    @inline(__always)
-    func forget(_ set: ModeSetPointer, _ flags: ItemFlags) -> Bool {
         set.pointee.timerCount &-= 1
         pointee.set = nil
-        pointee.item.clear(flags)
+        pointee.item.clear(.bound)
         return item.releaseInternal()
     }
+}
+
+extension ItemState {
+    /// Of a timer: whether it has no detail, and of the flags that say where it is just these.
+    @inline(__always)
+    func isSimple(_ flags: ItemFlags) -> Bool { has(flags, of: [.valid, .bound, .firing, .hasDetail]) }
 }

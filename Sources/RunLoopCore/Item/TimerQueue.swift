@@ -17,21 +17,21 @@ struct TimerQueue: ~Copyable {
 
     init() {}
 
-    // MARK: for timers without a detail. Each returns false, and has changed nothing, where it would need a call.
+    // MARK: for timers without a detail. Each returns nil or false, and has changed nothing, where it would need a call.
 
-    /// `reserve` and `insert`. O(1).
+    /// `reserve` and `insert`; the caller stores the position. O(1).
     @inline(__always)
-    mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> Bool {
+    mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> UInt32? {
         precise.tryInsert(timer, at: deadline, total)
     }
 
-    /// `remove`. O(1).
+    /// `remove` by the position, which the caller then changes. O(1).
     @inline(__always)
-    func tryRemove(_ timer: TimerPointer) -> Bool { precise.tryRemove(timer) }
+    func tryRemove(at position: UInt32) -> Bool { precise.tryRemove(at: position) }
 
-    /// `move`. O(1).
+    /// `move` by the position. O(1).
     @inline(__always)
-    func tryMove(_ timer: TimerPointer, to deadline: UInt64) -> Bool { precise.tryMove(timer, to: deadline) }
+    func tryMove(at position: UInt32, to deadline: UInt64) -> Bool { precise.tryMove(at: position, to: deadline) }
 
     // MARK: for all timers
 

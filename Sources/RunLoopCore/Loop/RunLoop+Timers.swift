@@ -8,10 +8,11 @@ extension RunLoopPointer {
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
         guard mode == ModeName.default.handle, let own = ThreadContextPointer.tryLockCurrent(), case let current = RunLoopPointer(own),
-            loop == current.handle, timer.pointee.item.owner == own, timer.isSimple(.valid),
+            loop == current.handle, timer.pointee.item.owner == own, case let state = timer.item.state, state.isSimple(.valid),
             current.pointee.timerPasses == 0, let set = current.pointee.defaultSet,
-            set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, set.pointee.timerCount &+ 1)
+            let position = set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, set.pointee.timerCount &+ 1)
         else { return false }
+        timer.item.state = state.entering(.bound, position)
         current.enter(timer, set)
         own.unlockAfterTryLock()
         return true
@@ -51,15 +52,15 @@ extension RunLoopPointer {
         let choice = choose(name, make: true)
         if timer.pointee.set != nil { return addToMore(timer, choice) }
         guard let set = set(adding: choice, to: nil), set.pointee.timers.reserve(set.pointee.timerCount + 1, for: timer) else { return }
+        timer.item.retainInternal()
+        timer.pointee.item.set(.bound)
         enter(timer, set)
         enqueue(timer)
     }
 
-    /// A timer of this loop that was in no set comes into one; queueing it is the caller's. Under the lock.
+    /// A timer of this loop that was in no set comes into one; its state and queueing it are the caller's. Under the lock.
     @inline(__always)
     private func enter(_ timer: TimerPointer, _ set: ModeSetPointer) {
-        timer.item.retainInternal()
-        timer.pointee.item.set(.bound)
         timer.pointee.set = set
         set.pointee.timerCount &+= 1
         timer.pointee.arrival = nextTimerArrival()
@@ -207,8 +208,9 @@ extension TimerPointer {
     @inline(__always)
     func trySetNextFireDate(_ date: Double) -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own), pointee.item.owner == own,
-            isSimple([.valid, .bound]), loop.pointee.timerPasses == 0, let set = loop.pointee.defaultSet,
-            pointee.set == set, set.pointee.timers.tryMove(self, to: Clock.instant(ofTimerDate: date).nanoseconds)
+            case let state = item.state, state.isSimple([.valid, .bound]), loop.pointee.timerPasses == 0,
+            let set = loop.pointee.defaultSet, pointee.set == set,
+            set.pointee.timers.tryMove(at: state.position, to: Clock.instant(ofTimerDate: date).nanoseconds)
         else { return false }
         pointee.date = date
         pointee.arrival = loop.nextTimerArrival()
@@ -234,12 +236,15 @@ extension TimerPointer {
     @inline(__always)
     func tryInvalidate() -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), pointee.item.owner == own,
-            isSimple([.valid, .bound]), pointee.item.object.references.load(ordering: .acquiring) != 0,
-            let set = RunLoopPointer(own).pointee.defaultSet, pointee.set == set, set.pointee.timers.tryRemove(self)
+            case let state = item.state, state.isSimple([.valid, .bound]),
+            pointee.item.object.references.load(ordering: .acquiring) != 0,
+            let set = RunLoopPointer(own).pointee.defaultSet, pointee.set == set, set.pointee.timers.tryRemove(at: state.position)
         else { return false }
+        // The client has a reference, so the loop's is not the last.
+        item.state = state.leaving([.valid, .bound])
+        set.pointee.timerCount &-= 1
+        pointee.set = nil
         pointee.infoOrDetail = nil
-        // The client has a reference, so this is not the last.
-        _ = forget(set, [.valid, .bound])
         own.unlockAfterTryLock()
         return true
     }

@@ -51,6 +51,31 @@ struct ItemHeader: ~Copyable {
     func clear(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) & ~some.rawValue, ordering: .releasing) }
 }
 
+/// Flags, internal references and position of a timer, which lie side by side. The shortcuts for timers read and write the three at once: the
+/// fewer stores wait for a timer to come from memory, the more timers the processor fetches meanwhile.
+struct ItemState: BitwiseCopyable {
+    fileprivate var bits: UInt64
+
+    @inline(__always)
+    var position: UInt32 { UInt32(truncatingIfNeeded: bits &>> 32) }
+
+    /// Whether exactly the flags `wanted`, of all in `all`, are set.
+    @inline(__always)
+    func has(_ wanted: ItemFlags, of all: ItemFlags) -> Bool { bits & UInt64(all.rawValue) == UInt64(wanted.rawValue) }
+
+    /// With these flags, another internal reference, and a position.
+    @inline(__always)
+    func entering(_ flags: ItemFlags, _ position: UInt32) -> ItemState {
+        ItemState(bits: (bits & 0xFFFF_FFFF | UInt64(flags.rawValue)) &+ 0x1_0000 | UInt64(position) &<< 32)
+    }
+
+    /// Without these flags, one of the internal references, and the position.
+    @inline(__always)
+    func leaving(_ flags: ItemFlags) -> ItemState {
+        ItemState(bits: (bits & ~UInt64(flags.rawValue)) &- 0x1_0000 | 0xFFFF_FFFF_0000_0000)
+    }
+}
+
 /// What is true of an item.
 struct ItemFlags: OptionSet, BitwiseCopyable {
     let rawValue: UInt16
@@ -134,6 +159,18 @@ extension ItemPointer {
     static func unlockBoth(_ owner: ThreadContextPointer, _ loop: ThreadContextPointer) {
         owner.unlock()
         if owner != loop { loop.unlock() }
+    }
+
+    /// See `ItemState`. Under the lock. Other threads read the flags meanwhile, so this is atomic.
+    @inline(__always)
+    var state: ItemState {
+        get { ItemState(bits: stateBits.pointee.load(ordering: .relaxed)) }
+        nonmutating set { stateBits.pointee.store(newValue.bits, ordering: .releasing) }
+    }
+
+    @inline(__always)
+    private var stateBits: UnsafeMutablePointer<Atomic<UInt64>> {
+        (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset - 4).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
     /// Adds an internal reference. Under the lock.

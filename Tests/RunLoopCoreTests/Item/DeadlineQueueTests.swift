@@ -39,6 +39,21 @@ import Testing
         #expect(inOrder)
     }
 
+    /// Far timers are not sorted: all of them, however many, are in the farthest bucket.
+    @Test func farTimersLieInOneBucket() {
+        let numbers = onThread { () -> Set<Int> in
+            var queue = DeadlineQueue()
+            let timers = DeadlineWalk.makeTimers(3_000)
+            defer { for timer in timers { timer.destroy() } }
+            guard queue.reserve(3_000) else { return [] }
+            for (index, timer) in timers.enumerated() { queue.insert(timer, at: UInt64(1_000_000 - index)) }
+            for timer in timers.prefix(2_000) { queue.remove(timer) }
+            for timer in timers.prefix(2_000) { queue.insert(timer, at: 7) }
+            return Set(timers.map { DeadlineBucket.number(of: $0.position.pointee) })
+        }
+        #expect(numbers == [1])
+    }
+
     /// Nothing is queued at `.max` but what never fires: it stays behind everything else.
     @Test func theEndOfTimeComesLast() {
         let seen = onThread { () -> [UInt64] in
@@ -120,7 +135,9 @@ private struct DeadlineWalk {
                 arrive(timer)
                 let deadline = deadline()
                 count += 1
-                if random.chance(50) || !queue.tryInsert(timer, at: deadline, count) {
+                if random.chance(50), let position = queue.tryInsert(timer, at: deadline, count) {
+                    timer.position.pointee = position
+                } else {
                     guard queue.reserve(count) else { return "out of memory" }
                     queue.insert(timer, at: deadline)
                 }
@@ -128,10 +145,14 @@ private struct DeadlineWalk {
             case 0...4:
                 arrive(timer)
                 let deadline = deadline()
-                if random.chance(50) || !queue.tryMove(timer, to: deadline) { queue.move(timer, to: deadline) }
+                if random.chance(50) || !queue.tryMove(at: timer.position.pointee, to: deadline) { queue.move(timer, to: deadline) }
                 model[which] = deadline
             case 5...7 where model[which] != nil:
-                if random.chance(50) || !queue.tryRemove(timer) { queue.remove(timer) }
+                if random.chance(50), queue.tryRemove(at: timer.position.pointee) {
+                    timer.position.pointee = IndexedHeap<TimerKey>.absent
+                } else {
+                    queue.remove(timer)
+                }
                 model[which] = nil
                 count -= 1
             case 8...:

@@ -65,6 +65,22 @@ import Testing
         #expect(line.contains { UInt32(truncatingIfNeeded: $0) == EndpointState.valid })
     }
 
+    /// The state of an item is three fields of its header.
+    @Test func stateIsFlagsReferencesAndPosition() {
+        let seen = onThread { () -> [Bool] in
+            let threadContext = Registry.current!.threadContext
+            let timer = TimerPointer.create(threadContext, date: 0, interval: 0, order: 0, { _, _ in }, .empty)!
+            defer { timer.destroy() }
+            timer.item.state = timer.item.state.entering(.bound, 77)
+            var seen = [timer.pointee.item.flags == [.valid, .bound], timer.pointee.item.internalReferences == 1]
+            seen += [timer.pointee.item.position == 77, timer.item.state.position == 77, timer.position.pointee == 77]
+            timer.item.state = timer.item.state.leaving([.bound, .valid])
+            seen += [timer.pointee.item.flags == [], timer.pointee.item.internalReferences == 0, !timer.isQueued]
+            return seen
+        }
+        #expect(seen == Array(repeating: true, count: 8))
+    }
+
     /// The field of the header that is a timer's place in the queue is a source's flag.
     @Test func signalFlagIsInTheHeader() {
         let seen = onThread { () -> [Bool] in

@@ -1,0 +1,95 @@
+import CLinux
+import Testing
+
+@testable import RunLoopCore
+
+/// The slots of a bucket beside a dictionary.
+@Suite struct DeadlineBucketTests {
+    /// Stretches in which more come than leave, then more leave than come; now and then all are taken out, and some come back.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func agreesWithModel(seed: UInt64) {
+        #expect(Self.run(seed: seed, steps: scaled(30_000)) == nil)
+    }
+
+    /// The first disagreement, nil if there was none.
+    private static func run(seed: UInt64, steps: Int) -> String? {
+        var random = Random(seed: seed)
+        let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: 700)
+        defer { positions.deallocate() }
+        let bucket = Bucket()
+        var model: [Int: UInt64] = [:]
+        for step in 0..<steps {
+            let which = random.below(700)
+            if let deadline = model[which], bucket.pointer.deadline(at: positions[which]) != deadline { return "step \(step): a deadline" }
+            switch random.below(step / 2_000 % 2 == 0 ? 8 : 12) {
+            case 0...4 where model[which] == nil:
+                model[which] = random.next()
+                bucket.put(model[which]!, positions + which)
+            case 0...4:
+                model[which] = random.next()
+                bucket.pointer.setDeadline(model[which]!, at: positions[which])
+            default:
+                if model.removeValue(forKey: which) != nil { bucket.pointer.remove(at: positions[which]) }
+            }
+            if bucket.pointer.pointee.count != model.count { return "step \(step): \(bucket.pointer.pointee.count) timers" }
+            if random.below(500) > 0 { continue }
+            let all = bucket.takeAll()
+            if all.count != model.count || !all.allSatisfy({ model[$0.position - positions] == $0.deadline }) {
+                return "step \(step): not all"
+            }
+            let kept = random.below(700)
+            model = model.filter { $0.key < kept }
+            for entry in all where entry.position - positions < kept { bucket.put(entry.deadline, entry.position) }
+            if random.chance(50) { bucket.pointer.shrink() }
+        }
+        return nil
+    }
+
+    /// However many come and leave, the memory is that for the most that were there at once.
+    @Test(arguments: [1, 48, 64, 100, 1_000])
+    func slotsAreUsedAgain(live: Int) {
+        var random = Random(seed: UInt64(live))
+        let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: live)
+        defer { positions.deallocate() }
+        let bucket = Bucket()
+        for index in 0..<live { bucket.put(0, positions + index) }
+        for _ in 0..<scaled(20 * live + 1_000) {
+            let position = positions + random.below(live)
+            bucket.pointer.remove(at: position.pointee)
+            bucket.put(0, position)
+        }
+        #expect(bucket.pointer.pointee.count == live)
+        #expect(bucket.pointer.pointee.capacity <= max(64, 4 * live))
+    }
+
+    /// Before the first timer comes there is no memory.
+    @Test func emptyBucketHasNothing() {
+        let bucket = Bucket()
+        #expect(bucket.takeAll().isEmpty)
+        #expect(bucket.pointer.pointee.capacity == 0)
+        #expect(!bucket.pointer.hasSlot)
+    }
+
+    private final class Bucket {
+        let pointer = DeadlineBucketPointer.allocate(capacity: 1)
+        private var spare: UnsafeMutablePointer<DeadlineBucket.Entry>?
+
+        init() { pointer.initialize(to: DeadlineBucket(minimum: 0)) }
+
+        deinit {
+            free(pointer.pointee.entries)
+            pointer.deallocate()
+        }
+
+        func put(_ deadline: UInt64, _ position: UnsafeMutablePointer<UInt32>) {
+            if !pointer.hasSlot && !pointer.findSlot(&spare) { Issue.record("out of memory") }
+            position.pointee = pointer.put(DeadlineBucket.Entry(deadline: deadline, position: position), number: 5)
+            if DeadlineBucket.number(of: position.pointee) != 5 { Issue.record("another bucket") }
+        }
+
+        func takeAll() -> [DeadlineBucket.Entry] {
+            let count = pointer.takeAll()
+            return (0..<count).map { pointer.pointee.entries![$0] }
+        }
+    }
+}
