@@ -16,7 +16,7 @@ struct Slab: ~Copyable {
     private static var firstChunk: Int { 2048 }
     private static var mostInSmallPages: Int { 4096 }
     /// How many allocations ahead memory is prefetched.
-    private static var ahead: Int { 3 }
+    private static var ahead: Int { 8 }
 
     /// Free addresses on their way from one thread's cache to another's.
     private struct Magazine: ~Copyable {
