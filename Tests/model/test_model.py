@@ -72,6 +72,8 @@ CONFIGURATIONS = [
     Configuration("item-guard.pml", ("MOVES=2",)),
     Configuration("ring.pml", (), LOOP_NEVER_ENDS),
     Configuration("ring.pml", ("DIES",), LOOP_NEVER_ENDS),
+    Configuration("ahead.pml"),
+    Configuration("ahead.pml", ("LOOPS",)),
     # With a queue of one each message is the last of its list, and nothing that was taken out waits behind the fence.
     Configuration("room.pml", (), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
     Configuration("room.pml", ("CAPACITY=2", "MESSAGES=3"), LOOP_NEVER_ENDS),
@@ -165,6 +167,12 @@ MUTANTS = [
     ("MOVE_WITHOUT_RECHECK", "item-guard.pml", (), ASSERTION),
     ("MOVE_LOCKS_CURRENT_FIRST", "item-guard.pml", (), END_STATE),
     ("MOVE_UNDER_ONE_LOCK", "item-guard.pml", (), ASSERTION),
+    # what is received before the loop runs
+    ("TWO_THREADS_AT_ONCE", "ahead.pml", (), ASSERTION),
+    ("SOCKET_FIRST", "ahead.pml", (), ASSERTION),
+    ("WATCHES_THE_SOCKET_ONLY", "ahead.pml", ("MESSAGES=2",), END_STATE),
+    ("CLEARS_BEHIND_THE_MUTEX", "ahead.pml", ("LOOPS",), END_STATE),
+    ("INTEREST_IS_COMPUTED_BEFORE_THE_LOCK", "ahead.pml", ("LOOPS",), END_STATE),
     # the ring of messages that a client and a server share
     ("ENTRIES_DO_NOT_WAIT", "ring.pml", (), ASSERTION),
     ("NO_DOORBELL_BEHIND_A_REQUEST", "ring.pml", (), ASSERTION),

@@ -1,0 +1,140 @@
+/* Receiving ahead: what a thread that waits in a send receives for the port of its own loop is delivered when a loop runs, once, in order, and nothing is
+ * left behind. Code: Sources/RunLoopCore/Port/ReceivedAhead.swift, Connection+Receive.swift (receiveRequest), SendQueue.swift (updateInterest).
+ *
+ * model step            code step                                                        guarded by
+ * --------------------  ---------------------------------------------------------------  -----------------------------------------------
+ * begin                 ahead.begin(): not while another thread does it, nor beyond the limit   the connection's mutex
+ * receive               receive(): the next packet of the socket                         the connection's mutex, taken anew
+ * finish                ahead.finish(), hasAhead = not empty                             the connection's mutex, taken anew
+ * update                the source's interest = what hasAhead says now                   the lock of the source
+ * ready                 epoll reports the socket: it can be read, or is watched for room, which it has
+ * take                  takeFirstAhead(): the oldest packet, hasAhead = not empty        the connection's mutex
+ *
+ * The interest is computed under the lock of the source (MUTANT_INTEREST_IS_COMPUTED_BEFORE_THE_LOCK): of two threads that change it the last one is right
+ * then, whichever had changed hasAhead last.
+ *
+ * Configurations: default: two threads wait in sends, and a loop runs when both have sent: order. LOOPS: both threads serve the port, and run their loops at
+ * any time: each message is delivered once, by one of them.
+ */
+#ifndef MESSAGES
+#define MESSAGES 3
+#endif
+#define LIMIT 2
+
+chan socket = [MESSAGES] of { byte };
+chan ahead = [MESSAGES] of { byte };
+bit busy, hasAhead;
+bit watchesForRoom;                /* interest of the source besides readable */
+
+/* ghosts */
+byte delivered;
+byte times[MESSAGES];
+byte hasSent;
+
+inline deliver(m) {
+    atomic {
+        assert(times[m] == 0);
+        times[m]++;
+#ifndef LOOPS
+        assert(m == delivered);
+#endif
+        delivered++
+    }
+}
+
+inline update(v) {
+#ifdef MUTANT_INTEREST_IS_COMPUTED_BEFORE_THE_LOCK
+    v = hasAhead;
+    watchesForRoom = v;
+    v = 0
+#else
+    atomic { watchesForRoom = hasAhead }
+#endif
+}
+
+/* One packet; `more` becomes 0 if there is none, or no room. */
+inline receive_one(m, more) {
+    atomic {
+        more = (len(ahead) < LIMIT && !busy);
+#ifdef MUTANT_TWO_THREADS_AT_ONCE
+        more = (len(ahead) < LIMIT);
+#endif
+        if :: more -> busy = 1 :: else fi
+    };
+    if
+    :: more ->
+        atomic { if :: nempty(socket) -> socket?m :: empty(socket) -> more = 0 fi };
+        atomic {
+            busy = 0;
+            if :: more -> ahead!m :: else fi;
+            hasAhead = nempty(ahead)
+        };
+        m = 0
+    :: else
+    fi
+}
+
+inline receive_ahead(m, more, v) {
+    more = 1;
+    do
+    :: more -> receive_one(m, more)
+    :: !more -> break
+    od;
+#ifndef MUTANT_WATCHES_THE_SOCKET_ONLY
+    if :: hasAhead -> update(v) :: else fi
+#endif
+}
+
+/* What the loop does when epoll reports the socket. */
+inline dispatch(m, more, v) {
+    atomic { (nempty(socket) || watchesForRoom || delivered == MESSAGES); more = 0 };
+#ifdef MUTANT_SOCKET_FIRST
+    if :: atomic { nempty(socket) -> socket?m; more = 1 } :: atomic { empty(socket) -> skip } fi;
+#endif
+    if
+    :: !more && hasAhead ->
+#ifdef MUTANT_CLEARS_BEHIND_THE_MUTEX
+        atomic { if :: nempty(ahead) -> ahead?m; more = 1 :: empty(ahead) fi; v = empty(ahead) };
+        if :: v -> hasAhead = 0 :: else fi;
+        v = 0;
+#else
+        atomic {
+            if :: nempty(ahead) -> ahead?m; more = 1 :: empty(ahead) fi;
+            if :: empty(ahead) -> hasAhead = 0 :: nempty(ahead) fi
+        };
+#endif
+        if :: !hasAhead -> update(v) :: else fi
+    :: !more && !hasAhead ->
+        atomic { if :: nempty(socket) -> socket?m; more = 1 :: empty(socket) fi };
+        /* handleEvents() begins with flush(), which updates the interest. */
+        if :: !more -> update(v) :: else fi
+    :: else
+    fi;
+    if :: more -> deliver(m) :: else fi;
+    atomic { m = 0; more = 0 }
+}
+
+active proctype client() {
+    byte m;
+    do
+    :: m < MESSAGES -> socket!m; m++
+    :: m == MESSAGES -> break
+    od
+}
+
+active [2] proctype server() {
+    byte m;
+    bit more, v;
+    receive_ahead(m, more, v);
+    receive_ahead(m, more, v);
+    hasSent++;
+#ifndef LOOPS
+    hasSent == 2;
+    if :: _pid != 1 -> goto done :: else fi;
+#endif
+    do
+    :: delivered < MESSAGES -> dispatch(m, more, v)
+    :: delivered == MESSAGES -> break
+    od;
+done: skip
+}
