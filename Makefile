@@ -40,7 +40,7 @@ include Tests/own-directory.mk Makefile.check Makefile.install
 .PHONY: all bench format clean help
 
 all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/librunloop-cf.so  ## the libraries into build/
-all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc
+all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc man
 
 # The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
 # to end, and one that another ends with needs no place: 2 KB.
