@@ -39,8 +39,8 @@ include Tests/own-directory.mk Makefile.check Makefile.install
 .DEFAULT_GOAL := all
 .PHONY: all bench format clean help
 
-all: $(LIB)/librunloop.so $(LIB)/librunloop.a $(LIB)/librunloop-cf.so  ## the libraries into build/
-all: $(LIB)/pkgconfig/runloop.pc $(LIB)/pkgconfig/runloop-cf.pc man
+LIBRARY_FILES := $(addprefix $(LIB)/,librunloop.so librunloop.a librunloop-cf.so pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
+all: $(LIBRARY_FILES) man  ## the libraries and the manual pages, into build/
 
 # The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
 # to end, and one that another ends with needs no place: 2 KB.
