@@ -37,10 +37,10 @@ CFLAGS     := -std=c11 -Oz -g -gdwarf-4 -Wall -Wextra -fPIC -fvisibility=hidden 
 include Tests/own-directory.mk Makefile.check Makefile.install
 
 .DEFAULT_GOAL := all
-.PHONY: all bench format clean help
+.PHONY: all libraries bench format clean help
 
-LIBRARY_FILES := $(addprefix $(LIB)/,librunloop.so librunloop.a librunloop-cf.so pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
-all: $(LIBRARY_FILES) man  ## the libraries and the manual pages, into build/
+all: libraries man  ## the libraries and the manual pages, into build/
+libraries: $(addprefix $(LIB)/,librunloop.so librunloop.a librunloop-cf.so pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
 
 # The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
 # to end, and one that another ends with needs no place: 2 KB.
