@@ -114,6 +114,7 @@ extension RunLoopPointer {
         pointee.held.discard()
         pointee.heldStart = 0
         pointee.modeWithoutHeld = nil
+        pointee.longQueueMode = nil
         pointee.commonSet = nil
         pointee.commonModes = BitSet()
         pointee.registrations = RegistrationTable()

@@ -117,14 +117,6 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Whether a pass goes on with a long queue that earlier ones have begun, and has enough of it. What has been posted since
-    /// then stays in the inbox: moving it could take longer than the pass. `held`: with the first `start` called. Under the lock.
-    private func goesOn(with held: borrowing PlainList<PerformRequest>, from start: Int, _ mode: ModePointer) -> Bool {
-        if start == 0 || held.count - start < 256 || pointee.activation.deadline == .distantPast { return false }
-        let isCommon = pointee.commonModes.contains(mode.pointee.number)
-        return held[start].modes != nil && held[start].matches(mode.pointee.name, isCommon: isCommon)
-    }
-
     /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued.
     func makeModesOfRequests() {
         locked {
@@ -165,7 +157,10 @@ extension RunLoopPointer {
         pointee.modeWithoutHeld = pointee.batches.count == 0 ? mode : nil
         let start = pointee.heldStart
         pointee.heldStart = 0
-        let goesOn = goesOn(with: requests, from: start, mode)
+        // A pass that goes on with a long queue calls nothing else: what has been posted since then stays in the inbox, as moving it
+        // behind the rest could take longer than the pass.
+        let goesOn = pointee.longQueueMode == mode && pointee.activation.deadline != .distantPast
+        pointee.longQueueMode = nil
         let leavesRequests = goesOn && !inbox.isEmpty
         if !goesOn { pointee.postBackoff.noteTaken(posts: take(into: &requests)) }
         let count = requests.count
@@ -178,6 +173,7 @@ extension RunLoopPointer {
             if batch.next < count {
                 pointee.modeWithoutHeld = nil
                 putBack(&requests, after: batch, from: start)
+                pointee.longQueueMode = mode
                 unlockInlined()
                 wakeUp()
                 return called
@@ -232,7 +228,7 @@ extension RunLoopPointer {
         var start = batch.next - batch.kept
         memmove(batch.requests + start, batch.requests, batch.kept * stride)
         let left = batch.count - start
-        if start >= left || pointee.held.count > 0 {
+        if pointee.held.count > 0 {
             memmove(batch.requests, batch.requests + start, left * stride)
             requests.truncate(to: left)
             start = 0

@@ -69,6 +69,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var heldStart = 0
     /// A mode for which there is none in `held`, so that its passes need not look; nil if no mode is known to have none.
     var modeWithoutHeld: ModePointer?
+    /// The mode in which a pass has called the first of `held` and leaves the rest, a long queue, to the next; nil if none has. Under
+    /// the lock.
+    var longQueueMode: ModePointer?
     var delayed: DelayedPerformPointer?
     /// Cancelled requests whose release functions are still to be called, by the thread that cancels them or, if one of these functions has
     /// ended that, by the end of this loop.

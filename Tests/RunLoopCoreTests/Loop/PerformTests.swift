@@ -196,4 +196,48 @@ import Testing
         }
         #expect(seen == ["F0", "cancelled 1", "F1"], "and a run inside of a function does not see the rest")
     }
+
+    private final class LongQueue {
+        static let first = 4_096
+        static let posted = 50_000
+        var called = 0
+        var largest = 0
+    }
+
+    /// What is posted while passes go on with a long queue stays in the inbox until that is at its end: moving it behind the rest
+    /// once more would make a pass as long as all that waits.
+    @Test func whatIsPostedMeanwhileIsNotMovedBehindALongQueue() {
+        let queue = onThread {
+            let queue = LongQueue()
+            let info = Unmanaged.passUnretained(queue).toOpaque()
+            let loop = RLRunLoopGetCurrent()
+            for _ in 0..<LongQueue.first { RLRunLoopPerformFunction(loop, UnsafeRawPointer(kRLRunLoopDefaultMode), Self.takesTime, info) }
+            while queue.called < LongQueue.first + LongQueue.posted {
+                _ = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 1)
+            }
+            return queue
+        }
+        #expect(queue.largest > 0)
+        #expect(queue.largest <= LongQueue.first)
+    }
+
+    /// The first one posts the others.
+    private static let takesTime: RLRunLoopFunction = { info in
+        let queue = Unmanaged<LongQueue>.fromOpaque(info!).takeUnretainedValue()
+        let loop = RunLoopPointer(ThreadContextPointer.current!)
+        queue.called += 1
+        queue.largest = max(queue.largest, loop.pointee.batches[0].count)
+        if queue.called == 1 {
+            for _ in 0..<LongQueue.posted {
+                RLRunLoopPerformFunction(
+                    RLRunLoopGetCurrent(), UnsafeRawPointer(kRLRunLoopDefaultMode),
+                    { info in
+                        Unmanaged<LongQueue>.fromOpaque(info!).takeUnretainedValue().called += 1
+                        RLRunLoopStop(RLRunLoopGetCurrent())
+                    }, info)
+            }
+        }
+        let end = Clock.now.advanced(by: 5_000)
+        while Clock.now < end {}
+    }
 }
