@@ -352,31 +352,57 @@ START_TEST(rings_for_256_clients)
 }
 END_TEST
 
-static int served_before_the_other;
+/* ---- turns ---- */
 
-static RLDataRef count_until_other(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+enum { TURN_REQUESTS = 32, LARGE = 100000, TURN_LARGE_REQUESTS = (1 << 20) / LARGE + 1, WITHOUT_PAUSE = 100 };
+static int greedy, other, served_before_the_other;
+
+static void send_large(int fd, size_t length)
 {
-    if (id == TO_KEEP)
+    static char packet[sizeof(struct head) + PIECE_LIMIT];
+    struct head head = request(length, PIECES);
+    head.id = 0;
+    throw_packet(fd, &head, sizeof head, NULL, 0);
+    for (head.kind = PIECE, head.location = INLINE; length > 0; length -= head.length) {
+        head.length = length < PIECE_LIMIT ? length : PIECE_LIMIT;
+        memcpy(packet, &head, sizeof head);
+        throw_packet(fd, packet, sizeof head + head.length, NULL, 0);
+    }
+}
+
+/* While one is handled the next one comes, and with the first one that of another client. */
+static RLDataRef goes_on(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    struct head head = request(0, INLINE);
+    if (id == TO_KEEP) {
         served_before_the_other = calls;
+        return NULL;
+    }
     calls++;
+    head.id = 0;
+    head.message = TO_KEEP;
+    if (calls == 1)
+        throw_packet(other, &head, sizeof head, NULL, 0);
+    if (calls < WITHOUT_PAUSE && RLDataGetLength(data) == LARGE)
+        send_large(greedy, LARGE);
+    else if (calls < WITHOUT_PAUSE)
+        send_one_way(greedy, 1);
     return NULL;
 }
 
-/* Of one client 32 are received, then others have their turn. */
-START_TEST(small_requests_without_pause)
+/* Of one client 32 small ones are received, or 1 MB, then others have their turn: after that, if not after the next. */
+START_TEST(requests_without_pause)
 {
-    enum { MANY = 100, OF_A_TURN = 32 };
-    struct head head = request(0, INLINE);
-    int greedy, other;
-    serve_again(count_until_other, 0);
+    serve_again(goes_on, 0);
     greet(greedy = plain_socket());
     greet(other = plain_socket());
-    send_one_way(greedy, MANY);
-    head.message = TO_KEEP;
-    throw_packet(other, &head, sizeof head, NULL, 0);
-    while (calls < MANY + 1)
-        RLRunLoopRunInMode(MODE, 0.05, true);
-    ck_assert_int_le(served_before_the_other, OF_A_TURN);
+    if (_i)
+        send_large(greedy, LARGE);
+    else
+        send_one_way(greedy, 1);
+    while (calls < WITHOUT_PAUSE || served_before_the_other == 0)
+        RLRunLoopRunInMode(MODE, 0.05, false);
+    ck_assert_int_le(served_before_the_other, 2 * (_i ? TURN_LARGE_REQUESTS : TURN_REQUESTS));
     close(greedy);
     close(other);
 }
@@ -396,6 +422,6 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, silent_clients_when_descriptors_run_out, 0, 2 * users);
     tcase_add_test(tcase, a_client_that_says_nothing);
     tcase_add_test(tcase, rings_for_256_clients);
-    tcase_add_test(tcase, small_requests_without_pause);
+    tcase_add_loop_test(tcase, requests_without_pause, 0, 2);
     return suite;
 }
