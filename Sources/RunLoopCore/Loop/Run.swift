@@ -142,7 +142,7 @@ extension RunLoopPointer {
         pointee.activation.autoreleasedCount += ended.autoreleasedCount
         activationChanged()
         unlock()
-        if outer.depth == 0 { return restoreTimerSlack() }
+        if outer.depth == 0 { return pointee.timerSlack.restore() }
         if ended.tookWake || ended.stopOfOuter != 0 { wakeUp() }
         // What this activation was told about empty modes may have been about the outer one's.
         pointee.mayBeEmpty.store(1, ordering: .relaxed)

@@ -14,7 +14,7 @@ extension RunLoopPointer {
         let notifyingObservers = take(&pointee.notifyingObservers)
         unlock()
         abandonDispatches()
-        for index in 0..<batch.count { release(abandoned: batch[index]) }
+        for index in 0..<batch.count { batch[index].release() }
         for index in 0..<firing.count { abandon(firing[index]) }
         for index in 0..<notifyingObservers.count { abandon(notifyingObservers[index]) }
     }

@@ -46,7 +46,7 @@ extension RunLoopPointer {
         pointee.timerPasses = 0
         pointee.cleanupHandlers.discard()
         pointee.outerDispatchFrames.discard()
-        pointee.timerSlack = 0
+        pointee.timerSlack = .unknown
         pointee.retryDeadline = .never
         pointee.stop.store(0, ordering: .relaxed)
         pointee.spinInterval.store(0, ordering: .relaxed)

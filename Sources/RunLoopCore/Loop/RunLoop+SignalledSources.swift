@@ -15,6 +15,20 @@ struct BatchEntry: BitwiseCopyable {
         self.source = source
         self.retention = retention
     }
+
+    /// Releases what keeps the source alive, without the lock. Any thread; may call the context's release.
+    @inline(never)
+    func release() {
+        switch retention {
+        case .released: break
+        case .reference: source.release()
+        case .internalReference:
+            let owner = source.item.lock()
+            let isDead = source.item.releaseInternal()
+            owner.unlock()
+            if isDead { source.destroy() }
+        }
+    }
 }
 
 // Step 4: performing signalled sources (version 0). The loop's thread.
@@ -56,17 +70,17 @@ extension RunLoopPointer {
             for index in first..<last { handled = perform(entryAt: index) || handled }
             pointee.signalledBatch.truncate(to: first)
         }
-        if pointee.mayHaveQueued { pointee.mayHaveQueued = hasQueued }
+        if pointee.mayHaveQueued { pointee.mayHaveQueued = queuedCount(pointee.sets) != 0 }
         unlockInlined()
         return handled
     }
 
-    /// Whether signalled sources are queued, for whatever mode. O(number of sets). Under the lock.
+    /// How many signalled sources the sets have in their queues. O(number of sets). Under the lock.
     @inline(__always)
-    private var hasQueued: Bool {
+    private func queuedCount(_ sets: borrowing PlainList<ModeSetPointer>) -> Int {
         var count = 0
-        for index in 0..<pointee.sets.count { count |= pointee.sets[index].pointee.signalled.count }
-        return count != 0
+        for index in 0..<sets.count { count &+= sets[index].pointee.signalled.count }
+        return count
     }
 
     /// Moves pending signals into the queues of their sets. If only one source is signalled, returns it to be performed at once;
@@ -104,11 +118,7 @@ extension RunLoopPointer {
 
     /// Whether no signalled source of the mode is queued. O(number of sets). Under the lock.
     @inline(__always)
-    func isQueueEmpty(_ mode: ModePointer) -> Bool {
-        var count = 0
-        for index in 0..<mode.pointee.sets.count { count |= mode.pointee.sets[index].pointee.signalled.count }
-        return count == 0
-    }
+    func isQueueEmpty(_ mode: ModePointer) -> Bool { queuedCount(mode.pointee.sets) == 0 }
 
     private func lookThroughSources() {
         pointee.sharedSignalsSeen = SharedSignals.count
@@ -154,8 +164,7 @@ extension RunLoopPointer {
     /// there are fewer than two, or no memory: then they are performed one at a time. Under the lock.
     @inline(__always)
     private func collectBatch(_ mode: ModePointer) -> Bool {
-        var count = 0
-        for index in 0..<mode.pointee.sets.count { count &+= mode.pointee.sets[index].pointee.signalled.count }
+        let count = queuedCount(mode.pointee.sets)
         return count > 1 && collectBatchSlow(mode, count)
     }
 
@@ -230,25 +239,10 @@ extension RunLoopPointer {
         }
     }
 
-    /// Releases an entry of a batch that will never be finished, because the thread has ended. Any thread, without the lock.
-    func release(abandoned entry: BatchEntry) {
-        lockInlined()
-        releaseSlow(entry)
-        unlockInlined()
-    }
-
     @inline(never)
     private func releaseSlow(_ entry: BatchEntry) {
         unlock()
-        switch entry.retention {
-        case .released: break
-        case .reference: entry.source.release()
-        case .internalReference:
-            let owner = entry.source.item.lock()
-            let isDead = entry.source.item.releaseInternal()
-            owner.unlock()
-            if isDead { entry.source.destroy() }
-        }
+        entry.release()
         lock()
     }
 }

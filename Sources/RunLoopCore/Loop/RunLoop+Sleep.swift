@@ -36,7 +36,7 @@ extension RunLoopPointer {
                 return .over
             }
             // A run may end 50 µs late. Timers have to be on time.
-            if pointee.timerSlack == 0 && timerLimit < deadline { pointee.timerSlack = TimerSlack.sharpen() }
+            if timerLimit < deadline { pointee.timerSlack.sharpen() }
         }
         let spin = pointee.spinInterval.load(ordering: .relaxed)
         if pointee.postBackoff.isDue || spin > 0 {
@@ -86,11 +86,5 @@ extension RunLoopPointer {
     private func isSleepOver(_ limit: Instant) -> Bool {
         if !pointee.eventBatch.isEmpty { return true }
         return limit != .never && Clock.now >= limit
-    }
-
-    /// Restores the thread's timer slack at the end of the outermost activation. The loop's thread.
-    func restoreTimerSlack() {
-        if pointee.timerSlack > 1 { TimerSlack.restore(pointee.timerSlack) }
-        pointee.timerSlack = 0
     }
 }

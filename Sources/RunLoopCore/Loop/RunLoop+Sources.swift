@@ -78,9 +78,9 @@ extension RunLoopPointer {
 
     private var pendingSignals: UnsafePointer<PendingSignals> { withUnsafePointer(to: pointee.pendingSignals) { $0 } }
 
-    /// Makes room in the set's queue, so that signalling needs no memory.
+    /// Makes room in the set's queue for all sources of the loop, so that signalling needs no memory.
     func makeRoom(in set: ModeSetPointer, for source: SourcePointer) -> Bool {
-        source.hasDescriptor || set.pointee.signalled.reserve(set.pointee.signalled.count + set.pointee.sourceCount + 1)
+        source.hasDescriptor || set.pointee.signalled.reserve(pointee.registrations.count + 1)
     }
 
     private func count(_ registration: RegistrationPointer, in set: ModeSetPointer, _ change: Int) {

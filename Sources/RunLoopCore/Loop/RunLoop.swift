@@ -119,8 +119,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var timerPasses = 0
     /// `SharedSignals` as last looked at.
     var sharedSignalsSeen: UInt32 = 0
-    /// The thread's timer slack, restored when the outermost run ends; 0 if no run has set it yet, 1 if there is nothing to restore.
-    var timerSlack: UInt = 0
+    /// The thread's timer slack, restored when the outermost run ends.
+    var timerSlack = TimerSlack.unknown
     /// The batches of functions that are being called, outermost first. Under the lock.
     var batches = PlainList<PerformBatch>()
     /// The timers whose functions are running, outermost first. Under the lock.

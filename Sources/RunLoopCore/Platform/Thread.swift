@@ -98,13 +98,24 @@ extension Atomic where Value == UInt32 {
 
 /// The kernel may end a sleep late, by the thread's timer slack: 50 µs by default. A loop that sleeps for a timer sets it to 1 ns, and
 /// restores the thread's own value when its run ends.
-enum TimerSlack {
-    /// Sets the slack to 1 ns. Returns the value to restore, 1 if there is none: a real-time thread has no slack. Two system calls.
-    static func sharpen() -> UInt {
-        let before = linux_get_timer_slack()
-        return before > 1 && linux_set_timer_slack(1) == 0 ? UInt(before) : 1
+enum TimerSlack: BitwiseCopyable {
+    /// Not looked at by this run.
+    case unknown
+    /// As sharp as it gets: a real-time thread has no slack.
+    case ownIsSharp
+    /// Sharpened; the thread's own, in nanoseconds.
+    case sharpened(own: UInt)
+
+    /// Sets the slack to 1 ns, unless that was done. The thread itself. Two system calls.
+    mutating func sharpen() {
+        guard case .unknown = self else { return }
+        let own = linux_get_timer_slack()
+        self = own > 1 && linux_set_timer_slack(1) == 0 ? .sharpened(own: UInt(own)) : .ownIsSharp
     }
 
-    /// Sets the slack to what `sharpen` returned. One system call.
-    static func restore(_ nanoseconds: UInt) { _ = linux_set_timer_slack(nanoseconds) }
+    /// Sets the slack to the thread's own. The thread itself. One system call, if it was sharpened.
+    mutating func restore() {
+        if case .sharpened(let own) = self { _ = linux_set_timer_slack(own) }
+        self = .unknown
+    }
 }
