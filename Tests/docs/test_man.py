@@ -131,6 +131,15 @@ def test_every_function_and_every_name_of_cf_opens_its_page(pages):
     assert "\n.Nm RLRunLoopAddTimer ," in (pages / "man3/CFRunLoopAddTimer.3").read_text()
 
 
+def test_the_first_page_has_a_whole_program(manual):
+    assert (ROOT / "examples/hello.c").read_text().replace("\\", "\\e") in manual["man7/runloop.7"]
+
+
+@pytest.mark.parametrize("subject", ["modes", "source", "timer", "port", "message-port", "porting"])
+def test_every_subject_has_a_page(pages, subject):
+    assert re.search(rf"^\.Nm runloop-{subject}$", (pages / f"man7/runloop-{subject}.7").read_text(), re.MULTILINE)
+
+
 def test_pages_are_the_same_again(manual, tmp_path):
     Manual().write(tmp_path)
     assert {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*")

@@ -14,6 +14,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 LONGEST = 32
 #: What the comment of a parameter need not say.
 ALLOCATOR = "Ignored; pass NULL."
+#: Further names of pages of section 7.
+SUBJECTS = {"runloop-modes": "runloop"}
 
 
 class Page:
@@ -390,7 +392,8 @@ class Manual:
     def of_chapter(self, chapter):
         headers = [self.headers[name] for name in chapter.headers]
         write = Writer(lambda name: None if name in chapter.headers else self.page_of(name))
-        lines = self.head(chapter.name, 7, [chapter.name], self.brief(chapter))
+        names = [chapter.name, *(other for other, page in SUBJECTS.items() if page == chapter.name)]
+        lines = self.head(chapter.name, 7, names, self.brief(chapter))
         lines += [".Sh SYNOPSIS", *(f".In RunLoop/{header.name}" for header in headers), ".Sh DESCRIPTION"]
         differences = []
         for number, header in enumerate(headers):
@@ -421,7 +424,12 @@ class Manual:
         if differences:
             lines += [".Sh DIFFERENCES FROM COREFOUNDATION", *differences[differences[:1] == [".Pp"]:]]
         examples = list(dict.fromkeys(path for header in headers for path in header.examples))
-        if examples:
+        if chapter.name == "runloop":
+            lines += [".Sh EXAMPLES", "A timer that ticks three times:", *write.literal((ROOT / "examples/hello.c").read_text().splitlines()),
+                      ".Pp", "To compile it:", *write.literal(["cc hello.c -o hello $(pkg-config --cflags --libs runloop)"])]
+            lines += [".Pp", "Further programs, below", ".Pa share/doc/runloop :", *(f".Pa {path} ," for path in examples[:-1]),
+                      f".Pa {examples[-1]}"]
+        elif examples:
             lines += [".Sh EXAMPLES", "Below", ".Pa share/doc/runloop :", *(f".Pa {path} ," for path in examples[:-1]), f".Pa {examples[-1]}"]
         names = ({("runloop", 7), ("runloop-objects", 7)} | write.references) - {(chapter.name, 7)}
         return lines + [".Sh SEE ALSO", *self.references(names)]
@@ -471,11 +479,12 @@ class Manual:
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             self.place(path, lambda new: new.write_text("\n".join(lines) + "\n"))
-        links = {name: page.name for name, page in self.pages.items() if name != page.name}
-        links |= {name: self.pages[ours].name for name, ours in self.aliases.items()}
+        links = {f"man3/{name}.3": f"{page.name}.3" for name, page in self.pages.items() if name != page.name}
+        links |= {f"man3/{name}.3": f"{self.pages[ours].name}.3" for name, ours in self.aliases.items()}
+        links |= {f"man7/{name}.7": f"{page}.7" for name, page in SUBJECTS.items()}
         for name, target in links.items():
-            self.place(directory / "man3" / f"{name}.3", lambda new: new.symlink_to(f"{target}.3"))
-        current = {*files, *(f"man3/{name}.3" for name in links)}
+            self.place(directory / name, lambda new: new.symlink_to(target))
+        current = {*files, *links}
         for path in directory.glob("man?/*.[37]"):
             if path.relative_to(directory).as_posix() not in current:
                 path.unlink(missing_ok=True)
