@@ -261,8 +261,8 @@ START_TEST(a_server_that_dies)
     pid_t child = begin_with(echo_only);
     ask_with(0, 64);
     kill(child, SIGSTOP);
-    pthread_t thread = start_thread(kill_later, &child);
     RLDataRef data = data_of(1, _i == 1 ? 64 : HUGE_SIZE);
+    pthread_t thread = start_thread(kill_later, &child);
     int32_t result = RLMessagePortSendRequest(remote, 1, data, 50, 50, _i ? MODE : NULL, NULL);
     RLRelease(data);
     ck_assert_int_eq(result, _i ? kRLMessagePortBecameInvalidError : kRLMessagePortIsInvalid);
