@@ -44,6 +44,17 @@ DEAD = {
     "lockForFork": "lockBoth, lockBeforeFork",
     "maySurelyServeNext": "the one predicate for shortcuts",
     "mayWaitElsewhere": "the one predicate for shortcuts",
+    "addInlined": "tryAdd",
+    "invalidateInlined": "tryInvalidate",
+    "tryReleaseLast": "tryRelease",
+    "setNextFireDateSlow": "setNextFireDate",
+    "arrivalKey": "arrival",
+    "freeIndexes": "the bitmap of a bucket",
+    "sharedBuffer": "large bodies travel in packets",
+    "peerBuffer": "large bodies travel in packets",
+    "buffersRead": "large bodies travel in packets",
+    "bufferRead": "large bodies travel in packets",
+    "returnedBuffer": "large bodies travel in packets",
 }
 
 #: English words with a meaning that only this project gave them: dead as identifiers of the core, or as part of one.
@@ -61,7 +72,7 @@ DEAD_IN_CODE = {
     "cut": "close",
     "complain": "protocol error",
     "parcel": "outgoing frame",
-    "loan": "shared buffer",
+    "loan": "packets",
     "lent": "in flight, no-copy",
     "nap": "poll interval",
     "patience": "limit",
