@@ -130,7 +130,6 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
 
     /// Adds the positions of all elements that do not come behind `limit` to `list`, in no particular order; false if out of memory. O(k)
     /// for k elements.
-    @inline(never)
     func list(upTo limit: Key, _ list: inout PlainList<Position>) -> Bool {
         guard let first, !Key.precedes(limit, first.key) else { return true }
         let base = entries.unsafelyUnwrapped
@@ -160,7 +159,6 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     @inline(never)
     mutating func insertSlow(_ key: Key, _ position: Position) -> Bool { insert(key, position) }
     /// `remove` likewise.
-    @inline(never)
     mutating func removeSlow(_ position: Position) { remove(position) }
     /// `update` likewise.
     mutating func updateSlow(_ position: Position, to key: Key) { update(position, to: key) }

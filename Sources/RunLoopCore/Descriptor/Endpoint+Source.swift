@@ -16,7 +16,6 @@ extension EndpointPointer {
     }
 
     /// Registers exactly the armed events with the source, be it more or less than before. Any thread that has a loop.
-    @inline(never)
     func updateInterestSlow() {
         Endpoints.mutex.lock()
         defer { Endpoints.mutex.unlock() }
@@ -65,7 +64,6 @@ extension EndpointPointer {
     }
 
     /// Ends a call without arming anything, as its thread has ended in it. May call the context's release.
-    @inline(never)
     func cancelCall() -> DispatchResult {
         let now = update { state in
             if state.activeCalls == 0 { return false }
@@ -192,7 +190,6 @@ extension EndpointPointer {
     // MARK: memory
 
     /// For a descriptor object or a socket; nil with ENOMEM. The calling thread's context.
-    @inline(never)
     static func allocate(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         let memory = Endpoint.slab.allocate(threadContext)
         if memory == nil { systemError = ENOMEM }

@@ -136,7 +136,6 @@ extension SocketPointer {
     }
 
     /// The socket's own address or that of its peer, which replaces the `last` one, or else that.
-    @inline(never)
     private func refresh(_ last: UnsafeMutablePointer<DataPointer?>, ofPeer: Bool) -> DataPointer? {
         var address = SocketAddress()
         let error = systemError

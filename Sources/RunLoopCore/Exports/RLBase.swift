@@ -63,7 +63,6 @@ private func releaseItemInlined(_ item: ItemPointer) -> Bool {
 }
 
 /// `releaseItemInlined` for items that are released less often than timers.
-@inline(never)
 private func releaseItem(_ item: ItemPointer) -> Bool { releaseItemInlined(item) }
 
 private func reportOverRelease() { Misuse.report("RLRelease", "object", "released more often than retained") }

@@ -221,7 +221,6 @@ public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ m
     addTimer(rl, timer, mode)
 }
 
-@inline(never)
 private func addTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
     ThreadContextPointer.stepOut()
     guard let loop = borrowLoop(rl, "RLRunLoopAddTimer"),

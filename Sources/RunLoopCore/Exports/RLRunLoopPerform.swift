@@ -32,13 +32,11 @@ private func checkInlined(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ fu
 }
 
 /// The check out of line, for callers that are not on a hot path.
-@inline(never)
 private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
     checkInlined(rl, modes, function, name)
 }
 
 /// The modes as an array with a reference for the caller: an immutable copy of an array or a set of strings; nil with a diagnostic.
-@inline(never)
 private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPointer? {
     if let modes, Handle.isKind(.set, modes) { return arrayOfModes((Handle.storage(modes) as SetPointer).table, name) }
     guard let modes, Handle.isKind(.array, modes) else {

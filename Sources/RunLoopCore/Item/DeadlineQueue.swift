@@ -113,7 +113,6 @@ struct DeadlineQueue: ~Copyable {
     }
 
     /// For a queued timer. O(1), O(log n) for one in `near`.
-    @inline(never)
     mutating func remove(_ timer: TimerPointer) {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)

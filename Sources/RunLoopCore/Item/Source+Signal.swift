@@ -11,7 +11,6 @@ extension SourcePointer {
         if RaceDetector.isWatching { signalWatched() } else { signalUnwatched() }
     }
 
-    @inline(never)
     private func signalWatched() {
         RaceDetector.happensBefore(self)
         signalUnwatched()
@@ -36,7 +35,6 @@ extension SourcePointer {
 
     /// Sources of equal order are performed by the time of their first signal. Most signals are alone when the loop takes them, and
     /// need no clock: see `RunLoopStorage.signalsTaken`.
-    @inline(never)
     private func setPendingWithTime(_ slot: UInt32) {
         noteSignalTimeByClock()
         inlineRegistration.setPending(slot)
@@ -54,7 +52,6 @@ extension SourcePointer {
         (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
-    @inline(never)
     private func setPendingSlow(_ slot: UInt32, isFirst: Bool) {
         if isFirst {
             let isAlone = slot != Registration.noSlot && !inlineRegistration.loopHasPendingSignals

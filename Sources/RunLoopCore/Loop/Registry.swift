@@ -33,7 +33,6 @@ enum Registry {
         return makeCurrent()
     }
 
-    @inline(never)
     private static func makeCurrent() -> RunLoopPointer? {
         guard isPrepared else {
             systemError = ENOMEM

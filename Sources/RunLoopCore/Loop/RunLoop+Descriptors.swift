@@ -161,7 +161,6 @@ extension RunLoopPointer {
     private static var retryInterval: UInt64 { 50_000_000 }
 
     /// Under the lock.
-    @inline(never)
     func tryAgainLater() {
         if hasWatchTrouble(WatchTrouble.failed) { return }
         noteWatchTrouble(WatchTrouble.failed)
@@ -169,7 +168,6 @@ extension RunLoopPointer {
     }
 
     /// What to wait for in this mode, after epoll has been told of all changes. Under the lock.
-    @inline(never)
     func target(_ mode: ModePointer) -> EventBatch.Target {
         if pointee.poller.hasUnconnected { lookAtUnconnected() }
         if pointee.poller.hasChanges { applyChanges() }

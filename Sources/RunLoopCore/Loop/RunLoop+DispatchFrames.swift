@@ -46,7 +46,6 @@ extension RunLoopPointer {
     }
 
     /// The call of a source that left the loop has ended: releases its reference. Under the lock, which is released meanwhile.
-    @inline(never)
     func releaseDeparted() {
         guard let departed = pointee.dispatchFrame.departed else { return }
         pointee.dispatchFrame = DispatchFrame()

@@ -13,7 +13,6 @@ extension RunLoopPointer {
     }
 
     /// The rest of `setInterest`. Under the source's lock, which is released.
-    @inline(never)
     private static func setInterest(of source: SourcePointer, _ now: Events, _ owner: ThreadContextPointer) {
         let before = source.interest
         if now != before { source.setInterest(now) }

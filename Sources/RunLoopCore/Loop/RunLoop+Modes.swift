@@ -98,7 +98,6 @@ extension RunLoopPointer {
         return makeSet(adding: choice, to: old)
     }
 
-    @inline(never)
     private func makeSet(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
         var modes = BitSet()
         if let old, !modes.formUnion(old.pointee.modes) { return nil }
@@ -198,7 +197,6 @@ extension RunLoopPointer {
         isEmpty(mode) && !(asCF && !MainQueue.isDraining && isCommonOfMain(mode))
     }
 
-    @inline(never)
     private func isCommonOfMain(_ mode: ModePointer) -> Bool {
         self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
     }

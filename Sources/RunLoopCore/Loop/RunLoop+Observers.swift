@@ -26,7 +26,6 @@ extension RunLoopPointer {
 
     /// Calls all that observe the activity when this begins, also those removed meanwhile, but not those invalidated (as
     /// CFRunLoop does).
-    @inline(never)
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
         lockInlined()
         let first = pointee.notifyingObservers.count

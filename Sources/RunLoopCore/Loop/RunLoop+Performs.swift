@@ -68,7 +68,6 @@ extension RunLoopPointer {
     }
 
     /// `enqueue`, not inlined.
-    @inline(never)
     func enqueueSlow(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         enqueue(request, wakes: wakes, isAwaited: isAwaited)
     }
@@ -140,7 +139,6 @@ extension RunLoopPointer {
         return mayWait && performWaitingFunctions(mode)
     }
 
-    @inline(never)
     private func performWaitingFunctions(_ mode: ModePointer) -> Bool {
         var requests = PlainList<PerformRequest>()
         var called = false

@@ -206,7 +206,6 @@ extension RunLoopPointer {
     }
 
     /// Under the lock, which it gives back meanwhile.
-    @inline(never)
     private func dispatch(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         threadContext.unlockAsOwner()
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
@@ -216,7 +215,6 @@ extension RunLoopPointer {
     }
 
     /// An event called nothing, and epoll would report it again and again: registers less interest. Under the lock.
-    @inline(never)
     private func disarm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: DispatchResult) {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
         let interest = outcome == .tryLater ? [] : interest(onWatch: index, mode)

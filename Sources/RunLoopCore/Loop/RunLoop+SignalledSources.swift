@@ -186,7 +186,6 @@ extension RunLoopPointer {
     }
 
     /// Performs a source of the batch if it is still signalled and valid. Under the lock, which is released meanwhile.
-    @inline(never)
     private func perform(entryAt index: Int) -> Bool {
         let entry = pointee.signalledBatch[index]
         var isDue = entry.source.takeSignal() && entry.source.pointee.item.has(.valid)

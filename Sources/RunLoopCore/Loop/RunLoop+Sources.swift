@@ -230,7 +230,6 @@ extension RunLoopPointer {
     }
 
     /// RLRunLoopContainsSource. Any thread; calls equal and hash.
-    @inline(never)
     func contains(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let owner = source.item.lock(and: threadContext)
         let isThere = contains(source.registration(in: threadContext)?.set, choose(name, make: false))

@@ -220,7 +220,6 @@ extension TimerPointer {
 
     /// RLRunLoopTimerSetNextFireDate. O(1) from and to far dates, else O(log n). Any thread; another than the loop's wakes it for a pass, as in
     /// CFRunLoop. A one-shot timer that fires ends all the same.
-    @inline(never)
     func setNextFireDate(_ date: Double) {
         let owner = item.lock()
         if pointee.item.has(.valid) {

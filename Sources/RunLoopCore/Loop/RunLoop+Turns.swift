@@ -7,7 +7,6 @@ extension RunLoopPointer {
         if !pointee.eventBatch.isEmpty { dropRemainingEvents() }
     }
 
-    @inline(never)
     private func dropRemainingEvents() {
         if pointee.eventBatch.isSingle { pointee.modeInOrder = nil }
         if !pointee.eventBatch.isTurn, let mode = pointee.activation.mode {
@@ -72,7 +71,6 @@ extension RunLoopPointer {
     }
 
     /// The only event that was asked for called nothing: fetches all of them.
-    @inline(never)
     func fetchAllEvents(_ mode: ModePointer) -> Bool {
         pointee.modeInOrder = nil
         let target = locked { self.target(mode) }

@@ -118,7 +118,6 @@ struct Slab: ~Copyable {
         }
     }
 
-    @inline(never)
     private func allocateSlow(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if !take(&cache) {
             let doubled = Self.firstChunk << cache.doublings

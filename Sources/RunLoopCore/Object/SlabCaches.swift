@@ -75,7 +75,6 @@ extension Slab {
         allocateCached(&context.cache(of: self).pointee)
     }
 
-    @inline(never)
     private func allocateSlow(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         if cacheOffset == 0 { withUnsafePointer(to: self) { SlabList.add($0) } }
         return allocate(&context.cache(of: self).pointee)

@@ -41,7 +41,6 @@ struct WakeWord: ~Copyable {
     }
 
     /// Makes a loop that sleeps, or is about to, compute again how long and on what to sleep, without a pass. Any thread.
-    @inline(never)
     func adjust() {
         var before = word.load(ordering: .relaxed)
         while before != Self.pending && before != Self.adjusting {

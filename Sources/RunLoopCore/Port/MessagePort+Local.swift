@@ -282,7 +282,6 @@ extension MessagePortStorage {
 
 extension MessagePortSourceInfo {
     /// The index of an attachment in the list; nil if it is not there. Under the senders' lock.
-    @inline(never)
     func index(of attachment: Attachment) -> Int? {
         for index in 0..<attachments.count
         where attachments[index].loop == attachment.loop && attachments[index].mode.equals(attachment.mode) { return index }

@@ -230,7 +230,6 @@ extension MessagePortPointer {
     }
 
     /// Ends a call of a client's function. The last one after the port was invalidated releases the info. Any thread; may call user code.
-    @inline(never)
     func endCall() {
         lock()
         pointee.runningCalls -= 1

@@ -160,7 +160,6 @@ extension PortPointer {
 
     /// Signals the source. Returns the loop to wake if there is exactly one, so that the caller can wake it after unlocking; wakes
     /// several itself. Under the senders' lock, which keeps the source alive.
-    @inline(never)
     private func signalLocked() -> RunLoopPointer? {
         guard let sourceInfo = pointee.sourceInfo, let source = sourceInfo.pointee.source else { return nil }
         source.signal()

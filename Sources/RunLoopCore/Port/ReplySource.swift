@@ -122,7 +122,6 @@ extension ReplySourcePointer {
 
     /// Ends the wait of a request. `pending` is that of a thread, which frees it afterwards; nil for others. The loop's thread, without
     /// the mutex. May free the reply source.
-    @inline(never)
     func endWaiting(of pending: PendingRequestPointer? = nil) {
         let port = pointee.port
         if pointee.waitingRequests == 1 && pointee.keepsModeAlive {
@@ -145,7 +144,6 @@ extension ReplySourcePointer {
 
     /// Makes the loop perform the source because a request was completed. Any thread, under the port's mutex, which keeps the source
     /// alive.
-    @inline(never)
     func signalAndWakeLocked() {
         pointee.source?.signal()
         if !pointee.loop.isCurrent { pointee.loop.wakeUp() }

@@ -40,7 +40,6 @@ typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
 extension RequestPointer {
     /// Creates a request with one reference; nil with ENOMEM. Takes over the caller's reference to the data, unless it fails. Any thread
     /// that has a context.
-    @inline(never)
     static func make(_ frame: Frame, _ data: DataPointer, connection: ConnectionPointer?, remote: MessagePortPointer?) -> RequestPointer? {
         guard let threadContext = ThreadContextPointer.current,
             let memory = RequestStorage.slab.allocate(threadContext)

@@ -51,7 +51,6 @@ struct SendQueue: ~Copyable {
     mutating func removeAll() { removeFirst(frames.count) }
 
     /// Removes the first frames, which have been sent.
-    @inline(never)
     fileprivate mutating func removeFirst(_ count: Int) {
         guard count > 0, let elements = frames.elements else { return }
         for index in 0..<count { elements[index].data?.release() }
@@ -72,7 +71,6 @@ extension ConnectionPointer {
     }
 
     /// `sendInlined` out of line.
-    @inline(never)
     func send(_ frame: Frame, _ data: DataPointer?) {
         if fitsInPacket(data) {
             let outcome = sendPacket(frame, data)
@@ -111,7 +109,6 @@ extension ConnectionPointer {
 
     /// Sends a frame whose payload fits into a packet. `full`: not sent, because there is no room or other frames wait. One system call.
     /// Any thread, without the mutex.
-    @inline(never)
     func sendPacket(_ frame: Frame, _ data: DataPointer?) -> PacketSocket.Sent {
         let count = data?.pointee.count ?? 0
         var head = frame.head

@@ -38,7 +38,6 @@ extension ArrayPointer {
     }
 
     /// A mutable array without values; nil with ENOMEM. Two allocations. Any thread.
-    @inline(never)
     static func createMutable(capacity: Int, _ elements: ElementCalls) -> ArrayPointer? {
         guard let values = allocateValues(capacity) else { return nil }
         guard let memory = malloc(MemoryLayout<ArrayStorage>.size) else {

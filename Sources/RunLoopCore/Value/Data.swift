@@ -46,7 +46,6 @@ extension DataPointer {
     }
 
     /// `create` for data that is created very often: a small copy costs no allocation. The calling thread's context.
-    @inline(never)
     static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         guard count <= DataStorage.smallSlabSize - MemoryLayout<DataStorage>.stride,
             let memory = DataStorage.smallSlab.allocate(threadContext)
@@ -158,7 +157,6 @@ extension DataPointer {
 
     /// Data with these bytes that may be kept longer than the current call: this object, retained, if its bytes cannot change;
     /// otherwise a copy. nil with ENOMEM.
-    @inline(never)
     func lastingCopy() -> DataPointer? {
         // Bytes that are not copied are valid only until the data is destroyed, and the client relies on when that is.
         if pointee.payloadLocation == .growing || pointee.payloadLocation == .noCopy { return Self.create(bytes, count: pointee.count) }
