@@ -352,6 +352,16 @@ static void end_socket(RLSocketRef s)
     RLRelease(s);
 }
 
+/* A run with a socket that is not connected, which epoll would report all the time. */
+static void unconnected(void)
+{
+    RLSocketRef s = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, kRLSocketReadCallBack, socket_called, NULL);
+    CHECK(s != NULL);
+    add_socket(s);
+    printf("result %d\n", RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.2, 0));
+    end_socket(s);
+}
+
 /* Three clients come, and each is accepted in the end. */
 static void accept_clients(void)
 {
@@ -415,6 +425,7 @@ static const struct {
     {"many-timers", many_timers},
     {"past-dates", past_dates},
     {"descriptor-object", descriptor_object},
+    {"unconnected", unconnected},
     {"accept", accept_clients},
     {"send", send_and_receive},
 };

@@ -119,6 +119,13 @@ def test_one_source_that_cannot_be_watched_does_not_harm_another(program, error)
     assert done.stdout == "4 3 3 3 3 first 1 second 0\n"
 
 
+@pytest.mark.parametrize("error", ["ENOMEM", "ENOSPC"])
+def test_an_unconnected_socket_whose_watch_cannot_be_changed_does_not_spin(program, error):
+    done, trace = programs.run_with_faults(program, "unconnected", f"epoll_ctl:error={error}:when=3", f"{WAIT}:error=EINTR:when=10000")
+    assert (done.returncode, done.stdout) == (0, "result 3\n"), done.stderr
+    assert programs.faults_in(trace) == 1 and len(trace) < 50, f"{len(trace)} calls"
+
+
 def test_a_hang_would_be_seen(program):
     """The control: a kick (or the byte of the pipe) that is swallowed leaves the loop asleep, and the alarm ends the program."""
     done, trace = programs.run_with_faults(program, "wake-with-descriptors", "write:retval=1:when=5..1000", seconds=1)

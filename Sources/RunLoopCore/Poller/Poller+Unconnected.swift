@@ -22,18 +22,19 @@ extension Poller {
     mutating func awaitConnection(_ index: Int, isUnix: Bool) -> Bool {
         let watch = watches[index]
         if watch.state != .listening || watch.trigger != .level { return true }
-        if !watch.isUnconnected && !unconnected.append(Int32(index)) {
-            Epoll.remove(epoll, watch.fd)
-            settle(index, .silent)
-            systemError = ENOMEM
-            return false
+        var outcome = Modified.refused
+        if watch.isUnconnected || unconnected.append(Int32(index)) {
+            update(index) {
+                $0.isUnconnected = true
+                $0.trigger = isUnix ? .edgeWithoutConnect : .edge
+            }
+            outcome = modify(index, watch.registered)
         }
-        update(index) {
-            $0.isUnconnected = true
-            $0.trigger = isUnix ? .edgeWithoutConnect : .edge
-        }
-        if modify(index, watch.registered) == .lost { settle(index, .silent) }
-        return true
+        if outcome == .done { return true }
+        if outcome == .refused { Epoll.remove(epoll, watch.fd) }
+        settle(index, .silent)
+        systemError = ENOMEM
+        return outcome == .lost
     }
 
     /// The next watch whose socket is no longer unconnected, made level-triggered again, for `listen`; nil if there are no more.
