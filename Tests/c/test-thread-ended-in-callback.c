@@ -274,6 +274,27 @@ START_TEST(a_timer_that_another_thread_invalidated_gives_its_info_back_when_its_
 }
 END_TEST
 
+static atomic_bool release_ends_thread;
+static void release_and_end(const void *info)
+{
+    lifetime_release(info);
+    if (atomic_exchange(&release_ends_thread, false))
+        pthread_exit(NULL);
+}
+
+static void end_by_release(UNUSED RLRunLoopTimerRef own, UNUSED void *info) { release_ends_thread = true; }
+
+START_TEST(a_timer_whose_release_ends_the_thread_after_its_call_is_released_once)
+{
+    RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = release_and_end};
+    timer = RLRunLoopTimerCreate(NULL, 0, _i ? 1e6 : 0, 0, 0, end_by_release, &context);
+    run_until_ended(add_timer);
+    RLRunLoopTimerInvalidate(timer);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLRelease(timer);
+}
+END_TEST
+
 static void *invalidate_observer(UNUSED void *info)
 {
     RLRunLoopObserverInvalidate(observers[0]);
@@ -399,6 +420,7 @@ Suite *suite_under_test(void)
                    a_timer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread);
     tcase_add_test(tcase,
                    an_observer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread);
+    tcase_add_loop_test(tcase, a_timer_whose_release_ends_the_thread_after_its_call_is_released_once, 0, 2);
     tcase_add_test(tcase, observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop);
     tcase_add_test(tcase, functions_behind_one_that_ends_the_thread_are_released_and_not_run);
     tcase_add_test(tcase, a_caller_that_waits_behind_a_function_that_ends_the_thread_is_told);

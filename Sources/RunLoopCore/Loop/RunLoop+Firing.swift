@@ -75,6 +75,8 @@ extension RunLoopPointer {
         locked { pointee.firing[pointee.firing.count - 1].retained = retained }
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
         if !repeats { timer.invalidate() }
+        // From here on it is released, even if the release function ends the thread.
+        locked { pointee.firing[pointee.firing.count - 1].retained = nil }
         context.released(retained)
     }
 
