@@ -113,6 +113,20 @@ static void *cancel_on_another_loop(void *loop)
     return NULL; /* not reached */
 }
 
+START_TEST(nothing_that_was_cancelled_runs_when_a_release_function_ends_the_thread_that_cancels)
+{
+    for (int i = 0; i < 100; i++)
+        ck_assert(RLRunLoopPerformFunctionWithRelease(rl, kRLRunLoopDefaultMode, count_perform, &token,
+                                                      release_and_end_first));
+    for (int i = 0; i < 3; i++)
+        ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, count_perform, &token, 0));
+    join_thread(start_thread(cancel_on_another_loop, rl));
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(token, 0);
+    ck_assert_int_eq(released, 1);
+}
+END_TEST
+
 static void *wait_for_function(void *loop)
 {
     require(!RLRunLoopPerformFunctionAndWait(loop, RLSTR("waited for"), do_nothing, &token, 1e9));
@@ -132,7 +146,7 @@ START_TEST(a_release_function_that_ends_the_thread_that_cancels_leaves_no_thread
 {
     struct looper looper;
     looper_start(&looper);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 100; i++)
         ck_assert(RLRunLoopPerformFunctionWithRelease(looper.loop, RLSTR("other"), do_nothing, &token,
                                                       release_and_end_first));
     pthread_t waiting = start_thread(wait_for_function, looper.loop);
@@ -141,7 +155,7 @@ START_TEST(a_release_function_that_ends_the_thread_that_cancels_leaves_no_thread
     join_thread(start_thread(cancel_on_another_loop, looper.loop));
     join_thread(waiting);
     looper_stop(&looper); /* the loop has what is left to be released */
-    ck_assert_int_eq(released, 3);
+    ck_assert_int_eq(released, 100);
 }
 END_TEST
 
@@ -154,6 +168,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_delayed_function_in_no_mode_is_refused_and_leaves_nothing);
     tcase_add_test(tcase, a_release_function_may_cancel_delayed_functions_of_its_ending_loop);
     tcase_add_test(tcase, the_other_release_functions_are_called_when_one_ends_the_thread_and_its_loop);
+    tcase_add_test(tcase, nothing_that_was_cancelled_runs_when_a_release_function_ends_the_thread_that_cancels);
     tcase_add_test(tcase, a_release_function_that_ends_the_thread_that_cancels_leaves_no_thread_waiting);
     return suite;
 }

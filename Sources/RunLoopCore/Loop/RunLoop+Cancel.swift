@@ -3,17 +3,24 @@ import CLinux
 // Cancelling functions that wait to be called, by any thread or by the end of the loop. No step of the iteration.
 
 extension RunLoopPointer {
-    /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions.
+    /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions. As any of them may end the thread,
+    /// everything is taken out before the first, and the loop knows which are left to be called.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
-        let withdrawn = withdraw(choice)
+        let delayed = cancelDelayed(choice)
+        let withdrawal = locked { () -> Int in
+            pointee.withdrawals &+= 1
+            return pointee.withdrawals
+        }
+        let withdrawn = withdraw(choice, withdrawal)
         if withdrawn > 0 && !isCurrent { noteEmptied() }
-        return withdrawn + cancelDelayed(choice)
+        while let extra = locked({ nextRelease(withdrawal) }) { PerformRequest.finish(extra, .cancelled) }
+        return delayed + withdrawn
     }
 
-    /// Removes all chosen requests, which will never run; returns how many. Needs no memory. Calls release functions, any of which may end
-    /// the thread, so threads that wait are woken first, and the loop knows what is left.
-    func withdraw(_ choice: PerformChoice) -> Int {
+    /// Takes out all chosen requests, which will never run, and wakes the threads that wait for them; returns how many. Their release
+    /// functions, if there are any, are left to `nextRelease` of this withdrawal. Needs no memory. Any thread.
+    func withdraw(_ choice: PerformChoice, _ withdrawal: Int = 0) -> Int {
         var total = 0
         var count = 0
         withUnsafeTemporaryAllocation(of: PerformRequest.self, capacity: 32) { few in
@@ -25,13 +32,11 @@ extension RunLoopPointer {
                 let memory = UnsafeMutableBufferPointer(start: many.elements, count: many.capacity)
                 let taken = memory.count > few.count ? memory : few
                 count = 0
-                let withdrawal = locked { () -> Int in
+                locked {
                     take(choice, into: taken, &count)
-                    return keepReleases(of: taken, count)
+                    keepReleases(of: taken, count, withdrawal)
                 }
                 for index in 0..<count { taken[index].finishSlow(.cancelled) }
-                many.discard()
-                while let extra = locked({ nextRelease(withdrawal) }) { PerformRequest.finish(extra, .cancelled) }
                 total += count
                 if count < taken.count { count = 0 }
             } while count > 0
@@ -39,19 +44,27 @@ extension RunLoopPointer {
         return total
     }
 
-    /// Takes the release functions out of withdrawn requests into `withdrawn`. Returns the number of the withdrawal. Under the lock.
-    private func keepReleases(of taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: Int) -> Int {
-        pointee.withdrawals &+= 1
-        // Backwards, so that they are in order.
-        var index = count
-        while index > 0 {
-            index -= 1
-            guard let extra = taken[index].takeRelease() else { continue }
-            extra.pointee.withdrawal = pointee.withdrawals
-            extra.pointee.next = pointee.withdrawn
-            pointee.withdrawn = extra
+    /// Takes the release functions out of withdrawn requests into `withdrawn`, behind those that the withdrawal has there, or first.
+    /// Under the lock.
+    private func keepReleases(of taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: Int, _ withdrawal: Int) {
+        var last: PerformExtraPointer?
+        var next = pointee.withdrawn
+        while let extra = next {
+            if extra.pointee.withdrawal == withdrawal { last = extra }
+            next = extra.pointee.next
         }
-        return pointee.withdrawals
+        for index in 0..<count {
+            guard let extra = taken[index].takeRelease() else { continue }
+            extra.pointee.withdrawal = withdrawal
+            if let last {
+                extra.pointee.next = last.pointee.next
+                last.pointee.next = extra
+            } else {
+                extra.pointee.next = pointee.withdrawn
+                pointee.withdrawn = extra
+            }
+            last = extra
+        }
     }
 
     /// Takes out the first release function that this withdrawal, or with nil any, still has to call; nil if there is none. Under the lock.
