@@ -280,6 +280,91 @@ static void *ask_in_thread(void *info)
 START_TEST(threads_share_a_remote_port) { on_threads(4, ask_in_thread); }
 END_TEST
 
+/* ---- the last reference goes while a function of the port runs: the library keeps the port during the call ---- */
+
+#define LEAVING RLSTR("com.example.leaving")
+
+enum { RETAINS_AND_RELEASES, INVALIDATES, KEEPS, DEEDS };
+enum { RECEIVES_REQUEST, RECEIVES_REPLY, TIMES_OUT, FUNCTIONS };
+static int deed;
+static bool by_thread;
+static struct server leaving;
+static RLMessagePortRef kept;
+static int calls;
+
+static void *release_object(void *object)
+{
+    RLRelease(object);
+    return NULL;
+}
+
+static void use_without_reference(RLMessagePortRef port)
+{
+    calls++;
+    RLMessagePortInvalidate(port);
+    if (by_thread)
+        join_thread(start_thread(release_object, port));
+    else
+        RLRelease(port);
+    if (deed == INVALIDATES)
+        RLMessagePortInvalidate(port);
+    else
+        kept = (RLMessagePortRef)RLRetain(port);
+    if (deed == RETAINS_AND_RELEASES)
+        RLRelease(port);
+    ck_assert(!RLMessagePortIsValid(port));
+}
+
+static RLDataRef leave(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    RLRelease(leaving.source);
+    use_without_reference(local);
+    return NULL;
+}
+
+static void see_result(RLMessagePortRef port, int32_t result, UNUSED RLDataRef reply, void *info)
+{
+    ck_assert_int_eq(result, *(int32_t *)info);
+    use_without_reference(port);
+}
+
+static void send_to_leaving(UNUSED void *info)
+{
+    RLMessagePortRef port = RLMessagePortCreateRemote(NULL, LEAVING);
+    child_assert(ask(port, 1, "x", 0, NULL, NULL) == kRLMessagePortSuccess);
+}
+
+START_TEST(the_last_reference_goes_in_a_function)
+{
+    int function = _i / DEEDS % FUNCTIONS;
+    int32_t result = function == TIMES_OUT ? kRLMessagePortReceiveTimeout : kRLMessagePortSuccess;
+    deed = _i % DEEDS;
+    by_thread = _i >= DEEDS * FUNCTIONS;
+    if (function == RECEIVES_REQUEST) {
+        serve(&leaving, LEAVING, leave, NULL);
+        ck_assert_int_eq(run_in_child(send_to_leaving, NULL), 0);
+    } else {
+        RLDataRef data = text_data("x");
+        if (function == TIMES_OUT)
+            kill(child, SIGSTOP);
+        ck_assert_int_eq(RLMessagePortSendRequestAsync(remote, 1, data, 20, function == TIMES_OUT ? 0 : 20, MODE,
+                                                       see_result, &result),
+                         kRLMessagePortSuccess);
+        RLRelease(data);
+    }
+    while (calls == 0)
+        RLRunLoopRunInMode(MODE, 20, true);
+    if (deed == KEEPS) {
+        ck_assert(!RLMessagePortIsValid(kept));
+        ck_assert_int_eq(RLGetRetainCount(kept), 1);
+        RLRelease(kept);
+    }
+    if (function != RECEIVES_REQUEST)
+        remote = NULL;
+    ck_assert_int_eq(calls, 1);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-process");
@@ -294,5 +379,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, threads_share_a_port_for_large_data);
     tcase_add_test(tcase, child_of_fork_has_to_connect_again);
     tcase_add_test(tcase, threads_share_a_remote_port);
+    tcase_add_loop_test(tcase, the_last_reference_goes_in_a_function, 0, 2 * DEEDS * FUNCTIONS);
     return suite;
 }

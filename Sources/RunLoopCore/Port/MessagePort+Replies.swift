@@ -43,7 +43,8 @@ extension MessagePortPointer {
         return pending.pointee.callout == nil && replySource.pointee.loop.isCurrent
     }
 
-    /// Calls the function of a request, and finishes it. The loop's thread, without the mutex; calls user code.
+    /// Calls the function of a request, which is counted as running, and finishes it. The loop's thread, without the mutex; calls user
+    /// code.
     func callBack(_ pending: PendingRequestPointer) {
         cancelTimer(pending)
         if let callout = pending.pointee.callout {
@@ -54,6 +55,7 @@ extension MessagePortPointer {
                 callout, handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info)
             loop.popCleanup(level)
         }
+        endCall()
         finish(pending)
     }
 
@@ -61,8 +63,7 @@ extension MessagePortPointer {
     @inline(never)
     func finish(_ pending: PendingRequestPointer) {
         let replySource = pending.pointee.replySource
-        retainInternal()
-        destroy(pending)
+        free(pending)
         replySource.endWaiting()
         releaseInternal()
     }
@@ -76,13 +77,18 @@ extension MessagePortPointer {
     }
 
     /// Frees a request that has a function, which is not called, and releases its internal reference to the port. Without the mutex.
-    @inline(never)
     func destroy(_ pending: PendingRequestPointer) {
+        free(pending)
+        releaseInternal()
+    }
+
+    /// Frees a request that has a function, but keeps its internal reference to the port for the caller. Without the mutex.
+    @inline(never)
+    private func free(_ pending: PendingRequestPointer) {
         cancelTimer(pending)
         pending.pointee.reply?.release()
         pending.deinitialize(count: 1)
-        free(pending)
-        releaseInternal()
+        CLinux.free(pending)
     }
 
     /// Takes all requests of a reply source that is being closed out of the lists. Returns the first of those that have a function,
@@ -143,5 +149,6 @@ extension MessagePortPointer {
 private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
     let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    port.endCall()
     port.finish(pending)
 }

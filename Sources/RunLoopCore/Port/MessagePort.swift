@@ -7,7 +7,8 @@ import Synchronization
 ///
 /// There are two counts. The header counts the references of clients; when the last is released, the port is invalidated. Internal
 /// references are the library's own reasons to keep a port (connections, requests, reply sources), and all references of clients together
-/// are one of them. The source that a client has created for a port counts as a client.
+/// are one of them, which outlasts the last reference until no function of the client runs: such a function may retain the port again.
+/// The source that a client has created for a port counts as a client.
 ///
 /// Guarded by `mutex`, except for what says otherwise. Under the mutex no user code is called and no lock of a loop is taken.
 struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
@@ -31,6 +32,8 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var invalidation: PortStorage.InvalidationCallout?
     /// How many calls of the client's functions are under way.
     var runningCalls: UInt32 = 0
+    /// One of the internal references is that of all references of clients.
+    var isKeptByClients = true
     /// The list of all connections, each retained: of a local port those of its clients and the one that listens, of a remote port its
     /// own.
     var connections: ConnectionPointer?
@@ -144,9 +147,24 @@ extension MessagePortPointer {
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
+        // The call of a function that keeps the port may end on another thread.
+        retainInternal()
         invalidate()
-        if pointee.header.release() { releaseInternal() }
+        if pointee.header.release(), locked({ takeReferenceOfClients() }) { releaseInternal() }
+        releaseInternal()
         return true
+    }
+
+    /// Adjusts the internal reference of all references of clients, unless the port is valid or a function runs. True if it is now the
+    /// caller's to release, since there are none. Under the mutex.
+    @inline(never)
+    private func takeReferenceOfClients() -> Bool {
+        if pointee.isValid || pointee.runningCalls > 0 { return false }
+        let isReferenced = pointee.header.references.load(ordering: .acquiring) > 0
+        if isReferenced == pointee.isKeptByClients { return false }
+        pointee.isKeptByClients = isReferenced
+        if isReferenced { retainInternal() }
+        return !isReferenced
     }
 
     /// Adds an internal reference. Any thread that has one, or a reference.
@@ -229,14 +247,17 @@ extension MessagePortPointer {
         return context
     }
 
-    /// Ends a call of a client's function. The last one after the port was invalidated releases the info. Any thread; may call user code.
+    /// Ends a call of a client's function. The last one after the port was invalidated releases the info. Any thread that has an internal
+    /// reference; may call user code.
     func endCall() {
         lock()
         pointee.runningCalls -= 1
         let isLast = pointee.runningCalls == 0 && !pointee.isValid
         let context = pointee.context
         if isLast { pointee.context = .empty }
+        let isUnreferenced = takeReferenceOfClients()
         unlock()
+        if isUnreferenced { releaseInternal() }
         if isLast { context.released(context.info) }
     }
 

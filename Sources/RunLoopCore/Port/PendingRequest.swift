@@ -100,6 +100,7 @@ extension PendingRequestPointer {
             port.unlink(self)
             pointee.result = .receiveTimeout
             pointee.markCompleted()
+            port.pointee.runningCalls += 1
             return true
         }
         if wasPending { port.callBack(self) }

@@ -161,11 +161,12 @@ extension ReplySourcePointer {
         while let pending = port.locked({ takeCompleted() }) { port.callBack(pending) }
     }
 
-    /// Removes the first completed request from the list. Under the port's mutex.
+    /// Removes the first completed request from the list, and counts the call of its function. Under the port's mutex.
     private func takeCompleted() -> PendingRequestPointer? {
         guard let pending = pointee.completed else { return nil }
         pointee.completed = pending.pointee.following
         if pointee.completed == nil { pointee.lastCompleted = nil }
+        pointee.port.pointee.runningCalls += 1
         return pending
     }
 
