@@ -14,8 +14,9 @@
  * owner_unlock: slow             ownerQueued = 0; mutex.unlock()                        release   mutex.lock
  * owner_unlock: fast             inside.store(0); compiler barrier                      release   other_lock's inside.load (owner's data)
  *                                contended.load(); if != 0 futex wake(inside)           relaxed   the others' membarrier; then the kernel's barrier
- * other_lock: lets it pass       while ownerWaits != 0 { if 1, swap for 2;              relaxed   owner_lock's exchange
- *                                futex wait(ownerWaits, 2) }
+ * other_lock: lets it pass       if ownerWaits != 0 { if 1, swap for 2; futex           relaxed   owner_lock's exchange
+ *                                wait(ownerWaits, 2) until it is woken or a millisecond
+ *                                is over }
  * other_lock: mutex              mutex.lock()                                           acquire   mutex.unlock
  * other_lock: CONTENDED = 1      contended.store(1)                                     relaxed   made visible by membarrier
  * other_lock: membarrier         membarrier(PRIVATE_EXPEDITED)                          full      a full barrier here, and at one instant between call and
@@ -33,12 +34,14 @@
  * Default: total store order (x86-64): first in, first out; mutex operations are locked instructions and empty the own buffer.
  * WEAK: a store may overtake earlier stores to other addresses unless it is a release; mutex.unlock is a buffered release store; mutex.lock is an
  * acquire that empties nothing. (Loads are not reordered in the model: for them the cut argues, an interrupted instruction has not happened.)
+ * OWNER_STOPS: the owner is kept off the processor for ever, at some point between saying that it waits and having the mutex.
  * NO_MEMBARRIER: the kernel has none. contended is 1 for ever, so the owner always takes the mutex, and the others do not wait for `inside`, which is
  * 1 now and then. This must be decided before the lock is first used and never change.
  *
  * Properties. One thread at a time inside; each sees what the previous one wrote; nobody blocks for ever (a lost futex wake is an invalid end state,
- * since every thread does a bounded number of rounds). While the owner waits for the mutex, each other thread goes in once at most: the one that has
- * the mutex, and those that have looked before. (`ownerWaits` is one word that all change by read-modify-write but for the first store, which can only be
+ * since every thread does a bounded number of rounds), the other threads not even by an owner that stops while it waits. While the owner waits for the
+ * mutex, each other thread goes in once at most, and once more for each time that it has lost patience: the one that has the mutex, and those that have
+ * looked before. A wake-up is not lost in the hope of that: TIMEOUTS is how often it happens. (`ownerWaits` is one word that all change by read-modify-write but for the first store, which can only be
  * seen late; so it has no store buffer here.)
  */
 #define INSIDE    0
@@ -58,6 +61,10 @@
 #define OTHER_ROUNDS 2
 #endif
 
+#ifndef TIMEOUTS
+#define TIMEOUTS 1
+#endif
+
 byte memory[4];                    /* NO_MEMBARRIER: the owner's process sets CONTENDED before anybody starts */
 typedef Buffer { byte address[CAPACITY]; byte value[CAPACITY]; bit release[CAPACITY]; byte count }
 Buffer buffer[THREADS];
@@ -67,7 +74,8 @@ byte spuriousLeft = 1;
 
 byte ownerWaits;                   /* 1: the owner waits for the mutex; 2: and another thread for its turn */
 bit parkedForOwner[THREADS];       /* in the futex's queue of `ownerWaits` */
-byte wentIn[THREADS];              /* ghost: how often each did while the owner waited */
+byte timeoutsLeft = TIMEOUTS;      /* how many waits for the owner's turn may still end without a wake-up */
+byte wentIn[THREADS];              /* ghost: how often each did while the owner waited, but for those that lost patience */
 
 byte holders;                      /* ghost */
 byte lastWritten;                  /* ghost: what the previous holder wrote to DATA */
@@ -196,12 +204,17 @@ inline end_wait() {
 }
 
 inline let_owner_pass(t) {
-    do
-    :: atomic { ownerWaits == 0 -> break }
+    if
+    :: atomic { ownerWaits == 0 }
     :: atomic { ownerWaits != 0 -> ownerWaits = 2 };
         atomic { if :: ownerWaits == 2 -> parkedForOwner[t] = 1 :: else fi };
-        !parkedForOwner[t]
-    od
+        if
+        :: !parkedForOwner[t]
+#ifndef MUTANT_WAITS_FOR_ITS_TURN_WITHOUT_LIMIT
+        :: atomic { parkedForOwner[t] && timeoutsLeft > 0 -> timeoutsLeft--; parkedForOwner[t] = 0; lostPatience = 1 }
+#endif
+        fi
+    fi
 }
 
 inline owner_lock() {
@@ -225,6 +238,13 @@ inline owner_lock() {
             contended = 0;
             if
             :: atomic { ownerWaits = 1; wentIn[1] = 0; wentIn[2] = 0 };
+#ifdef OWNER_STOPS
+                if
+                :: skip
+                :: skip;
+end_stopped:        false
+                fi;
+#endif
                 mutex_lock(OWNER);
                 holdsMutex = 1;
                 end_wait();
@@ -316,7 +336,8 @@ inline critical_section(t) {
     atomic {
         holders++;
         assert(holders == 1);
-        wentIn[t] = wentIn[t] + (ownerWaits != 0 && t != OWNER);
+        wentIn[t] = wentIn[t] + (ownerWaits != 0 && t != OWNER && !lostPatience);
+        lostPatience = 0;
         assert(wentIn[t] <= 1)
     };
     load(t, DATA, seen);
@@ -329,7 +350,7 @@ inline critical_section(t) {
 
 active proctype Owner() {
     byte k, seen, rounds, attempts = 1;
-    bit contended, holdsMutex;
+    bit contended, holdsMutex, lostPatience;
 #ifdef NO_MEMBARRIER
     memory[CONTENDED] = 1;
 #endif
@@ -346,7 +367,7 @@ active proctype Owner() {
 
 active [2] proctype Other() {
     byte k, seen, rounds;
-    bit inside;
+    bit inside, lostPatience;
 #define SELF (_pid - THREADS)
     started;
     do

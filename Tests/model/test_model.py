@@ -62,6 +62,8 @@ CONFIGURATIONS = [
     Configuration("signal.pml", ("HANDLER", "SPURIOUS=0"), LOOP_NEVER_ENDS),
     Configuration("owner-lock.pml", (), LOOP_NEVER_ENDS),
     Configuration("owner-lock.pml", ("WEAK",), LOOP_NEVER_ENDS),
+    # Each wait for the owner's turn may come to its limit, and the owner does not go on where it stops.
+    Configuration("owner-lock.pml", ("OWNER_STOPS", "TIMEOUTS=4"), LOOP_NEVER_ENDS + ("(0)",)),
     # The owner never takes its fast path: the statements of the fast unlock, all on the owner's buffer (0), are not reached.
     Configuration("owner-lock.pml", ("NO_MEMBARRIER",), LOOP_NEVER_ENDS + ("buffer[0]", "D_STEP")),
     Configuration("owner-lock.pml", ("NO_MEMBARRIER", "WEAK"), LOOP_NEVER_ENDS + ("buffer[0]", "D_STEP")),
@@ -151,6 +153,7 @@ MUTANTS = [
     ("OTHERS_DO_NOT_LET_IT_PASS", "owner-lock.pml", ("NO_MEMBARRIER",), ASSERTION),
     ("TURN_DOES_NOT_WAKE", "owner-lock.pml", (), END_STATE),
     ("TURN_ENDS_BY_LOAD_AND_STORE", "owner-lock.pml", (), END_STATE),
+    ("WAITS_FOR_ITS_TURN_WITHOUT_LIMIT", "owner-lock.pml", ("OWNER_STOPS",), END_STATE),
     ("FALLBACK_CLEARS_CONTENDED", "owner-lock.pml", ("NO_MEMBARRIER",), ASSERTION),
     # the mutex that is given back by a plain store
     ("WANTS_WITHOUT_MEMBARRIER", "store-mutex.pml", (), END_STATE),

@@ -31,7 +31,7 @@ struct OwnerLock: ~Copyable {
     private let others: Mutex
     /// 1 if the owner has locked by way of `others`. Owner only.
     private let ownerQueued: Atomic<UInt32>
-    /// 1 while the owner waits at `others`, 2 if a thread sleeps until it has had its turn. Any thread.
+    /// 1 while the owner waits at `others`, 2 if a thread sleeps until it has had its turn, or has done so. Any thread.
     let ownerWaits: Atomic<UInt32>
 
     init() {
@@ -105,13 +105,16 @@ struct OwnerLock: ~Copyable {
         while inside.load(ordering: .acquiring) != 0 { _ = Futex.wait(inside, while: 1, until: .never) }
     }
 
+    /// How long another thread waits for the owner to have its turn, in nanoseconds: enough for a thread that was woken to run. An owner of
+    /// low priority may be kept off the processor for seconds, which is not to hold up threads that only ask it something.
+    static var patience: UInt64 { 1_000_000 }
+
     /// Threads that use the lock without pause would take it again before an owner that they have woken is there. So once the owner waits,
-    /// each other thread goes in once at most.
+    /// each other thread goes in once at most, or waits `patience` each time.
     private func letOwnerPass() {
-        while ownerWaits.load(ordering: .relaxed) != 0 {
-            _ = ownerWaits.compareExchange(expected: 1, desired: 2, ordering: .relaxed)
-            _ = Futex.wait(ownerWaits, while: 2, until: .never)
-        }
+        if ownerWaits.load(ordering: .relaxed) == 0 { return }
+        _ = ownerWaits.compareExchange(expected: 1, desired: 2, ordering: .relaxed)
+        _ = Futex.wait(ownerWaits, while: 2, until: Clock.now.advanced(by: Self.patience))
     }
 
     /// The owner does not wait any more: it has the lock, or it does not exist in the child of a fork().

@@ -91,7 +91,7 @@ import Testing
         #expect(order.with { $0 } == ["first", "second"])
     }
 
-    /// A thread that gives the lock back and takes it again at once lets in an owner that waits, which takes much longer to wake up.
+    /// A thread that gives the lock back and takes it again at once first waits for an owner that waits, which takes much longer to wake up.
     @Test func anOwnerThatWaitsGoesFirst() {
         let rounds = 200
         let pinnedLock = Pinned(OwnerLock())
@@ -116,13 +116,31 @@ import Testing
                         for _ in 0..<round % 64 { sched_yield() }
                     }
                     hold(asOwner: false) {
-                        if turns.with({ $0 }) < round { passedOver.with { $0 += 1 } }
+                        // 2: this thread has waited, longer than the owner may take.
+                        let hasWaited = pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 2
+                        if turns.with({ $0 }) < round && !hasWaited { passedOver.with { $0 += 1 } }
                     }
                     while turns.with({ $0 }) < round { sched_yield() }
                 }
             }
         }
         #expect(passedOver.with { $0 } == 0)
+    }
+
+    /// The owner may be kept off the processor at the moment when it has said that it waits.
+    @Test func anOwnerThatNeverComesDelaysEachLockOnce() {
+        let pinnedLock = Pinned(OwnerLock())
+        pinnedLock.pointer.pointee.ownerWaits.store(1, ordering: .relaxed)
+        for _ in 0..<2 {
+            let start = Clock.now
+            pinnedLock.pointer.pointee.lockSlow(asOwner: false)
+            #expect(Clock.now >= start.advanced(by: OwnerLock.patience))
+            #expect(pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 2)
+            pinnedLock.pointer.pointee.unlockSlow(asOwner: false)
+        }
+        pinnedLock.pointer.pointee.lockSlow(asOwner: true)
+        #expect(pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 0)
+        pinnedLock.pointer.pointee.unlockSlow(asOwner: true)
     }
 
     @Test func contextLocksAsItsThread() {
