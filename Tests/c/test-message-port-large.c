@@ -273,6 +273,54 @@ START_TEST(a_server_that_dies)
 }
 END_TEST
 
+enum { ASKED = 30, ANSWERED = 20 };
+static int client_has_asked[2];
+
+static RLDataRef answer_and_die(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, UNUSED void *info)
+{
+    if (id == ANSWERED)
+        kill(getpid(), SIGKILL);
+    return RLRetain(data);
+}
+
+static void answer_later(int ready)
+{
+    char byte;
+    struct server here;
+    serve(&here, VICTIM, answer_and_die, NULL);
+    say_ready(ready);
+    require(read(client_has_asked[0], &byte, 1) == 1);
+    RLRunLoopRun();
+}
+
+static void ignore(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED RLDataRef reply, UNUSED void *info) {}
+
+/* The server dies with a part of a one-way request, while replies to others are unread, which come first: whether some
+ * are unread at that moment is up to the kernel, so there are some rounds. */
+START_TEST(a_server_that_dies_after_replies)
+{
+    RLDataRef small = data_of(1, 1), large = data_of(1, 4 * HUGE_SIZE);
+    for (int round = 0; round < 5; round++) {
+        int ready;
+        require(pipe(client_has_asked) == 0);
+        pid_t child = start_server_process(answer_later, &ready);
+        remote = remote_of_victim();
+        for (int32_t id = 0; id < ASKED; id++)
+            ck_assert_int_eq(RLMessagePortSendRequestAsync(remote, id, small, 20, 20, MODE, ignore, NULL),
+                             kRLMessagePortSuccess);
+        require(write(client_has_asked[1], "x", 1) == 1);
+        ck_assert_int_eq(RLMessagePortSendRequest(remote, ASKED, large, 20, 0, NULL, NULL), kRLMessagePortIsInvalid);
+        RLMessagePortInvalidate(remote);
+        RLRelease(remote);
+        require(waitpid(child, NULL, 0) == child);
+        close(ready);
+        close_pipe(client_has_asked);
+    }
+    RLRelease(small);
+    RLRelease(large);
+}
+END_TEST
+
 /* ---- a server that is a plain socket ---- */
 
 static int flood_kind;
@@ -334,6 +382,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_server_that_does_not_read);
     tcase_add_test(tcase, a_large_request_whose_time_is_over);
     tcase_add_loop_test(tcase, a_server_that_dies, 0, 3);
+    tcase_add_test(tcase, a_server_that_dies_after_replies);
     tcase_add_loop_test(tcase, replies_that_nothing_waits_for, 0, 2 * peer_users());
     return suite;
 }

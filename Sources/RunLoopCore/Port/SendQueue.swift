@@ -35,6 +35,8 @@ struct SendQueue: ~Copyable {
     fileprivate var owesAbandoned = false
     /// The number of the frame at the front, modulo 2³²: it has left the queue when this has changed.
     fileprivate(set) var ticket: UInt32 = 0
+    /// The peer is gone: frames have left the queue unsent.
+    fileprivate var isGone = false
 
     init() {}
 
@@ -202,8 +204,11 @@ extension ConnectionPointer {
         }
     }
 
-    /// Whether the frame with this ticket has left the queue; nil if the connection is closed. Any thread, without the mutex.
-    private func hasSent(_ ticket: UInt32) -> Bool? { locked { pointee.isOpen ? pointee.sendQueue.ticket != ticket : nil } }
+    /// Whether the frame with this ticket has left the queue; nil if the connection is closed or the peer is gone. Any thread, without the
+    /// mutex.
+    private func hasSent(_ ticket: UInt32) -> Bool? {
+        locked { pointee.isOpen && !pointee.sendQueue.isGone ? pointee.sendQueue.ticket != ticket : nil }
+    }
 
     /// Takes the frame with this ticket out of the queue, as its time is up. False if it has just been sent. A connection of a client;
     /// any thread, without the mutex.
@@ -291,7 +296,10 @@ extension ConnectionPointer {
             isStuck = outcome == .full && sent == 0 && (!pointee.sendQueue.isUnderWay || pointee.sendQueue.frames[0].sent == before)
             pointee.sendQueue.removeFirst(sent)
             // The peer is gone; what it sent before that is still to be read.
-            if outcome == .gone { pointee.sendQueue.removeAll() }
+            if outcome == .gone {
+                pointee.sendQueue.isGone = true
+                pointee.sendQueue.removeAll()
+            }
             pointee.hasBacklog.store(pointee.sendQueue.isEmpty ? 0 : 1, ordering: .releasing)
         }
         if outcome == .failed { close() } else { updateInterest() }
