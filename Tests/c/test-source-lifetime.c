@@ -327,6 +327,59 @@ START_TEST(of_equal_sources_that_are_added_at_one_moment_a_mode_takes_the_first)
 }
 END_TEST
 
+/* -- Each source is compared once, whatever comes and goes meanwhile. */
+
+static RLRunLoopSourceRef passer_by;
+static bool passer_by_stays;
+static int questions;
+
+static RLBoolean equal_while_others_come_and_go(const void *one, const void *other)
+{
+    static bool is_nested;
+    if (is_nested)
+        return false;
+    questions++;
+    is_nested = true;
+    RLRunLoopRemoveSource(rl, passer_by, rival_mode);
+    RLRunLoopAddSource(rl, passer_by, rival_mode);
+    if (!passer_by_stays)
+        RLRunLoopRemoveSource(rl, passer_by, rival_mode);
+    is_nested = false;
+    return one == other;
+}
+
+START_TEST(each_source_is_compared_once_while_others_come_and_go)
+{
+    const bool becomes_common = _i & 1, may_be_equal = _i & 2;
+    const RLRunLoopMode mode = rival_mode = becomes_common ? RLSTR("becomes common") : kRLRunLoopDefaultMode;
+    struct record records[3] = {0};
+    RLRunLoopSourceContext context = {
+        .equal = equal_while_others_come_and_go, .hash = same_hash, .perform = record_perform};
+    RLRunLoopSourceRef sources[2];
+    for (int i = 0; i < 2; i++) {
+        context.info = &records[i];
+        sources[i] = RLRunLoopSourceCreate(NULL, 0, &context);
+    }
+    context.info = &records[2];
+    passer_by_stays = may_be_equal;
+    passer_by = may_be_equal ? RLRunLoopSourceCreate(NULL, 0, &context) : make_source(0, do_nothing, NULL);
+    if (becomes_common)
+        RLRunLoopAddSource(rl, sources[1], kRLRunLoopCommonModes);
+    RLRunLoopAddSource(rl, sources[0], mode);
+    RLRunLoopRemoveSource(rl, passer_by, mode);
+    questions = 0;
+    if (becomes_common)
+        RLRunLoopAddCommonMode(rl, mode);
+    else
+        RLRunLoopAddSource(rl, sources[1], mode);
+    ck_assert_int_eq(questions, may_be_equal ? 2 : 1); /* sources[0], and the one that has come meanwhile */
+    ck_assert(RLRunLoopContainsSource(rl, sources[1], mode));
+    for (int i = 0; i < 2; i++)
+        drop_source(sources[i]);
+    drop_source(passer_by);
+}
+END_TEST
+
 static void note_cancel_and_use_loop(void *info, RLRunLoopRef loop, RLRunLoopMode mode)
 {
     struct record *record = info;
@@ -382,6 +435,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, remove_and_release_self_in_callback);
     tcase_add_test(tcase, an_equal_source_counts_as_contained_and_is_not_added);
     tcase_add_loop_test(tcase, of_equal_sources_that_are_added_at_one_moment_a_mode_takes_the_first, 0, 2);
+    tcase_add_loop_test(tcase, each_source_is_compared_once_while_others_come_and_go, 0, 4);
     tcase_add_test(tcase, schedule_and_cancel_callbacks_may_use_the_loop);
     tcase_add_test(tcase, a_source_without_callbacks_is_allowed);
     return suite;

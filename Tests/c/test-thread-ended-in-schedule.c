@@ -24,9 +24,15 @@ static void cancel(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMo
     cancels++;
     called();
 }
+
+static RLRunLoopSourceRef newcomer; /* added to `first` in the next call of equal */
 static RLBoolean equal(const void *one, const void *other)
 {
     called();
+    RLRunLoopSourceRef source = newcomer;
+    newcomer = NULL;
+    if (source)
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), source, first);
     return one == other;
 }
 static RLHashCode hash(UNUSED const void *info) { return 1; } /* all may be equal */
@@ -186,7 +192,30 @@ static void *compare_to_make_common(UNUSED void *info)
     ck_abort_msg("returned");
 }
 
-static void *(*const in_equal[])(void *) = {compare_to_add, compare_to_remove, compare_to_ask, compare_to_make_common};
+/* The call that ends the thread comes behind those for which the newcomer is compared itself. */
+static void *compare_newcomer_to_add(UNUSED void *info)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[0], first);
+    newcomer = sources[1];
+    calls_left = 3;
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[2], first);
+    ck_abort_msg("returned");
+}
+
+static void *compare_newcomer_to_make_common(UNUSED void *info)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[0], kRLRunLoopCommonModes);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[2], first);
+    newcomer = sources[1];
+    calls_left = 4;
+    RLRunLoopAddCommonMode(RLRunLoopGetCurrent(), first);
+    ck_abort_msg("returned");
+}
+
+static void *(*const in_equal[])(void *) = {
+    compare_to_add,         compare_to_remove,       compare_to_ask,
+    compare_to_make_common, compare_newcomer_to_add, compare_newcomer_to_make_common,
+};
 START_TEST(what_is_held_for_equal_is_released)
 {
     make_sources(true);
@@ -202,6 +231,6 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, set_up, NULL);
     tcase_add_loop_test(tcase, what_is_held_for_schedule_and_cancel_is_released, 0, 3);
     tcase_add_test(tcase, an_invalidation_is_finished);
-    tcase_add_loop_test(tcase, what_is_held_for_equal_is_released, 0, 4);
+    tcase_add_loop_test(tcase, what_is_held_for_equal_is_released, 0, 6);
     return suite;
 }

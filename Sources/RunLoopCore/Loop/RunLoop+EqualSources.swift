@@ -3,64 +3,32 @@
 // rarely has equal sources; without them this costs one look into the table.
 
 extension RunLoopPointer {
-    /// How often clients are asked again, in case an equal function itself changes the loop's sources each time.
-    private static var questions: Int { 1_000 }
-
-    /// Locks the source's owner and this loop, and returns the owner. `equals` becomes what `equals` returns, up to date: if a source that
-    /// may equal this one came into a mode after the client was asked, it is asked again. Any thread; calls equal.
-    func lock(_ source: SourcePointer, _ hash: UInt32, askingFor equals: inout PlainList<SourcePointer>) -> ThreadContextPointer {
-        var questions = Self.questions
+    /// Locks the source's owner and this loop, and returns the owner. By then the client has compared the source with all sources of this
+    /// loop, in whatever mode, that may equal it. Any thread; calls equal.
+    func lock(_ source: SourcePointer, _ hash: UInt32, after comparisons: inout SourceComparisons) -> ThreadContextPointer {
         while true {
-            var changes = 0
-            equals = self.equals(of: source, hash, &changes)
             let owner = source.item.lock(and: threadContext)
-            var mustAsk = false
-            if pointee.sourceChanges != changes { forEachLikely(source, hash) { _ in mustAsk = true } }
-            questions -= 1
-            if !mustAsk || questions == 0 { return owner }
+            forEachLikely(source, hash) { comparisons.add(source, $0.source) }
+            if !comparisons.mustAsk { return owner }
             ItemPointer.unlockBoth(owner, threadContext)
-            Self.release(&equals)
+            comparisons.ask()
         }
     }
 
-    /// The other sources of this loop, in whatever mode, that equal this one, each with a reference for the caller. O(1) on
-    /// average. Any thread; calls equal.
-    func equals(of source: SourcePointer, _ hash: UInt32) -> PlainList<SourcePointer> {
-        var changes = 0
-        return equals(of: source, hash, &changes)
-    }
-
-    /// `equals`, and the `sourceChanges` up to which they are known.
-    private func equals(of source: SourcePointer, _ hash: UInt32, _ changes: inout Int) -> PlainList<SourcePointer> {
-        var found = PlainList<SourcePointer>()
-        locked {
-            changes = pointee.sourceChanges
-            forEachLikely(source, hash) { if found.append($0) { $0.pointee.item.object.retain() } }
-        }
-        let held = HeldWhileCalling()
-        held.note(found)
-        var count = 0
-        for index in 0..<found.count where found[index].equals(source) {
-            found.swapAt(count, index)
-            count += 1
-        }
-        held.end()
-        Self.release(&found, from: count)
-        return found
+    /// Compares the source with all sources of this loop, in whatever mode, that may equal it. O(1) on average. Any thread; calls equal.
+    func compare(_ source: SourcePointer, _ hash: UInt32) -> SourceComparisons {
+        var comparisons = SourceComparisons()
+        locked { forEachLikely(source, hash) { comparisons.add(source, $0.source) } }
+        comparisons.ask()
+        return comparisons
     }
 
     /// Calls `body` for the other sources that equal this one unless the client's function says otherwise. Under the lock.
-    private func forEachLikely(_ source: SourcePointer, _ hash: UInt32, _ body: (SourcePointer) -> Void) {
+    private func forEachLikely(_ source: SourcePointer, _ hash: UInt32, _ body: (RegistrationPointer) -> Void) {
         pointee.registrations.forEach(hash: hash) { registration in
             let other = registration.source
-            if other != source && other.mayEqual(source) { body(other) }
+            if other != source && other.mayEqual(source) { body(registration) }
         }
-    }
-
-    /// Releases what `equals` or `lockAskingForCommonSources` returned, or the last part of it. Any thread.
-    static func release(_ sources: inout PlainList<SourcePointer>, from first: Int = 0) {
-        for index in first..<sources.count { sources[index].release() }
-        sources.truncate(to: first)
     }
 
     /// The modes that a source is in; nil if it is not in this loop. `hash`: `SourcePointer.hash` of the source. Under the lock.
@@ -70,81 +38,56 @@ extension RunLoopPointer {
         return set
     }
 
-    /// Whether one of the sources is in the chosen mode. Under the lock.
-    func has(_ sources: borrowing PlainList<SourcePointer>, _ hash: UInt32, in choice: ModeChoice) -> Bool {
-        for index in 0..<sources.count where contains(modeSet(of: sources[index], hash), choice) { return true }
-        return false
+    /// Whether a source that equals this one is in the chosen mode. Under the lock.
+    func hasEqual(
+        to source: SourcePointer, _ hash: UInt32, in choice: ModeChoice, by comparisons: borrowing SourceComparisons
+    ) -> Bool {
+        var hasEqual = false
+        comparisons.forEachEqual(to: source) { if contains(modeSet(of: $0, hash), choice) { hasEqual = true } }
+        return hasEqual
     }
 
     /// Adds to `modes` the modes in which a source belongs when it is added to the chosen one: those it has in `old`, and the
-    /// chosen ones that none of its `equals` is in. False if out of memory. Under the lock.
+    /// chosen ones that have no source which equals it. False if out of memory. Under the lock.
     func unite(
-        _ modes: inout BitSet, _ old: ModeSetPointer?, _ choice: ModeChoice, beside equals: borrowing PlainList<SourcePointer>,
-        _ hash: UInt32
+        _ modes: inout BitSet, _ old: ModeSetPointer?, _ choice: ModeChoice, of source: SourcePointer, _ hash: UInt32,
+        by comparisons: borrowing SourceComparisons
     ) -> Bool {
         switch choice {
         case .mode(let mode): if !modes.insert(mode.pointee.number) { return false }
         case .common: if !modes.formUnion(pointee.commonModes) || !modes.insert(ModeSet.common) { return false }
         case .none: return false
         }
-        for index in 0..<equals.count { if let set = modeSet(of: equals[index], hash) { modes.subtract(set.pointee.modes) } }
+        comparisons.forEachEqual(to: source) { if let set = modeSet(of: $0, hash) { modes.subtract(set.pointee.modes) } }
         if let old { return modes.formUnion(old.pointee.modes) }
         return true
     }
 
-    /// Locks this loop, and returns the sources of the common set that stay out of the mode when it becomes common, since it has an equal
-    /// one; each with a reference for the caller. If a source came into any mode after the clients were asked, they are asked again. Any
+    /// Locks this loop. By then the clients have compared the sources of the common set with those of the mode that may equal them. Any
     /// thread; calls equal.
-    func lockAskingForCommonSources(equalToOneOf mode: StringPointer) -> PlainList<SourcePointer> {
-        var questions = Self.questions
+    func lock(beforeCommon name: StringPointer, after comparisons: inout SourceComparisons) {
         while true {
-            var changes = 0
-            var common = commonSources(toJoin: mode, &changes)
-            let held = HeldWhileCalling()
-            held.note(common)
-            var count = 0
-            for index in 0..<common.count {
-                let source = common[index], hash = source.hash
-                var equals = equals(of: source, hash)
-                let staysOut = equals.count > 0 && locked { has(equals, hash, in: choose(mode, make: false)) }
-                Self.release(&equals)
-                if staysOut {
-                    common.swapAt(count, index)
-                    count += 1
-                }
-            }
-            held.end()
-            Self.release(&common, from: count)
             lock()
-            questions -= 1
-            if pointee.sourceChanges == changes || questions == 0 { return common }
+            if let mode = mode(named: name) { addCommonSources(beside: mode, to: &comparisons) }
+            if !comparisons.mustAsk { return }
             unlock()
-            Self.release(&common)
+            comparisons.ask()
         }
     }
 
-    /// The sources of the common set that would join this mode, if it has sources; each with a reference for the caller; and the
-    /// `sourceChanges` by now. Any thread.
-    private func commonSources(toJoin mode: StringPointer, _ changes: inout Int) -> PlainList<SourcePointer> {
-        var common = PlainList<SourcePointer>()
-        locked {
-            changes = pointee.sourceChanges
-            guard let mode = self.mode(named: mode), hasSources(mode), common.reserve(pointee.registrations.count) else { return }
-            pointee.registrations.forEach { registration in
-                guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
-                    !set.pointee.modes.contains(mode.pointee.number)
-                else { return }
-                registration.source.pointee.item.object.retain()
-                _ = common.append(registration.source)
+    /// Under the lock.
+    private func addCommonSources(beside mode: ModePointer, to comparisons: inout SourceComparisons) {
+        pointee.registrations.forEach { registration in
+            guard joins(registration, mode) else { return }
+            forEachLikely(registration.source, registration.pointee.hash) {
+                if contains($0.set, .mode(mode)) { comparisons.add(registration.source, $0.source) }
             }
         }
-        return common
     }
 
-    /// O(n).
-    static func isOne(of sources: borrowing PlainList<SourcePointer>, _ source: SourcePointer) -> Bool {
-        for index in 0..<sources.count where sources[index] == source { return true }
-        return false
+    /// Whether a source comes into the mode when that becomes common, unless it has an equal one. Under the lock.
+    func joins(_ registration: RegistrationPointer, _ mode: ModePointer) -> Bool {
+        contains(registration.set, .common) && !contains(registration.set, .mode(mode))
     }
 
     /// Takes the sources, which came into the mode with the rest of the common set, out of it again before another thread can see
@@ -152,16 +95,16 @@ extension RunLoopPointer {
     func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
         if sources.count == 0 { return }
         pointee.registrations.forEach { registration in
-            guard Self.isOne(of: sources, registration.source), let old = registration.set,
+            guard isOne(of: sources, registration.source), let old = registration.set,
                 case .set(let new) = set(removing: .mode(mode), from: old), makeRoom(in: new, for: registration.source)
             else { return }
             move(registration, from: old, to: new)
         }
     }
 
-    /// Under the lock.
-    private func hasSources(_ mode: ModePointer) -> Bool {
-        for index in 0..<mode.pointee.sets.count where mode.pointee.sets[index].pointee.sourceCount > 0 { return true }
+    /// O(n).
+    private func isOne(of sources: borrowing PlainList<SourcePointer>, _ source: SourcePointer) -> Bool {
+        for index in 0..<sources.count where sources[index] == source { return true }
         return false
     }
 }

@@ -263,10 +263,11 @@ extension RunLoopPointer {
     /// RLRunLoopAddCommonMode. Any thread; calls schedule of the sources that come into the mode by it.
     func addCommonMode(_ name: StringPointer) {
         var joining = PlainList<SourcePointer>()
-        var staying = lockAskingForCommonSources(equalToOneOf: name)
-        let isNew = addCommonMode(name, but: staying, &joining)
+        var comparisons = SourceComparisons()
+        lock(beforeCommon: name, after: &comparisons)
+        let isNew = addCommonMode(name, comparisons, &joining)
         unlock()
-        Self.release(&staying)
+        comparisons.release()
         guard isNew else { return }
         if !isCurrent { pointee.wake.adjust() }
         let held = HeldWhileCalling()
@@ -278,21 +279,25 @@ extension RunLoopPointer {
             }
         }
         held.end()
-        Self.release(&joining)
+        for index in 0..<joining.count { joining[index].release() }
     }
 
     /// Under the lock. `joining`: the sources that come into the mode and have a schedule function, each with a reference for the caller.
     private func addCommonMode(
-        _ name: StringPointer, but staying: borrowing PlainList<SourcePointer>, _ joining: inout PlainList<SourcePointer>
+        _ name: StringPointer, _ comparisons: borrowing SourceComparisons, _ joining: inout PlainList<SourcePointer>
     ) -> Bool {
-        guard pointee.isOpen, joining.reserve(pointee.registrations.count), let mode = prepareMode(named: name) else { return false }
+        var staying = PlainList<SourcePointer>()
+        let count = pointee.registrations.count
+        guard pointee.isOpen, joining.reserve(count), staying.reserve(count), let mode = prepareMode(named: name) else { return false }
         // Before the mode becomes common: afterwards the sources that join it could not be told from those that were in it.
         pointee.registrations.forEach { registration in
-            guard let set = registration.set, set.pointee.modes.contains(ModeSet.common),
-                !set.pointee.modes.contains(mode.pointee.number), registration.source.pointee.detail?.pointee.schedule != nil,
-                !Self.isOne(of: staying, registration.source)
-            else { return }
-            _ = joining.append(registration.source)
+            let source = registration.source
+            guard joins(registration, mode) else { return }
+            if hasEqual(to: source, registration.pointee.hash, in: .mode(mode), by: comparisons) {
+                _ = staying.append(source)
+            } else if source.pointee.detail?.pointee.schedule != nil {
+                _ = joining.append(source)
+            }
         }
         guard makeCommon(mode) else { return false }
         leave(mode, staying)

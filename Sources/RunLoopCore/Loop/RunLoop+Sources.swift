@@ -11,15 +11,15 @@ extension RunLoopPointer {
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let hash = source.hash
         let fd = source.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
-        var equals = PlainList<SourcePointer>()
+        var comparisons = SourceComparisons()
         var joined = ScheduleCalls()
-        let owner = lock(source, hash, askingFor: &equals)
+        let owner = lock(source, hash, after: &comparisons)
         if owner != threadContext && source.registrations == nil && pointee.isOpen {
             source.pointee.item.setOwner(threadContext)
         }
-        let added = addLocked(source, hash, fd, in: name, beside: equals, &joined)
+        let added = addLocked(source, hash, fd, in: name, comparisons, &joined)
         ItemPointer.unlockBoth(owner, threadContext)
-        Self.release(&equals)
+        comparisons.release()
         if added, let schedule = source.pointee.detail?.pointee.schedule { joined.call(schedule, source.pointee.info, handle) }
         joined.release()
         if added && !isCurrent {
@@ -28,9 +28,9 @@ extension RunLoopPointer {
         return added
     }
 
-    /// Adds under both locks. A mode that has one of the `equals` does not take the source.
+    /// Adds under both locks. A mode that has a source which equals this one does not take it.
     private func addLocked(
-        _ source: SourcePointer, _ hash: UInt32, _ fd: Int32?, in name: StringPointer, beside equals: borrowing PlainList<SourcePointer>,
+        _ source: SourcePointer, _ hash: UInt32, _ fd: Int32?, in name: StringPointer, _ comparisons: borrowing SourceComparisons,
         _ joined: inout ScheduleCalls
     ) -> Bool {
         guard source.pointee.item.has(.valid) else { return false }
@@ -42,12 +42,12 @@ extension RunLoopPointer {
         let registration = source.registration(in: threadContext)
         let old = registration?.set
         var wanted: ModeSetPointer?
-        if equals.count == 0 {
+        if !comparisons.hasEqual {
             if isComplete(old, choice) { return true }
             wanted = set(adding: choice, to: old)
         } else {
             var modes = BitSet()
-            guard unite(&modes, old, choice, beside: equals, hash) else { return false }
+            guard unite(&modes, old, choice, of: source, hash, by: comparisons) else { return false }
             if modes.isEmpty || old?.pointee.modes.equals(modes) == true { return true }
             wanted = set(of: modes)
         }
@@ -84,7 +84,6 @@ extension RunLoopPointer {
     }
 
     private func count(_ registration: RegistrationPointer, in set: ModeSetPointer, _ change: Int) {
-        pointee.sourceChanges &+= 1
         if !registration.source.pointee.item.has(.unreferenced) { set.pointee.sourceCount += change }
         if registration.isWatched {
             set.pointee.portCount += change
@@ -135,21 +134,21 @@ extension RunLoopPointer {
     func remove(_ source: SourcePointer, from name: StringPointer) {
         var isThere = removeItself(source, from: name)
         if isThere && !name.isCommonModes { return }
-        var equals = equals(of: source, source.hash)
+        var comparisons = compare(source, source.hash)
         let held = HeldWhileCalling()
-        held.note(equals)
-        for index in 0..<equals.count { if removeItself(equals[index], from: name) { isThere = true } }
+        held.note(comparisons)
+        comparisons.forEachEqual(to: source) { if removeItself($0, from: name) { isThere = true } }
         // A common mode may have one that is not in the common set.
-        if isThere && name.isCommonModes && equals.count > 0 {
+        if isThere && name.isCommonModes && comparisons.hasEqual {
             var number = 0
             while let mode = locked({ commonMode(after: &number) }) {
                 _ = removeItself(source, from: mode)
-                for index in 0..<equals.count { _ = removeItself(equals[index], from: mode) }
+                comparisons.forEachEqual(to: source) { _ = removeItself($0, from: mode) }
                 mode.release()
             }
         }
         held.end()
-        Self.release(&equals)
+        comparisons.release()
     }
 
     /// The name of the next common mode, retained. Under the lock.
@@ -236,10 +235,10 @@ extension RunLoopPointer {
         ItemPointer.unlockBoth(owner, threadContext)
         if isThere { return true }
         let hash = source.hash
-        var equals = equals(of: source, hash)
-        let hasEqual = equals.count > 0 && locked { has(equals, hash, in: choose(name, make: false)) }
-        Self.release(&equals)
-        return hasEqual
+        var comparisons = compare(source, hash)
+        let isEqualThere = locked { hasEqual(to: source, hash, in: choose(name, make: false), by: comparisons) }
+        comparisons.release()
+        return isEqualThere
     }
 
     /// RLRunLoopSourceInvalidate: out of every loop, with cancel for every mode. Any thread; calls cancel.

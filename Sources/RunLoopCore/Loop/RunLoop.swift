@@ -54,8 +54,6 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// All observers in any mode, or in the common modes, as they came into the loop.
     var observers = PlainList<ObserverPointer>()
     var registrations = RegistrationTable()
-    /// Changes whenever a source comes into a mode or leaves one: what clients said about equal sources before may be out of date.
-    var sourceChanges = 0
     var poller = Poller()
     /// How many sources on descriptors have another order than 0.
     var orderedRegistrations = 0
