@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include <signal.h>
+#include <ucontext.h>
 
 static RLRunLoopTimerRef timer;
 static atomic_bool is_over;
@@ -113,10 +114,77 @@ START_TEST(strings_and_diagnostics_before_the_first_loop_are_not_locked_in_the_c
 }
 END_TEST
 
+#if defined(__x86_64__) && !SANITIZED
+static RLRunLoopRef loop;
+static gate forks, held_up, forked;
+static bool holds_up;
+static unsigned char memory_before[256];
+enum { TRAP_FLAG = 0x100 };
+
+/* Called at each instruction until the thread has stored something into its loop. */
+static void hold_up_after_a_store(UNUSED int number, UNUSED siginfo_t *details, void *context)
+{
+    ucontext_t *registers = context;
+    if (memcmp(memory_before, loop, sizeof memory_before) == 0) {
+        registers->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+        return;
+    }
+    registers->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    gate_open(&held_up);
+    gate_pass(&forked);
+}
+
+static void *begin_to_lock_own_loop(UNUSED void *info)
+{
+    make_a_timer(NULL);
+    loop = RLRunLoopGetCurrent();
+    RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
+    RLRunLoopContainsTimer(loop, timer, kRLRunLoopDefaultMode);
+    reads++;
+    gate_pass(&forks);
+    memcpy(memory_before, loop, sizeof memory_before);
+    raise(SIGTRAP);
+    RLRunLoopContainsTimer(loop, timer, kRLRunLoopDefaultMode);
+    return NULL;
+}
+
+/* The last of the functions that run before the fork: it was registered before the library's. */
+static void let_it_begin(void)
+{
+    if (!holds_up)
+        return;
+    gate_open(&forks);
+    gate_pass(&held_up);
+}
+
+START_TEST(a_thread_that_was_about_to_lock_its_loop_does_not_lock_it_in_the_child)
+{
+    gate_init(&forks);
+    gate_init(&held_up);
+    gate_init(&forked);
+    ck_assert_int_eq(pthread_atfork(let_it_begin, NULL, NULL), 0);
+    struct sigaction action = {.sa_sigaction = hold_up_after_a_store, .sa_flags = SA_SIGINFO};
+    ck_assert_int_eq(sigaction(SIGTRAP, &action, NULL), 0);
+    pthread_t thread = start_thread(begin_to_lock_own_loop, NULL);
+    await_count(&reads, 1);
+    holds_up = true;
+    int status = run_in_child(read_timer_in_child, NULL);
+    holds_up = false;
+    gate_open(&forked);
+    join_thread(thread);
+    ck_assert_int_eq(status, 0);
+    drop_timer(timer);
+}
+END_TEST
+#endif
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("fork-locks");
     TCase *tcase = add_case(suite, "fork", 60);
+#if defined(__x86_64__) && !SANITIZED
+    tcase_add_test(tcase, a_thread_that_was_about_to_lock_its_loop_does_not_lock_it_in_the_child);
+#endif
     tcase_add_test(tcase, items_of_ended_threads_are_not_locked_for_ever_in_the_child);
     tcase_add_test(tcase, strings_and_diagnostics_before_the_first_loop_are_not_locked_in_the_child);
     tcase_add_test(tcase, loops_of_threads_that_the_child_does_not_have_refuse_functions);

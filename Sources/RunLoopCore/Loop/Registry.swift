@@ -156,10 +156,11 @@ enum Registry {
             let loop = loops[index]
             if loop == survivor {
                 if loop.pointee.isOpen { loop.survive() }
-            } else if loop.pointee.isOpen || loop.pointee.sets.count > 0 {
-                // The thread of a loop that is abandoned may have been about to close it.
-                loop.abandon()
+                continue
             }
+            loop.threadContext.pointee.lock.forgetOwner()
+            // The thread of a loop that is abandoned may have been about to close it.
+            if loop.pointee.isOpen || loop.pointee.sets.count > 0 { loop.abandon() }
         }
         for index in 0..<loops.count where loops[index].pointee.isAbandoned && loops[index].pointee.cleanupHandlers.count > 0 {
             hasAbandonedCleanups = true

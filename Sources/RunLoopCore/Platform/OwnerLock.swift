@@ -117,33 +117,33 @@ struct OwnerLock: ~Copyable {
         _ = Futex.wait(ownerWaits, while: 2, until: Clock.now.advanced(by: Self.patience))
     }
 
-    /// The owner does not wait any more: it has the lock, or it does not exist in the child of a fork().
-    private func endOwnersWait() {
-        if ownerWaits.exchange(0, ordering: .relaxed) == 2 { Futex.wake(ownerWaits, count: .max) }
-    }
-
     private func unlockAsOther() {
         if Membarrier.isAvailable { contended.store(0, ordering: .releasing) }
         others.unlock()
     }
 
-    /// Before fork(): excludes all threads, the owner too, and leaves no state of the lock that only a thread missing in the child could
-    /// end. Any thread that does not hold the lock.
+    /// Before fork(): excludes all threads, the owner too. Any thread that does not hold the lock.
     func lockBeforeFork(asOwner: Bool) {
         if asOwner { others.lock() } else { lockAsOther() }
     }
 
     /// After fork(), in parent and child: the thread that called `lockBeforeFork`.
     func unlockAfterFork(asOwner: Bool) {
-        endOwnersWait()
         if asOwner { others.unlock() } else { unlockAsOther() }
+    }
+
+    /// In a child of fork() without the owner, between `lockBeforeFork` and `unlockAfterFork`: takes back what the owner has stored on its
+    /// way to the lock, as it will not do so itself.
+    func forgetOwner() {
+        inside.store(0, ordering: .relaxed)
+        ownerWaits.store(0, ordering: .relaxed)
     }
 
     private func queueAsOwner() {
         retract()
         ownerWaits.store(1, ordering: .relaxed)
         others.lock()
-        endOwnersWait()
+        if ownerWaits.exchange(0, ordering: .relaxed) == 2 { Futex.wake(ownerWaits, count: .max) }
         ownerQueued.store(1, ordering: .relaxed)
     }
 }

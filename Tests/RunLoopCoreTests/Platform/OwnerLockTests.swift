@@ -143,6 +143,30 @@ import Testing
         pinnedLock.pointer.pointee.unlockSlow(asOwner: true)
     }
 
+    /// What the child of a fork() has of an owner that was about to lock: its stores, and no thread that takes them back.
+    @Test func anOwnerThatTheChildDoesNotHaveIsForgotten() {
+        let pinnedLock = Pinned(OwnerLock())
+        pinnedLock.pointer.pointee.lockBeforeFork(asOwner: false)
+        #expect(pinnedLock.pointer.pointee.tryLock() == false)
+        pinnedLock.pointer.pointee.ownerWaits.store(1, ordering: .relaxed)
+        pinnedLock.pointer.pointee.forgetOwner()
+        pinnedLock.pointer.pointee.unlockAfterFork(asOwner: false)
+        #expect(pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 0)
+        pinnedLock.pointer.pointee.lockSlow(asOwner: false)
+        pinnedLock.pointer.pointee.unlockSlow(asOwner: false)
+        #expect(pinnedLock.pointer.pointee.tryLock() == Membarrier.isAvailable)
+        pinnedLock.pointer.pointee.stepOut()
+    }
+
+    /// In the parent the owner goes on waiting, and goes first.
+    @Test func anOwnerThatWaitsGoesOnWaitingInTheParentOfAFork() {
+        let pinnedLock = Pinned(OwnerLock())
+        pinnedLock.pointer.pointee.lockBeforeFork(asOwner: false)
+        pinnedLock.pointer.pointee.ownerWaits.store(1, ordering: .relaxed)
+        pinnedLock.pointer.pointee.unlockAfterFork(asOwner: false)
+        #expect(pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 1)
+    }
+
     @Test func contextLocksAsItsThread() {
         let turns = scaled(20_000)
         let result = onThread { () -> Int? in
