@@ -20,7 +20,7 @@ struct ReceivedPacket: BitwiseCopyable {
 ///
 /// Guarded by the connection's mutex.
 struct ReceivedAhead: ~Copyable {
-    private var packets = PlainList<ReceivedPacket>()
+    private(set) var packets = PlainList<ReceivedPacket>()
     /// Index of the oldest packet.
     private var next = 0
     private var bytes = 0
@@ -32,27 +32,38 @@ struct ReceivedAhead: ~Copyable {
     fileprivate var isEmpty: Bool { next == packets.count }
 
     /// Whether another packet may be received, for which there is then memory. If so, `finish` follows.
-    fileprivate mutating func begin() -> Bool {
+    mutating func begin() -> Bool {
+        if packets.count == packets.capacity && next >= packets.count / 2 { closeGap() }
         if isBusy || bytes >= PortLimits.bytesAhead || !packets.reserve(packets.count + 1) { return false }
         isBusy = isEmpty || packets[packets.count - 1].ending == .none
         return isBusy
     }
 
     /// Comes after `begin`: adds a packet, if one has come.
-    fileprivate mutating func finish(_ packet: ReceivedPacket?) {
+    mutating func finish(_ packet: ReceivedPacket?) {
         isBusy = false
         guard let packet else { return }
         bytes += Self.cost(packet)
         _ = packets.append(packet)
     }
 
-    fileprivate mutating func takeFirst() -> ReceivedPacket? {
+    /// Takes the oldest packet; nil if there is none.
+    mutating func takeFirst() -> ReceivedPacket? {
         if isEmpty { return nil }
         let packet = packets[next]
         next += 1
         bytes -= Self.cost(packet)
         if isEmpty { removeAll() }
         return packet
+    }
+
+    /// Moves the packets to the start of the list, which was full: amortized O(1), as at least half of it has been taken.
+    private mutating func closeGap() {
+        guard let elements = packets.elements else { return }
+        let count = packets.count - next
+        memmove(elements, elements + next, count * MemoryLayout<ReceivedPacket>.stride)
+        packets.truncate(to: count)
+        next = 0
     }
 
     /// Small packets take more memory than their bytes.
