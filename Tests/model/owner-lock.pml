@@ -40,7 +40,7 @@
  *
  * Properties. One thread at a time inside; each sees what the previous one wrote; nobody blocks for ever (a lost futex wake is an invalid end state,
  * since every thread does a bounded number of rounds), the other threads not even by an owner that stops while it waits. While the owner waits for the
- * mutex, each other thread goes in once at most, and once more for each time that it has lost patience: the one that has the mutex, and those that have
+ * mutex, each other thread goes in once at most, and once more for each time that it has waited to the limit: the one that has the mutex, and those that have
  * looked before. A wake-up is not lost in the hope of that: TIMEOUTS is how often it happens. (`ownerWaits` is one word that all change by read-modify-write but for the first store, which can only be
  * seen late; so it has no store buffer here.)
  */
@@ -75,7 +75,7 @@ byte spuriousLeft = 1;
 byte ownerWaits;                   /* 1: the owner waits for the mutex; 2: and another thread for its turn */
 bit parkedForOwner[THREADS];       /* in the futex's queue of `ownerWaits` */
 byte timeoutsLeft = TIMEOUTS;      /* how many waits for the owner's turn may still end without a wake-up */
-byte wentIn[THREADS];              /* ghost: how often each did while the owner waited, but for those that lost patience */
+byte wentIn[THREADS];              /* ghost: how often each did while the owner waited, but for those that waited to the limit */
 
 byte holders;                      /* ghost */
 byte lastWritten;                  /* ghost: what the previous holder wrote to DATA */
@@ -211,7 +211,7 @@ inline let_owner_pass(t) {
         if
         :: !parkedForOwner[t]
 #ifndef MUTANT_WAITS_FOR_ITS_TURN_WITHOUT_LIMIT
-        :: atomic { parkedForOwner[t] && timeoutsLeft > 0 -> timeoutsLeft--; parkedForOwner[t] = 0; lostPatience = 1 }
+        :: atomic { parkedForOwner[t] && timeoutsLeft > 0 -> timeoutsLeft--; parkedForOwner[t] = 0; timedOut = 1 }
 #endif
         fi
     fi
@@ -336,8 +336,8 @@ inline critical_section(t) {
     atomic {
         holders++;
         assert(holders == 1);
-        wentIn[t] = wentIn[t] + (ownerWaits != 0 && t != OWNER && !lostPatience);
-        lostPatience = 0;
+        wentIn[t] = wentIn[t] + (ownerWaits != 0 && t != OWNER && !timedOut);
+        timedOut = 0;
         assert(wentIn[t] <= 1)
     };
     load(t, DATA, seen);
@@ -350,7 +350,7 @@ inline critical_section(t) {
 
 active proctype Owner() {
     byte k, seen, rounds, attempts = 1;
-    bit contended, holdsMutex, lostPatience;
+    bit contended, holdsMutex, timedOut;
 #ifdef NO_MEMBARRIER
     memory[CONTENDED] = 1;
 #endif
@@ -367,7 +367,7 @@ active proctype Owner() {
 
 active [2] proctype Other() {
     byte k, seen, rounds;
-    bit inside, lostPatience;
+    bit inside, timedOut;
 #define SELF (_pid - THREADS)
     started;
     do

@@ -107,14 +107,14 @@ struct OwnerLock: ~Copyable {
 
     /// How long another thread waits for the owner to have its turn, in nanoseconds: enough for a thread that was woken to run. An owner of
     /// low priority may be kept off the processor for seconds, which is not to hold up threads that only ask it something.
-    static var patience: UInt64 { 1_000_000 }
+    static var turnTimeout: UInt64 { 1_000_000 }
 
     /// Threads that use the lock without pause would take it again before an owner that they have woken is there. So once the owner waits,
-    /// each other thread goes in once at most, or waits `patience` each time.
+    /// each other thread goes in once at most, or waits `turnTimeout` each time.
     private func letOwnerPass() {
         if ownerWaits.load(ordering: .relaxed) == 0 { return }
         _ = ownerWaits.compareExchange(expected: 1, desired: 2, ordering: .relaxed)
-        _ = Futex.wait(ownerWaits, while: 2, until: Clock.now.advanced(by: Self.patience))
+        _ = Futex.wait(ownerWaits, while: 2, until: Clock.now.advanced(by: Self.turnTimeout))
     }
 
     private func unlockAsOther() {

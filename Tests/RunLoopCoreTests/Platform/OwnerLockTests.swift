@@ -134,7 +134,7 @@ import Testing
         for _ in 0..<2 {
             let start = Clock.now
             pinnedLock.pointer.pointee.lockSlow(asOwner: false)
-            #expect(Clock.now >= start.advanced(by: OwnerLock.patience))
+            #expect(Clock.now >= start.advanced(by: OwnerLock.turnTimeout))
             #expect(pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 2)
             pinnedLock.pointer.pointee.unlockSlow(asOwner: false)
         }
