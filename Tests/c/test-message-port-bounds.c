@@ -8,7 +8,7 @@ enum { TO_KEEP = 5 };
 
 static RLMessagePortRequestRef kept[64];
 static int kept_count, told;
-static int32_t next_number;
+static atomic_int next_number;
 
 /* A request with data carries its number: none is lost, and they come in order. */
 static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
@@ -200,17 +200,35 @@ static RLDataRef keep_for_thread(RLMessagePortRef local, int32_t id, RLDataRef d
     return reply;
 }
 
-/* Answers or drops what is kept, and changes the capacity now and then. */
-static void *answer_kept(UNUSED void *info)
+/* Two loops may each have received one more when the port is at its capacity. */
+static RLDataRef keep_for_two(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
 {
-    for (unsigned answered = 0; !over;) {
+    RLMessagePortRequestRef request = RLMessagePortCopyRequest(local);
+    pthread_mutex_lock(&kept_mutex);
+    require(kept_count <= MOST_OF_FEW);
+    kept[kept_count++] = request;
+    pthread_mutex_unlock(&kept_mutex);
+    next_number++;
+    return NULL;
+}
+
+static void *serve_too(UNUSED void *info)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
+    while (!over)
+        RLRunLoopRunInMode(MODE, 0.05, false);
+    return NULL;
+}
+
+/* Answers or drops what is kept, at once or more slowly than they come, and changes the capacity now and then. */
+static void *answer_kept(void *slowly)
+{
+    for (unsigned answered = 0; !over; slowly ? usleep(100) : sched_yield()) {
         pthread_mutex_lock(&kept_mutex);
         RLMessagePortRequestRef request = kept_count > 0 ? kept[--kept_count] : NULL;
         pthread_mutex_unlock(&kept_mutex);
-        if (request == NULL) {
-            sched_yield();
+        if (request == NULL)
             continue;
-        }
         if (answered % 2)
             require(RLMessagePortRequestReply(request, NULL));
         RLRelease(request);
@@ -223,7 +241,7 @@ static void *answer_kept(UNUSED void *info)
 START_TEST(another_thread_answers_what_is_kept)
 {
     enum { MANY = 2000 };
-    serve_again(keep_for_thread, 0);
+    serve_again(_i ? keep_for_two : keep_for_thread, 0);
     RLMessagePortSetCapacity(server.port, FEW);
     pid_t child = fork_child();
     if (child == 0) {
@@ -232,12 +250,15 @@ START_TEST(another_thread_answers_what_is_kept)
             child_assert(send_number(remote, number, 16, 50) == kRLMessagePortSuccess);
         _exit(0);
     }
-    pthread_t thread = start_thread(answer_kept, NULL);
+    pthread_t thread = start_thread(answer_kept, _i ? &server : NULL);
+    pthread_t second = _i ? start_thread(serve_too, NULL) : thread;
     while (next_number < SCALED(MANY))
-        RLRunLoopRunInMode(MODE, 0.05, true);
+        RLRunLoopRunInMode(MODE, 0.05, _i == 0);
     end_process(child, 0);
     over = true;
     join_thread(thread);
+    if (_i)
+        join_thread(second);
     while (kept_count > 0)
         RLRelease(kept[--kept_count]);
 }
@@ -418,7 +439,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, the_owner_is_told_when_other_users_are_disconnected, 1, users);
     tcase_add_test(tcase, bytes_that_are_taken_over);
     tcase_add_test(tcase, small_requests_wait_while_others_are_kept);
-    tcase_add_test(tcase, another_thread_answers_what_is_kept);
+    tcase_add_loop_test(tcase, another_thread_answers_what_is_kept, 0, 2);
     tcase_add_loop_test(tcase, silent_clients_when_descriptors_run_out, 0, 2 * users);
     tcase_add_test(tcase, a_client_that_says_nothing);
     tcase_add_test(tcase, rings_for_256_clients);

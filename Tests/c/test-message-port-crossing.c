@@ -167,6 +167,62 @@ START_TEST(no_more_than_the_limit)
 }
 END_TEST
 
+/* ---- two loops ---- */
+
+enum { IN_ORDER = SCALED(100000), SIZE_IN_ORDER = 3000 };
+static atomic_int handled;
+
+/* A thread handles no request that was sent before one that it has handled. */
+static RLDataRef check_order(UNUSED RLMessagePortRef port, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    static _Thread_local int32_t last = -1;
+    require(id > last);
+    last = id;
+    handled++;
+    return NULL;
+}
+
+static void *serve_too(void *info)
+{
+    struct server *server = info;
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), server->source, MODE);
+    while (handled < IN_ORDER)
+        RLRunLoopRunInMode(MODE, 0.05, false);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server->source, MODE);
+    return NULL;
+}
+
+/* One of them receives ahead, as its thread waits for another process; the other one goes on. */
+START_TEST(a_port_that_two_loops_serve)
+{
+    int ready;
+    struct server server;
+    pid_t silent = start_server_process(serve_nothing, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, OTHER);
+    ck_assert_ptr_nonnull(remote);
+    static uint8_t zeroes[4 * MEGABYTE];
+    RLDataRef large = RLDataCreateWithBytesNoCopy(NULL, zeroes, sizeof zeroes, kRLAllocatorNull);
+    serve(&server, NAME, check_order, NULL);
+    pid_t sender = fork_child();
+    if (sender == 0) {
+        RLMessagePortRef own = RLMessagePortCreateRemote(NULL, NAME);
+        for (int32_t id = 0; id < IN_ORDER; id++)
+            child_assert(send_one(own, id, SIZE_IN_ORDER, 25) == kRLMessagePortSuccess);
+        _exit(0);
+    }
+    pthread_t second = start_thread(serve_too, &server);
+    while (handled < IN_ORDER)
+        ck_assert_int_eq(RLMessagePortSendRequest(remote, 0, large, 0.05, 0, NULL, NULL), kRLMessagePortSendTimeout);
+    join_thread(second);
+    end_process(sender, 0);
+    end_server(&server);
+    RLRelease(remote);
+    RLRelease(large);
+    end_process(silent, SIGKILL);
+    close(ready);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-crossing");
@@ -174,5 +230,6 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_loop_test(tcase, both_send_at_once, 0, sizeof plans / sizeof *plans);
     tcase_add_loop_test(tcase, no_more_than_the_limit, 0, 3);
+    tcase_add_test(tcase, a_port_that_two_loops_serve);
     return suite;
 }

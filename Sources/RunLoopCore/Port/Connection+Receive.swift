@@ -55,6 +55,7 @@ extension ConnectionPointer {
             }
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
+        if count == 0 && !isReadable { updateInterest() }
         if count > 0 && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
         return count > 0
     }
@@ -63,7 +64,9 @@ extension ConnectionPointer {
     @inline(__always)
     private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool, _ budget: inout Int) -> Bool {
         var packet = ReceivedPacket()
-        if !takeAhead(&packet, &budget) && !receive(loop.threadContext, &packet, &budget) || packet.ending != .none { return end(packet) }
+        if !takeAhead(&packet, &budget) && !receive(loop.threadContext, &packet, &budget, isAhead: false) || packet.ending != .none {
+            return end(packet)
+        }
         wantsReply = packet.frame.id != 0
         if packet.frame.kind == .hello {
             SilentClients.remove(self)
@@ -88,20 +91,20 @@ extension ConnectionPointer {
     func receiveReply(on loop: RunLoopPointer) -> Bool {
         var packet = ReceivedPacket()
         var budget = PortLimits.bytesPerTurn
-        if !receive(loop.threadContext, &packet, &budget) { return end(packet) }
+        if !receive(loop.threadContext, &packet, &budget, isAhead: false) { return end(packet) }
         let hasPayload = packet.data != nil || packet.frame.payloadLocation == .absent
         let result: RequestResult = packet.frame.kind == .reply && hasPayload ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
 
     /// Receives the next packet or ring entry, or the pieces of a large payload until that is complete, or until `budget` bytes were
-    /// received. False if there is none yet, or `packet.ending` says why there will be none. Any thread, without a lock; calls no user
-    /// code.
+    /// received. False if there is none yet, or `packet.ending` says why there will be none. `isAhead`: for `ahead`, between its `begin`
+    /// and its `finish`. Any thread, without a lock; calls no user code.
     @inline(never)
-    func receive(_ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
+    func receive(_ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int, isAhead: Bool) -> Bool {
         guard let buffer = DataPointer.receivingMemory(threadContext) else { return false }
         pointee.mutex.lockInlined()
-        if !pointee.isOpen {
+        if !mayReceive(isAhead) {
             unlock()
             return false
         }
@@ -109,10 +112,10 @@ extension ConnectionPointer {
         if isServer && pointee.ring.isOpen {
             var frame: Frame?
             if let entry = takeFromRing(buffer, &frame) {
-                return finishReceiving(entry, frame, buffer, threadContext, &packet, &budget, isEntry: true)
+                return finishReceiving(entry, frame, buffer, threadContext, &packet, &budget, isAhead, isEntry: true)
             }
         }
-        if pointee.incoming.isUnderWay { return receivePieces(buffer, threadContext, &packet, &budget) }
+        if pointee.incoming.isUnderWay { return receivePieces(buffer, threadContext, &packet, &budget, isAhead) }
         let received = PacketSocket.receive(
             pointee.fd, buffer, Frame.headSize + Frame.inlineLimit, nil, mayHold: pointee.mayHoldDescriptors)
         // A short packet leaves older bytes in the buffer; therefore the size is tested first.
@@ -131,7 +134,15 @@ extension ConnectionPointer {
             return true
         }
         let frame = Frame.parse(head, size: received.size, hasFile: received.attachment != .none, receiver: receiver)
-        return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isEntry: false)
+        return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isAhead, isEntry: false)
+    }
+
+    /// Not while a thread receives ahead, nor in front of what it received: that would change the order of requests. Not while too much
+    /// is taken over, which the loops of a server learn one after the other. Under the mutex.
+    @inline(__always)
+    private func mayReceive(_ isAhead: Bool) -> Bool {
+        pointee.isOpen && isReadable
+            && (isAhead || pointee.aheadState.load(ordering: .relaxed) == ReceivedAhead.State.nothing.rawValue)
     }
 
     /// Which frames may come. Under the mutex.
@@ -140,16 +151,17 @@ extension ConnectionPointer {
     /// Receives pieces, and frames without a payload between them. Called under the mutex, returns without it.
     @inline(never)
     private func receivePieces(
-        _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int
+        _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int,
+        _ isAhead: Bool
     ) -> Bool {
-        while pointee.isOpen && pointee.incoming.isUnderWay {
+        while mayReceive(isAhead) && pointee.incoming.isUnderWay {
             let received = PacketSocket.receive(
                 pointee.fd, buffer, Frame.headSize, pointee.incoming.room(), mayHold: pointee.mayHoldDescriptors)
             var frame = Frame.parse(
                 buffer.load(as: Frame.Head.self), size: received.size, hasFile: received.attachment != .none, receiver: receiver)
             if received.kind != .packet || frame?.kind != .piece {
                 if frame?.payloadLocation == .inline || frame?.payloadLocation == .pieces { frame = nil }
-                return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isEntry: false)
+                return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isAhead, isEntry: false)
             }
             let length = frame?.length ?? 0
             if !pointee.incoming.add(length) {
@@ -178,7 +190,7 @@ extension ConnectionPointer {
     /// The rest of `receive`, for ring entries and for all packets but the most frequent. Called under the mutex, returns without it.
     private func finishReceiving(
         _ packetReceived: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
-        _ packet: inout ReceivedPacket, _ budget: inout Int, isEntry: Bool
+        _ packet: inout ReceivedPacket, _ budget: inout Int, _ isAhead: Bool, isEntry: Bool
     ) -> Bool {
         let received = packetReceived
         if received.kind != .packet {
@@ -206,7 +218,7 @@ extension ConnectionPointer {
         case .pieces:
             if pointee.role == .client && !pointee.port.isAwaiting(frame.id) { locked { pointee.incoming.skip(frame) } }
             lock()
-            return receivePieces(buffer, threadContext, &packet, &budget)
+            return receivePieces(buffer, threadContext, &packet, &budget, isAhead)
         case .file:
             if received.attachment.descriptor >= 0 { Descriptor.close(received.attachment.descriptor) }
             return false

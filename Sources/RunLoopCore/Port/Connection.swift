@@ -43,8 +43,8 @@ struct Connection: Linked, ~Copyable {
     var takenBytes = 0
     /// 1 while there are frames in `sendQueue`. Written under `mutex`, read by any thread.
     let hasBacklog = Atomic<UInt32>(0)
-    /// 1 while there are packets in `ahead`, likewise.
-    let hasAhead = Atomic<UInt32>(0)
+    /// The state of `ahead`, likewise.
+    let aheadState = Atomic<UInt32>(0)
     /// The events to wait for while there are none: `readable`; while too much is taken over `onlyHangUp`, and nothing when that has come.
     /// Written under `mutex`, read by any thread.
     let idleInterest = Atomic<UInt16>(Events.readable.rawValue)

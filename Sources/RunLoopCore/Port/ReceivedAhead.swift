@@ -27,9 +27,20 @@ struct ReceivedAhead: ~Copyable {
     /// A thread is receiving ahead, so that no other changes the order.
     private var isBusy = false
 
+    /// What loops do meanwhile with what has come.
+    enum State: UInt32 {
+        /// They receive it.
+        case nothing
+        /// They deliver these packets first.
+        case packets
+        /// They wait until a thread has received ahead.
+        case busy
+    }
+
     init() {}
 
     fileprivate var isEmpty: Bool { next == packets.count }
+    var state: State { !isEmpty ? .packets : isBusy ? .busy : .nothing }
 
     /// Whether another packet may be received, for which there is then memory. If so, `finish` follows.
     mutating func begin() -> Bool {
@@ -82,23 +93,29 @@ struct ReceivedAhead: ~Copyable {
 extension ConnectionPointer {
     /// Whether there is something to deliver, and no reply or unanswered request in the way.
     var mayDeliverAhead: Bool {
-        pointee.hasAhead.load(ordering: .acquiring) != 0 && pointee.hasBacklog.load(ordering: .relaxed) == 0 && isReadable
+        aheadState == .packets && pointee.hasBacklog.load(ordering: .relaxed) == 0 && isReadable
     }
 
-    /// Takes the oldest packet that was received ahead; false if there is none. Any thread, without the mutex.
+    /// The state of `ahead` as the interest of the source has to be. Any thread.
+    var aheadState: ReceivedAhead.State { ReceivedAhead.State(rawValue: pointee.aheadState.load(ordering: .acquiring)) ?? .nothing }
+
+    /// Under the mutex, whenever `ahead` has changed.
+    private func noteAheadState() { pointee.aheadState.store(pointee.ahead.state.rawValue, ordering: .releasing) }
+
+    /// Takes the oldest packet that was received ahead; false if there is none, or too much is taken over. Any thread, without the mutex.
     @inline(__always)
     func takeAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
-        pointee.hasAhead.load(ordering: .relaxed) != 0 && takeFirstAhead(&packet, &budget)
+        pointee.aheadState.load(ordering: .relaxed) != ReceivedAhead.State.nothing.rawValue && takeFirstAhead(&packet, &budget)
     }
 
     @inline(never)
     private func takeFirstAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         let taken = locked { () -> ReceivedPacket? in
-            let taken = pointee.ahead.takeFirst()
-            if pointee.ahead.isEmpty { pointee.hasAhead.store(0, ordering: .releasing) }
+            let taken = isReadable ? pointee.ahead.takeFirst() : nil
+            noteAheadState()
             return taken
         }
-        if pointee.hasAhead.load(ordering: .relaxed) == 0 { updateInterest() }
+        if aheadState != .packets { updateInterest() }
         guard let taken else { return false }
         packet = taken
         budget -= taken.length
@@ -115,9 +132,9 @@ extension ConnectionPointer {
         if pointee.hasBacklog.load(ordering: .relaxed) != 0 { _ = flush() }
         var budget = PortLimits.bytesPerTurn
         var hasMore = isReadable
-        while hasMore && budget > 0 && locked({ pointee.isOpen && pointee.ahead.begin() }) {
+        while hasMore && budget > 0 && beginAhead() {
             var packet = ReceivedPacket()
-            hasMore = receive(threadContext, &packet, &budget)
+            hasMore = receive(threadContext, &packet, &budget, isAhead: true)
             budget -= 4096
             if packet.frame.kind == .hello { SilentClients.remove(self) }
             // The loop will find the end of the connection for itself.
@@ -125,10 +142,18 @@ extension ConnectionPointer {
             locked {
                 pointee.ahead.finish(isKept ? packet : nil)
                 if !pointee.isOpen { pointee.ahead.removeAll() }
-                pointee.hasAhead.store(pointee.ahead.isEmpty ? 0 : 1, ordering: .releasing)
+                noteAheadState()
             }
         }
-        if pointee.hasAhead.load(ordering: .relaxed) != 0 { updateInterest() }
+        updateInterest()
+    }
+
+    private func beginAhead() -> Bool {
+        locked {
+            let hasBegun = pointee.isOpen && pointee.ahead.begin()
+            noteAheadState()
+            return hasBegun
+        }
     }
 }
 

@@ -318,7 +318,13 @@ extension ConnectionPointer {
             let hasBacklog = pointee.hasBacklog.load(ordering: .acquiring) != 0
             if hasBacklog && isServer { return .writable }
             let idle = Events(rawValue: pointee.idleInterest.load(ordering: .acquiring))
-            return hasBacklog || (idle == .readable && pointee.hasAhead.load(ordering: .acquiring) != 0) ? [.readable, .writable] : idle
+            if hasBacklog { return [.readable, .writable] }
+            if idle != .readable { return idle }
+            return switch aheadState {
+            case .nothing: .readable
+            case .packets: [.readable, .writable]
+            case .busy: []
+            }
         }
         source.release()
     }
