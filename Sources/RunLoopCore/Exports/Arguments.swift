@@ -31,7 +31,8 @@ func isValidBuffer(
 func isTaken(
     _ values: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, by elements: ElementCalls, _ function: Name, _ name: Name
 ) -> Bool {
-    guard let values else { return true }
+    // Collections of anything take NULL, too; a count that is larger than memory is refused where it is allocated.
+    guard let values, !elements.takes(nil) else { return true }
     for index in 0..<count where !elements.takes(values[index]) {
         Misuse.report(function, name, expected: "an object", got: values[index])
         return false
