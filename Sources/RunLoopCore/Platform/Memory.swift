@@ -27,14 +27,15 @@ enum Memory {
     /// The largest block that is kept.
     private static var spareLimit: Int { 4 * 1024 * 1024 }
 
-    /// Uninitialised memory of at least `size` bytes, and how many there are; nil if out of memory. The block that was freed last is taken
-    /// if it is large enough: malloc gives large blocks back to the system, and to get the pages again costs more than to copy a payload
+    /// Uninitialised memory of `size` to `limit` bytes, and how many there are; nil if out of memory. The block that was freed last is taken
+    /// if its size is right: malloc gives large blocks back to the system, and to get the pages again costs more than to copy a payload
     /// into them. Any thread.
-    static func allocateLarge(_ size: Int) -> UnsafeMutableRawBufferPointer? {
+    static func allocateLarge(_ size: Int, atMost limit: Int) -> UnsafeMutableRawBufferPointer? {
         if let block = takeSpare() {
             let capacity = block.load(as: Int.self)
-            if capacity >= size { return UnsafeMutableRawBufferPointer(start: block, count: capacity) }
-            free(block)
+            if capacity >= size && capacity <= limit { return UnsafeMutableRawBufferPointer(start: block, count: capacity) }
+            // A smaller one gives way to what is freed next.
+            if capacity > limit { freeLarge(block, capacity) } else { free(block) }
         }
         return malloc(size).map { UnsafeMutableRawBufferPointer(start: $0, count: size) }
     }

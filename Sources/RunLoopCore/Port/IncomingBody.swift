@@ -33,7 +33,7 @@ struct IncomingBody: ~Copyable {
         guard let frame, !isSkipped else { return nil }
         let wanted = min(Frame.pieceLimit, frame.length - count)
         if count + wanted > capacity {
-            guard let memory = largerBlock(min(frame.length, max(PortLimits.unseenBytes, 2 * capacity))) else {
+            guard let memory = largerBlock(min(frame.length, max(PortLimits.unseenBytes, 2 * capacity)), frame) else {
                 discard()
                 return nil
             }
@@ -43,8 +43,9 @@ struct IncomingBody: ~Copyable {
         return bytes.map { UnsafeMutableRawBufferPointer(start: $0 + count, count: wanted) }
     }
 
-    private func largerBlock(_ size: Int) -> UnsafeMutableRawBufferPointer? {
-        if capacity == 0 { return Memory.allocateLarge(size) }
+    private func largerBlock(_ size: Int, _ frame: Frame) -> UnsafeMutableRawBufferPointer? {
+        // A small payload that is kept must not keep a large block.
+        if capacity == 0 { return Memory.allocateLarge(size, atMost: 2 * frame.length) }
         return realloc(bytes, size).map { UnsafeMutableRawBufferPointer(start: $0, count: size) }
     }
 

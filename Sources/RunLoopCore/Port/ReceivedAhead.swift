@@ -11,7 +11,7 @@ struct ReceivedPacket: BitwiseCopyable {
     var data: DataPointer?
     var ending = Ending.none
 
-    fileprivate var length: Int { data?.pointee.count ?? 0 }
+    fileprivate var length: Int { data?.pointee.capacity ?? 0 }
 }
 
 /// Packets that were received before the loop could deliver them. Two processes that send each other large requests at the same time,

@@ -88,7 +88,7 @@ extension RequestPointer {
         if !pointee.isTaken {
             pointee.isTaken = true
             pointee.connection?.retain()
-            pointee.connection?.countTaken(1, bytes: pointee.data.pointee.count)
+            pointee.connection?.countTaken(1, bytes: pointee.data.pointee.capacity)
         }
         retain()
     }
@@ -116,7 +116,7 @@ extension RequestPointer {
     private func claimReply() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         cancelInvalidation()
-        if pointee.isTaken { pointee.connection?.countTaken(-1, bytes: pointee.data.pointee.count) }
+        if pointee.isTaken { pointee.connection?.countTaken(-1, bytes: pointee.data.pointee.capacity) }
         return true
     }
 

@@ -44,6 +44,30 @@ import Testing
         }
     }
 
+    private func receive(_ length: Int) -> DataPointer? {
+        var body = IncomingBody()
+        body.begin(announcing(length))
+        while !body.isComplete {
+            guard let room = body.room(), body.add(room.count) else { return nil }
+        }
+        return body.finish()?.1
+    }
+
+    /// Payloads that a server keeps take the memory that its bounds count, about, whatever size the one before had.
+    @Test func smallPayloadDoesNotKeepALargeBlock() {
+        var kept: [DataPointer] = []
+        for _ in 0..<8 {
+            receive(4_000_000)?.release()
+            guard let small = receive(40_000) else {
+                Issue.record("no payload")
+                return
+            }
+            kept.append(small)
+        }
+        #expect(kept.allSatisfy { $0.pointee.capacity <= 80_000 })
+        for data in kept { data.release() }
+    }
+
     @Test func morePiecesThanAnnouncedAreRefused() {
         var body = IncomingBody()
         var accepted = [body.add(1), body.isComplete]
