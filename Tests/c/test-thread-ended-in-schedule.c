@@ -159,29 +159,22 @@ static void add_two(RLRunLoopRef rl, RLRunLoopMode mode)
     RLRunLoopAddSource(rl, sources[1], mode);
 }
 
-static void *compare_to_add(UNUSED void *info)
+static void *compare_in(void (*call)(RLRunLoopRef, RLRunLoopSourceRef, RLRunLoopMode))
 {
     add_two(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode);
     calls_left = 2;
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[2], kRLRunLoopDefaultMode);
+    call(RLRunLoopGetCurrent(), sources[2], kRLRunLoopDefaultMode);
     ck_abort_msg("returned");
 }
 
-static void *compare_to_remove(UNUSED void *info)
+static void look_for(RLRunLoopRef rl, RLRunLoopSourceRef source, RLRunLoopMode mode)
 {
-    add_two(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode);
-    calls_left = 2;
-    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), sources[2], kRLRunLoopDefaultMode);
-    ck_abort_msg("returned");
+    RLRunLoopContainsSource(rl, source, mode);
 }
 
-static void *compare_to_ask(UNUSED void *info)
-{
-    add_two(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode);
-    calls_left = 2;
-    RLRunLoopContainsSource(RLRunLoopGetCurrent(), sources[2], kRLRunLoopDefaultMode);
-    ck_abort_msg("returned");
-}
+static void *compare_to_add(UNUSED void *info) { return compare_in(RLRunLoopAddSource); }
+static void *compare_to_remove(UNUSED void *info) { return compare_in(RLRunLoopRemoveSource); }
+static void *compare_to_ask(UNUSED void *info) { return compare_in(look_for); }
 
 static void *compare_to_make_common(UNUSED void *info)
 {

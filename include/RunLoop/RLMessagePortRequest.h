@@ -114,7 +114,8 @@ RL_EXPORT RLTypeID RLMessagePortRequestGetTypeID(void);
 /** Returns the request for which a callback of a local port was called, to be answered later.
  *  What the callback returns is no longer the answer; RLMessagePortRequestReply() is.
  *  While a client in another process has as many unanswered requests as the port's capacity, or 64 MB of them, no
- *  further one is received from it: it waits, within its time limits, until one is answered or released.
+ *  further one is received from it: it waits, within its time limits, until one is answered or released. Each further
+ *  loop that serves the port may have received one more.
  *  Ownership: Copy rule. Releasing it without an answer tells the sender that there is none: it gets
  *  kRLMessagePortTransportError.  Thread: that of the callback.
  *  Re-entrancy: only in the port's own callback; elsewhere it is misuse. */

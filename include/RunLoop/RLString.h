@@ -135,7 +135,7 @@ RL_EXPORT RLBoolean RLStringGetCString(RLStringRef string, char *buffer, RLIndex
 /** Writes a part of a string into a buffer in an encoding, as far as it fits; no final 0.
  *  @param range       which part, in UTF-16 code units: see RLStringGetLength().
  *  @param encoding    that to write.
- *  @param lossByte    an ASCII character to write for each code unit that the encoding does not have; 0: stop there.
+ *  @param lossByte    an ASCII character to write for each code unit the encoding does not have; 0: stop there.
  *  @param isExternalRepresentation  1: UTF-16 and UTF-32 without a byte order in their name begin with a mark.
  *  @param buffer      room for maxBufLen bytes; NULL to learn how many are needed.
  *  @param maxBufLen   size of buffer in bytes; ignored if that is NULL.
@@ -202,8 +202,8 @@ RL_EXPORT RLStringRef RLStringCreateFromExternalRepresentation(RLAllocatorRef al
 /** Creates a data object from the characters of a string, without a final 0: for messages.
  *  In kRLStringEncodingUTF16 and kRLStringEncodingUTF32 they begin with a byte-order mark.
  *  @param encoding  that to write.
- *  @param lossByte  an ASCII character to write for one that is not in the encoding; 0, or 0x80 and more: such a string
- *                   returns NULL.
+ *  @param lossByte  an ASCII character to write for each UTF-16 code unit that the encoding does not have; 0, or 0x80
+ *                   and more: such a string returns NULL.
  *  @return the data, or NULL.
  *  Errors: NULL with errno EILSEQ if a character is not in the encoding and lossByte is none, or ENOMEM.  Cost:
  *  O(bytes). */

@@ -2,11 +2,6 @@ import CRunLoop
 
 /// The constants of the header, as objects.
 enum ModeName {
-    static var common: StringPointer {
-        get { Handle.storage(UnsafeRawPointer(kRLRunLoopCommonModes.unsafelyUnwrapped)) }
-    }
-
-    static var `default`: StringPointer {
-        get { Handle.storage(UnsafeRawPointer(kRLRunLoopDefaultMode.unsafelyUnwrapped)) }
-    }
+    static var common: StringPointer { Handle.storage(UnsafeRawPointer(kRLRunLoopCommonModes.unsafelyUnwrapped)) }
+    static var `default`: StringPointer { Handle.storage(UnsafeRawPointer(kRLRunLoopDefaultMode.unsafelyUnwrapped)) }
 }

@@ -15,18 +15,18 @@ struct Activation: BitwiseCopyable {
     var mode: ModePointer?
     /// How many activations there are, this and the outer ones.
     var depth = 0
-    /// Where it lies on the stack.
+    /// Where the run lies on the stack.
     var place = StackPlace()
-    /// When it ends, and whether it returns after a source.
+    /// When the run ends, and whether it returns after a source.
     var deadline = Instant.distantPast
     var returnsAfterSource = false
-    /// It was begun by CF's name: see `isEmpty(_:asCF:)`.
+    /// Whether the run was begun by CF's name: see `isEmpty(_:asCF:)`.
     var runsAsCF = false
-    /// It has taken a wake-up.
+    /// Whether the run has taken a wake-up.
     var tookWake = false
-    /// 1: a stop was requested before it began, which is for the outer activation.
+    /// 1: a stop was requested before the run began, which is for the outer activation.
     var stopOfOuter: UInt32 = 0
-    /// How many objects at the end of `autoreleased` belong to it or, outside of any, to the thread.
+    /// How many objects at the end of `autoreleased` belong to the run or, outside of any, to the thread.
     var autoreleasedCount = 0
 }
 

@@ -75,7 +75,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Under the lock.
+    /// Adds each source that the mode would get with the common set, with those in the mode that may equal it. Under the lock.
     private func addCommonSources(beside mode: ModePointer, to comparisons: inout SourceComparisons) {
         pointee.registrations.forEach { registration in
             guard joins(registration, mode) else { return }

@@ -20,6 +20,7 @@ struct SourceComparisons: ~Copyable {
     private var rounds = 0
     /// Where `add` begins to search: sources come mostly in the order of the last round.
     private var nextKnown = 0
+    /// Whether a client has said of two sources that they are equal.
     private(set) var hasEqual = false
 
     /// Whether something has been added that the clients have not been asked yet.

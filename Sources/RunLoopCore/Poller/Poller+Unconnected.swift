@@ -33,8 +33,9 @@ extension Poller {
         if outcome == .done { return true }
         if outcome == .refused { Epoll.remove(epoll, watch.fd) }
         settle(index, .silent)
+        if outcome == .lost { return true }
         systemError = ENOMEM
-        return outcome == .lost
+        return false
     }
 
     /// The next watch whose socket is no longer unconnected, made level-triggered again, for `listen`; nil if there are no more.

@@ -8,30 +8,27 @@ import Synchronization
 enum SilentClients {
     /// Comes after all locks of message ports.
     static let mutex = Mutex()
-    // Guarded by `mutex`, as are the links.
-    private nonisolated(unsafe) static var first: ConnectionPointer?
-    private nonisolated(unsafe) static var last: ConnectionPointer?
+    /// The list, with the newest client first. Guarded by `mutex`, as is `oldest`.
+    private nonisolated(unsafe) static var newest: UnsafeMutablePointer<Connection.Silent>?
+    private nonisolated(unsafe) static var oldest: UnsafeMutablePointer<Connection.Silent>?
 
     /// Adds a client that was just accepted, before it can be closed. Any thread.
     static func add(_ connection: ConnectionPointer) {
+        let client = connection.silent
         mutex.lock()
-        connection.pointee.silent.previous = last
-        if let last { last.pointee.silent.following = connection } else { first = connection }
-        last = connection
+        client.pointee.connection = connection
+        client.link(into: &newest)
+        if oldest == nil { oldest = client }
         mutex.unlock()
     }
 
     /// Removes a client that has said something, or is being closed. Any thread.
     @inline(never)
     static func remove(_ connection: ConnectionPointer) {
+        let client = connection.silent
         mutex.lock()
-        let links = connection.pointee.silent
-        if links.previous != nil || first == connection {
-            if let previous = links.previous { previous.pointee.silent.following = links.following } else { first = links.following }
-            if let following = links.following { following.pointee.silent.previous = links.previous } else { last = links.previous }
-            connection.pointee.silent.previous = nil
-            connection.pointee.silent.following = nil
-        }
+        if client == oldest { oldest = client.pointee.previous }
+        client.unlink(from: &newest)
         mutex.unlock()
     }
 
@@ -41,7 +38,7 @@ enum SilentClients {
     static func disconnectFirst(acceptedBefore limit: Instant) -> Bool {
         while true {
             mutex.lock()
-            guard let connection = first, connection.pointee.silent.since < limit else {
+            guard let connection = oldest?.pointee.connection, connection.pointee.silent.since < limit else {
                 mutex.unlock()
                 return false
             }
@@ -58,12 +55,18 @@ enum SilentClients {
 }
 
 extension Connection {
-    /// The links of `SilentClients`, and when the client was accepted.
-    struct Silent: BitwiseCopyable {
-        var previous: ConnectionPointer?
-        var following: ConnectionPointer?
+    /// An element of `SilentClients`: the part of a connection that is in that list, and when the client was accepted.
+    struct Silent: Linked {
+        var previous: UnsafeMutablePointer<Silent>?
+        var following: UnsafeMutablePointer<Silent>?
+        /// The connection that this is a part of.
+        var connection: ConnectionPointer?
         let since = Clock.now
     }
+}
+
+extension ConnectionPointer {
+    fileprivate var silent: UnsafeMutablePointer<Connection.Silent> { withUnsafeMutablePointer(to: &pointee.silent) { $0 } }
 }
 
 extension ConnectionPointer {

@@ -43,12 +43,12 @@ struct Connection: Linked, ~Copyable {
     var takenBytes = 0
     /// 1 while there are frames in `sendQueue`. Written under `mutex`, read by any thread.
     let hasBacklog = Atomic<UInt32>(0)
-    /// The state of `ahead`, likewise.
+    /// The state of `ahead`. Written under `mutex`, read by any thread.
     let aheadState = Atomic<UInt32>(0)
-    /// The events to wait for while there are none: `readable`; while too much is taken over `onlyHangUp`, and nothing when that has come.
+    /// The events to wait for while no frames wait: `readable`; while too much is taken over `onlyHangUp`, and nothing when that has come.
     /// Written under `mutex`, read by any thread.
     let idleInterest = Atomic<UInt16>(Events.readable.rawValue)
-    /// Server: links of `SilentClients`, under its mutex.
+    /// Server: its element of `SilentClients`, under the mutex of that.
     var silent = Silent()
     // Links of the port's list, under the port's mutex.
     var previous: ConnectionPointer?
