@@ -1,5 +1,5 @@
 /* Receiving ahead: what a thread that waits in a send receives for the port of its own loop is delivered when a loop runs, once, in order, and nothing is
- * left behind. Code: Sources/RunLoopCore/Port/ReceivedAhead.swift, Connection+Receive.swift (receiveRequest), SendQueue.swift (updateInterest).
+ * left behind. Code: Sources/RunLoopCore/MessagePort/ReceivedAhead.swift, Connection+Receive.swift (receiveRequest), SendQueue.swift (updateInterest).
  *
  * model step            code step                                                        guarded by
  * --------------------  ---------------------------------------------------------------  -----------------------------------------------
