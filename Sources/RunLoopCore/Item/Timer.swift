@@ -31,6 +31,9 @@ struct TimerDetail: ~Copyable {
     var heapIndex: UInt32 = .max
     /// Another thread has invalidated the timer while its function runs: `context.info` is released when that returns.
     var owesRelease = false
+    /// What the context's retain returned for the call that is under way; nil if there is nothing to release after it. In a child of fork()
+    /// without the thread of that call the next one uses it. The thread that calls the timer's function.
+    var retainedInfo: UnsafeMutableRawPointer?
     /// Seconds; 0 for one-shot timers; `untilArmed` for those that stay, to be armed again.
     var interval: Double
     var intervalNanoseconds: UInt64
@@ -184,7 +187,9 @@ extension TimerPointer {
     private func destroyDetail() {
         let detail = knownDetail
         let context = detail.pointee.context
-        if pointee.item.has(.valid) { context.released(context.info) }
+        // What a call owes that never returned, in a child of fork().
+        if let retained = detail.pointee.retainedInfo { context.released(retained) }
+        if pointee.item.has(.valid) || detail.pointee.owesRelease { context.released(context.info) }
         TimerDetail.slab.deallocate(detail)
     }
 

@@ -65,9 +65,11 @@ extension RunLoopPointer {
 
     /// The thread has ended in this timer's function. A one-shot timer counts as fired; a repeating one goes on if it is in
     /// another loop by now.
-    private func abandon(_ firing: Firing) {
-        let timer = firing.timer
-        if let retained = firing.retained { timer.detail?.pointee.context.released(retained) }
+    private func abandon(_ timer: TimerPointer) {
+        if let detail = timer.detail, let retained = detail.pointee.retainedInfo {
+            detail.pointee.retainedInfo = nil
+            detail.pointee.context.released(retained)
+        }
         if !timer.pointee.item.has(.repeats) { timer.invalidate() }
         let owner = timer.item.lock()
         timer.pointee.item.clear([.firing, .away])
@@ -99,10 +101,11 @@ extension RunLoopPointer {
     }
 
     /// In a child of fork(): marks this loop's timers and observers as not being called, since those calls never return. They can
-    /// then be called by other loops. Under all locks; calls no user code.
+    /// then be called by other loops. What the calls owe to the context is released when the item is destroyed. Under all locks; calls no
+    /// user code, and so destroys no item: one without references is lost.
     func abandonItems() {
         for index in 0..<pointee.firing.count {
-            let timer = pointee.firing[index].timer
+            let timer = pointee.firing[index]
             timer.pointee.item.clear([.firing, .away])
             let its = RunLoopPointer(timer.pointee.item.owner)
             // A timer without a place in a queue would be lost to a loop that is gone, so it leaves it. Elsewhere a one-shot
@@ -119,8 +122,10 @@ extension RunLoopPointer {
             if pointee.notifyingObservers[index].state == .called { observer.pointee.item.clear([.firing, .away]) }
             _ = observer.item.releaseInternal()
         }
+        for index in 0..<pointee.signalledBatch.count { pointee.signalledBatch[index].forgetAfterFork() }
         pointee.firing.truncate(to: 0)
         pointee.notifyingObservers.truncate(to: 0)
+        pointee.signalledBatch.truncate(to: 0)
     }
 }
 
@@ -189,7 +194,7 @@ extension RunLoopPointer {
 
     /// Whether this loop is calling the timer's function. O(1), as calls are seldom nested. Under the lock.
     func isCalling(_ timer: TimerPointer) -> Bool {
-        for index in 0..<pointee.firing.count where pointee.firing[index].timer == timer { return true }
+        for index in 0..<pointee.firing.count where pointee.firing[index] == timer { return true }
         return false
     }
 

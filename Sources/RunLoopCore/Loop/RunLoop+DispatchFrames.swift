@@ -18,10 +18,11 @@ struct DispatchFrame: BitwiseCopyable {
     /// Whether this source is being called and has not left the loop.
     func isCalling(_ called: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: called) }
 
-    /// In a child of fork(), where the thread of the call does not exist.
+    /// In a child of fork(), where the thread of the call does not exist. Under all locks; destroys no source.
     fileprivate func forgetAfterFork() {
-        guard let source = anySource, source.pointee.item.has(.isOfEndpoint) else { return }
-        EndpointPointer(info: source.pointee.info).resetCallsAfterFork()
+        guard let source = anySource else { return }
+        if source.pointee.item.has(.isOfEndpoint) { EndpointPointer(info: source.pointee.info).resetCallsAfterFork() }
+        if departed != nil { _ = source.item.releaseInternal() }
     }
 
     /// A source leaves the loop: true if this call takes over the loop's reference.
@@ -95,6 +96,8 @@ extension RunLoopPointer {
     func forgetDispatchesAfterFork() {
         pointee.dispatchFrame.forgetAfterFork()
         for index in 0..<pointee.outerDispatchFrames.count { pointee.outerDispatchFrames[index].forgetAfterFork() }
+        pointee.dispatchFrame = DispatchFrame()
+        pointee.outerDispatchFrames.truncate(to: 0)
     }
 
     /// Pops the innermost frame, with a reference to its source. Under the lock.

@@ -46,7 +46,7 @@ extension RunLoopPointer {
     /// Fires one timer of this loop, with room for it in `firing`. Under the lock, which it gives back meanwhile.
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
-        _ = pointee.firing.appendInlined(Firing(timer: timer))
+        _ = pointee.firing.appendInlined(timer)
         timer.pointee.item.set(.firing)
         timer.item.retainInternal()
         let date = timer.pointee.date
@@ -56,7 +56,7 @@ extension RunLoopPointer {
         let info = timer.info
         let repeats = timer.pointee.item.has(.repeats)
         if let detail, detail.pointee.context.retain != nil {
-            callRetaining(timer, detail.pointee.context, info, repeats)
+            callRetaining(timer, detail, info, repeats)
         } else {
             unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
@@ -65,18 +65,18 @@ extension RunLoopPointer {
         finishFiring(timer, date, grid, isOver: !repeats)
     }
 
-    /// As CFRunLoop does it: a context with a retain function is retained for each call.
+    /// As CFRunLoop does it: a context with a retain function is retained for each call. Under the lock, which it gives back.
     @inline(never)
-    private func callRetaining(_ timer: TimerPointer, _ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
-        var context = context
+    private func callRetaining(_ timer: TimerPointer, _ detail: TimerDetailPointer, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
+        var context = detail.pointee.context
         context.info = info
         unlockInlined()
-        let retained = context.retained()
-        locked { pointee.firing[pointee.firing.count - 1].retained = retained }
+        if detail.pointee.retainedInfo == nil { detail.pointee.retainedInfo = context.retained() }
+        let retained = detail.pointee.retainedInfo
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
         if !repeats { timer.invalidate() }
         // From here on it is released, even if the release function ends the thread.
-        locked { pointee.firing[pointee.firing.count - 1].retained = nil }
+        detail.pointee.retainedInfo = nil
         context.released(retained)
     }
 

@@ -29,6 +29,15 @@ struct BatchEntry: BitwiseCopyable {
             if isDead { source.destroy() }
         }
     }
+
+    /// In a child of fork(): the thread that was to perform the source does not exist. Under all locks; destroys no source.
+    func forgetAfterFork() {
+        switch retention {
+        case .released: break
+        case .reference: _ = source.pointee.item.object.release()
+        case .internalReference: _ = source.item.releaseInternal()
+        }
+    }
 }
 
 // Step 4: performing signalled sources (version 0). The loop's thread.

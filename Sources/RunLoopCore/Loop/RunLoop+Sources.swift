@@ -247,6 +247,8 @@ extension RunLoopPointer {
         let wasValid = source.pointee.item.has(.valid)
         source.pointee.item.clear(.valid)
         owner.unlock()
+        // References of schedule and cancel functions that never returned, in a child of fork().
+        while let cleanup = Registry.takeAbandonedCleanup(of: source) { cleanup.run() }
         if !wasValid {
             // Another thread may be invalidating it at this moment. On return the caller's own loop must have lost it, or it
             // would perform the source once more.

@@ -172,7 +172,7 @@ extension RunLoopPointer {
             guard case .mode(let mode) = choose(name, make: false) else { return 0 }
             var earliest = firstTimer(mode).map { (timer: $0.timer, deadline: $0.key.deadline) }
             for index in 0..<pointee.firing.count {
-                let timer = pointee.firing[index].timer
+                let timer = pointee.firing[index]
                 guard timer.pointee.item.owner == threadContext, let set = timer.pointee.set,
                     set.pointee.modes.contains(mode.pointee.number)
                 else { continue }

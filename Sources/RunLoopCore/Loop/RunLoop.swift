@@ -122,7 +122,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// The batches of functions that are being called, outermost first. Under the lock.
     var batches = PlainList<PerformBatch>()
     /// The timers whose functions are running, outermost first. Under the lock.
-    var firing = PlainList<Firing>()
+    var firing = PlainList<TimerPointer>()
     /// The observers that are being notified, those of outer notifications first. Under the lock.
     var notifyingObservers = PlainList<ObserverCall>()
     /// What is to be cleaned up if the thread ends in a client's function, outermost first. The loop's thread.
@@ -150,13 +150,6 @@ enum WatchTrouble {
     static var failed: UInt32 { 1 }
     /// A source's descriptor turned out to be closed, which is still to be reported.
     static var lost: UInt32 { 2 }
-}
-
-/// A timer whose function is running.
-struct Firing: BitwiseCopyable {
-    let timer: TimerPointer
-    /// What the context's retain returned for this call; nil if there is nothing to release after it.
-    var retained: UnsafeMutableRawPointer?
 }
 
 /// What the library has to clean up if the thread ends in a client's function that it calls, like pthread_cleanup_push, which

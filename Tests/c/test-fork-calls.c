@@ -1,0 +1,242 @@
+/* fork() while another thread is in an item's function, which never returns in the child: there the info is released when the item is
+ * invalidated and released, whatever the call had retained. */
+#include "harness.h"
+
+#include <signal.h>
+
+static struct looper other;
+static struct lifetime life;
+static atomic_int called;
+static gate may_return;
+
+static void set_up(void)
+{
+    gate_init(&may_return);
+    looper_start(&other);
+}
+
+static void wait_for_parent(void)
+{
+    if (called++ == 0)
+        gate_pass(&may_return);
+}
+
+/* One of these, or two sources. */
+static RLRunLoopTimerRef timer;
+static RLRunLoopObserverRef observer;
+static RLRunLoopSourceRef source, second;
+
+static void drop_items(void)
+{
+    if (timer)
+        drop_timer(timer);
+    if (observer)
+        drop_observer(observer);
+    if (source)
+        drop_source(source);
+    if (second)
+        drop_source(second);
+}
+
+static void drop_in_child(UNUSED void *info)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(20);
+    drop_items();
+    child_assert(lifetime_held(&life) == 0);
+}
+
+static void drop_in_grandchild(void *info) { child_assert(run_in_child(drop_in_child, info) == 0); }
+
+/* The function is running in the other thread. */
+static void fork_and_drop(void)
+{
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(drop_in_child, NULL), 0);
+    ck_assert_int_eq(run_in_child(drop_in_grandchild, NULL), 0);
+    ck_assert_int_gt(lifetime_held(&life), 0); /* the parent's call goes on */
+    gate_open(&may_return);
+    looper_stop(&other);
+    drop_items();
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+
+/* -- Timers: their context is retained for each call -- */
+
+static void wait_in_timer(UNUSED RLRunLoopTimerRef own, UNUSED void *info) { wait_for_parent(); }
+
+static void make_waiting_timer(double interval)
+{
+    RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    timer = RLRunLoopTimerCreate(NULL, 0, interval, 0, 0, wait_in_timer, &context);
+    RLRunLoopAddTimer(other.loop, timer, kRLRunLoopDefaultMode);
+}
+
+START_TEST(a_timer_releases_what_its_call_retained)
+{
+    make_waiting_timer(_i ? 1e-3 : 0);
+    fork_and_drop();
+}
+END_TEST
+
+START_TEST(a_timer_that_was_invalidated_meanwhile_releases_both)
+{
+    make_waiting_timer(_i ? 1e-3 : 0);
+    await_count(&called, 1);
+    RLRunLoopTimerInvalidate(timer);
+    fork_and_drop();
+}
+END_TEST
+
+static void fire_again_in_child(UNUSED void *info)
+{
+    int before = called;
+    signal(SIGALRM, SIG_DFL);
+    alarm(20);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
+    while (called == before)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, false);
+    child_assert(lifetime_held(&life) == 1);
+    drop_in_child(NULL);
+}
+
+START_TEST(a_timer_that_fires_again_releases_what_its_call_retained)
+{
+    make_waiting_timer(1e-3);
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(fire_again_in_child, NULL), 0);
+    fork_and_drop();
+}
+END_TEST
+
+/* The last reference goes without an invalidation. */
+static void release_in_child(UNUSED void *info)
+{
+    RLRelease(timer);
+    child_assert(lifetime_held(&life) == 0);
+}
+
+START_TEST(a_timer_that_is_only_released_releases_both)
+{
+    make_waiting_timer(0);
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(release_in_child, NULL), 0);
+    fork_and_drop();
+}
+END_TEST
+
+/* -- Observers: their context is not retained for a call, but its release may be put off until its end -- */
+
+static void wait_in_observer(UNUSED RLRunLoopObserverRef own, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+    wait_for_parent();
+}
+
+START_TEST(an_observer_releases_its_info)
+{
+    RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    observer = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, (_i & 1) != 0, 0, wait_in_observer, &context);
+    RLRunLoopAddObserver(other.loop, observer, kRLRunLoopDefaultMode);
+    RLRunLoopWakeUp(other.loop);
+    await_count(&called, 1);
+    if (_i & 2)
+        RLRunLoopObserverInvalidate(observer);
+    fork_and_drop();
+}
+END_TEST
+
+/* -- Sources: the call has a reference to them -- */
+
+static void wait_in_perform(UNUSED void *info) { wait_for_parent(); }
+
+/* bit 0: a second source of the same batch waits; 1: another loop has the source, too; 2: it was invalidated before. */
+START_TEST(a_source_that_was_performing_releases_its_info)
+{
+    RLRunLoopSourceContext context = {
+        .info = &life, .retain = lifetime_retain, .release = lifetime_release, .perform = wait_in_perform};
+    RLRunLoopRef own = RLRunLoopGetCurrent();
+    source = RLRunLoopSourceCreate(NULL, 0, &context);
+    RLRunLoopAddSource(_i & 2 ? own : other.loop, source, kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(other.loop, source, kRLRunLoopDefaultMode);
+    if (_i & 1) {
+        second = RLRunLoopSourceCreate(NULL, 1, &context);
+        RLRunLoopAddSource(other.loop, second, kRLRunLoopDefaultMode);
+        RLRunLoopSourceSignal(second);
+    }
+    RLRunLoopSourceSignal(source);
+    RLRunLoopWakeUp(other.loop);
+    await_count(&called, 1);
+    if (_i & 4)
+        RLRunLoopSourceInvalidate(source);
+    fork_and_drop();
+}
+END_TEST
+
+static int ends[2];
+static int get_port(UNUSED void *info) { return ends[0]; }
+
+START_TEST(a_source_on_a_descriptor_that_was_performing_releases_its_info)
+{
+    RLRunLoopSourceContext1 context = {.version = 1,
+                                       .info = &life,
+                                       .retain = lifetime_retain,
+                                       .release = lifetime_release,
+                                       .getPort = get_port,
+                                       .perform = wait_in_perform};
+    make_pipe(ends);
+    source = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&context);
+    RLRunLoopAddSource(other.loop, source, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(write(ends[1], "x", 1), 1);
+    await_count(&called, 1);
+    if (_i == 1)
+        RLRunLoopSourceInvalidate(source);
+    if (_i == 2)
+        RLRunLoopRemoveSource(other.loop, source, kRLRunLoopDefaultMode);
+    fork_and_drop();
+    close_pipe(ends);
+}
+END_TEST
+
+/* -- schedule and cancel: the thread that calls them has a reference to the source -- */
+
+static void wait_in_schedule(UNUSED void *info, UNUSED RLRunLoopRef loop, UNUSED RLRunLoopMode mode)
+{
+    wait_for_parent();
+}
+
+static void add_source(void *info) { RLRunLoopAddSource(RLRunLoopGetCurrent(), info, kRLRunLoopDefaultMode); }
+static void remove_source(void *info) { RLRunLoopRemoveSource(RLRunLoopGetCurrent(), info, kRLRunLoopDefaultMode); }
+static void invalidate_source(void *info) { RLRunLoopSourceInvalidate(info); }
+
+START_TEST(a_source_that_was_coming_or_going_releases_its_info)
+{
+    static void (*const acts[])(void *) = {add_source, remove_source, invalidate_source};
+    RLRunLoopSourceContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    if (_i == 0)
+        context.schedule = wait_in_schedule;
+    else
+        context.cancel = wait_in_schedule;
+    source = RLRunLoopSourceCreate(NULL, 0, &context);
+    if (_i > 0)
+        RLRunLoopAddSource(other.loop, source, kRLRunLoopDefaultMode);
+    RLRunLoopPerformFunction(other.loop, kRLRunLoopDefaultMode, acts[_i], (void *)source);
+    RLRunLoopWakeUp(other.loop);
+    fork_and_drop();
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("fork-calls");
+    TCase *tcase = add_case(suite, "calls", 30);
+    tcase_add_checked_fixture(tcase, set_up, NULL);
+    tcase_add_loop_test(tcase, a_timer_releases_what_its_call_retained, 0, 2);
+    tcase_add_loop_test(tcase, a_timer_that_was_invalidated_meanwhile_releases_both, 0, 2);
+    tcase_add_test(tcase, a_timer_that_fires_again_releases_what_its_call_retained);
+    tcase_add_test(tcase, a_timer_that_is_only_released_releases_both);
+    tcase_add_loop_test(tcase, an_observer_releases_its_info, 0, 4);
+    tcase_add_loop_test(tcase, a_source_that_was_performing_releases_its_info, 0, 8);
+    tcase_add_loop_test(tcase, a_source_on_a_descriptor_that_was_performing_releases_its_info, 0, 3);
+    tcase_add_loop_test(tcase, a_source_that_was_coming_or_going_releases_its_info, 0, 3);
+    return suite;
+}
