@@ -150,9 +150,9 @@ typedef void (*RLMessagePortRequestInvalidationCallBack)(RLMessagePortRequestRef
  *  call that runs on another thread is not waited for.
  *  @param callout  replaces the one that was set before; NULL for none.
  *  @param info     passed to callout; may be NULL. Must be valid until the request is answered or released.
- *  @return 0 with errno ENOMEM or after misuse, else 1.
- *  Ownership: the request is not retained.  Re-entrancy: may call callout.  Cost: a small allocation; a system call if
- *  the sender is another process. */
+ *  @return 0 after misuse, else 1.
+ *  Ownership: the request is not retained.  Re-entrancy: may call callout.  Cost: a system call if the sender is another
+ *  process. */
 RL_EXPORT RLBoolean RLMessagePortRequestSetInvalidationCallBack(RLMessagePortRequestRef request,
                                                                 RLMessagePortRequestInvalidationCallBack callout,
                                                                 void *info);

@@ -142,7 +142,8 @@ public func RLMessagePortRequestSetInvalidationCallBack(
     _ request: OpaquePointer?, _ callout: RLMessagePortRequestInvalidationCallBack?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
     guard let request = borrow(request, "RLMessagePortRequestSetInvalidationCallBack"), Registry.current != nil else { return 0 }
-    return request.setInvalidation(callout, info) ? 1 : 0
+    request.setInvalidation(callout, info)
+    return 1
 }
 
 @implementation @c
@@ -156,7 +157,7 @@ public func RLMessagePortGetPeerCredentials(
     _ gid: UnsafeMutablePointer<UInt32>?
 ) -> UInt8 {
     guard let request = current(local, "RLMessagePortGetPeerCredentials") else { return 0 }
-    let peer = request.credentials
+    let peer = request.pointee.connection.pointee.credentials
     pid?.pointee = peer.process
     uid?.pointee = peer.user
     gid?.pointee = peer.group

@@ -105,6 +105,6 @@ extension MessagePortPointer {
     /// The capacity was changed: clients that were not read may be now. Any thread that has a loop, without a lock.
     func noteCapacity() {
         var connection: ConnectionPointer?
-        while let next = nextConnection(&connection) { next.countTaken(0, bytes: 0) }
+        while let next = nextConnection(&connection) { if next.pointee.role == .server { next.countTaken(0, bytes: 0) } }
     }
 }

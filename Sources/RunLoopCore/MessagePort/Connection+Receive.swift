@@ -17,6 +17,7 @@ extension ConnectionPointer {
         case .listener: accept()
         case .server: receiveRequests(on: loop) ? .handled : .unwanted
         case .client: receiveReply(on: loop) ? .handled : .unwanted
+        case .inProcess: .unwanted
         }
     }
 
@@ -76,7 +77,7 @@ extension ConnectionPointer {
             return false
         }
         if packet.frame.kind != .request { return false }
-        guard let data = packet.data, let request = RequestPointer.make(packet.frame, data, connection: self, remote: nil) else {
+        guard let data = packet.data, let request = RequestPointer.make(packet.frame, data, from: self) else {
             packet.data?.release()
             reject(packet.frame)
             return false

@@ -23,7 +23,7 @@ extension ConnectionPointer {
     /// system call unless the server may be asleep, but for one in 32. Any thread.
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
-        if length > Ring.dataLimit { return .failed }
+        if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
         var isDue = false
         var sent = locked { putIntoRingLocked(message, data?.bytes, length, &isDue) }
         if isDue && sent == .failed { lookForRing() }
@@ -43,7 +43,7 @@ extension ConnectionPointer {
     /// was sent. Reads no clock. Any thread.
     func sendByExistingRing(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
-        if length > Ring.dataLimit { return .failed }
+        if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
         var isDue = false
         lock()
         let sent = pointee.ring.isOpen ? putIntoRingLocked(message, data?.bytes, length, &isDue) : .failed

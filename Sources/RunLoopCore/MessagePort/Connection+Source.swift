@@ -24,13 +24,14 @@ extension ConnectionPointer {
         return source
     }
 
-    /// Closes the connection: removes it from its port and from all loops, and tells the peer. Any thread, without a lock; calls the
-    /// invalidation functions of its requests. A second call has no effect.
+    /// Closes the connection: removes it from its port and from all loops, and tells the other end. Any thread that has a reference,
+    /// without a lock; calls invalidation functions. A second call has no effect.
     @inline(never)
     func close() {
         if !pointee.port.locked({ unlink(from: &pointee.port.pointee.connections) }) { return }
-        SilentClients.remove(self)
+        if pointee.role == .server { SilentClients.remove(self) }
         shutDown()
+        pointee.remote?.invalidate()
         callRequestInvalidations()
         release()
     }
@@ -51,6 +52,14 @@ extension ConnectionPointer {
         guard let source else { return }
         RunLoopPointer.invalidate(source)
         source.release()
+    }
+
+    /// In a child of fork(): closes the descriptor, without a shutdown, which the peer would notice, and forgets its requests.
+    func closeInChild() {
+        pointee.isOpen = false
+        if pointee.fd >= 0 { Descriptor.close(pointee.fd) }
+        pointee.fd = -1
+        forgetWatchedRequests()
     }
 
     /// The source with a reference for the caller; nil once the connection is closed. Any thread, without the mutex.

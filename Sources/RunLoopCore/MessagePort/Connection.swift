@@ -2,31 +2,42 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// One socket of a message port: that on which a local port listens, that of one of its clients, or that of a remote port. A source of
-/// our own watches it in every loop and mode where the port is served, without keeping those modes alive.
+/// What joins a remote port to the local port that it sends to: both, if they are of one process; otherwise one end of a socket. Such a
+/// socket is watched by a source of our own in every loop and mode where the port is served, without keeping those modes alive.
 ///
 /// The descriptor is closed when the last reference is released, so that its number never belongs to another file while a thread may
 /// still use it. To end a connection at once, the socket is shut down.
 struct Connection: Linked, ~Copyable {
-    /// Which socket it is.
-    enum Role { case listener, server, client }
+    /// Which end it is. An enum of one byte, which never changes.
+    enum Role {
+        /// The socket on which a local port listens.
+        case listener
+        /// A local port's socket to a client.
+        case server
+        /// A remote port's socket to its server.
+        case client
+        /// Both ends: the two ports are of this process, and there is no socket.
+        case inProcess
+    }
 
     let references = Atomic<UInt32>(1)
     let role: Role
-    /// The port, with an internal reference.
+    /// The port in whose list this is, with an internal reference: the local one, except of a `client`.
     let port: MessagePortPointer
+    /// `inProcess`: the remote port, with an internal reference.
+    let remote: MessagePortPointer?
     /// The process and user at the other end, as the kernel knows them.
     let credentials: PacketSocket.Credentials
     let mutex = Mutex()
     // Guarded by `mutex`.
-    /// The socket; -1 in a child of fork().
+    /// The socket; -1 if there is none, and in a child of fork().
     var fd: Int32
     var isOpen = true
     /// Descriptors may come with packets: to a client that is to get a ring; to all on Linux before 6.16.
     var mayHoldDescriptors = PacketSocket.mayHoldDescriptors
     /// Server: the client has sent the name that it wants.
     var handshakeDone = false
-    /// Watches the socket. Retained; nil once the connection is closed.
+    /// Watches the socket, if there is one. Retained; nil once the connection is closed.
     var source: SourcePointer?
     /// What did not fit into the socket. A server reads no request while there is something.
     var sendQueue = SendQueue()
@@ -36,8 +47,8 @@ struct Connection: Linked, ~Copyable {
     var ahead = ReceivedAhead()
     /// For small one-way requests.
     var ring = Ring()
-    /// Server: the requests whose servers want to be told if the client goes away.
-    var requestInvalidations: RequestInvalidationPointer?
+    /// Where requests arrive: those whose owners want to be told if the sender goes away.
+    var watchedRequests: RequestPointer?
     /// Server: how many requests it has taken over and not answered, and how many bytes they have.
     var takenRequests = 0
     var takenBytes = 0
@@ -61,23 +72,29 @@ extension ConnectionPointer {
     /// Creates a connection and puts it into its port's list. It has two references: that of the list, which another thread may release
     /// at once, and the caller's. Takes over `fd`, and closes it on failure. nil if out of memory, if the port is invalid, or if the
     /// peer's user is not authorized. Any thread, without a lock.
-    static func make(_ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer) -> ConnectionPointer? {
-        let peer = role == .listener ? PacketSocket.own : try? PacketSocket.credentials(fd)
+    static func make(
+        _ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer, remote: MessagePortPointer? = nil
+    ) -> ConnectionPointer? {
+        let hasPeer = role == .server || role == .client
+        let peer = hasPeer ? try? PacketSocket.credentials(fd) : PacketSocket.own
         guard let peer, let memory = malloc(MemoryLayout<Connection>.size) else {
-            PacketSocket.close(fd)
+            if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
         let connection = memory.bindMemory(to: Connection.self, capacity: 1)
-        connection.initialize(to: Connection(role: role, port: port, credentials: peer, fd: fd))
+        connection.initialize(to: Connection(role: role, port: port, remote: remote, credentials: peer, fd: fd))
         port.retainInternal()
-        guard let source = connection.makeSource() else {
-            connection.release()
-            return nil
+        remote?.retainInternal()
+        if role != .inProcess {
+            guard let source = connection.makeSource() else {
+                connection.release()
+                return nil
+            }
+            connection.pointee.source = source
         }
-        connection.pointee.source = source
         connection.retain()
         let isAuthorized = port.locked { () -> Bool in
-            let isAuthorized = port.pointee.isValid && port.accepts(peer)
+            let isAuthorized = port.pointee.isValid && (!hasPeer || port.accepts(peer))
             if isAuthorized {
                 connection.link(into: &port.pointee.connections)
                 if role == .server { SilentClients.add(connection) }
@@ -99,7 +116,7 @@ extension ConnectionPointer {
     @inline(never)
     func release() {
         if !pointee.references.countDown() { return }
-        let port = pointee.port
+        let (port, remote) = (pointee.port, pointee.remote)
         if pointee.fd >= 0 { PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, mayHold: pointee.mayHoldDescriptors) }
         pointee.sendQueue.removeAll()
         pointee.ahead.removeAll()
@@ -108,6 +125,7 @@ extension ConnectionPointer {
         deinitialize(count: 1)
         free(self)
         port.releaseInternal()
+        remote?.releaseInternal()
     }
 
     /// Runs `body` under the mutex. Any thread.

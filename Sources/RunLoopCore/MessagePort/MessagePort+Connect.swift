@@ -17,7 +17,7 @@ extension MessagePortPointer {
         // A failure to connect has no errno of its own; lack of memory sets it.
         let saved = systemError
         systemError = ECONNREFUSED
-        if local.map({ port.join($0) }) ?? port.connect(fd, name) {
+        if local.map({ port.connect(within: $0) }) ?? port.connect(fd, name) {
             systemError = saved
             MessagePortRegistry.insert(port)
             return port
@@ -27,20 +27,16 @@ extension MessagePortPointer {
         return nil
     }
 
-    /// Joins the port to a local one of this process. False if that is invalid.
-    private func join(_ local: MessagePortPointer) -> Bool {
-        local.locked {
-            if !local.pointee.isValid { return false }
-            local.retainInternal()
-            pointee.local = local
-            retainInternal()
-            pointee.nextJoined = local.pointee.joined
-            local.pointee.joined = self
-            return true
-        }
+    /// Creates the connection to a local port of this process. False if that is invalid, or if out of memory.
+    private func connect(within local: MessagePortPointer) -> Bool {
+        guard let connection = ConnectionPointer.make(.inProcess, -1, local, remote: self) else { return false }
+        locked { pointee.connection = connection }
+        // The local port may have become invalid meanwhile, and this one with it.
+        if !isValid { closeConnection() }
+        return true
     }
 
-    /// Creates the connection, and sends the name that this port wants.
+    /// Creates the connection to another process, and sends the name that this port wants.
     private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
         guard let connection = ConnectionPointer.make(.client, fd, self) else { return false }
         pointee.connection = connection
@@ -62,5 +58,10 @@ extension MessagePortPointer {
     }
 
     /// Whether the server is gone, though the loop has not noticed it yet. A system call if the server is another process. Any thread.
-    var isPeerGone: Bool { locked { pointee.connection.map { !Descriptor.poll($0.pointee.fd, for: []).isEmpty } ?? false } }
+    var isPeerGone: Bool {
+        locked {
+            guard let connection = pointee.connection, connection.pointee.role == .client else { return false }
+            return !Descriptor.poll(connection.pointee.fd, for: []).isEmpty
+        }
+    }
 }

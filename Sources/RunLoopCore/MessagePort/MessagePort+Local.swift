@@ -57,7 +57,7 @@ extension MessagePortPointer {
         MessagePortRegistry.setName(self, name, claim)
         if let oldName {
             NameServer.release(oldName, old)
-            locked { pointee.listener(of: old) }?.close()
+            closeConnections { $0.pointee.role == .listener && $0.pointee.fd == old.listener }
             oldName.release()
         }
         watch(connection)
@@ -82,7 +82,13 @@ extension MessagePortPointer {
 
     /// Disconnects other users if they may not connect any more. Without a lock; calls user code.
     func closeUnauthorized() {
-        while let connection = locked({ pointee.allowsOthers ? nil : pointee.unauthorizedConnection }) { connection.close() }
+        closeConnections { connection in connection.pointee.role == .server && locked { !accepts(connection.pointee.credentials) } }
+    }
+
+    /// Closes the connections for which `condition` holds. Any thread, without a lock; calls user code.
+    private func closeConnections(where condition: (ConnectionPointer) -> Bool) {
+        var connection: ConnectionPointer?
+        while let next = nextConnection(&connection) { if condition(next) { next.close() } }
     }
 
     /// Whether the bytes of `data` are the port's name. Any thread, without the mutex.
@@ -185,8 +191,7 @@ extension MessagePortPointer {
     func handle(_ request: RequestPointer) {
         guard let callout = pointee.callout, let context = beginCall(request) else {
             // The port has just become invalid: the sender is told that, not that there is no reply.
-            request.pointee.connection?.close()
-            request.pointee.remote?.invalidate()
+            request.pointee.connection.close()
             _ = request.release()
             return
         }
@@ -234,8 +239,8 @@ extension MessagePortPointer {
 
     // MARK: invalidation
 
-    /// The part of `invalidate` for local ports: drops the requests in the queue, and invalidates the remote ports that are joined to
-    /// this one, and the source. Without a lock; calls user code.
+    /// The part of `invalidate` for local ports: closes the connections, drops the requests in the queue, and invalidates the source.
+    /// Without a lock; calls user code.
     func closeLocal() {
         var drained = DrainedMessages()
         queue.lockBoth()
@@ -244,39 +249,12 @@ extension MessagePortPointer {
         if let some = source, !some.retainIfAlive() { source = nil }
         queue.unlockBoth()
         // Senders are told first that the port is invalid, and then that there is no reply.
-        while let remote = locked({ removeFirstJoined() }) {
-            remote.invalidate()
-            remote.releaseInternal()
-        }
+        closeConnections { _ in true }
         drained.forEach { _ = RequestPointer($0).release() }
         if let source {
             RunLoopPointer.invalidate(source)
             source.release()
         }
-    }
-
-    /// Takes one remote port out of the list of those that are joined to this one. Under the mutex.
-    private func removeFirstJoined() -> MessagePortPointer? {
-        guard let remote = pointee.joined else { return nil }
-        pointee.joined = remote.pointee.nextJoined
-        remote.pointee.nextJoined = nil
-        return remote
-    }
-}
-
-extension MessagePortStorage {
-    /// The connection on whose socket a claim listens. Under the mutex.
-    fileprivate func listener(of claim: NameServer.Claim) -> ConnectionPointer? {
-        var next = connections
-        while let connection = next, connection.pointee.fd != claim.listener { next = connection.pointee.following }
-        return next
-    }
-
-    /// The first connection to another user. Under the mutex.
-    fileprivate var unauthorizedConnection: ConnectionPointer? {
-        var next = connections
-        while let connection = next, connection.pointee.credentials.user == user { next = connection.pointee.following }
-        return next
     }
 }
 

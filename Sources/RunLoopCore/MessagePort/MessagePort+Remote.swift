@@ -50,7 +50,7 @@ extension MessagePortPointer {
         guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return .transportError }
         retainInternal()
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
-        guard let destination = beginWaiting(pending, loop, mode) else {
+        if !beginWaiting(pending, loop, mode) {
             let result = isValid ? RequestResult.transportError : .isInvalid
             PendingRequest.slab.deallocate(pending, loop.threadContext)
             releaseInternal()
@@ -58,7 +58,7 @@ extension MessagePortPointer {
         }
         let level = loop.pushCleanup(
             CleanupHandler(function: { port, pending, _ in abandonWait(port, pending) }, object: self, part: pending))
-        let wasStopped = sendAndWait(pending, destination, message, data, sendLimit, deadline, loop)
+        let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
         loop.popCleanup(level)
         let result = finishWaiting(pending, loop, &reply)
         if result == .isInvalid { invalidate() }
@@ -69,7 +69,7 @@ extension MessagePortPointer {
 
     /// Ends the wait for a request of `beginWaiting`, and frees it. The loop's thread, without a lock.
     fileprivate func finishWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ reply: inout DataPointer?) -> RequestResult {
-        pending.pointee.destination.release()
+        pending.pointee.connection?.release()
         pending.pointee.replySource.endWaiting(of: pending)
         let result = pending.pointee.result
         reply = pending.pointee.reply
@@ -78,42 +78,42 @@ extension MessagePortPointer {
         return result
     }
 
-    /// What the port sends to now, kept for the caller, since another thread may invalidate the port. Under the mutex.
-    private var currentDestination: Destination {
-        pointee.local?.retainInternal()
+    /// The connection with a reference for the caller, since another thread may invalidate the port. Under the mutex.
+    private var sharedConnection: ConnectionPointer? {
         pointee.connection?.retain()
-        return Destination(local: pointee.local, connection: pointee.connection)
+        return pointee.connection
     }
 
-    /// Initializes a request that the calling thread waits for, until `finishWaiting`. Returns where it is to be sent. nil if the port is
-    /// invalid, if out of memory, or if the loop cannot watch the connection; then `pending` is still memory of the caller.
-    private func beginWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> Destination? {
+    /// Initializes a request that the calling thread waits for, until `finishWaiting`. False if the port is invalid, if out of memory, or
+    /// if the loop cannot watch the connection; then `pending` is still memory of the caller.
+    private func beginWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> Bool {
         pointee.mutex.lockInlined()
         var known = existingReplySource(loop, mode)
         if known == nil {
             unlock()
             known = makeReplySource(loop, mode)
-            if known == nil { return nil }
+            if known == nil { return false }
             lock()
         }
         let replySource = known.unsafelyUnwrapped
         pending.initialize(to: PendingRequest(replySource: replySource, nil, nil))
-        let destination = enqueueLocked(pending) ? currentDestination : nil
-        if let destination { pending.pointee.destination = destination }
+        let isWaiting = enqueueLocked(pending)
+        if isWaiting { pending.pointee.connection = sharedConnection }
         pointee.mutex.unlockInlined()
-        if destination == nil { replySource.endWaiting() }
-        return destination
+        if !isWaiting { replySource.endWaiting() }
+        return isWaiting
     }
 
     /// Sends a request and runs the loop until it is completed. True if the loop was stopped meanwhile; the stop is then for the outer
     /// run.
     private func sendAndWait(
-        _ pending: PendingRequestPointer, _ destination: Destination, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit,
-        _ deadline: Instant, _ loop: RunLoopPointer
+        _ pending: PendingRequestPointer, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit, _ deadline: Instant,
+        _ loop: RunLoopPointer
     ) -> Bool {
         let frame = Frame(
             kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        let sent = sendSmall(frame, data, to: destination) ? .success : transmit(frame, data, to: destination, until: sendLimit.instant)
+        let connection = pending.pointee.connection
+        let sent = sendSmall(frame, data, by: connection) ? .success : transmit(frame, data, by: connection, until: sendLimit.instant)
         if sent != .success {
             // A request that was not sent reports that, even if another thread has invalidated the port meanwhile.
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
@@ -187,24 +187,26 @@ extension MessagePortPointer {
     }
 
     /// Sends the most frequent kind of request: a payload that fits into a packet, for which there is room. False if it was not sent.
-    private func sendSmall(_ frame: Frame, _ data: DataPointer?, to destination: Destination) -> Bool {
-        guard let connection = destination.connection, let data, connection.fitsInPacket(data) else { return false }
+    private func sendSmall(_ frame: Frame, _ data: DataPointer?, by connection: ConnectionPointer?) -> Bool {
+        guard let connection, connection.pointee.role == .client, let data, connection.fitsInPacket(data) else { return false }
         return connection.sendPacket(frame, data) == .done
     }
 
-    /// Sends a request to what the port stands for. `isInvalid`: it was not sent and the peer is gone; the caller invalidates the port,
-    /// after taking the request out of the list.
+    /// Sends a request. `isInvalid`: it was not sent and the peer is gone; the caller invalidates the port, after taking the request out of
+    /// the list.
     private func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
-        let destination = locked { currentDestination }
-        defer { destination.release() }
-        return transmit(frame, data, to: destination, until: deadline)
+        let connection = locked { sharedConnection }
+        defer { connection?.release() }
+        return transmit(frame, data, by: connection, until: deadline)
     }
 
-    /// `transmit` to a destination that the caller keeps.
+    /// `transmit` by a connection that the caller keeps; nil if the port is invalid.
     @inline(never)
-    private func transmit(_ frame: Frame, _ data: DataPointer?, to destination: Destination, until deadline: Instant) -> RequestResult {
+    private func transmit(_ frame: Frame, _ data: DataPointer?, by connection: ConnectionPointer?, until deadline: Instant) -> RequestResult
+    {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
-        if frame.id == 0, let connection = destination.connection,
+        guard let connection else { return .isInvalid }
+        if frame.id == 0,
             let result = ringResult(connection.sendByRing(frame.message, data, until: deadline))
         {
             return result
@@ -213,8 +215,7 @@ extension MessagePortPointer {
         let empty = data == nil ? DataPointer.create(nil, count: 0) : nil
         defer { empty?.release() }
         guard let data = data ?? empty else { return .transportError }
-        if let local = destination.local { return enqueue(frame, data, to: local, until: deadline) }
-        guard let connection = destination.connection else { return .isInvalid }
+        if connection.pointee.role == .inProcess { return connection.enqueue(frame, data, until: deadline) }
         var ticket: UInt32?
         while true {
             let isSmall = connection.fitsInPacket(data)
@@ -229,19 +230,21 @@ extension MessagePortPointer {
             }
         }
     }
+}
 
+extension ConnectionPointer {
     /// Sends a request within the process: the data object itself, or a copy if it could change.
-    private func enqueue(_ frame: Frame, _ data: DataPointer, to local: MessagePortPointer, until deadline: Instant) -> RequestResult {
+    fileprivate func enqueue(_ frame: Frame, _ data: DataPointer, until deadline: Instant) -> RequestResult {
         guard let data = data.lastingCopy() else { return .transportError }
-        guard let request = RequestPointer.make(frame, data, connection: nil, remote: self) else {
+        guard let request = RequestPointer.make(frame, data, from: self) else {
             data.release()
             return .transportError
         }
         while true {
-            let outcome = local.enqueue(request)
+            let outcome = pointee.port.enqueue(request)
             switch outcome {
             case .queued, .queuedUnsignalled: return .success
-            case .full: if local.queue.waitForRoom(until: deadline) { continue }
+            case .full: if pointee.port.queue.waitForRoom(until: deadline) { continue }
             case .closed, .outOfMemory: break
             }
             request.cancelUnsent()

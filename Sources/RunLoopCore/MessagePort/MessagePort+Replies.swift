@@ -10,10 +10,7 @@ extension MessagePortPointer {
     @discardableResult
     func complete(_ id: UInt32, _ result: RequestResult, _ reply: DataPointer?) -> Bool {
         locked {
-            var next = pointee.firstPending
-            while let pending = next, pending.pointee.id != id { next = pending.pointee.following }
-            // The request has timed out, or was completed.
-            guard let pending = next else {
+            guard let pending = pending(id) else {
                 reply?.release()
                 return false
             }
@@ -111,37 +108,23 @@ extension MessagePortPointer {
         return dropped
     }
 
-    /// The part of `invalidate` for remote ports: completes all requests, leaves the local port, and closes the connection. Without a
-    /// lock; calls the invalidation functions of requests.
+    /// The part of `invalidate` for remote ports: completes all requests, and closes the connection. Without a lock; calls the
+    /// invalidation functions of requests.
     func closeRemote() {
         locked { while let pending = pointee.firstPending { _ = complete(pending, with: .becameInvalid) } }
-        let local = locked { () -> MessagePortPointer? in
-            defer { pointee.local = nil }
-            return pointee.local
-        }
-        if let local {
-            removeFromJoined(of: local)
-            local.releaseInternal()
-        }
         closeConnection()
         removeIdleReplySources()
-        callRequestInvalidations()
     }
 
-    /// Takes this port out of the list of the ports that are joined to a local one.
-    private func removeFromJoined(of local: MessagePortPointer) {
-        let wasThere = local.locked { () -> Bool in
-            if local.pointee.joined == self {
-                local.pointee.joined = pointee.nextJoined
-                return true
-            }
-            var next = local.pointee.joined
-            while let other = next, other.pointee.nextJoined != self { next = other.pointee.nextJoined }
-            guard let before = next else { return false }
-            before.pointee.nextJoined = pointee.nextJoined
-            return true
-        }
-        if wasThere { releaseInternal() }
+    /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread, without the mutex.
+    @inline(never)
+    func isAwaiting(_ id: UInt32) -> Bool { locked { pending(id) != nil } }
+
+    /// The request with this number; nil if it has timed out, or was completed. Under the mutex.
+    private func pending(_ id: UInt32) -> PendingRequestPointer? {
+        var next = pointee.firstPending
+        while let pending = next, pending.pointee.id != id { next = pending.pointee.following }
+        return next
     }
 }
 

@@ -34,8 +34,8 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var runningCalls: UInt32 = 0
     /// One of the internal references is that of all references of clients.
     var isKeptByClients = true
-    /// The list of all connections, each retained: of a local port those of its clients and the one that listens, of a remote port its
-    /// own.
+    /// The list of connections, each retained: of a local port those to all its clients and the one that listens, of a remote port the one
+    /// to another process.
     var connections: ConnectionPointer?
 
     // Local ports.
@@ -48,17 +48,11 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     let attachmentsMutex = Mutex()
     /// The info of the source that a client has created. Under the senders' lock of the queue.
     var sourceInfo: MessagePortSourceInfoPointer?
-    /// The list of remote ports of this process that are joined to this one, each with an internal reference.
-    var joined: MessagePortPointer?
     /// The list of requests that the port's function is handling, the latest first.
     var requestsInProgress: RequestPointer?
 
     // Remote ports.
-    /// The local port of this process that this one is joined to, with an internal reference.
-    var local: MessagePortPointer?
-    /// Link of that port's list, under its mutex.
-    var nextJoined: MessagePortPointer?
-    /// The connection to another process, retained.
+    /// The connection to the local port, retained; nil once this one is invalid.
     var connection: ConnectionPointer?
     /// The list of the loops and modes where replies are delivered.
     var replySources: ReplySourcePointer?
@@ -67,8 +61,6 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var lastPending: PendingRequestPointer?
     /// The number of the latest request that wants a reply.
     var lastID: UInt32 = 0
-    /// Requests to a port of this process whose servers want to be told if this port becomes invalid.
-    var requestInvalidations: RequestInvalidationPointer?
 
     // Links of the list of all message ports, under the registry's mutex.
     var previous: MessagePortPointer?
@@ -202,7 +194,6 @@ extension MessagePortPointer {
         retainInternal()
         MessagePortRegistry.releaseName(of: self)
         if pointee.isRemote { closeRemote() } else { closeLocal() }
-        while let connection = anyConnection { connection.close() }
         if let invalidation { callInvalidation(invalidation) }
         endCall()
         releaseInternal()
@@ -226,9 +217,6 @@ extension MessagePortPointer {
         RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, locked { pointee.context.info })
         if let loop, let level { loop.popCleanup(level) }
     }
-
-    /// The first connection, without a reference: connections leave the list only by `close`.
-    private var anyConnection: ConnectionPointer? { locked { pointee.connections } }
 
     /// Comes before a call of the port's function with a request. Returns the context to call it with; nil if the port is invalid.
     /// Afterwards comes `endCallInlined`.
@@ -316,20 +304,16 @@ extension MessagePortPointer {
         }
     }
 
-    /// Invalidates the port in a child of fork(). The descriptors are the parent's too, so they are closed without a shutdown, which the
-    /// peers would notice. No function of the client is called.
+    /// Invalidates the port in a child of fork(). No function of the client is called.
     func closeInChild() {
         var next = pointee.connections
         while let connection = next {
-            connection.pointee.isOpen = false
-            Descriptor.close(connection.pointee.fd)
-            connection.pointee.fd = -1
-            RequestInvalidationPointer.destroyAll(&connection.pointee.requestInvalidations)
+            connection.closeInChild()
             next = connection.pointee.following
         }
+        pointee.connection?.closeInChild()
         NameServer.closeInChild(pointee.claim)
         pointee.claim = .none
-        RequestInvalidationPointer.destroyAll(&pointee.requestInvalidations)
         pointee.invalidation = nil
         pointee.context.release = nil
         invalidate()

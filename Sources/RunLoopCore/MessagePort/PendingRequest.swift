@@ -31,8 +31,8 @@ struct PendingRequest: Linked, ~Copyable {
     var info: UnsafeMutableRawPointer?
     /// Fires when the reply has not come in time; nil if a thread waits, or without a deadline. Retained.
     var timer: TimerPointer?
-    /// Where a request that a thread waits for went to.
-    var destination = Destination()
+    /// Where a request that a thread waits for goes. Retained.
+    var connection: ConnectionPointer?
     var previous: PendingRequestPointer?
     var following: PendingRequestPointer?
 
@@ -51,20 +51,6 @@ extension PendingRequest {
 
     /// Announces the result, which is complete. Under the mutex.
     func markCompleted() { completed.store(1, ordering: .releasing) }
-}
-
-/// What a remote port sends to: one of the two, or neither once the port is invalid.
-struct Destination: BitwiseCopyable {
-    /// A port of this process, with an internal reference.
-    var local: MessagePortPointer?
-    /// The connection to another process, retained.
-    var connection: ConnectionPointer?
-
-    /// Releases what is kept. Any thread, without a lock.
-    func release() {
-        local?.releaseInternal()
-        connection?.release()
-    }
 }
 
 typealias PendingRequestPointer = UnsafeMutablePointer<PendingRequest>

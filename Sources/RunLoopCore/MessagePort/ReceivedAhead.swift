@@ -125,6 +125,7 @@ extension ConnectionPointer {
     /// Receives what the client has sent, as far as the limits allow, for the loop to deliver. Calls user code only if there is no memory
     /// to send on.
     fileprivate func receiveAhead(_ threadContext: ThreadContextPointer) {
+        if pointee.role == .inProcess { return }
         if pointee.role == .listener {
             _ = accept()
             return

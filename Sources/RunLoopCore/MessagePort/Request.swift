@@ -7,7 +7,7 @@ import Synchronization
 /// It is answered once: by the result of the port's function; by RLMessagePortRequestReply, if the client has taken the request over; or,
 /// when the last reference is released, by telling the sender that there will be no reply. `answered` decides between threads; the other
 /// fields are written as they say.
-struct RequestStorage: ObjectStorage, ~Copyable {
+struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     static var kind: Kind { .messagePortRequest }
 
     var header: ObjectHeader
@@ -18,19 +18,24 @@ struct RequestStorage: ObjectStorage, ~Copyable {
     let deadline: Instant
     /// The payload, retained.
     let data: DataPointer
-    /// Where the request came from, one of the two. A connection is retained once the client has taken the request over; before, its
-    /// source, which is being dispatched, keeps it. A remote port of this process is kept by an internal reference.
-    let connection: ConnectionPointer?
-    let remote: MessagePortPointer?
+    /// Where the request came from. Retained if it came from this process, or once the client has taken the request over; before, the
+    /// source of the connection, which is being dispatched, keeps it.
+    let connection: ConnectionPointer
     /// 1 once the request has been answered. Any thread.
     let answered = Atomic<UInt32>(0)
-    /// The address of its `RequestInvalidation`, 0 if there is none. Changed under the mutex of `connection` or `remote`, read by any thread.
-    let invalidation = Atomic<UInt>(0)
+    /// 1 while the request is in its connection's list of those with an invalidation function. Written under the mutex of the connection,
+    /// read by any thread.
+    let isWatched = Atomic<UInt32>(0)
     /// The client has taken the request over, so the result of the port's function does not answer it. The thread of that function.
     var isTaken = false
     /// The thread that handles the request, and the next in the list of requests that the port is handling. Under the port's mutex.
     var threadContext: ThreadContextPointer?
     var outer: RequestPointer?
+    // Under the mutex of the connection: what to call if the sender goes away, and the links of that list.
+    var invalidation: PortStorage.InvalidationCallout?
+    var invalidationInfo: UnsafeMutableRawPointer?
+    var previous: RequestPointer?
+    var following: RequestPointer?
 
     static let slab = Slab(size: 128)
 }
@@ -40,19 +45,19 @@ typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
 extension RequestPointer {
     /// Creates a request with one reference; nil with ENOMEM. Takes over the caller's reference to the data, unless it fails. Any thread
     /// that has a context.
-    static func make(_ frame: Frame, _ data: DataPointer, connection: ConnectionPointer?, remote: MessagePortPointer?) -> RequestPointer? {
+    static func make(_ frame: Frame, _ data: DataPointer, from connection: ConnectionPointer) -> RequestPointer? {
         guard let threadContext = ThreadContextPointer.current,
             let memory = RequestStorage.slab.allocate(threadContext)
         else {
             systemError = ENOMEM
             return nil
         }
-        remote?.retainInternal()
+        if connection.pointee.role == .inProcess { connection.retain() }
         let request = memory.bindMemory(to: RequestStorage.self, capacity: 1)
         request.initialize(
             to: RequestStorage(
                 header: ObjectHeader(.messagePortRequest), id: frame.id, message: frame.message, deadline: frame.deadline,
-                data: data, connection: connection, remote: remote))
+                data: data, connection: connection))
         return request
     }
 
@@ -71,15 +76,13 @@ extension RequestPointer {
     func sendReply(_ data: DataPointer?) {
         if pointee.id == 0 { return }
         if let data, data.pointee.count > Frame.lengthLimit { return sendNoReply() }
-        if let connection = pointee.connection {
-            connection.sendInlined(
-                Frame(
-                    kind: .reply, payloadLocation: .absent, id: pointee.id, message: pointee.message, length: 0, deadline: .never),
-                data)
-        } else {
+        if let remote = pointee.connection.pointee.remote {
             let reply = data?.lastingCopy()
             if data != nil && reply == nil { return sendNoReply() }
-            pointee.remote.unsafelyUnwrapped.complete(pointee.id, .success, reply)
+            remote.complete(pointee.id, .success, reply)
+        } else {
+            pointee.connection.sendInlined(
+                Frame(kind: .reply, payloadLocation: .absent, id: pointee.id, message: pointee.message, length: 0, deadline: .never), data)
         }
     }
 
@@ -87,8 +90,10 @@ extension RequestPointer {
     func takeOver() {
         if !pointee.isTaken {
             pointee.isTaken = true
-            pointee.connection?.retain()
-            pointee.connection?.countTaken(1, bytes: pointee.data.pointee.capacity)
+            if pointee.connection.pointee.role == .server {
+                pointee.connection.retain()
+                pointee.connection.countTaken(1, bytes: pointee.data.pointee.capacity)
+            }
         }
         retain()
     }
@@ -98,11 +103,10 @@ extension RequestPointer {
 
     /// Tells the sender that there will be no reply.
     private func sendNoReply() {
-        if let connection = pointee.connection {
-            connection.send(
-                Frame(kind: .dropped, payloadLocation: .absent, id: pointee.id, message: 0, length: 0, deadline: .never), nil)
+        if let remote = pointee.connection.pointee.remote {
+            remote.complete(pointee.id, .transportError, nil)
         } else {
-            pointee.remote.unsafelyUnwrapped.complete(pointee.id, .transportError, nil)
+            pointee.connection.sendDropped(pointee.id)
         }
     }
 
@@ -116,7 +120,9 @@ extension RequestPointer {
     private func claimReply() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         cancelInvalidation()
-        if pointee.isTaken { pointee.connection?.countTaken(-1, bytes: pointee.data.pointee.capacity) }
+        if pointee.isTaken && pointee.connection.pointee.role == .server {
+            pointee.connection.countTaken(-1, bytes: pointee.data.pointee.capacity)
+        }
         return true
     }
 
@@ -140,8 +146,7 @@ extension RequestPointer {
     func destroy() {
         pointee.header.tag = 0
         pointee.data.release()
-        if pointee.isTaken { pointee.connection?.release() }
-        pointee.remote?.releaseInternal()
+        if pointee.isTaken || pointee.connection.pointee.role == .inProcess { pointee.connection.release() }
         RequestStorage.slab.deallocate(self)
     }
 
@@ -156,6 +161,75 @@ extension RequestPointer {
         }
     }
 
-    /// The process and user that sent the request. Any thread.
-    var credentials: PacketSocket.Credentials { pointee.connection?.pointee.credentials ?? PacketSocket.own }
+    /// Whether the sender may still wait for the reply. A system call if it is another process. Any thread, without a lock.
+    private var isAwaited: Bool {
+        if pointee.answered.load(ordering: .acquiring) != 0 { return false }
+        let connection = pointee.connection
+        if let remote = connection.pointee.remote { return remote.isAwaiting(pointee.id) }
+        return connection.locked { connection.isConnected }
+    }
+
+    // MARK: the sender goes away
+
+    /// RLMessagePortRequestSetInvalidationCallBack: sets the function to call if the sender goes away, in place of an earlier one; nil for
+    /// none. Calls it at once if the sender is gone already. Any thread, without a lock.
+    func setInvalidation(_ callout: PortStorage.InvalidationCallout?, _ info: UnsafeMutableRawPointer?) {
+        guard let callout else { return cancelInvalidation() }
+        let connection = pointee.connection
+        let isSet = connection.locked { () -> Bool in
+            stopWatching()
+            if !connection.isConnected { return false }
+            pointee.invalidation = callout
+            pointee.invalidationInfo = info
+            link(into: &connection.pointee.watchedRequests)
+            pointee.isWatched.store(1, ordering: .sequentiallyConsistent)
+            return true
+        }
+        // Either this thread sees that the request is answered, or the thread that answers it sees the function.
+        let isAnswered = pointee.answered.load(ordering: .sequentiallyConsistent) != 0
+        if isAnswered { return cancelInvalidation() }
+        if isSet { return }
+        retain()
+        callInvalidation(callout, info)
+    }
+
+    /// Calls an invalidation function, which is not set any more, and releases a reference.
+    fileprivate func callInvalidation(_ callout: PortStorage.InvalidationCallout, _ info: UnsafeMutableRawPointer?) {
+        RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(callout, handle, info)
+        _ = release()
+    }
+
+    /// Cancels the call of the function. One load if there is none. Any thread, without a lock.
+    private func cancelInvalidation() {
+        if pointee.isWatched.load(ordering: .sequentiallyConsistent) != 0 { pointee.connection.locked { stopWatching() } }
+    }
+
+    /// Takes the request out of the list of those with an invalidation function, if it is in it. Under the mutex of the connection.
+    @inline(never)
+    fileprivate func stopWatching() {
+        if pointee.isWatched.load(ordering: .relaxed) == 0 { return }
+        unlink(from: &pointee.connection.pointee.watchedRequests)
+        pointee.isWatched.store(0, ordering: .sequentiallyConsistent)
+    }
+}
+
+extension ConnectionPointer {
+    /// Calls the invalidation functions of its requests, since the sender is gone. Any thread, without a lock; calls user code.
+    func callRequestInvalidations() {
+        while let (request, callout, info) = locked({ takeWatchedRequest() }) { request.callInvalidation(callout, info) }
+    }
+
+    /// Takes a request out of the list, with a reference for the caller, and its function. Under the mutex.
+    private func takeWatchedRequest() -> (RequestPointer, PortStorage.InvalidationCallout, UnsafeMutableRawPointer?)? {
+        guard let request = pointee.watchedRequests, let callout = request.pointee.invalidation else { return nil }
+        request.retain()
+        request.stopWatching()
+        return (request, callout, request.pointee.invalidationInfo)
+    }
+
+    /// In a child of fork(): empties the list.
+    func forgetWatchedRequests() { while let request = pointee.watchedRequests { request.stopWatching() } }
+
+    /// Whether the other end is still there. A system call if it is another process. Under the mutex.
+    fileprivate var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }
 }

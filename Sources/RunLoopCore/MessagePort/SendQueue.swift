@@ -136,10 +136,8 @@ extension ConnectionPointer {
     }
 
     /// Tells the client that a request will not be answered. A connection of a server.
-    func sendDropped(_ frame: Frame) {
-        var frame = frame
-        frame.kind = .dropped
-        send(frame, nil)
+    func sendDropped(_ id: UInt32) {
+        send(Frame(kind: .dropped, payloadLocation: .absent, id: id, message: 0, length: 0, deadline: .never), nil)
     }
 
     /// Gives up a request that cannot be received. A client that waits for a reply is told that there will be none. One-way requests must
@@ -148,7 +146,7 @@ extension ConnectionPointer {
         if frame.id == 0 {
             disconnect(because: "is disconnected: no memory or file descriptor to receive its request")
         } else {
-            sendDropped(frame)
+            sendDropped(frame.id)
         }
     }
 
