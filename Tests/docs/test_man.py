@@ -52,6 +52,11 @@ def test_mandoc_finds_no_fault(pages, manual):
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
 
 
+def test_no_macro_is_shown_as_text(manual):
+    """Which mandoc takes for text: a macro behind another has no dot."""
+    assert re.findall(r"^\.[A-Z][a-z] (?:.* )?\.[A-Z][a-z] .*", "\n".join(manual.values()), re.MULTILINE) == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_sections_are_there_and_in_order(manual, name):
     found = re.findall(r"^\.Sh (.*)$", manual[f"man3/{name}.3"], re.MULTILINE)
@@ -135,7 +140,7 @@ def test_the_first_page_has_a_whole_program(manual):
     assert (ROOT / "examples/hello.c").read_text().replace("\\", "\\e") in manual["man7/runloop.7"]
 
 
-@pytest.mark.parametrize("subject", ["modes", "source", "timer", "port", "message-port", "porting"])
+@pytest.mark.parametrize("subject", ["modes", "source", "timer", "port", "message-port", "porting", "debugging"])
 def test_every_subject_has_a_page(pages, subject):
     assert re.search(rf"^\.Nm runloop-{subject}$", (pages / f"man7/runloop-{subject}.7").read_text(), re.MULTILINE)
 

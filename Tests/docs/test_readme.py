@@ -13,7 +13,9 @@ from public_headers import INCLUDE, ROOT
 
 BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
 PAGES = ["README.md", "docs/DESIGN.md", "docs/PERFORMANCE.md", "docs/PORTING.md", "docs/SEMANTICS.md",
-         "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "examples/README.md", "Tests/bench/README.md"]
+         "docs/DEBUGGING.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "examples/README.md", "Tests/bench/README.md"]
+GUIDE = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs/guide").glob("*.md"))]
+PAGES += GUIDE
 README = (ROOT / "README.md").read_text()
 PERFORMANCE = (ROOT / "docs/PERFORMANCE.md").read_text()
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
@@ -163,7 +165,7 @@ def names(page):
     return re.findall(r"\bk?RL[A-Z]\w+\b(?!\.(?:h|swift))", (ROOT / page).read_text())
 
 
-@pytest.mark.parametrize("page, name", on(["README.md", "CHANGELOG.md", "docs/PORTING.md"], names))
+@pytest.mark.parametrize("page, name", on(["README.md", "CHANGELOG.md", "docs/PORTING.md", "docs/DEBUGGING.md", *GUIDE], names))
 def test_name_is_in_the_headers(page, name):
     assert any(re.search(rf"\b{name}\b", path.read_text()) for path in (INCLUDE / "RunLoop").glob("*.h"))
 

@@ -16,6 +16,8 @@ LONGEST = 32
 ALLOCATOR = "Ignored; pass NULL."
 #: Further names of pages of section 7.
 SUBJECTS = {"runloop-modes": "runloop"}
+#: Pages of section 7 that are documents.
+DOCUMENTS = {"runloop-porting": "docs/PORTING.md", "runloop-debugging": "docs/DEBUGGING.md"}
 
 
 class Page:
@@ -412,7 +414,8 @@ class Manual:
             for other in self.chapters:
                 if other is not chapter:
                     lines += [f".It Xr {other.name} 7", *write.text(upper_first(self.brief(other)) + ".")]
-            lines += [".It Xr runloop-porting 7", "Programs from macOS.", ".El"]
+            lines += [".It Xr runloop-porting 7", "Programs from macOS.", ".It Xr runloop-debugging 7",
+                      "Reports of misuse, backtraces, checkers.", ".El"]
         lines += [".Sh FUNCTIONS", ".Bl -tag -width Ds"]
         for page in chapter.pages:
             lines += [f".It Xr {page.name} 3", *write.text(upper_first(page.brief) + ".")]
@@ -474,7 +477,8 @@ class Manual:
             files[f"man7/{chapter.name}.7"] = self.of_chapter(chapter)
             for page in chapter.pages:
                 files[f"man3/{page.name}.3"] = self.of_functions(page)
-        files["man7/runloop-porting.7"] = self.of_document("runloop-porting", ROOT / "docs/PORTING.md")
+        for name, document in DOCUMENTS.items():
+            files[f"man7/{name}.7"] = self.of_document(name, ROOT / document)
         for name, lines in files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)

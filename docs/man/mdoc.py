@@ -59,6 +59,9 @@ class Writer:
 
     def macro(self, word):
         """The macro for a word that is more than text, or None."""
+        if match := re.fullmatch(r"`(RL\w+)(?:\(\))?`", word):
+            if self.page_of(match[1]):
+                return self.function(match[1])
         if match := re.fullmatch(r"`([^`]+)`", word):
             return f"Ql {' '.join(argument(part) for part in [match[1]])}"
         if match := re.fullmatch(r"(k?(?:RL|CF)[A-Z]\w+|RLSTR|fork|longjmp|abort|free|malloc|getaddrinfo|dispatch_main)\(\)", word):
@@ -192,8 +195,8 @@ class Writer:
                     end()
                     written.append(".Bl -tag -width Ds")
                 elif row > 1:
-                    head, *rest = self.text(plain(cells[0]))
-                    written.extend([".It " + " ".join([head, *rest]), *self.text(plain(cells[1]))])
+                    head = [part.removeprefix(".") for part in self.text(plain(cells[0]))]  # macros are called on the line of .It
+                    written.extend([".It " + " ".join(head), *self.text(plain(cells[1]))])
                 row += 1
             elif line.startswith("#"):
                 end()
