@@ -111,6 +111,6 @@ public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
 extension SourcePointer {
     /// Signals the source unless that has no effect: on sources with a descriptor, and on invalid ones.
     fileprivate func signalIfValid() {
-        if !hasDescriptor && pointee.item.has(.valid) { signal() }
+        if isSignallable { signal() }
     }
 }

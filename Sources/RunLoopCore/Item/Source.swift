@@ -109,6 +109,9 @@ extension SourcePointer {
     /// Whether it waits for events on a descriptor, not for RLRunLoopSourceSignal. Any thread.
     var hasDescriptor: Bool { pointee.item.has([.waitsToRead, .isInternal]) }
 
+    /// Whether it is valid and of version 0. One load. Any thread.
+    var isSignallable: Bool { pointee.item.has(.valid, of: [.valid, .waitsToRead, .isInternal]) }
+
     /// Returns the descriptor to watch; nil for version 0. Any thread.
     var getPort: SourceStorage.GetPort? {
         if !hasDescriptor { return nil }

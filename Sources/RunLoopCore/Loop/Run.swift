@@ -111,7 +111,7 @@ extension RunLoopPointer {
             if handled && onlyOne { return .handledSource }
             if hasPassed(deadline) { return .timedOut }
             if isStopRequested { return .stopped }
-            if isEmpty(mode, asCF: pointee.activation.runsAsCF) { return .finished }
+            if isEmptyInlined(mode, asCF: pointee.activation.runsAsCF) { return .finished }
         }
     }
 
@@ -217,6 +217,7 @@ extension RunLoopPointer {
     /// Step 9. If timers and descriptors are ready all the time, passes alternate between them, so neither starves.
     @inline(__always)
     private func deliver(_ mode: ModePointer) -> Bool {
+        if !hasEverUsed(EverUsed.timers | EverUsed.descriptors) { return false }
         if mode.pointee.firedTimersLast {
             mode.pointee.firedTimersLast = false
             if hasEverUsed(EverUsed.descriptors) && dispatchReadyDescriptor(mode) { return true }

@@ -190,27 +190,35 @@ extension RunLoopPointer {
         return true
     }
 
-    /// `isEmpty`, for a run that may have been begun by CF's name. In CFRunLoop a common mode of the main loop stands for
-    /// libdispatch's main queue and is never empty, whether or not anything uses that queue; programs rely on it. Only a callback
-    /// of that queue can run the loop to its end. The loop's thread.
-    func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool {
-        isEmpty(mode) && !(asCF && !MainQueue.isDraining && isCommonOfMain(mode))
-    }
-
-    private func isCommonOfMain(_ mode: ModePointer) -> Bool {
-        self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
-    }
-
     /// Whether the mode has no source, no timer, and no function waiting for it. Observers do not count. O(number of sets of the
     /// mode). The loop's thread.
-    func isEmpty(_ mode: ModePointer) -> Bool {
-        lockedInlined {
-            for index in 0..<mode.pointee.sets.count {
-                let set = mode.pointee.sets[index]
-                if set.pointee.sourceCount > 0 || set.pointee.timerCount > 0 { return false }
-            }
-            return !hasFunctions(for: mode)
+    ///
+    /// `asCF`: the run was begun by CF's name. In CFRunLoop a common mode of the main loop stands for libdispatch's main queue and is
+    /// never empty, whether or not anything uses that queue; programs rely on it. Only a callback of that queue can run the loop to its
+    /// end.
+    @inline(never)
+    func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool { isEmptyInlined(mode, asCF: asCF) }
+
+    /// `isEmpty`, inlined for hot paths.
+    @inline(__always)
+    func isEmptyInlined(_ mode: ModePointer, asCF: Bool) -> Bool {
+        lockedInlined { !hasItems(mode) && !hasFunctions(for: mode) } && !(asCF && neverEmpties(mode))
+    }
+
+    @inline(never)
+    private func neverEmpties(_ mode: ModePointer) -> Bool {
+        !MainQueue.isDraining && self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
+    }
+
+    /// Whether a source or timer is in the mode. Under the lock.
+    @inline(__always)
+    private func hasItems(_ mode: ModePointer) -> Bool {
+        var index = 0
+        while index < mode.pointee.sets.count {
+            if !mode.pointee.sets[index].pointee.isEmpty { return true }
+            index &+= 1
         }
+        return false
     }
 
     /// Ends the loop's sleep if the mode that runs is empty by now. Any thread but the loop's, after it has invalidated an item

@@ -56,31 +56,45 @@ extension RunLoopPointer {
     }
 
     private func performQueuedSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
-        lockInlined()
-        var single = takeSignals(mode)
         var handled = false
+        lockInlined()
+        if let source = takeSignals(mode) {
+            let entry = BatchEntry(source, retain(source))
+            let index = pointee.signalledBatch.count
+            _ = pointee.signalledBatch.appendInlined(entry)
+            handled = perform(entry, at: index)
+            pointee.signalledBatch.truncate(to: index)
+        }
+        if pointee.mayHaveQueued {
+            if !handled { handled = performQueue(mode, onlyOne: onlyOne) }
+            pointee.mayHaveQueued = queuedCount(pointee.sets) != 0
+        }
+        unlockInlined()
+        return handled
+    }
+
+    /// Performs what is queued. Under the lock, which is released meanwhile.
+    private func performQueue(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         let first = pointee.signalledBatch.count
-        if single != nil || onlyOne || !collectBatch(mode) {
-            while !handled {
-                // Out of memory: they stay queued, and the wake-up makes the next pass come.
-                if !pointee.signalledBatch.reserveInlined(first + 1) {
-                    wakeUp()
-                    break
-                }
-                guard let source = single ?? takeFirst(mode)?.source else { break }
-                single = nil
-                _ = pointee.signalledBatch.appendInlined(BatchEntry(source, retain(source)))
-                handled = perform(entryAt: first)
-                pointee.signalledBatch.truncate(to: first)
-            }
-        } else {
+        var handled = false
+        if !onlyOne && collectBatch(mode) {
             // By index, since a nested run appends its own batch and truncates it again.
             let last = pointee.signalledBatch.count
             for index in first..<last { handled = perform(entryAt: index) || handled }
             pointee.signalledBatch.truncate(to: first)
+            return handled
         }
-        if pointee.mayHaveQueued { pointee.mayHaveQueued = queuedCount(pointee.sets) != 0 }
-        unlockInlined()
+        while !handled {
+            // Out of memory: they stay queued, and the wake-up makes the next pass come.
+            if !pointee.signalledBatch.reserve(first + 1) {
+                wakeUpSlow()
+                break
+            }
+            guard let source = takeFirst(mode)?.source else { break }
+            _ = pointee.signalledBatch.append(BatchEntry(source, retain(source)))
+            handled = perform(entryAt: first)
+            pointee.signalledBatch.truncate(to: first)
+        }
         return handled
     }
 
@@ -194,9 +208,12 @@ extension RunLoopPointer {
         return true
     }
 
+    @inline(never)
+    private func perform(entryAt index: Int) -> Bool { perform(pointee.signalledBatch[index], at: index) }
+
     /// Performs a source of the batch if it is still signalled and valid. Under the lock, which is released meanwhile.
-    private func perform(entryAt index: Int) -> Bool {
-        let entry = pointee.signalledBatch[index]
+    @inline(__always)
+    private func perform(_ entry: BatchEntry, at index: Int) -> Bool {
         var isDue = entry.source.takeSignal() && entry.source.pointee.item.has(.valid)
         if isDue {
             callPerform(entry.source)

@@ -242,6 +242,7 @@ extension RunLoopPointer {
     }
 
     /// RLRunLoopSourceInvalidate: out of every loop, with cancel for every mode. Any thread; calls cancel.
+    @inline(never)
     static func invalidate(_ source: SourcePointer) {
         let owner = source.item.lock()
         let wasValid = source.pointee.item.has(.valid)
