@@ -124,6 +124,8 @@ $(LIB)/$(SHARED_CF): $(OBJ)/RunLoopCF.o Sources/RunLoopCF/exports.map $(LIB)/lib
 $(LIB)/librunloop-cf.so: $(LIB)/$(SHARED_CF)
 	ln -sf $(SHARED_CF) $@
 
+include Makefile.kit
+
 bench: all  ## our library against its peers, one table (QUICK=1: a minute)
 	$(MAKE) -C Tests/bench run
 

@@ -1,0 +1,38 @@
+/* The kit's door to Linux, beside CLinux.h: signals, processes, threads and names of hosts. Shims for what Swift cannot import
+   (variadic functions, macros, unions, thread-local variables). Each says why it is here. No logic. */
+#ifndef CLINUXKIT_H
+#define CLINUXKIT_H
+
+/* Before the first of the system's headers. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "LinuxSignals.h"
+
+/* A call through a pointer is not to become the last jump of a function whose name a backtrace is to show; the number keeps
+   the linker from folding two such functions into one. */
+static inline void linux_kit_callout_barrier(uint32_t which) { __asm__ volatile("" : : "r"(which) : "memory"); }
+
+/* Lets other threads run, for a moment: also those of a lower priority. */
+static inline void linux_kit_pause(void)
+{
+    struct timespec moment = {.tv_nsec = 50000};
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, NULL);
+}
+
+/* The lock of the kit: static, as Swift's imported variables are not safe to share. Held for a few instructions, never while
+   a function of the program or of librunloop is called. */
+extern pthread_mutex_t linux_kit_mutex __attribute__((visibility("hidden")));
+static inline void linux_kit_lock(void) { pthread_mutex_lock(&linux_kit_mutex); }
+static inline void linux_kit_unlock(void) { pthread_mutex_unlock(&linux_kit_mutex); }
+
+#endif

@@ -1,0 +1,92 @@
+import CLinux
+import CRunLoop
+
+/// The beginning of what stands behind each object of the kit. The object itself is a run loop source whose info points to this, so
+/// references, loops and modes are librunloop's. Every field is written once, when the object is created.
+struct KitObject {
+    let kind: KitKind
+    /// What the object is about, for descriptions: the number of a signal, of a process.
+    let number: Int
+    let client: ClientContext
+    /// The source, which owns this and frees it: no reference.
+    var source: OpaquePointer?
+}
+
+/// The kinds of objects.
+enum KitKind: UInt32 {
+    case signal, child, work, workers, hostResolve
+
+    /// The kind's name in diagnostics and descriptions.
+    var name: Name {
+        switch self {
+        case .signal: "RLSignal"
+        case .child: "RLChild"
+        case .work: "RLWork"
+        case .workers: "RLWorkers"
+        case .hostResolve: "RLHostResolve"
+        }
+    }
+}
+
+/// A struct that begins with a `KitObject`.
+protocol KitStorage: ~Copyable {
+    static var kind: KitKind { get }
+}
+
+extension KitObject {
+    /// The object behind a handle of the program; nil, and one diagnostic, if it is of another kind. Adds no reference. Any thread.
+    static func borrow<Storage: KitStorage & ~Copyable>(
+        _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
+    ) -> UnsafeMutablePointer<Storage>? {
+        find(handle, Storage.kind, function, parameter)?.assumingMemoryBound(to: Storage.self)
+    }
+
+    /// A context whose info is this address was not filled in.
+    private static var unfilled: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
+
+    @inline(never)
+    private static func find(
+        _ handle: OpaquePointer?, _ kind: KitKind, _ function: Name, _ parameter: Name
+    ) -> UnsafeMutableRawPointer? {
+        guard let handle else {
+            Misuse.report(function, parameter, expected: kind.name, got: "NULL")
+            return nil
+        }
+        var context = RLRunLoopSourceContext()
+        context.info = unfilled
+        RLRunLoopSourceGetContext(handle, &context)
+        // It is no source: librunloop has said so.
+        if context.info == unfilled { return nil }
+        if isOurs(context), let object = context.info {
+            let found = object.assumingMemoryBound(to: KitObject.self).pointee.kind
+            if found == kind { return object }
+            Misuse.report(function, parameter, expected: kind.name, got: found.name)
+        } else {
+            Misuse.report(function, parameter, expected: kind.name, got: "another source")
+        }
+        return nil
+    }
+
+    /// The source's functions are ours, so its info is an object of the kit.
+    private static func isOurs(_ context: RLRunLoopSourceContext) -> Bool {
+        guard let describe = context.copyDescription else { return false }
+        return unsafeBitCast(describe, to: UInt.self) == unsafeBitCast(copyDescription, to: UInt.self)
+    }
+
+    /// What the sources of all kinds say when they are described. Calls the client's function.
+    static let copyDescription: @convention(c) (UnsafeRawPointer?) -> OpaquePointer? = { info in
+        guard let info else { return nil }
+        let object = info.assumingMemoryBound(to: KitObject.self)
+        let own = object.pointee.client.copyDescription.flatMap { $0(object.pointee.client.info) }
+        defer { if let own { RLRelease(UnsafeRawPointer(own)) } }
+        return TextBuffer.build { text in
+            text.append(object.pointee.kind.name)
+            text.append(" ", decimal: object.pointee.number)
+            if let own, let characters = RLStringGetCStringPtr(own, UInt32(kRLStringEncodingUTF8)) {
+                text.append(" ")
+                text.append(Name(characters))
+            }
+            return text.withBytes { RLStringCreateWithBytes(nil, $0, $1, UInt32(kRLStringEncodingUTF8), 0) }
+        }
+    }
+}

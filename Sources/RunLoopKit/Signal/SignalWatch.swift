@@ -1,0 +1,117 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+import Synchronization
+
+/// An RLSignal: an object for a signal. It is told of signals while it is in a loop.
+struct SignalWatch: ~Copyable, KitStorage {
+    static var kind: KitKind { .signal }
+
+    fileprivate(set) var object: KitObject
+    /// The signal.
+    fileprivate let caught: CaughtSignalPointer
+    fileprivate let callout: RLSignalCallBack
+    /// How many signals have come since the last call. Handlers, and the loop's thread.
+    fileprivate let count: Atomic<UInt>
+    /// The next object of the signal that is in a loop. Written under the lock, read by handlers.
+    let next: Atomic<UInt>
+    /// The loops to wake. Written under the lock, read by handlers.
+    fileprivate var loops: ServingLoops
+    /// Whether the object is in the list of its signal. Under the lock.
+    fileprivate var isListed = false
+
+    private init(
+        _ caught: CaughtSignalPointer, _ callout: @escaping RLSignalCallBack, _ client: ClientContext, _ loops: consuming ServingLoops
+    ) {
+        object = KitObject(kind: .signal, number: Int(caught.pointee.number), client: client)
+        self.caught = caught
+        self.callout = callout
+        self.loops = loops
+        count = Atomic(0)
+        next = Atomic(0)
+    }
+
+    /// A source for a signal; nil if out of memory. The client's info is retained already, and belongs to the object if there is one.
+    static func create(_ number: Int32, _ order: Int, _ callout: @escaping RLSignalCallBack, _ client: ClientContext) -> OpaquePointer? {
+        guard let caught = CaughtSignal.obtain(number), let memory = malloc(MemoryLayout<SignalWatch>.stride) else { return nil }
+        guard let loops = ServingLoops() else {
+            free(memory)
+            return nil
+        }
+        let watch = memory.bindMemory(to: SignalWatch.self, capacity: 1)
+        watch.initialize(to: SignalWatch(caught, callout, client, loops))
+        var context = RLRunLoopSourceContext()
+        context.info = memory
+        context.release = { info in SignalWatch.pointer(info).free() }
+        context.copyDescription = KitObject.copyDescription
+        context.schedule = { info, loop, _ in SignalWatch.pointer(info).change(loop, by: 1) }
+        context.cancel = { info, loop, _ in SignalWatch.pointer(info).change(loop, by: -1) }
+        context.perform = { info in SignalWatch.pointer(info).perform() }
+        guard let source = RLRunLoopSourceCreate(nil, order, &context) else {
+            watch.freeMemory()
+            return nil
+        }
+        watch.pointee.object.source = source
+        return source
+    }
+
+    fileprivate static func pointer(_ info: UnsafeRawPointer?) -> SignalWatchPointer {
+        UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: SignalWatch.self)
+    }
+
+    /// Counts a signal, and has the loops call. In the handler.
+    func noteSignal() {
+        count.add(1, ordering: .relaxed)
+        RLRunLoopSourceSignal(object.source)
+        loops.wake()
+    }
+}
+
+typealias SignalWatchPointer = UnsafeMutablePointer<SignalWatch>
+
+extension SignalWatchPointer {
+    /// The source was added to a mode of a loop (1), or removed from one (-1).
+    fileprivate func change(_ loop: OpaquePointer?, by modes: Int) {
+        guard let loop else { return }
+        let caught = pointee.caught
+        KitLock.lock()
+        let (isDone, released) = pointee.loops.change(loop, by: modes) { caught.pointee.awaitHandlers() }
+        let isInLoop = !pointee.loops.isEmpty
+        if isInLoop != pointee.isListed {
+            pointee.isListed = isInLoop
+            if isInLoop { caught.pointee.add(self) } else { caught.pointee.remove(self) }
+        }
+        KitLock.unlock()
+        if let released { RLRelease(UnsafeRawPointer(released)) }
+        if !isDone { Misuse.warn("RLSignal", "RLRunLoopAddSource", "out of memory: signals do not wake this loop") }
+    }
+
+    /// Calls the client, on the loop's thread.
+    fileprivate func perform() {
+        let count = pointee.count.exchange(0, ordering: .acquiringAndReleasing)
+        if count == 0 { return }
+        withUnsafeTemporaryAllocation(of: siginfo_t.self, capacity: 1) { memory in
+            let siginfo = memory.baseAddress.unsafelyUnwrapped
+            memset(siginfo, 0, MemoryLayout<siginfo_t>.size)
+            pointee.caught.pointee.latest.load(into: siginfo)
+            let origin = linux_origin(siginfo)
+            var information = RLSignalInfo(
+                number: pointee.caught.pointee.number, count: Int(count), code: origin.code, process: origin.process, user: origin.user,
+                value: origin.value, siginfo: UnsafeRawPointer(siginfo))
+            RUNLOOP_IS_CALLING_OUT_TO_A_SIGNAL_CALLBACK_FUNCTION(
+                pointee.callout, pointee.object.source, &information, pointee.object.client.info)
+        }
+    }
+
+    /// The source was freed: it is in no loop, and so in no list.
+    fileprivate func free() {
+        pointee.object.client.releaseInfo()
+        freeMemory()
+    }
+
+    fileprivate func freeMemory() {
+        pointee.loops.free()
+        CLinux.free(self)
+    }
+}

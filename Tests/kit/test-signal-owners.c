@@ -1,0 +1,323 @@
+/* RLSignal: several owners, handlers of the program, threads and fork. */
+#include "signal-owner.h"
+
+#include <sys/wait.h>
+
+/* -- Several owners -- */
+
+START_TEST(all_owners_are_called_by_order)
+{
+    struct owner owners[4] = {{.name = "late"}, {.name = "first"}, {.name = "second"}, {.name = "early"}};
+    RLIndex order[4] = {1, 0, 0, -1};
+    for (int i = 0; i < 4; i++) {
+        make_owner(&owners[i], SIGUSR1, order[i]);
+        add(owners[i].object);
+    }
+    raise(SIGUSR1);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    ck_assert_str_eq(notes, "early first second late");
+    for (int i = 0; i < 4; i++)
+        drop_source(owners[i].object);
+}
+END_TEST
+
+static void end_owner(struct owner *owner) { drop_source(owner->object); }
+
+START_TEST(ended_in_its_own_call)
+{
+    struct owner owners[2] = {{.action = end_owner}, {0}};
+    own(&owners[0], SIGUSR1);
+    own(&owners[1], SIGUSR1);
+    raise(SIGUSR1);
+    run_passes();
+    raise(SIGUSR1);
+    run_passes();
+    ck_assert_int_eq(owners[0].calls, 1);
+    ck_assert_int_eq(owners[1].calls, 2);
+    drop_source(owners[1].object);
+}
+END_TEST
+
+static void *watch_on_a_thread(void *info)
+{
+    struct owner *owner = info;
+    own(owner, SIGUSR1);
+    note("added");
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    return NULL; /* the loop ends with the object in it */
+}
+
+START_TEST(the_end_of_a_thread_ends_what_its_loop_watched)
+{
+    struct owner owner = {0};
+    pthread_t thread = start_thread(watch_on_a_thread, &owner);
+    while (!is_caught(SIGUSR1))
+        sched_yield();
+    raise(SIGUSR1);
+    join_thread(thread);
+    ck_assert_int_eq(owner.calls, 1);
+    ck_assert(!is_caught(SIGUSR1));
+    add(owner.object); /* it is still valid */
+    raise(SIGUSR1);
+    run_passes();
+    ck_assert_int_eq(owner.calls, 2);
+    drop_source(owner.object);
+}
+END_TEST
+
+START_TEST(of_several_loops_one_is_called)
+{
+    struct looper loopers[3] = {0};
+    struct owner owner = {0};
+    make_owner(&owner, SIGUSR1, 0);
+    for (int i = 0; i < 3; i++) {
+        looper_start(&loopers[i]);
+        RLRunLoopAddSource(loopers[i].loop, owner.object, kRLRunLoopDefaultMode);
+    }
+    for (int i = 0; i < 3; i++)
+        await_waiting(loopers[i].loop);
+    raise(SIGUSR1);
+    for (int i = 0; i < 3; i++)
+        looper_stop(&loopers[i]);
+    ck_assert_int_eq(owner.count, 1);
+    ck_assert(!is_caught(SIGUSR1));
+    drop_source(owner.object);
+}
+END_TEST
+
+/* -- Handlers of the program -- */
+
+static volatile sig_atomic_t handled, handled_value, once;
+static void handle(UNUSED int number) { handled++; }
+static void handle_information(UNUSED int number, siginfo_t *information, void *context)
+{
+    handled++;
+    handled_value = information->si_value.sival_int;
+    require(context != NULL);
+}
+static void handle_once(UNUSED int number) { once++; }
+
+START_TEST(the_handler_from_before_is_called_too)
+{
+    struct owner owner = {0};
+    struct sigaction action = {.sa_sigaction = handle_information, .sa_flags = SA_SIGINFO}, now;
+    sigaddset(&action.sa_mask, SIGUSR2);
+    ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+    own(&owner, SIGUSR1);
+    ck_assert_int_eq(sigaction(SIGUSR1, NULL, &now), 0);
+    ck_assert(sigismember(&now.sa_mask, SIGUSR2) && (now.sa_flags & SA_RESTART) == 0);
+    ck_assert_int_eq(sigqueue(getpid(), SIGUSR1, (union sigval){.sival_int = 5}), 0);
+    ck_assert_int_eq(handled, 1);
+    ck_assert_int_eq(handled_value, 5);
+    run_passes();
+    ck_assert_int_eq(owner.count, 1);
+    drop_source(owner.object);
+    ck_assert(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_sigaction == handle_information);
+    raise(SIGUSR1);
+    ck_assert_int_eq(handled, 2);
+}
+END_TEST
+
+START_TEST(a_handler_for_one_signal_is_called_once)
+{
+    struct owner owner = {0};
+    struct sigaction action = {.sa_handler = handle_once, .sa_flags = (int)SA_RESETHAND};
+    ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+    own(&owner, SIGUSR1);
+    raise(SIGUSR1);
+    raise(SIGUSR1);
+    ck_assert_int_eq(once, 1);
+    drop_source(owner.object);
+    ck_assert(!is_caught(SIGUSR1));
+}
+END_TEST
+
+static struct sigaction under;
+static void handle_and_chain(int number, siginfo_t *information, void *context)
+{
+    handled++;
+    under.sa_sigaction(number, information, context);
+}
+
+/* handle_and_chain is installed over the kit's handler, and calls it. */
+START_TEST(a_handler_installed_over_ours_may_call_ours)
+{
+    struct owner owners[2] = {0};
+    struct sigaction before = {.sa_handler = handle_once},
+                     over = {.sa_sigaction = handle_and_chain, .sa_flags = SA_SIGINFO}, now;
+    ck_assert_int_eq(sigaction(SIGUSR1, &before, NULL), 0);
+    own(&owners[0], SIGUSR1);
+    ck_assert_int_eq(sigaction(SIGUSR1, &over, &under), 0);
+    raise(SIGUSR1);
+    run_passes();
+    ck_assert_int_eq(owners[0].count, 1);
+    ck_assert(handled == 1 && once == 1);
+    /* The last object leaves: the other handler stays, and goes on calling ours. */
+    drop_source(owners[0].object);
+    raise(SIGUSR1);
+    ck_assert(handled == 2 && once == 2);
+    /* Ours is wanted again: it is in front of the other, which calls ours behind it. Each is called once. */
+    own(&owners[1], SIGUSR1);
+    for (int i = 1; i <= 3; i++) {
+        raise(SIGUSR1);
+        run_passes();
+        ck_assert_int_eq(owners[1].count, i);
+        ck_assert(handled == 2 + i && once == 2 + i);
+    }
+    drop_source(owners[1].object);
+    ck_assert(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_sigaction == handle_and_chain);
+    raise(SIGUSR1);
+    ck_assert(handled == 6 && once == 6);
+}
+END_TEST
+
+START_TEST(a_handler_that_replaces_ours_is_respected)
+{
+    struct owner owner = {0};
+    struct sigaction now;
+    own(&owner, SIGUSR1);
+    signal(SIGUSR1, handle);
+    raise(SIGUSR1);
+    run_passes();
+    ck_assert(handled == 1 && owner.calls == 0);
+    drop_source(owner.object);
+    ck_assert(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == handle);
+}
+END_TEST
+
+/* -- Threads -- */
+
+enum { rounds = 300 };
+static atomic_int stop_sending;
+static void *send_signals(UNUSED void *info)
+{
+    RLIndex sent = 0;
+    while (!atomic_load(&stop_sending)) {
+        raise(SIGUSR1); /* to this thread */
+        sent++;
+    }
+    return (void *)sent;
+}
+
+/* One object counts all signals, while others come and go on loops of two threads and the handler is replaced all the time. */
+static void *come_and_go(UNUSED void *info)
+{
+    for (int i = 0; i < SCALED(rounds); i++) {
+        struct owner owner = {0};
+        own(&owner, SIGUSR1);
+        if (i % 2)
+            RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
+        drop_source(owner.object);
+    }
+    return NULL;
+}
+
+START_TEST(objects_come_and_go_while_signals_arrive_on_all_threads)
+{
+    struct owner owner = {0};
+    pthread_t senders[2], others[2];
+    RLIndex sent = 0;
+    own(&owner, SIGUSR1);
+    for (int i = 0; i < 2; i++)
+        senders[i] = start_thread(send_signals, NULL);
+    for (int i = 0; i < 2; i++)
+        others[i] = start_thread(come_and_go, NULL);
+    for (int i = 0; i < 2; i++)
+        join_thread(others[i]);
+    atomic_store(&stop_sending, 1);
+    for (int i = 0; i < 2; i++) {
+        void *count;
+        ck_assert_int_eq(pthread_join(senders[i], &count), 0);
+        sent += (RLIndex)count;
+    }
+    run_passes();
+    ck_assert_int_eq(owner.count, sent);
+    drop_source(owner.object);
+    ck_assert(!is_caught(SIGUSR1));
+}
+END_TEST
+
+/* -- fork -- */
+
+static struct owner parents;
+static void watch_in_child(UNUSED void *info)
+{
+    raise(SIGUSR1);
+    run_passes();
+    child_assert(parents.count == 1);
+    struct owner own_one = {0};
+    own(&own_one, SIGUSR2);
+    raise(SIGUSR2);
+    run_passes();
+    child_assert(own_one.count == 1);
+    drop_source(own_one.object);
+    drop_source(parents.object);
+    child_assert(!is_caught(SIGUSR1) && !is_caught(SIGUSR2));
+}
+
+START_TEST(a_child_goes_on_with_what_the_thread_that_forked_watched)
+{
+    struct looper looper = {0};
+    struct owner elsewhere = {0};
+    own(&parents, SIGUSR1);
+    looper_start(&looper);
+    make_owner(&elsewhere, SIGTERM, 0);
+    RLRunLoopAddSource(looper.loop, elsewhere.object, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(run_in_child(watch_in_child, NULL), 0);
+    ck_assert_int_eq(parents.calls, 0);
+    looper_stop(&looper);
+    drop_source(elsewhere.object);
+    drop_source(parents.object);
+}
+END_TEST
+
+static void *fork_often(UNUSED void *info)
+{
+    for (int i = 0; i < SCALED(20); i++) {
+        pid_t child = fork_child();
+        int status;
+        if (child == 0) {
+            struct owner owner = {0};
+            alarm(20);
+            own(&owner, SIGUSR2);
+            drop_source(owner.object);
+            _exit(0);
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(status, 0);
+    }
+    atomic_store(&stop_sending, 1);
+    return NULL;
+}
+
+START_TEST(a_fork_finds_no_lock_held)
+{
+    struct owner owner = {0};
+    own(&owner, SIGUSR1);
+    pthread_t thread = start_thread(fork_often, NULL), sender = start_thread(send_signals, NULL);
+    while (!atomic_load(&stop_sending))
+        come_and_go(NULL);
+    join_thread(thread);
+    join_thread(sender);
+    drop_source(owner.object);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("signal owners");
+    TCase *owners = add_case(suite, "owners", 20);
+    tcase_add_test(owners, all_owners_are_called_by_order);
+    tcase_add_test(owners, ended_in_its_own_call);
+    tcase_add_test(owners, the_end_of_a_thread_ends_what_its_loop_watched);
+    tcase_add_test(owners, of_several_loops_one_is_called);
+    tcase_add_test(owners, the_handler_from_before_is_called_too);
+    tcase_add_test(owners, a_handler_for_one_signal_is_called_once);
+    tcase_add_test(owners, a_handler_installed_over_ours_may_call_ours);
+    tcase_add_test(owners, a_handler_that_replaces_ours_is_respected);
+    TCase *threads = add_case(suite, "threads", 60);
+    tcase_add_test(threads, objects_come_and_go_while_signals_arrive_on_all_threads);
+    tcase_add_test(threads, a_child_goes_on_with_what_the_thread_that_forked_watched);
+    tcase_add_test(threads, a_fork_finds_no_lock_held);
+    return suite;
+}

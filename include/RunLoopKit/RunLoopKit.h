@@ -1,0 +1,17 @@
+/** @file RunLoopKit.h
+ *  The kit: everyday events for run loops. Every header of librunloop-kit at once. Link with -lrunloop-kit -lrunloop.
+ *
+ *      RLSignal.h  signals of the system as callbacks
+ *
+ *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a loop,
+ *  RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription() describes
+ *  it. The kit uses the public functions of librunloop alone, and so does as every source does: it keeps its modes from
+ *  being empty, calls on the loop's thread, and is removed from a loop whose thread ends.
+ *
+ *  What RLBase.h promises under "What every function promises" holds here, too, with one difference: the kit writes its
+ *  reports of misuse to stderr. It does not call the handler of RLSetErrorHandler(). RUNLOOP_MISUSE=abort aborts. */
+#ifndef RUNLOOPKIT_RUNLOOPKIT_H
+#define RUNLOOPKIT_RUNLOOPKIT_H
+#include <RunLoop/RunLoop.h>
+#include <RunLoopKit/RLSignal.h>
+#endif
