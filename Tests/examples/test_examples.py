@@ -42,6 +42,7 @@ PROGRAMS = [
     "port-source",
     "ports",
     "signalfd",
+    "signals",
     "strings",
     "timeout",
     "timers",
@@ -49,6 +50,7 @@ PROGRAMS = [
     "values",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
+WITH_KIT = ["signals"]  # linked with librunloop-kit, too
 DEMO = "demo"
 MAKES_MISTAKES = ["errors"]  # on purpose
 SPEAKS_ON_STDERR = [*MAKES_MISTAKES, "values"]
@@ -70,7 +72,7 @@ def compile_program(compiler, name, output, extra=(), libraries=()):
         pytest.skip(f"{compiler} is not installed")
     assert (LIBRARY / "librunloop.so").exists(), f"no librunloop.so in {LIBRARY}: build it, or set RL_BUILD"
     command = [compiler, *FLAGS, *extra, "-I", REPO / "include", *sources(name), "-o", output]
-    command += ["-L", LIBRARY, "-lrunloop", f"-Wl,-rpath,{LIBRARY}", *libraries]
+    command += ["-L", LIBRARY, *(["-lrunloop-kit"] if name in WITH_KIT else []), "-lrunloop", f"-Wl,-rpath,{LIBRARY}", *libraries]
     result = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
     assert result.returncode == 0, result.stderr
     return output
@@ -110,7 +112,7 @@ def test_every_expected_output_belongs_to_a_program():
 
 def declarations():
     """The headers without comments, and the examples that their comments name."""
-    headers = "".join(path.read_text() for path in sorted((REPO / "include" / "RunLoop").glob("*.h")))
+    headers = "".join(path.read_text() for path in sorted((REPO / "include").glob("RunLoop*/*.h")))
     named = set(re.findall(r"\bexamples/[\w./-]*\w", headers))
     return re.sub(r"/\*.*?\*/", "", headers, flags=re.S), named
 

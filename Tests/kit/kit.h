@@ -5,6 +5,15 @@
 #include <RunLoopKit/RunLoopKit.h>
 #include <fcntl.h>
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREAD_SANITIZED 1
+#endif
+#endif
+#ifndef THREAD_SANITIZED
+#define THREAD_SANITIZED 0
+#endif
+
 /* Calls a function with stderr in a pipe, and puts what it has written into text. */
 static inline void capture_stderr(void (*body)(void), char *text, size_t size)
 {

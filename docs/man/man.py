@@ -14,6 +14,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 LONGEST = 32
 #: What the comment of a parameter need not say.
 ALLOCATOR = "Ignored; pass NULL."
+#: How to link what a folder of headers declares.
+LIBRARIES = {"RunLoop": ["librunloop (\\-lrunloop, pkg-config runloop)"],
+             "RunLoopKit": ["librunloop-kit (\\-lrunloop-kit \\-lrunloop, pkg-config runloop-kit)"]}
 #: Further names of pages of section 7.
 SUBJECTS = {"runloop-modes": "runloop"}
 #: Pages of section 7 that are documents.
@@ -134,7 +137,7 @@ class Manual:
         functions = [self.functions[name] for name in page.names]
         write = Writer(self.page_of, page.names)
         lines = self.head(page.name, 3, page.names, page.brief)
-        lines += [".Sh LIBRARY", "librunloop (\\-lrunloop, pkg-config runloop)"]
+        lines += [".Sh LIBRARY", *LIBRARIES[self.headers[functions[0].header].folder]]
         lines += self.synopsis(functions)
         lines += self.description(functions, write)
         lines += self.parameters(functions, write)
@@ -148,7 +151,8 @@ class Manual:
         return lines + self.see_also(page, write)
 
     def synopsis(self, functions):
-        lines = [".Sh SYNOPSIS", ".In RunLoop/RunLoop.h"]
+        folder = self.headers[functions[0].header].folder
+        lines = [".Sh SYNOPSIS", f".In {folder}/{folder}.h"]
         for function in functions:
             lines += [f".Ft {argument(function.result) if ' ' not in function.result else function.result}", f".Fo {function.name}"]
             lines += [f".Fa {argument(parameter)}" for parameter in function.parameters or ["void"]] + [".Fc"]
@@ -396,7 +400,7 @@ class Manual:
         write = Writer(lambda name: None if name in chapter.headers else self.page_of(name))
         names = [chapter.name, *(other for other, page in SUBJECTS.items() if page == chapter.name)]
         lines = self.head(chapter.name, 7, names, self.brief(chapter))
-        lines += [".Sh SYNOPSIS", *(f".In RunLoop/{header.name}" for header in headers), ".Sh DESCRIPTION"]
+        lines += [".Sh SYNOPSIS", *(f".In {header.folder}/{header.name}" for header in headers), ".Sh DESCRIPTION"]
         differences = []
         for number, header in enumerate(headers):
             if number:

@@ -1,16 +1,16 @@
 /** @file RLSignal.h
  *  Signals: a function is called on a loop after the process was sent a signal.
- *  Examples: examples/kit/signals.c
+ *  Examples: examples/signals.c
  *
  *  Create one for a signal and add it to a mode of a loop:
  *
  *      RLSignalRef signal = RLSignalCreate(NULL, SIGTERM, 0, callout, &context);
  *      RLRunLoopAddSource(RLRunLoopGetCurrent(), signal, kRLRunLoopDefaultMode);
  *
- *  Unlike a handler of sigaction(2), the function may do whatever a callback may do. It is called in the next pass of the
- *  loop, once for all signals of that number that have come since, and is told how many they were and what the kernel
- *  said of the last. The kernel itself counts the signals 1 to 31 only once while they are pending, and queues the
- *  others.
+ *  Unlike a handler of sigaction(2), the function may do whatever a callback may do. It is called in the next pass of
+ *  the loop, once for all signals of that number that have come since, and is told how many they were and what the
+ *  kernel said of the last. The kernel itself counts the signals 1 to 31 only once while they are pending, and queues
+ *  the others.
  *
  *  While the object is in a loop, the kit has a handler for its signal. It interrupts no system call that SA_RESTART
  *  can continue, changes no signal mask, takes no lock and allocates nothing. What the signal did by default (end the
@@ -19,23 +19,24 @@
  *
  *  Several owners
  *  --------------
- *  Any number of objects may have one signal, in one loop or in many: each is called, those in one loop by `order` as all
- *  sources. An object that is in several loops is called by the first that sees the signal. Handlers of the program stay
- *  in force: the kit's handler calls the one that was installed before, with what the kernel has handed over, after it
- *  has told the loops. Two programs' parts that know nothing of each other can so share a signal. A handler that is
- *  installed later, while an object is in a loop, replaces the kit's: it has to call the one before, as the kit does.
+ *  Any number of objects may have one signal, in one loop or in many: each is called, those in one loop by `order` as
+ *  all sources. An object that is in several loops is called by the first that sees the signal. Handlers of the
+ *  program stay in force: the kit's handler calls the one that was installed before, with what the kernel has handed
+ *  over, after it has told the loops. Two programs' parts that know nothing of each other can so share a signal. A
+ *  handler that is installed later, while an object is in a loop, replaces the kit's: it has to call the one before,
+ *  as the kit does.
  *
  *  Refused, with a line that says why: SIGKILL and SIGSTOP, which cannot be caught; SIGSEGV, SIGBUS, SIGFPE, SIGILL,
  *  SIGTRAP, SIGSYS and SIGABRT, since the instruction that raised them would be executed again, or the process ends
- *  anyway; SIGCHLD, as several signals of one kind become one: RLChild.h watches a child without it; and those that the C
- *  library keeps to itself (32 and 33).
+ *  anyway; SIGCHLD, as several signals of one kind become one: RLChild.h watches a child without it; and those that
+ *  the C library keeps to itself (32 and 33).
  *
  *  Threads, fork
  *  -------------
  *  The kernel chooses the thread that is interrupted, of those that do not block the signal; the callback runs on the
- *  loop's. A signal that all threads block is not seen: use signalfd(2) (examples/signalfd.c) for these. In the child of
- *  a fork() the objects of the thread that forked go on with its loop, and signals that the parent has not handled yet
- *  may be handled by both. exec*() sets what is caught to its default. */
+ *  loop's. A signal that all threads block is not seen: use signalfd(2) (examples/signalfd.c) for these. In the child
+ *  of a fork() the objects of the thread that forked go on with its loop, and signals that the parent has not handled
+ *  yet may be handled by both. exec*() sets what is caught to its default. */
 #ifndef RUNLOOPKIT_RLSIGNAL_H
 #define RUNLOOPKIT_RLSIGNAL_H
 #include <RunLoop/RLRunLoopSource.h>

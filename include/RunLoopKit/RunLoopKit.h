@@ -3,10 +3,10 @@
  *
  *      RLSignal.h  signals of the system as callbacks
  *
- *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a loop,
- *  RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription() describes
- *  it. The kit uses the public functions of librunloop alone, and so does as every source does: it keeps its modes from
- *  being empty, calls on the loop's thread, and is removed from a loop whose thread ends.
+ *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a
+ *  loop, RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription()
+ *  describes it. The kit uses the public functions of librunloop alone, and so does as every source does: it keeps its
+ *  modes from being empty, calls on the loop's thread, and is removed from a loop whose thread ends.
  *
  *  What RLBase.h promises under "What every function promises" holds here, too, with one difference: the kit writes its
  *  reports of misuse to stderr. It does not call the handler of RLSetErrorHandler(). RUNLOOP_MISUSE=abort aborts. */

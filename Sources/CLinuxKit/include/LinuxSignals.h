@@ -3,6 +3,7 @@
 #define CLINUXKIT_SIGNALS_H
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef void (*linux_handler)(int number, siginfo_t *information, void *context);
 
@@ -38,6 +39,14 @@ static inline int linux_action_is(const struct sigaction *action, linux_handler 
 static inline int linux_action_is_function(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+/* Whether two actions do the same. What glibc adds for the kernel differs, and so does what is behind the 64 signals of a set. */
+static inline int linux_actions_are_equal(const struct sigaction *one, const struct sigaction *other)
+{
+    const int restorer = 0x04000000;
+    return one->sa_handler == other->sa_handler && (one->sa_flags | restorer) == (other->sa_flags | restorer) &&
+           memcmp(&one->sa_mask, &other->sa_mask, sizeof(uint64_t)) == 0;
 }
 
 /* Installs `handler` in front of the action that it is to chain to: what that blocks stays blocked, and what it interrupts is

@@ -21,13 +21,15 @@ struct ClientContext: BitwiseCopyable {
         return context.load(fromByteOffset: 8, as: ClientContext.self)
     }
 
-    /// Has the client retain its info, and keeps the pointer that it returns.
-    mutating func retainInfo() {
-        if let retain { info = UnsafeMutableRawPointer(mutating: retain(info)) }
+    /// The context with the info that the client's function has retained, and may have replaced.
+    func retained() -> ClientContext {
+        var retained = self
+        if let retain { retained.info = UnsafeMutableRawPointer(mutating: retain(info)) }
+        return retained
     }
 
-    /// Has the client release the info that `retainInfo` has retained.
+    /// Has the client release the info, of a context that `retained` has returned. Leaves errno as it was.
     func releaseInfo() {
-        if let release { release(info) }
+        if let release { preservingSystemError { release(info) } }
     }
 }

@@ -37,11 +37,8 @@ struct ServingLoops: ~Copyable {
         first = Atomic(0)
     }
 
-    /// Frees the memory of a list that is empty, as its source is in no loop.
-    mutating func free() {
-        CLinux.free(spare)
-        spare = nil
-    }
+    /// The list is empty, as its source is in no loop.
+    deinit { free(spare) }
 
     /// Whether the source is in a mode of a loop. Under the lock.
     var isEmpty: Bool {
@@ -81,7 +78,7 @@ struct ServingLoops: ~Copyable {
             first.store(next, ordering: .sequentiallyConsistent)
         }
         awaitReaders()
-        if spare == nil { spare = found } else { CLinux.free(found) }
+        if spare == nil { spare = found } else { free(found) }
         return (true, loop)
     }
 

@@ -60,7 +60,7 @@ struct HandlerPlace: ~Copyable {
         var known = ActionPointer(bitPattern: actions.load(ordering: .relaxed))
         while let here = known {
             var other = here.pointee.action
-            if memcmp(&other, &action, MemoryLayout<sigaction>.size) == 0 { return here }
+            if linux_actions_are_equal(&other, &action) != 0 { return here }
             known = here.pointee.next
         }
         guard let memory = malloc(MemoryLayout<Action>.stride) else { return nil }

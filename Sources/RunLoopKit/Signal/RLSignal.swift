@@ -30,14 +30,8 @@ public func RLSignalCreate(
         Misuse.report("RLSignalCreate", "callout", expected: "a function", got: "NULL")
         return nil
     }
-    guard var client = ClientContext.load(context, "RLSignalCreate") else { return nil }
-    client.retainInfo()
-    guard let source = SignalWatch.create(number, order, callout, client) else {
-        preservingSystemError { client.releaseInfo() }
-        systemError = ENOMEM
-        return nil
-    }
-    return source
+    guard let client = ClientContext.load(context, "RLSignalCreate") else { return nil }
+    return SignalWatch.create(number, order, callout, client)
 }
 
 @implementation @c

@@ -32,15 +32,12 @@ struct SignalWatch: ~Copyable, KitStorage {
         next = Atomic(0)
     }
 
-    /// A source for a signal; nil if out of memory. The client's info is retained already, and belongs to the object if there is one.
+    /// A source for a signal; nil if out of memory. Retains the client's info, and releases it if there is no source. Any thread.
     static func create(_ number: Int32, _ order: Int, _ callout: @escaping RLSignalCallBack, _ client: ClientContext) -> OpaquePointer? {
-        guard let caught = CaughtSignal.obtain(number), let memory = malloc(MemoryLayout<SignalWatch>.stride) else { return nil }
-        guard let loops = ServingLoops() else {
-            free(memory)
-            return nil
-        }
+        guard let caught = CaughtSignal.obtain(number), let loops = ServingLoops(), let memory = malloc(MemoryLayout<SignalWatch>.stride)
+        else { return nil }
         let watch = memory.bindMemory(to: SignalWatch.self, capacity: 1)
-        watch.initialize(to: SignalWatch(caught, callout, client, loops))
+        watch.initialize(to: SignalWatch(caught, callout, client.retained(), loops))
         var context = RLRunLoopSourceContext()
         context.info = memory
         context.release = { info in SignalWatch.pointer(info).free() }
@@ -48,10 +45,8 @@ struct SignalWatch: ~Copyable, KitStorage {
         context.schedule = { info, loop, _ in SignalWatch.pointer(info).change(loop, by: 1) }
         context.cancel = { info, loop, _ in SignalWatch.pointer(info).change(loop, by: -1) }
         context.perform = { info in SignalWatch.pointer(info).perform() }
-        guard let source = RLRunLoopSourceCreate(nil, order, &context) else {
-            watch.freeMemory()
-            return nil
-        }
+        // If there is no source, it has called the function that releases the info.
+        guard let source = RLRunLoopSourceCreate(nil, order, &context) else { return nil }
         watch.pointee.object.source = source
         return source
     }
@@ -107,11 +102,7 @@ extension SignalWatchPointer {
     /// The source was freed: it is in no loop, and so in no list.
     fileprivate func free() {
         pointee.object.client.releaseInfo()
-        freeMemory()
-    }
-
-    fileprivate func freeMemory() {
-        pointee.loops.free()
+        deinitialize(count: 1)
         CLinux.free(self)
     }
 }

@@ -1,0 +1,114 @@
+/* Each allocation fails in turn, alone or with all that follow: what cannot be made is NULL with ENOMEM, nothing is lost,
+ * and everything works when there is memory again. */
+#include "kit.h"
+
+#include <signal.h>
+
+/* Only on the thread that asks for it. */
+static __thread bool armed;
+static long allocations, fail_at;
+static int failures;
+static bool fail_all;
+
+__attribute__((unused, no_sanitize("address"))) static bool must_fail(void)
+{
+    if (!armed || (++allocations != fail_at && !(fail_all && allocations > fail_at)))
+        return false;
+    failures++;
+    errno = ENOMEM;
+    return true;
+}
+
+/* ThreadSanitizer's allocator cannot be called by another name. Nothing fails there. */
+#if !THREAD_SANITIZED
+#include "../faults/failing-memory.h"
+#endif
+
+/* What was made; if nothing was, errno says why, and an allocation has failed. */
+static void *made(void *object)
+{
+    static int failures_before;
+    require(object != NULL || (errno == ENOMEM && failures > failures_before));
+    failures_before = failures;
+    return object;
+}
+#define MADE(call) made((errno = 0, (void *)(call)))
+
+static struct lifetime life;
+static int calls;
+
+/* -- What is tried -- */
+
+static void heard(UNUSED RLSignalRef signal, UNUSED const RLSignalInfo *information, UNUSED void *info) { calls++; }
+
+static bool use_signal(void)
+{
+    RLSignalContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLSignalRef signals[2] = {MADE(RLSignalCreate(NULL, SIGUSR1, 0, heard, &context)),
+                              MADE(RLSignalCreate(NULL, SIGUSR1, 0, heard, &context))};
+    int expected = 0;
+    calls = 0;
+    for (int i = 0; i < 2; i++) {
+        if (signals[i] == NULL)
+            continue;
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), signals[i], kRLRunLoopDefaultMode);
+        expected += RLRunLoopContainsSource(RLRunLoopGetCurrent(), signals[i], kRLRunLoopDefaultMode);
+    }
+    armed = false; /* a run that finds no memory ends, and the next one goes on: Tests/faults */
+    if (expected > 0) {
+        raise(SIGUSR1);
+        run_passes();
+    }
+    for (int i = 0; i < 2; i++) {
+        if (signals[i] != NULL)
+            drop_source(signals[i]);
+    }
+    require(calls == expected);
+    return expected == 2;
+}
+
+/* -- -- */
+
+static bool (*const uses[])(void) = {use_signal};
+
+struct attempt {
+    int use;
+    long fail_at;
+    bool fail_all;
+};
+enum { nothing_failed = 77 };
+
+static void attempt(void *info)
+{
+    struct attempt *attempt = info;
+    require(RLRunLoopGetCurrent() != NULL);
+    fail_at = attempt->fail_at;
+    fail_all = attempt->fail_all;
+    armed = true;
+    bool works = uses[attempt->use]();
+    armed = false;
+    require(lifetime_held(&life) == 0 && (works || failures > 0));
+    require(uses[attempt->use]() && lifetime_held(&life) == 0);
+    _exit(failures > 0 ? 0 : nothing_failed);
+}
+
+START_TEST(whatever_allocation_fails)
+{
+    struct attempt each = {.use = _i / 2, .fail_all = _i % 2};
+    int status = 0;
+    while (status == 0) {
+        each.fail_at++;
+        status = run_in_child(attempt, &each);
+        ck_assert_msg(status == 0 || status == nothing_failed, "allocation %ld: status %d", each.fail_at, status);
+    }
+    ck_assert_int_gt(each.fail_at, THREAD_SANITIZED ? 0 : 3);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("memory");
+    TCase *all = add_case(suite, "memory", 60);
+    tcase_add_loop_test(all, whatever_allocation_fails, 0, 2 * (int)(sizeof uses / sizeof *uses));
+    return suite;
+}

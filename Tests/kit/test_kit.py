@@ -1,0 +1,95 @@
+"""librunloop-kit.so exports what its headers declare, needs libc and librunloop's public functions alone, and its sources keep
+the rules of the core's."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / name) for name in ("abi", "headers")]
+
+from library import BUILD, CALLOUT, ROOT, dynamic_symbols, existing, output  # noqa: E402
+from public_headers import declarations, of_kind  # noqa: E402
+
+SOURCES = sorted((ROOT / "Sources/RunLoopKit").rglob("*.swift"))
+#: The pieces that there are; each has a share of it.
+SIZE_LIMIT = 64_000
+LARGEST, SMALLEST = 350, 10
+
+
+def library():
+    return existing(BUILD / "lib/librunloop-kit.so")
+
+
+def symbols(*options):
+    """Name → version."""
+    lines = [line.split()[-1] for line in output("nm", "-D", *options, library()).splitlines()]
+    return {name: version for name, _, version in (line.replace("@@", "@").partition("@") for line in lines)}
+
+
+def declared():
+    nodes = of_kind(declarations("RunLoopKit/RunLoopKit.h"), "FunctionDecl")
+    return {node["name"] for node in nodes if node["path"].startswith("RunLoopKit/") and node.get("storageClass") == "extern"}
+
+
+def test_exports_are_what_the_headers_declare():
+    exports = {name: version for name, version in symbols("--defined-only").items() if name.startswith("RL")}
+    assert set(exports) == declared() and declared()
+    assert set(exports.values()) == {"RUNLOOP_KIT_0.1"}
+
+
+def test_other_names_are_for_backtraces():
+    others = {name: version for name, version in symbols("--defined-only").items() if not name.startswith(("RL", "RUNLOOP_KIT"))}
+    assert others and all(name.startswith(CALLOUT) for name in others) and set(others.values()) == {"RUNLOOP_KIT_PRIVATE"}
+
+
+def test_needs_libc_and_librunloop_alone():
+    needed = re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-dW", library()))
+    assert needed == ["librunloop.so.0", "libc.so.6"]
+    undefined = symbols("--undefined-only")
+    ours = {name for name, version in undefined.items() if not version.startswith("GLIBC") and name not in ("__tls_get_addr",)}
+    assert ours and ours <= set(dynamic_symbols())
+    assert not [name for name in undefined if name.startswith(("swift_", "_swift", "$s"))]
+
+
+def test_works_with_old_libc():
+    versions = {tuple(map(int, re.findall(r"\d+", version))) for version in symbols("--undefined-only").values() if "GLIBC_" in version}
+    assert versions and max(versions) <= (2, 34)
+
+
+def test_is_small_and_hardened():
+    assert library().stat().st_size < SIZE_LIMIT
+    text = output("readelf", "-dlW", library())
+    assert "BIND_NOW" in text and "NODELETE" in text and "GNU_RELRO" in text and not re.search(r"LOAD .* RWE ", text)
+
+
+def test_no_path_of_the_machine_that_built_it():
+    strings = output("strings", "-n", "6", library())
+    assert re.findall(rf".*(?:/(?:home|root|build|ModuleCache)/|{re.escape(str(ROOT))}\b).*", strings) == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_source_keeps_the_rules(path):
+    text = path.read_text()
+    lines = text.splitlines()
+    assert SMALLEST <= len(lines) <= LARGEST and max(map(len, lines)) <= 140
+    assert set(re.findall(r"^import (\w+)", text, re.MULTILINE)) <= {"CLinux", "CLinuxKit", "CRunLoop", "CRunLoopKit", "Synchronization"}
+    assert not re.search(r"^\s*(?:final )?(?:class|actor) \w|\bany [A-Z]|\bas!|\btry!", text, re.MULTILINE)
+
+
+def test_only_callouts_call_clients():
+    """Contexts apart: they have a file of their own."""
+    text = (ROOT / "Sources/RunLoopKit/Base/Callouts.swift").read_text()
+    functions = re.findall(r"^@inline\(never\)\nfunc (\w+)", text, re.MULTILINE)
+    assert functions and all(name.startswith(CALLOUT) for name in functions)
+    others = "".join(path.read_text() for path in SOURCES if path.name not in ("Callouts.swift", "ClientContext.swift"))
+    assert not re.findall(r"\b(?:callout|work|completion)\([^)]*\binfo\b", others)
+
+
+def test_core_does_not_know_the_kit():
+    done = subprocess.run(["grep", "-rlE", "RunLoopKit|RLSignal|RLChild|RLWork", "Sources/RunLoopCore", "Sources/CLinux", "Sources/CRunLoop"],
+                          cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == ""
