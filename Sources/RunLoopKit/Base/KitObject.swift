@@ -57,7 +57,7 @@ extension KitObject {
         RLRunLoopSourceGetContext(handle, &context)
         // It is no source: librunloop has said so.
         if context.info == unfilled { return nil }
-        if isOurs(context), let object = context.info {
+        if isOfTheKit(context), let object = context.info {
             let found = object.assumingMemoryBound(to: KitObject.self).pointee.kind
             if found == kind { return object }
             Misuse.report(function, parameter, expected: kind.name, got: found.name)
@@ -68,7 +68,7 @@ extension KitObject {
     }
 
     /// The source's functions are ours, so its info is an object of the kit.
-    private static func isOurs(_ context: RLRunLoopSourceContext) -> Bool {
+    private static func isOfTheKit(_ context: RLRunLoopSourceContext) -> Bool {
         guard let describe = context.copyDescription else { return false }
         return unsafeBitCast(describe, to: UInt.self) == unsafeBitCast(copyDescription, to: UInt.self)
     }
