@@ -203,6 +203,20 @@ START_TEST(clients_take_turns)
 }
 END_TEST
 
+/* OtherWork.descriptors: both connections are in the batch that the loop has fetched. */
+START_TEST(another_client_that_is_ready_comes_before_a_second_one_way_request)
+{
+    is_one_way = true;
+    have_all_sent(0);
+    have_all_sent(1);
+    RLRunLoopRun();
+    if (notes[1] == '1') /* epoll decides which comes first */
+        assert_notes("11 1 2 3 12 13");
+    else
+        assert_notes("1 11 12 13 2 3");
+}
+END_TEST
+
 START_TEST(many_one_way_requests_do_not_starve_others)
 {
     /* The first requests make the client create the ring, in which the others wait. */
@@ -262,6 +276,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, what_a_pass_would_do_happens_between_two_requests, 0,
                         2 * (int)(sizeof between / sizeof *between));
     tcase_add_test(tcase, clients_take_turns);
+    tcase_add_test(tcase, another_client_that_is_ready_comes_before_a_second_one_way_request);
     tcase_add_test(tcase, many_one_way_requests_do_not_starve_others);
     tcase_add_loop_test(tcase, a_run_for_one_source_handles_one, 0, 2);
     tcase_add_loop_test(tcase, deadline_ends_the_run, 0, 2);
