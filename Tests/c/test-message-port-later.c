@@ -77,7 +77,7 @@ static void note_reply(RLMessagePortRef port, int32_t result, RLDataRef reply, v
         RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-static int32_t ask_later(int32_t id, const char *text, RLTimeInterval limit, RLRunLoopMode mode, struct later *later)
+static int32_t send_async(int32_t id, const char *text, RLTimeInterval limit, RLRunLoopMode mode, struct later *later)
 {
     RLDataRef data = text_data(text);
     int32_t result = RLMessagePortSendRequestAsync(remote, id, data, 1, limit, mode, note_reply, later);
@@ -88,7 +88,7 @@ static int32_t ask_later(int32_t id, const char *text, RLTimeInterval limit, RLR
 START_TEST(callback_receives_the_reply)
 {
     struct later later = {.ends_run = true};
-    ck_assert_int_eq(ask_later(0, "abc", 20, MODE, &later), kRLMessagePortSuccess);
+    ck_assert_int_eq(send_async(0, "abc", 20, MODE, &later), kRLMessagePortSuccess);
     ck_assert_int_eq(later.calls, 0);
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 20, false), kRLRunLoopRunStopped);
     ck_assert_int_eq(later.calls, 1);
@@ -103,7 +103,7 @@ START_TEST(the_mode_is_not_empty_until_the_reply)
     RLRunLoopMode mode = RLSTR("later");
     if (in_process)
         RLRunLoopAddSource(RLRunLoopGetCurrent(), local_server.source, mode);
-    ck_assert_int_eq(ask_later(0, "abc", 20, mode, &later), kRLMessagePortSuccess);
+    ck_assert_int_eq(send_async(0, "abc", 20, mode, &later), kRLMessagePortSuccess);
     while (later.calls == 0)
         ck_assert_int_ne(RLRunLoopRunInMode(mode, 20, true), kRLRunLoopRunFinished);
     if (in_process)
@@ -116,7 +116,7 @@ END_TEST
 START_TEST(no_reply_in_time)
 {
     struct later later = {.ends_run = true};
-    ck_assert_int_eq(ask_later(1, "abc", 0.05, MODE, &later), kRLMessagePortSuccess);
+    ck_assert_int_eq(send_async(1, "abc", 0.05, MODE, &later), kRLMessagePortSuccess);
     RLRunLoopRunInMode(MODE, 20, false);
     ck_assert_int_eq(later.calls, 1);
     ck_assert_int_eq(later.result, kRLMessagePortReceiveTimeout);
@@ -132,7 +132,7 @@ START_TEST(a_dropped_request_is_reported_to_its_sender)
 {
     ck_assert_int_eq(ask(remote, 3, "x", 1e9, MODE, NULL), kRLMessagePortTransportError);
     struct later later = {.ends_run = true};
-    ck_assert_int_eq(ask_later(3, "x", 1e9, MODE, &later), kRLMessagePortSuccess);
+    ck_assert_int_eq(send_async(3, "x", 1e9, MODE, &later), kRLMessagePortSuccess);
     RLRunLoopRunInMode(MODE, 20, false);
     ck_assert_int_eq(later.result, kRLMessagePortTransportError);
 }
@@ -142,7 +142,7 @@ START_TEST(many_requests_are_answered_in_another_order)
 {
     struct later later[20] = {{0}};
     for (int index = 0; index < 20; index++)
-        ck_assert_int_eq(ask_later(1, "x", 20, MODE, &later[index]), kRLMessagePortSuccess);
+        ck_assert_int_eq(send_async(1, "x", 20, MODE, &later[index]), kRLMessagePortSuccess);
     ck_assert_int_eq(ask(remote, 2, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
     while (later[0].calls == 0)
         RLRunLoopRunInMode(MODE, 1, true);
@@ -158,7 +158,7 @@ END_TEST
 START_TEST(the_end_of_the_port_is_reported)
 {
     struct later later = {0};
-    ck_assert_int_eq(ask_later(1, "x", 1e9, MODE, &later), kRLMessagePortSuccess);
+    ck_assert_int_eq(send_async(1, "x", 1e9, MODE, &later), kRLMessagePortSuccess);
     if (in_process)
         RLMessagePortInvalidate(local_server.port);
     else
@@ -175,7 +175,7 @@ END_TEST
 START_TEST(released_port_lives_until_the_reply)
 {
     struct later later = {.ends_run = true};
-    ck_assert_int_eq(ask_later(0, "abc", 20, MODE, &later), kRLMessagePortSuccess);
+    ck_assert_int_eq(send_async(0, "abc", 20, MODE, &later), kRLMessagePortSuccess);
     RLRetain(remote);
     RLRelease(remote);
     RLRunLoopRunInMode(MODE, 20, false);
@@ -225,7 +225,7 @@ static void *answer_twice(UNUSED void *info)
 START_TEST(only_one_answer_counts)
 {
     struct later later = {.ends_run = true};
-    ck_assert_int_eq(ask_later(1, "x", 20, MODE, &later), kRLMessagePortSuccess);
+    ck_assert_int_eq(send_async(1, "x", 20, MODE, &later), kRLMessagePortSuccess);
     while (kept_count == 0)
         RLRunLoopRunInMode(MODE, 1, true);
     answer_twice(NULL);

@@ -347,7 +347,7 @@ static void end_by_reply(UNUSED RLMessagePortRef own, int32_t result, RLDataRef 
     pthread_exit(NULL);
 }
 
-static void *ask_later_and_end(UNUSED void *info)
+static void *send_async_and_end(UNUSED void *info)
 {
     require(RLMessagePortSendRequestAsync(remote, 1, payload, 60, 1e9, MODE, end_by_reply, NULL) ==
             kRLMessagePortSuccess);
@@ -358,7 +358,7 @@ static void *ask_later_and_end(UNUSED void *info)
 
 START_TEST(a_port_to_another_process_is_released_by_a_thread_that_a_reply_has_ended)
 {
-    use_server_of_another_process(ask_later_and_end);
+    use_server_of_another_process(send_async_and_end);
     ck_assert_int_eq(RLGetRetainCount(heard), 1);
 }
 END_TEST

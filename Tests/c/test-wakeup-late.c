@@ -1,4 +1,4 @@
-/* A waker that is held up between its change of the loop's word and its kick, and comes after the loop has woken by
+/* A waker that is held up between its change of the loop's word and its system call, and comes after the loop has woken by
  * itself, has slept in another way, or has ended. The waker steps through the call one instruction at a time (the trap
  * flag) and is held up after each number of them in turn. */
 #include "harness.h"

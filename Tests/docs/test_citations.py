@@ -188,6 +188,22 @@ def test_design_uses_the_names_of_the_code():
     assert sorted(words - known - NO_NAMES) == []
 
 
+def test_every_model_is_in_the_table():
+    """And the table has no other: a word that is used elsewhere would pass the test above."""
+    table = re.search(r"^\| model \| shows \|\n((?:\|.*\n)+)", DESIGN, re.MULTILINE)[1]
+    named = {name for row in table.splitlines()[1:] for name in re.findall(r"`([\w.-]+)`", row.split("|")[1])}
+    assert named == {path.name.split(".")[0] for path in (ROOT / "Tests/model").glob("*.pml")} - {"wake-word"} | {"wake-word.inc"}
+
+
+def test_cited_sources_exist():
+    """Files of Swift and models, which are cited by their names alone; `RunLoop+….swift` stands for several."""
+    there = {path.name for folder in ("Sources", "Tests") for path in (ROOT / folder).rglob("*")}
+    folders = ["Sources", "include", "Tests/RunLoopCoreTests", "Tests/c", "Tests/model", "docs"]
+    cases = [(place, match[1]) for place, match in cited(folders, r"(?<![\w….*+-])([\w+][\w+.-]*\.(?:swift|pml))\b") if ".py:" not in place]
+    assert len(cases) > 60
+    assert [case for case in cases if case[1] not in there] == []
+
+
 def test_glossary_is_short_and_used():
     """At most 15 words of our own, and only those that the code uses."""
     table = re.search(r"^## 10\. Glossary\n(.*)", DESIGN, re.MULTILINE | re.DOTALL)[1]

@@ -177,7 +177,7 @@ static void *stop_when_asleep(void *loop)
     return NULL;
 }
 
-static void haunted(void)
+static void stale_events(void)
 {
     struct watched ghost;
     RLRunLoopRef loop = RLRunLoopGetCurrent();
@@ -420,7 +420,7 @@ static const struct {
     {"timer-with-descriptors", timer_with_descriptors},
     {"set-up", set_up},
     {"second-source", second_source},
-    {"haunted", haunted},
+    {"stale-events", stale_events},
     {"threads", threads},
     {"many-timers", many_timers},
     {"past-dates", past_dates},

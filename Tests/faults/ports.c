@@ -106,7 +106,7 @@ static void replied(RLMessagePortRef remote, int32_t result, RLDataRef reply, vo
     pending--;
 }
 
-static void ask_later(RLMessagePortRef remote, int size)
+static void send_async(RLMessagePortRef remote, int size)
 {
     RLDataRef data = data_of(size);
     if (note(RLMessagePortSendRequestAsync(remote, 0, data, 1e10, 1e10, MODE, replied, NULL)))
@@ -137,8 +137,8 @@ static void ask_in_every_way(RLMessagePortRef remote)
         ask(remote, 0, small, kRLMessagePortPrivateReplyMode);
         ask(remote, 0, large, MODE);
         ask(remote, ask_for_much, small, MODE);
-        ask_later(remote, small);
-        ask_later(remote, large);
+        send_async(remote, small);
+        send_async(remote, large);
         while (pending > 0)
             RLRunLoopRunInMode(MODE, 0.01, true);
     }

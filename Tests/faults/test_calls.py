@@ -30,7 +30,7 @@ SURVIVED = {
     "epoll-interrupted-wake": ("wake-with-descriptors", [f"{WAIT}:error=EINTR:when=1+2"], WAKE_AND_READ),
     "epoll-signalled-wake": ("wake-with-descriptors", [f"{WAIT}:signal=USR1:when=1+"], WAKE_AND_READ),
     "epoll-interrupted-timer": ("timer-with-descriptors", [f"{WAIT}:error=EINTR:when=1+2"], TIMER),
-    "kick-interrupted": ("wake-with-descriptors", ["write:error=EINTR:when=1..10"], WAKE_AND_READ),
+    "wake-interrupted": ("wake-with-descriptors", ["write:error=EINTR:when=1..10"], WAKE_AND_READ),
     "no-epoll_pwait2-idle": ("idle-with-descriptors", ["epoll_pwait2:error=ENOSYS"], IDLE),
     "no-epoll_pwait2-timer": ("timer-with-descriptors", ["epoll_pwait2:error=ENOSYS"], TIMER),
     "no-epoll_pwait2-interrupted": ("timer-with-descriptors",
@@ -53,7 +53,7 @@ SURVIVED = {
     # A file that epoll cannot watch is taken as always ready, like /dev/null.
     "epoll_ctl-EPERM": ("set-up", ["epoll_ctl:error=EPERM:when=2+"], "4/0 4/0 4/0 4/0 4/0 posted 1 descriptors 2\n"),
     # The fifth and sixth are for the new epoll of a loop that gets rid of an old one.
-    **{f"haunted-{when}": ("haunted", [f"epoll_ctl:error=ENOMEM:when={when}"], "results 4 2 read 1\n") for when in ("5", "6", "5..6")},
+    **{f"stale-events-{when}": ("stale-events", [f"epoll_ctl:error=ENOMEM:when={when}"], "results 4 2 read 1\n") for when in ("5", "6", "5..6")},
     "epoll_ctl-EPERM-second": ("second-source", ["epoll_ctl:error=EPERM:when=3+"], "4 4 4 4 4 first 1 second 1\n"),
 }
 
@@ -127,7 +127,7 @@ def test_an_unconnected_socket_whose_watch_cannot_be_changed_does_not_spin(progr
 
 
 def test_a_hang_would_be_seen(program):
-    """The control: a kick (or the byte of the pipe) that is swallowed leaves the loop asleep, and the alarm ends the program."""
+    """The control: a wake-up (or the byte of the pipe) that is swallowed leaves the loop asleep, and the alarm ends the program."""
     done, trace = programs.run_with_faults(program, "wake-with-descriptors", "write:retval=1:when=5..1000", seconds=1)
     assert done.returncode == -signal.SIGALRM and programs.faults_in(trace) > 0
 

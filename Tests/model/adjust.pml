@@ -1,4 +1,4 @@
-/* Adding timers and descriptors to a loop that may sleep: it never sleeps on what does not know them; and the kicks in the eventfd are counted.
+/* Adding timers and descriptors to a loop that may sleep: it never sleeps without knowing them; and writes to the eventfd are counted.
  * Code: Sources/RunLoopCore/Loop/Run.swift (sleep), RunLoop.swift (adjustSleep), RunLoop+Timers.swift (enqueue), RunLoop+Sources.swift (add),
  * RunLoop+Lifetime.swift (close), with wake-word.inc.pml for waking.
  *
@@ -16,17 +16,17 @@
  * sleep: sleepLimit = limit      sleepLimit.store(limit), under the same lock           relaxed   see above
  * sleep: limit <= now            no sleep: a pass. `adjusting` may stay in the word     (loop)    the next goToSleep fails on it: one look too many
  * sleep: sleep_as_chosen         goToSleep, wait                                        acq_rel   wake-word.inc.pml
- * sleep: reason                  wakeFromSleep; countWake unless `nobody`               acq_rel   wake-word.inc.pml
+ * sleep: reason                  wakeFromSleep; countWake unless `nothing`              acq_rel   wake-word.inc.pml
  * sleep: sleepLimit = 0          sleepLimit.store(0), without the lock                  relaxed   see above
  * sleep: adjusted                `again`: from the lock on, without a pass              (loop)    -
- * exit: W = AWAKE                wake.reset()                                           acq_rel   later wakers kick nobody
- * exit: sum >= kicks             EventDescriptor.drain: reads until all have arrived    kernel    write(wakeDescriptor, 1)
+ * exit: W = AWAKE                wake.reset()                                           acq_rel   later wakers write nothing
+ * exit: sum >= wakes             EventDescriptor.drain: reads until all have arrived    kernel    write(wakeDescriptor, 1)
  * exit: closed                   close(wakeDescriptor)                                  kernel    no write comes after this
  *
  * Properties. (1) When the loop falls asleep, and when an adding call returns while it sleeps, the sleep's limit and target know everything of its mode
- * whose adding call has returned. (2) Nobody sleeps for ever with an adjustment or a wake-up pending, or on the wrong limit (Quiescence). (3) owed: a
- * wake-up gets its pass in each activation, an adjustment does not eat it. (4) At most one kick per sleep. (5) The thread's end: the sum of the eventfd is
- * the number of the sleeps in epoll that somebody ended, neither less (drain would wait for ever) nor more (a kick would go to a descriptor that is closed).
+ * whose adding call has returned. (2) The loop never sleeps for ever with an adjustment or a wake-up pending, or on the wrong limit (Quiescence). (3) owed: a
+ * wake-up gets its pass in each activation; an adjustment does not use it up. (4) At most one system call per sleep. (5) When the thread ends, the sum of the
+ * eventfd is the number of sleeps in epoll that a waker ended: neither less (drain would wait for ever) nor more (a write would go to a closed descriptor).
  *
  * Time: timers 1 and 2 are due at 1 and 2; `now` moves only when a sleep times out. NEVER: no timer. The descriptor's loop side may be removed in a pass, so
  * that sleeps in epoll and on the word follow each other. A callback of a pass, or an observer of waiting, runs the loop again in a mode that has
@@ -93,7 +93,7 @@ again:  skip
 active proctype Loop() {
     LOOP_THREAD_VARIABLES;
     bit consumed[2], adjusted, countable, wokenUp;
-    byte now, kicks;
+    byte now, wakes;
     bit nested;                    /* there was a nested run */
     bit lateNest;                  /* it was started by an observer of waiting */
 
@@ -160,9 +160,9 @@ sleep:
         adjusted = (W == ADJUSTING);
         consumed[depth] = consumed[depth] || (W == PENDING);
 #ifdef MUTANT_COUNTS_ONLY_WAKE_UPS
-        kicks = kicks + (countable && W == PENDING);
+        wakes = wakes + (countable && W == PENDING);
 #else
-        kicks = kicks + (countable && (adjusted || W == PENDING));
+        wakes = wakes + (countable && (adjusted || W == PENDING));
 #endif
         wokenUp = (W == PENDING);
         W = AWAKE;
@@ -199,8 +199,8 @@ exit:
     lock();
     atomic { isOpen = 0; W = AWAKE };
 #ifndef MUTANT_CLOSES_WITHOUT_DRAINING
-    sum >= kicks;
-    assert(sum == kicks);
+    sum >= wakes;
+    assert(sum == wakes);
 #endif
     closed = 1;
     unlock();
@@ -259,6 +259,6 @@ active proctype Waker() {
 
 active proctype Quiescence() {
     timeout;
-    assert(ended || isOpen);       /* or drain waits for a kick that never comes */
+    assert(ended || isOpen);       /* or drain waits for a write that never comes */
     assert(ended || (ASLEEP && !owed[depth] && KNOWS(timers, watched)))
 }

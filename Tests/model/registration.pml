@@ -1,6 +1,6 @@
 /* Signalling a source while it is added to loops and removed from them: some loop that has it looks at it.
  * Code: Sources/RunLoopCore/Item/Source+Signal.swift (signal, publishOnlyRegistration), Item/Registration.swift (fill, setPending),
- * Loop/RunLoop+Sources.swift (link, unlink), RunLoop+Deliver.swift (takeSignals). signal.pml shows what a bit is worth while the source
+ * Loop/RunLoop+Sources.swift (link, unlink), RunLoop+SignalledSources.swift (takeSignals). signal.pml shows what a bit is worth while the source
  * stays where it is, and waking.
  *
  * model step                     code step                                              order     pairs with
@@ -9,12 +9,12 @@
  * signal: onlySlot               onlySlot.load()                                        seq_cst   publish: onlySlot; what fill stored before is seen
  * signal: set                    pendingSignals.load(): sets the bit of that slot       relaxed   see onlySlot; may be a later bitmap than the slot's
  * signal: only, if no slot       onlyRegistration.load(), then its slot and bitmap      seq_cst   publish: only
- * signal: announce, if neither   SharedSignals.increment()                              seq_cst   look: shared
+ * signal: shared++, if neither   SharedSignals.increment()                              seq_cst   look: shared
  * fill: bitmap, slot             expectSignals(in:), slot = ...                         relaxed   publish: onlySlot, only
  * publish: only, onlySlot        onlyRegistration.store(), onlySlot.store()             seq_cst   signal: each of them is a store here and a load there,
- * publish: flag -> set           flag.load(), then set the only bit, or announce        seq_cst   and flag the other way round: one sees the other
+ * publish: flag -> set           flag.load(), then set the only bit, or shared++        seq_cst   and flag the other way round: one sees the other
  * look: bits = 0, flag = 0       pendingSignals.take; flag.exchange(0) of their sources seq_cst   signal: set, flag
- * look: shared != seen           SharedSignals.count, then all of the loop's sources    seq_cst   signal: announce
+ * look: shared != seen           SharedSignals.count, then all of the loop's sources    seq_cst   signal: shared++
  *
  * Loops 0 and 1; the source's slot in loop L is L (another number in each). Its inline registration is the one in the first loop that has it, the other one is
  * that in a second. A registration that is not used any more keeps its contents, and a late signaller reads those, or newer ones. A bit of a slot that no source
@@ -22,7 +22,7 @@
  *
  * The argument. A signaller reads where the source was at some moment after its flag = 1. If it has left that loop, the next loop that it is added to sees
  * the flag, or the signaller would have read what was stored when it left (MUTANT_PUBLISHES_BY_PLAIN_STORE). A signaller that reads that the source is in no loop,
- * or in several, announces, and whichever loop has it when the locks are free again looks.
+ * or in several, counts a shared signal, and whichever loop has it when the locks are free again looks.
  *
  * Property. When all is quiet and some loop has the source, it is not signalled any more: each signal is followed by a performance.
  */
@@ -55,14 +55,14 @@ end: do :: atomic { buffer?onlySlot } od
 #define STORE_SLOT(p) onlySlot = p
 #endif
 
-inline announce() { shared++ }
+inline count_shared() { shared++ }
 
 /* Any thread. The bitmap is read after the slot. */
 inline set(registration, p) {
     b = bitmap[registration];
     if
     :: b != NOWHERE && p != NO_SLOT -> bits[b * 2 + p] = 1
-    :: else -> announce()
+    :: else -> count_shared()
     fi;
     b = 0
 }
@@ -75,7 +75,7 @@ inline set_bits() {
         s = only;
         if
         :: s != NONE -> p = slot[s]; set(s, p)
-        :: else -> announce()
+        :: else -> count_shared()
         fi
     fi;
     p = 0; s = 0
@@ -101,7 +101,7 @@ inline look_at_flag() {
     :: flag ->
         if
         :: s != NONE -> p = slot[s]; set(s, p)
-        :: else -> announce()
+        :: else -> count_shared()
         fi
     :: else
     fi

@@ -22,9 +22,9 @@ pytestmark = pytest.mark.skipif(not (shutil.which("spin") and shutil.which(COMPI
 
 ASSERTION = "assertion violated"
 END_STATE = "invalid end state"
-KICK_TOO_FEW = "assertion violated (ended||isOpen)"
-KICK_TOO_MANY = "assertion violated (sum==kicks)"
-KICK_TOO_LATE = "assertion violated  !(closed)"
+WRITE_MISSING = "assertion violated (ended||isOpen)"
+WRITE_TOO_MANY = "assertion violated (sum==wakes)"
+WRITE_TOO_LATE = "assertion violated  !(closed)"
 ADJUSTMENT_LOST = "assertion violated ((limit<="
 
 
@@ -113,11 +113,11 @@ MUTANTS = [
     ("LIMIT_AFTER_UNLOCK", "adjust.pml", (), ADJUSTMENT_LOST),
     ("ADJUST_BY_LOAD_AND_STORE", "adjust.pml", (), ASSERTION),
     ("ADJUST_OVERWRITES_PENDING", "adjust.pml", (), ASSERTION),
-    ("KICK_READS_WHERE", "adjust.pml", (), KICK_TOO_FEW),
-    ("COUNTS_ONLY_WAKE_UPS", "adjust.pml", (), KICK_TOO_MANY),
+    ("WAKE_READS_WHERE", "adjust.pml", (), WRITE_MISSING),
+    ("COUNTS_ONLY_WAKE_UPS", "adjust.pml", (), WRITE_TOO_MANY),
     ("NESTED_SWALLOWS_WAKE", "adjust.pml", ("NESTED",), ASSERTION),
     ("RUNS_AGAIN_AFTER_LIMIT", "adjust.pml", ("NESTED",), ADJUSTMENT_LOST),
-    ("CLOSES_WITHOUT_DRAINING", "adjust.pml", (), KICK_TOO_LATE),
+    ("CLOSES_WITHOUT_DRAINING", "adjust.pml", (), WRITE_TOO_LATE),
     # posting
     ("NESTED_SWALLOWS_WAKE", "post.pml", (), ASSERTION),
     ("WAKE_OWED_CLEARED_AFTER_UNLOCK", "post.pml", (), ASSERTION),

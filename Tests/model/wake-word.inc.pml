@@ -28,8 +28,8 @@
  * loop's lock before. If the loop has last looked at its queues before that (and so does not know the item), all it did until then is visible, its
  * taking of that value too: what the load can see is only what came after, and that the loop must still take, before or instead of sleeping.
  *
- * A kick goes where the value that was replaced says. To look anywhere else what the loop sleeps on is too late: it may be in another sleep by then, and
- * the kick, though harmless to that, is missing in the eventfd, or too much (MUTANT_KICK_READS_WHERE, adjust.pml).
+ * The value that was replaced says which system call to make. Looking anywhere else is too late: the loop may be in another sleep by then, and although
+ * the call does not harm that, the eventfd has one write too few or too many (MUTANT_WAKE_READS_WHERE, adjust.pml).
  */
 #define AWAKE     0
 #define PENDING   1
@@ -46,7 +46,7 @@ byte W;
 bit published;                     /* wakeDescriptor is not -1 */
 bit edge;                          /* an edge of the eventfd that epoll has not reported yet */
 bit parked;                        /* the loop's thread is in the futex's queue */
-#ifdef MUTANT_KICK_READS_WHERE
+#ifdef MUTANT_WAKE_READS_WHERE
 bit where;                         /* 1: epoll */
 #endif
 #ifdef COUNTED
@@ -85,21 +85,21 @@ end: do :: atomic { buffered -> W = AWAKE; buffered = 0 } od
 #define ONE_PER_SLEEP assert(kernelWakesAllowed > 0); kernelWakesAllowed--
 #endif
 
-inline kick_epoll() { atomic { ONE_PER_SLEEP; if :: published -> ADD_TO_SUM; edge = 1 :: else fi } }
-inline kick_word() { atomic { ONE_PER_SLEEP; parked = 0 } }
+inline wake_in_epoll() { atomic { ONE_PER_SLEEP; if :: published -> ADD_TO_SUM; edge = 1 :: else fi } }
+inline wake_on_word() { atomic { ONE_PER_SLEEP; parked = 0 } }
 
 inline kernel_wake(before) {
 #if defined(MUTANT_WAKE_WITHOUT_SYSCALL)
     skip
-#elif defined(MUTANT_KICK_READS_WHERE)
+#elif defined(MUTANT_WAKE_READS_WHERE)
     if
-    :: where -> kick_epoll()
-    :: else  -> kick_word()
+    :: where -> wake_in_epoll()
+    :: else  -> wake_on_word()
     fi
 #else
     if
-    :: before == IN_EPOLL -> kick_epoll()
-    :: else               -> kick_word()
+    :: before == IN_EPOLL -> wake_in_epoll()
+    :: else               -> wake_on_word()
     fi
 #endif
 }
@@ -142,7 +142,7 @@ inline publish() {
     :: asleep == IN_EPOLL -> published = 1
     :: else
     fi
-#ifdef MUTANT_KICK_READS_WHERE
+#ifdef MUTANT_WAKE_READS_WHERE
     ; where = (asleep == IN_EPOLL)
 #endif
 }

@@ -6,7 +6,7 @@
  *     realtime control NAME     does on purpose what must be reported
  *
  * A sleeping loop is woken by one system call: that is how it is meant, and the only report there may be. It is not
- * suppressed but counted: the program prints "kicks N", and the test wants N reports and no more. */
+ * suppressed but counted: the program prints "system calls N", and the test wants N reports and no more. */
 #define _GNU_SOURCE
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
@@ -203,7 +203,7 @@ static void callback(void)
     }
 }
 
-/* One kick each for WakeUp and Stop. */
+/* One system call each for WakeUp and Stop. */
 static int asleep(void)
 {
     for (int i = 0; i < rounds; i++) {
@@ -239,7 +239,7 @@ static void control_mutex(void) REALTIME
     pthread_mutex_lock(&mutex);
     pthread_mutex_unlock(&mutex);
 }
-static void control_kick(void) REALTIME { RLRunLoopWakeUp(other_loop); }
+static void control_wake(void) REALTIME { RLRunLoopWakeUp(other_loop); }
 
 static void *run_other(void *unused)
 {
@@ -277,15 +277,15 @@ static void control(const char *name)
         control_library_locks();
     else if (strcmp(name, "post") == 0)
         control_post();
-    else if (strcmp(name, "kick") == 0)
-        control_kick();
+    else if (strcmp(name, "wake") == 0)
+        control_wake();
     else
         CHECK(!"a control");
 }
 
 int main(int argc, char **argv)
 {
-    int kicks = 0;
+    int system_calls = 0;
     CHECK(argc == 3);
     alarm(30);
     if (strcmp(argv[1], "control") == 0) {
@@ -310,11 +310,11 @@ int main(int argc, char **argv)
         else if (strcmp(argv[2], "callback") == 0)
             callback();
         else
-            kicks = asleep();
+            system_calls = asleep();
         RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, finish, NULL);
         CHECK(pthread_join(thread, NULL) == 0);
     }
-    printf("kicks %d\n", kicks);
+    printf("system calls %d\n", system_calls);
     fflush(stdout);
     _exit(0);
 }

@@ -21,10 +21,10 @@ REPORT = re.compile(r"unsafe function `(\w+)` in real-time context")
 SOURCES = ["one", "hundred", "two-loops"]
 STATES = ["stopped", "running", "callback", "asleep", "asleep-descriptor"]
 #: How a sleeping loop is woken: the only calls that may be reported, in all exactly as often as the program says.
-KICKS = {"syscall", "write"}
+WAKING_CALLS = {"syscall", "write"}
 #: What a control does, and the call that must be reported for it.
 CONTROLS = {"malloc": "malloc", "mutex": "pthread_mutex_lock", "library-allocates": "malloc", "library-locks": "syscall",
-            "post": "realloc", "kick": "syscall"}
+            "post": "realloc", "wake": "syscall"}
 
 
 @pytest.fixture(scope="session")
@@ -55,10 +55,10 @@ def run(program, *arguments):
 @pytest.mark.parametrize("sources", SOURCES)
 def test_neither_allocates_nor_locks_nor_blocks(program, sources, state):
     done, reports = run(program, sources, state)
-    kicks = re.fullmatch(r"kicks (\d+)\n", done.stdout)
-    assert done.returncode == 0 and kicks, done.stderr
-    assert (int(kicks[1]) > 0) == state.startswith("asleep")
-    assert set(reports) <= KICKS and reports.total() == int(kicks[1]), f"{reports} {done.stderr}"
+    calls = re.fullmatch(r"system calls (\d+)\n", done.stdout)
+    assert done.returncode == 0 and calls, done.stderr
+    assert (int(calls[1]) > 0) == state.startswith("asleep")
+    assert set(reports) <= WAKING_CALLS and reports.total() == int(calls[1]), f"{reports} {done.stderr}"
 
 
 @pytest.mark.parametrize("name", CONTROLS)

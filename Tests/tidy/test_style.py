@@ -90,7 +90,7 @@ def test_nothing_is_left_to_do():
                 for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1) if re.search(MARKS, line))
 
 
-def test_no_place_of_one_machine():
+def test_no_path_of_one_machine():
     here = ROOT / "Tests" / "tidy"
     expect_none(f"{path.relative_to(ROOT)}:{number}: {line.strip()}" for path in tracked() if path.parent != here
                 for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)

@@ -19,11 +19,12 @@ DEAD = {
     "audience": "notifyingObservers",
     "farewell": "deferred cleanup",
     "isStirred": "modeChanged",
+    "haunted": "stale",
+    "kick": "wake; a write to the wake descriptor",
     "isHaunted": "hasStaleEvents",
     "noteStray": "noteStaleEvent",
     "isNews": "needsUpdate",
     "tellSource": "updateInterest",
-    "isOurs": "isInternal",
     "hasMail": "isNonEmpty",
     "inboxPace": "PostBackoff",
     "owesRest": "what is deferred",
@@ -59,11 +60,11 @@ DEAD = {
 
 #: English words with a meaning that only this project gave them: dead as identifiers of the core, or as part of one.
 DEAD_IN_CODE = {
+    "isOurs": "isInternal",
     "home": "thread context, owner",
     "board": "bitmap, pending signals",
     "had": "ever used, pending",
     "callee": "dispatch frame",
-    "haunted": "stale",
     "stray": "stale event",
     "calm": "disarm",
     "mail": "queue",
@@ -78,7 +79,6 @@ DEAD_IN_CODE = {
     "patience": "limit",
     "streak": "burst",
     "bell": "doorbell",
-    "kick": "wake",
     "…Seldom": "…Slow",
     "…Slowly": "…Slow",
     "…Quickly": "…Inlined",
@@ -86,7 +86,7 @@ DEAD_IN_CODE = {
 }
 
 #: Words for people, where the noun is a thing.
-PEOPLE = ["whoever", "nobody", "somebody", "everybody"]
+PEOPLE = ["whoever", "nobody", "somebody", "everybody", "anybody", "everyone", "someone"]
 
 #: What is still to be renamed, and how often it may occur. The list only shrinks.
 NOT_YET = {}

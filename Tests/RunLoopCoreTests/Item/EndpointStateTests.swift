@@ -30,7 +30,7 @@ import Testing
 
     /// Against two sets.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func armingAndTellingAgreeWithSets(seed: UInt64) {
+    func armedAndRegisteredEventsAgreeWithSets(seed: UInt64) {
         var random = Random(seed: seed)
         var state = EndpointState(EndpointState.valid)
         var armed = Events()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What epoll reports of a source: who it is, as long as it stays.
+/// The tag by which epoll identifies a source while it is registered.
 @Suite struct EventTagTests {
     @Test func tagIsTheSourceAndOdd() {
         let seen = withSource { source, _ in
@@ -39,7 +39,7 @@ import Testing
         #expect(seen == [true, true, true])
     }
 
-    /// After 2 million stays they begin again; the address is not touched.
+    /// After 2 million registrations the generations repeat; the address in the tag is unaffected.
     @Test func generationsWrapAround() {
         let seen = withSource { source, _ in
             let first = source.eventTag!
@@ -56,7 +56,7 @@ import Testing
     }
 
     /// A source that shares its descriptor is found by the watch, and a source that is alone by its tag.
-    @Test func onlyWhoIsAloneHasATagInEpoll() {
+    @Test func onlyASourceAloneOnItsDescriptorHasATag() {
         let seen = onThread { () -> [Bool] in
             let loop = Registry.current!
             let pipe = Pipe()

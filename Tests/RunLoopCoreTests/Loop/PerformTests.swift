@@ -151,7 +151,7 @@ import Testing
         #expect(error == ESRCH)
     }
 
-    @Test func restsAfterABurstOnly() {
+    @Test func backsOffAfterABurstOnly() {
         var backoff = PostBackoff()
         backoff.noteTaken(posts: 0)
         backoff.noteTaken(posts: 7)
@@ -160,14 +160,14 @@ import Testing
         backoff.noteTaken(posts: 8)
         #expect(backoff.isDue == RunLoopCore.Thread.maySpin)
         backoff.wait(until: before)
-        #expect(!backoff.isDue, "who has something to do does not wait, and owes nothing afterwards")
+        #expect(!backoff.isDue, "a loop with something to do does not wait, and the burst is over")
         backoff.noteTaken(posts: 1000)
         backoff.wait()
         #expect(!RunLoopCore.Thread.maySpin || Clock.now >= before.advanced(by: 4_000))
         #expect(!backoff.isDue)
     }
 
-    /// Only posts of other threads that nobody waits for are a reason to rest.
+    /// Only posts of other threads that do not wait for the result are a reason to back off.
     @Test func countsWhatOthersPost() {
         let inbox = Pinned(PerformInbox())
         inbox.pointer.setOpen(true)

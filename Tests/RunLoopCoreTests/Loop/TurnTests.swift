@@ -88,7 +88,7 @@ import Testing
     }
 
     /// A difference, said in RLRunLoopSource.h: ports reported by one look are called, though what was there has been taken since.
-    @Test func portsReportedTogetherAreAllCalled() {
+    @Test func sourcesReadyAtTheSameTimeAreAllCalled() {
         let seen = Bench.log { bench in
             let pipes = [Pipe(), Pipe()]
             // Whoever comes first empties both.

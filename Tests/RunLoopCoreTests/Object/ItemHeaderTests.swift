@@ -13,7 +13,7 @@ import Testing
         return item
     }
 
-    @Test func releaseWithoutHold() {
+    @Test func releaseWithoutInternalReferences() {
         let seen = onThread { () -> [ItemPointer.ReleaseOutcome] in
             let item = Self.makeItem(3)
             defer { item.deallocate() }
@@ -22,7 +22,7 @@ import Testing
         #expect(seen == [.alive, .alive, .dead, .overReleased])
     }
 
-    @Test func holdKeepsTheItem() {
+    @Test func internalReferenceKeepsTheItem() {
         let seen = onThread { () -> [Bool] in
             let item = Self.makeItem()
             defer { item.deallocate() }

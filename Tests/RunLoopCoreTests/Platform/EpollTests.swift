@@ -62,8 +62,8 @@ import Testing
         }
     }
 
-    /// Why a kick costs the sleeper nothing: every write is a new edge, though nobody reads.
-    @Test func everyKickIsAnEdge() {
+    /// Why waking costs the sleeper no system call: every write is a new edge, though the eventfd is never read.
+    @Test func everyWriteIsAnEdge() {
         withEpoll { epoll, events in
             let descriptor = try! EventDescriptor.create()
             try! Epoll.add(epoll, descriptor, .readable, isEdgeTriggered: true, tag: 1)
@@ -78,7 +78,7 @@ import Testing
     }
 
     /// It would wait for ever if it counted wrongly.
-    @Test func drainWaitsForAllKicks() {
+    @Test func drainWaitsForAllWrites() {
         let descriptor = try! EventDescriptor.create()
         EventDescriptor.signal(descriptor)
         let late = spawn { EventDescriptor.signal(descriptor) }

@@ -30,7 +30,7 @@ import Testing
 
     private func client(_ number: Int) -> UInt64 { UInt64(number) << 1 }
 
-    @Test func epollHearsOfMoreBeforeTheNextWaitAndOfLessWhenItReports() {
+    @Test func moreInterestIsRegisteredBeforeTheNextWaitAndLessAfterAnEvent() {
         let pair = Pair()
         var watcher = Watcher()
         let index = watcher.poller.add(pair.near, interest: [], client: client(1))!
@@ -111,7 +111,7 @@ import Testing
     }
 
     /// epoll reports a hang-up whether asked for or not.
-    @Test func whoWantsNothingIsNotInTheSet() {
+    @Test func watchWithoutInterestIsNotInTheSet() {
         var watcher = Watcher()
         let pipes = (0..<3).map { _ in Pipe() }
         let indexes = pipes.map { watcher.add($0.readEnd) }
@@ -142,7 +142,7 @@ import Testing
         close(fd)
     }
 
-    /// Against a list of what is wanted, told and ready.
+    /// Against lists of what is wanted and what is ready.
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func agreesWithModel(seed: UInt64) {
         var random = Random(seed: seed)
@@ -169,17 +169,17 @@ import Testing
                 while let event = watcher.eventBatch.take() {
                     if let index = watcher.poller.index(ofTag: event.tag) { seen[index] = event.events }
                 }
-                for (place, index) in indexes.enumerated() {
-                    let due = wanted[place].intersection(ready[place])
+                for (number, index) in indexes.enumerated() {
+                    let due = wanted[number].intersection(ready[number])
                     let got = seen[index] ?? []
-                    guard due.isSubset(of: got), got.isSubset(of: ready[place]) else {
-                        Issue.record("step \(step): \(got) of \(place) instead of \(due)")
+                    guard due.isSubset(of: got), got.isSubset(of: ready[number]) else {
+                        Issue.record("step \(step): \(got) of \(number) instead of \(due)")
                         return
                     }
-                    // As the loop does with what nobody wants.
-                    if got.intersection(wanted[place]).isEmpty { watcher.poller.reduce(index, to: wanted[place]) }
-                    guard wanted[place].isSubset(of: watcher.poller[index].registered) else {
-                        Issue.record("step \(step): epoll was not told")
+                    // As the loop does when no client is interested.
+                    if got.intersection(wanted[number]).isEmpty { watcher.poller.reduce(index, to: wanted[number]) }
+                    guard wanted[number].isSubset(of: watcher.poller[index].registered) else {
+                        Issue.record("step \(step): epoll was not updated")
                         return
                     }
                 }
@@ -192,7 +192,7 @@ import Testing
     // MARK: the order of eventBatch
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func reportsAreSortedStably(seed: UInt64) {
+    func eventsAreSortedStably(seed: UInt64) {
         var random = Random(seed: seed)
         let pairs = (0..<40).map { _ in Pair() }
         for pair in pairs { pair.put() }

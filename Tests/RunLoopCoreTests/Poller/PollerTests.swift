@@ -38,7 +38,7 @@ import Testing
     }
 
     /// What was fetched before a watch was removed must not reach whoever has its index next.
-    @Test func oldReportsDoNotReachTheNextUser() {
+    @Test func oldEventsDoNotReachTheNextUser() {
         let old = Pipe()
         let new = Pipe()
         var watcher = Watcher()
@@ -57,7 +57,7 @@ import Testing
         watcher.close()
     }
 
-    @Test func droppedReportsComeAgain() {
+    @Test func droppedEventsAreReportedAgain() {
         let pipe = Pipe()
         var watcher = Watcher()
         let index = watcher.add(pipe.readEnd)
@@ -70,7 +70,7 @@ import Testing
         watcher.close()
     }
 
-    @Test func silentWatchHearsNothing() {
+    @Test func silentWatchGetsNoEvents() {
         let pipe = Pipe()
         var watcher = Watcher()
         let index = watcher.add(pipe.readEnd)
@@ -208,19 +208,19 @@ import Testing
         watcher.close()
     }
 
-    @Test func kickEndsTheWait() {
+    @Test func writeToTheWakeDescriptorEndsTheWait() {
         let pipe = Pipe()
         var watcher = Watcher()
         _ = watcher.add(pipe.readEnd)
         let descriptor = watcher.poller.wakeDescriptor
         for _ in 0..<2 {
-            let kicker = spawn { EventDescriptor.signal(descriptor) }
+            let waker = spawn { EventDescriptor.signal(descriptor) }
             watcher.wait(until: .never)
-            #expect(watcher.take() == [], "a kick is nobody's report")
-            kicker.join()
+            #expect(watcher.take() == [], "the wake descriptor is not a watch")
+            waker.join()
             watcher.eventBatch.countWake()
         }
-        // Waits for the two kicks that were counted; a third would be waited for in vain.
+        // Waits for the two writes that were counted; it would wait for a third for ever.
         watcher.close()
         #expect(watcher.poller.wakeDescriptor == -1)
         #expect(watcher.poller.epoll == -1)

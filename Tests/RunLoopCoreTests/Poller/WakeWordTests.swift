@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Every transition of the word, with the kicks it makes, which an eventfd counts.
+/// Every transition of the word, with the writes to the eventfd that it makes.
 @Suite struct WakeWordTests {
     private final class Bench {
         let word = Pinned(WakeWord())
@@ -16,8 +16,8 @@ import Testing
 
         func goToSleep() -> Bool { wake.pointee.goToSleep(inEpoll: descriptor) }
 
-        /// How many kicks there were since the last look.
-        func kicks() -> UInt64 {
+        /// How often the eventfd was written to since this was last asked.
+        func writes() -> UInt64 {
             var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard CLinux.poll(&poll, 1, 0) == 1 else { return 0 }
             var count: UInt64 = 0
@@ -44,7 +44,7 @@ import Testing
         #expect(bench.wake.pointee.wakeFromSleep() == .nothing)
         bench.wake.pointee.wakeUp()
         #expect(bench.state == pending)
-        #expect(bench.kicks() == 0, "who is awake is not kicked")
+        #expect(bench.writes() == 0, "a loop that is awake needs no system call")
     }
 
     @Test func fromPending() {
@@ -58,7 +58,7 @@ import Testing
         #expect(bench.wake.pointee.takePending() == true)
         #expect(bench.state == awake)
         #expect(bench.wake.pointee.takePending() == false, "taken once")
-        #expect(bench.kicks() == 0)
+        #expect(bench.writes() == 0)
     }
 
     @Test func fromSleeping() {
@@ -74,7 +74,7 @@ import Testing
         #expect(bench.state == pending)
         bench.wake.pointee.wakeUp()
         bench.wake.pointee.adjust()
-        #expect(bench.kicks() == 1, "the first to come kicks, nobody else")
+        #expect(bench.writes() == 1, "only the first to come makes a system call")
         #expect(bench.wake.pointee.wakeFromSleep() == .wokenUp)
         #expect(bench.state == awake)
     }
@@ -85,7 +85,7 @@ import Testing
         bench.wake.pointee.adjust()
         bench.wake.pointee.adjust()
         #expect(bench.state == awake, "as good as awake")
-        #expect(bench.kicks() == 1)
+        #expect(bench.writes() == 1)
         #expect(bench.wake.pointee.takePending() == false, "an adjustment is no wake-up")
         #expect(bench.wake.pointee.wakeFromSleep() == .adjusted)
         #expect(bench.state == awake)
@@ -94,7 +94,7 @@ import Testing
         bench.wake.pointee.adjust()
         bench.wake.pointee.wakeUp()
         #expect(bench.state == pending)
-        #expect(bench.kicks() == 1, "who adjusted has kicked already")
+        #expect(bench.writes() == 1, "the adjustment has ended the sleep already")
         #expect(bench.wake.pointee.wakeFromSleep() == .wokenUp)
     }
 
@@ -105,7 +105,7 @@ import Testing
         bench.wake.pointee.wakeUp()
         let after = systemError
         #expect(after == 55)
-        #expect(bench.kicks() == 1)
+        #expect(bench.writes() == 1)
     }
 
     @Test func pendingWordIsNotSleptOn() {
@@ -114,7 +114,7 @@ import Testing
         bench.wake.pointee.wakeUp()
         bench.wake.pointee.sleepOnWord(until: .never)
         #expect(bench.wake.pointee.wakeFromSleep() == .wokenUp)
-        #expect(bench.kicks() == 0, "the futex was asked for")
+        #expect(bench.writes() == 0, "the futex was asked for")
     }
 
     @Test func spinEnds() {

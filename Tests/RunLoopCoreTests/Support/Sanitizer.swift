@@ -11,7 +11,7 @@ private func symbol(_ library: UnsafeMutableRawPointer?, _ name: UnsafePointer<C
 /// How often to do something: `count` times, fewer under a sanitizer.
 func scaled(_ count: Int) -> Int { Sanitizer.isActive ? max(1, count / 4) : count }
 
-/// What slabs and boards allocate is never given back, by design, and XCTest leaks a little: no leaks in AddressSanitizer's eyes.
+/// Memory of slabs and of PendingSignals is never freed, by design, and XCTest leaks a little; so leaks are not reported.
 @_cdecl("__lsan_default_suppressions")
 public func lsanDefaultSuppressions() -> UnsafePointer<CChar>? {
     suppressions.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { $0 }

@@ -28,8 +28,8 @@ static void move_item(struct item item)
             remove_from(from, item, modes[index]);
         add(to, item, mode);
     }
-    let_go(from);
-    let_go(to);
+    release_held(from);
+    release_held(to);
 }
 
 static void signal_item(struct item item)
@@ -46,7 +46,7 @@ static void signal_item(struct item item)
         RLRunLoopRef loop = hold_any_loop();
         if (loop != NULL)
             RLRunLoopWakeUp(loop);
-        let_go(loop);
+        release_held(loop);
     }
 }
 
@@ -99,7 +99,7 @@ static void look_at(struct item item)
         if (one_in(&self->dice, 8))
             RLRunLoopAddCommonMode(loop, modes[below(&self->dice, MODES)]);
     }
-    let_go(loop);
+    release_held(loop);
     is_valid(item);
     RLHash(item.object);
     RLRelease(RLCopyDescription(item.object));
@@ -141,7 +141,7 @@ static void act_on(enum act act, struct item item)
     default:
         look_at(item);
     }
-    let_go(loop);
+    release_held(loop);
 }
 
 /* ---- Loops ---- */
@@ -168,7 +168,7 @@ static void with_a_loop(enum act act)
         RLRunLoopStop(loop);
     else
         RLRunLoopWakeUp(loop);
-    let_go(loop);
+    release_held(loop);
 }
 
 /* ---- The end of threads ---- */
@@ -262,7 +262,7 @@ void fork_and_look(void)
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     check(status == 0, "the child of a fork ended with status %x", status);
-    let_go(item.object);
+    release_held(item.object);
 }
 
 /* ---- All ---- */
@@ -324,7 +324,7 @@ void act(void)
             fill_slot(slot, any_kind(&self->dice));
         else
             act_on(act, item);
-        let_go(item.object);
+        release_held(item.object);
     }
     }
 }

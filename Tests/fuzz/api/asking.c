@@ -49,8 +49,8 @@ void send_message(struct item item)
         RLRelease(components);
     note(item.info, "send", 0);
     RLPortMessageSendBeforeDate(message, RLAbsoluteTimeGetCurrent() + 1e-3 * (double)below(&self->dice, 3));
-    let_go(message);
-    let_go(other.object);
+    release_held(message);
+    release_held(other.object);
 }
 
 /* ---- Message ports ---- */
@@ -102,7 +102,7 @@ void ask(struct item item)
                                       hear_reply, question);
     else
         ask_and_wait(remote, question, data, mode);
-    let_go(data);
+    release_held(data);
 }
 
 /* ---- Functions ---- */
@@ -137,7 +137,7 @@ void perform_something(void)
         if (!RLRunLoopPerformFunctionWithRelease(loop, mode, run_function, &open_functions, release_function))
             open_functions--;
     }
-    let_go(loop);
+    release_held(loop);
 }
 
 void cancel_performs(void)
@@ -146,7 +146,7 @@ void cancel_performs(void)
     if (loop != NULL)
         RLRunLoopCancelPerformFunction(
             loop, run_function, one_in(&self->dice, 2) ? (void *)&open_functions : &words[below(&self->dice, 4)]);
-    let_go(loop);
+    release_held(loop);
 }
 
 /* The waiting thread's own memory: nobody may use it after the call. */
@@ -178,5 +178,5 @@ void wait_for_function(void)
     check(errand.runs == done || (done && is_own), "a function ran %d times, and its caller was told %d", errand.runs,
           done);
     errand.magic = DEAD;
-    let_go(loop);
+    release_held(loop);
 }

@@ -160,7 +160,7 @@ void receive(RLPortRef port, RLPortMessageRef message, void *object)
         RLPortMessageRef answer = RLPortMessageCreate(NULL, reply, NULL, NULL);
         hold(answer);
         RLPortMessageSendBeforeDate(answer, 0);
-        let_go(answer);
+        release_held(answer);
     }
     act_in_callback();
     leave(info);
@@ -188,7 +188,7 @@ static void answer_now(RLMessagePortRequestRef request)
     if (one_in(&self->dice, 3)) /* else the last reference goes without an answer */
         RLMessagePortRequestReply(request, data);
     RLRelease(data);
-    let_go(request);
+    release_held(request);
 }
 
 void answer_later(void) { answer_now(exchange_request(below(&self->dice, MOST_REQUESTS), NULL)); }

@@ -125,7 +125,7 @@ void check_what_is_left(void)
         struct item item = take(slot);
         if (item.object != NULL)
             check_item(item);
-        let_go(item.object);
+        release_held(item.object);
         clear_slot(slot, true);
     }
     drop_requests();

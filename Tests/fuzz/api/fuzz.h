@@ -174,7 +174,7 @@ int loop_count(void);
 RLRunLoopRef hold_loop(int index);
 RLRunLoopRef hold_any_loop(void);
 void hold(RLTypeRef object);
-void let_go(RLTypeRef object);
+void release_held(RLTypeRef object);
 void run_round(void);
 /* Runs the thread's loop. */
 RLRunLoopRunResult run_in(RLRunLoopMode mode, double seconds, bool returns);
@@ -185,7 +185,7 @@ extern RLArrayRef all_modes;
 RLRunLoopMode any_mode(struct dice *dice); /* one of modes, or the common modes */
 
 /* ---- Slots (slots.c) ---- */
-/* What is in a slot now; object is held by the thread until let_go(). */
+/* What is in a slot now; object is held by the thread until release_held(). */
 struct item take(int slot);
 int pick_slot(void);
 /* Makes an object of a kind that this seed has, puts it into the slot, and gets rid of what was there. */

@@ -29,7 +29,7 @@ void hold(RLTypeRef object)
     self->held[self->held_count++] = object;
 }
 
-void let_go(RLTypeRef object)
+void release_held(RLTypeRef object)
 {
     if (object == NULL)
         return;
@@ -130,7 +130,7 @@ static void wait_for_the_only_item(void)
         publish_lonely((struct item){.kind = kind});
         remove_from(RLRunLoopGetCurrent(), item, lonely_mode); /* the run was stopped, perhaps */
     }
-    let_go(item.object);
+    release_held(item.object);
 }
 
 static void end_of_life(void *thread)
@@ -282,7 +282,7 @@ static void end_lonely_item(struct thread *thread)
     pthread_mutex_unlock(&thread->lock);
     if (item.object != NULL && is_valid(item))
         invalidate(item);
-    let_go(item.object);
+    release_held(item.object);
 }
 
 static void end_loop(int index)
@@ -298,7 +298,7 @@ static void end_loop(int index)
     RLRunLoopRef loop = hold_loop(index);
     if (loop != NULL) {
         RLRunLoopPostFunction(loop, all_modes, stop_for_good, NULL);
-        let_go(loop);
+        release_held(loop);
     }
     join(index);
 }

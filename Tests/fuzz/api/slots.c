@@ -54,7 +54,7 @@ static void put(int slot, struct item item, bool invalidates)
     if (invalidates || old.kind == DESCRIPTOR || old.kind == SOCKET || old.kind == PORT)
         invalidate(old);
     note(old.info, "dropped", 0);
-    let_go(old.object);
+    release_held(old.object);
 }
 
 void fill_slot(int slot, enum kind kind)
@@ -285,7 +285,7 @@ void add(RLRunLoopRef loop, struct item item, RLRunLoopMode mode)
         RLRunLoopSourceRef source = hold_source(item);
         if (source != NULL)
             RLRunLoopAddSource(loop, source, mode);
-        let_go(source);
+        release_held(source);
     }
 }
 
@@ -300,7 +300,7 @@ void remove_from(RLRunLoopRef loop, struct item item, RLRunLoopMode mode)
         RLRunLoopSourceRef source = hold_source(item);
         if (source != NULL)
             RLRunLoopRemoveSource(loop, source, mode);
-        let_go(source);
+        release_held(source);
     }
 }
 
@@ -312,6 +312,6 @@ bool is_in(RLRunLoopRef loop, struct item item, RLRunLoopMode mode)
         return RLRunLoopContainsObserver(loop, (RLRunLoopObserverRef)item.object, mode);
     RLRunLoopSourceRef source = hold_source(item);
     bool is_there = source != NULL && RLRunLoopContainsSource(loop, source, mode);
-    let_go(source);
+    release_held(source);
     return is_there;
 }
