@@ -2,28 +2,6 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// The info of a local port's run loop source: connects the two. Freed with the source.
-struct MessagePortSourceInfo: ~Copyable {
-    /// A loop and a mode that the source is in.
-    struct Attachment: BitwiseCopyable {
-        var loop: RunLoopPointer
-        /// Retained.
-        var mode: StringPointer
-    }
-
-    /// Retained, like a client's reference.
-    let port: MessagePortPointer
-    /// 1 if there was no memory to watch all connections wherever the source is. The source is then signalled, to try again in the next
-    /// pass. Any thread.
-    let needsResync = Atomic<UInt32>(0)
-    // Under the senders' lock of the port's queue.
-    var source: SourcePointer?
-    /// Where the source is, so that senders know which loops to wake, and the sources of connections where to go.
-    var attachments = PlainList<Attachment>()
-}
-
-typealias MessagePortSourceInfoPointer = UnsafeMutablePointer<MessagePortSourceInfo>
-
 // A local port receives requests: from this process through its queue, from other processes through connections.
 
 extension MessagePortPointer {
@@ -102,32 +80,6 @@ extension MessagePortPointer {
 
     // MARK: connections
 
-    /// There was no memory to watch a connection somewhere: lets the port's loops try again, lest its requests are never received. Any
-    /// thread, without the senders' lock.
-    @inline(never)
-    func requestResync() {
-        queue.lockSenders()
-        if let sourceInfo = pointee.sourceInfo {
-            sourceInfo.pointee.needsResync.store(1, ordering: .relaxed)
-            signalAndWakeLocked(sourceInfo)
-        }
-        queue.unlockSenders()
-    }
-
-    /// Tries again what there was no memory for, in all modes of the loop: the mode in question may not be the one that runs.
-    private func resync(_ sourceInfo: MessagePortSourceInfoPointer, on loop: RunLoopPointer) {
-        sourceInfo.pointee.needsResync.store(0, ordering: .relaxed)
-        var number = loop.locked { loop.pointee.modes.count }
-        while number > 1 {
-            number -= 1
-            if let source = sourceInfo.pointee.source, let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }),
-                loop.contains(source, in: name)
-            {
-                update(sourceInfo, at: MessagePortSourceInfo.Attachment(loop: loop, mode: name))
-            }
-        }
-    }
-
     /// The connection behind `connection` in the port's list; pass a variable that is nil to get the first. For a walk over all of them,
     /// which may visit some twice and allocates nothing. The variable has a reference until it is nil again. Any thread, without the
     /// mutex.
@@ -146,44 +98,17 @@ extension MessagePortPointer {
 
     // MARK: requests
 
-    /// Puts a request of this process into the queue; signals the source and wakes its loops if that is not done yet. Any thread.
-    func enqueue(_ request: RequestPointer) -> PortQueue.Outcome {
-        queue.lockSenders()
-        let outcome = queue.putLocked(QueuedMessage(UnsafeMutableRawPointer(request)))
-        if outcome == .queuedUnsignalled, let sourceInfo = pointee.sourceInfo { signalAndWakeLocked(sourceInfo) }
-        queue.unlockSenders()
-        return outcome
-    }
-
-    /// Makes the loops perform the port's source. Under the senders' lock.
-    @inline(never)
-    private func signalAndWakeLocked(_ sourceInfo: MessagePortSourceInfoPointer) {
-        sourceInfo.pointee.source?.signalSlow()
-        for index in 0..<sourceInfo.pointee.attachments.count { sourceInfo.pointee.attachments[index].loop.wakeUp() }
-    }
-
     /// The perform function of the port's source: handles one request, and further ones as long as a client cannot observe that they came
     /// in the same pass. The loop's thread, without a lock; calls the port's function.
-    func deliverRequests(_ sourceInfo: MessagePortSourceInfoPointer, on loop: RunLoopPointer) {
-        if sourceInfo.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(sourceInfo, on: loop) }
+    func deliverRequests(_ portSource: PortSourcePointer, on loop: RunLoopPointer) {
+        portSource.resyncIfNeeded(on: loop)
         var count = 0
-        while let request = takeNext(sourceInfo, after: count) {
+        while let queued = queue.takeNext(portSource, inStream: count > 1) {
             count += 1
-            handle(request)
-            guard let source = sourceInfo.pointee.source, loop.mayContinue(source) else { break }
+            handle(RequestPointer(queued))
+            guard let source = portSource.pointee.source, loop.mayContinue(source) else { break }
         }
         if count == 0 { loop.pointee.performedNothing = true }
-    }
-
-    /// Takes the next request out of the queue; nil if there is none. Leaves the source signalled if there was one, for a nested run and
-    /// for requests that arrive meanwhile.
-    private func takeNext(_ sourceInfo: MessagePortSourceInfoPointer, after count: Int) -> RequestPointer? {
-        queue.lockReceivers()
-        let request = queue.takeLocked(inStream: count > 1) { _ = pointee.sourceInfo?.pointee.source?.takeSignal() }
-        if request != nil, let source = sourceInfo.pointee.source, !source.isSignalled { source.signal() }
-        queue.unlockReceivers()
-        queue.wakeSenders()
-        return request.map { RequestPointer($0) }
     }
 
     /// Calls the port's function with a request, sends the result as its reply, and releases the request. The loop's thread, without a
@@ -245,8 +170,7 @@ extension MessagePortPointer {
         var drained = DrainedMessages()
         queue.lockBoth()
         queue.closeLocked(&drained)
-        var source = pointee.sourceInfo?.pointee.source
-        if let some = source, !some.retainIfAlive() { source = nil }
+        let source = queue.sharedSourceLocked
         queue.unlockBoth()
         // Senders are told first that the port is invalid, and then that there is no reply.
         closeConnections { _ in true }
@@ -255,15 +179,6 @@ extension MessagePortPointer {
             RunLoopPointer.invalidate(source)
             source.release()
         }
-    }
-}
-
-extension MessagePortSourceInfo {
-    /// The index of an attachment in the list; nil if it is not there. Under the senders' lock.
-    func index(of attachment: Attachment) -> Int? {
-        for index in 0..<attachments.count
-        where attachments[index].loop == attachment.loop && attachments[index].mode.equals(attachment.mode) { return index }
-        return nil
     }
 }
 

@@ -235,21 +235,20 @@ extension MessagePortPointer {
 extension ConnectionPointer {
     /// Sends a request within the process: the data object itself, or a copy if it could change.
     fileprivate func enqueue(_ frame: Frame, _ data: DataPointer, until deadline: Instant) -> RequestResult {
+        var result = RequestResult.transportError
         guard let data = data.lastingCopy() else { return .transportError }
         guard let request = RequestPointer.make(frame, data, from: self) else {
             data.release()
             return .transportError
         }
-        while true {
-            let outcome = pointee.port.enqueue(request)
-            switch outcome {
-            case .queued, .queuedUnsignalled: return .success
-            case .full: if pointee.port.queue.waitForRoom(until: deadline) { continue }
-            case .closed, .outOfMemory: break
-            }
-            request.cancelUnsent()
-            return outcome == .full ? .sendTimeout : outcome == .closed ? .isInvalid : .transportError
+        switch pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline) {
+        case .queued, .queuedUnsignalled: return .success
+        case .full: result = .sendTimeout
+        case .closed: result = .isInvalid
+        case .outOfMemory: break
         }
+        request.cancelUnsent()
+        return result
     }
 }
 

@@ -43,11 +43,6 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var queue = PortQueue(capacity: PortStorage.defaultCapacity)
     /// The descriptors of the name.
     var claim = NameServer.Claim.none
-    /// Held while the connections are added to, or removed from, the loops and modes that the source has come to or left. Comes before
-    /// all other locks but that of the names.
-    let attachmentsMutex = Mutex()
-    /// The info of the source that a client has created. Under the senders' lock of the queue.
-    var sourceInfo: MessagePortSourceInfoPointer?
     /// The list of requests that the port's function is handling, the latest first.
     var requestsInProgress: RequestPointer?
 

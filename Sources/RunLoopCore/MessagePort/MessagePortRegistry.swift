@@ -88,7 +88,7 @@ enum MessagePortRegistry {
         let last = port
         mutex.lock()
         var next = last.map { $0.pointee.following } ?? first
-        while let other = next, !other.isServed(by: loop) || !other.retainIfAlive() { next = other.pointee.following }
+        while let other = next, !other.queue.isServed(by: loop) || !other.retainIfAlive() { next = other.pointee.following }
         mutex.unlock()
         port = next
         _ = last?.release()
@@ -103,7 +103,7 @@ enum MessagePortRegistry {
         mutex.lock()
         var next = first
         while let port = next {
-            port.pointee.attachmentsMutex.lock()
+            port.queue.pointee.attachmentsMutex.lock()
             port.lock()
             port.queue.lockBoth()
             port.lockConnections()
@@ -121,7 +121,7 @@ enum MessagePortRegistry {
             port.unlockConnections()
             port.queue.unlockBoth()
             port.unlock()
-            port.pointee.attachmentsMutex.unlock()
+            port.queue.pointee.attachmentsMutex.unlock()
             next = port.pointee.following
         }
         mutex.unlock()

@@ -20,8 +20,6 @@ struct PortStorage: ObjectStorage, Linked, ~Copyable {
     /// Empty once the port is invalid and the last call of its functions has returned.
     var context: ClientContext
     var invalidation: InvalidationCallout?
-    /// The info of the port's run loop source, if there is one. Not retained, since the source retains the port. Under the senders' lock.
-    var sourceInfo: PortSourceInfoPointer?
     /// How many calls of the client's functions are under way. Under the receivers' lock.
     var runningCalls: UInt32 = 0
     var isValid = true
@@ -34,38 +32,6 @@ struct PortStorage: ObjectStorage, Linked, ~Copyable {
 }
 
 typealias PortPointer = UnsafeMutablePointer<PortStorage>
-
-/// The info of a port's run loop source: connects the two. Freed with the source.
-struct PortSourceInfo: ~Copyable {
-    /// Retained.
-    let port: PortPointer
-    /// 1 after there was no memory to note a loop in `loops`. From then on each loop that performs the source makes sure that it is
-    /// noted. Any thread.
-    let needsResync = Atomic<UInt32>(0)
-    // Under the senders' lock.
-    var source: SourcePointer?
-    /// The loops that the source is in; a loop appears once for each mode. Senders wake them.
-    var loops = PlainList<RunLoopPointer>()
-}
-
-extension PortSourceInfo {
-    /// The index of `loop` in `loops`; nil if it is not there. Under the senders' lock.
-    func index(of loop: RunLoopPointer) -> Int? {
-        for index in 0..<loops.count where loops[index] == loop { return index }
-        return nil
-    }
-}
-
-typealias PortSourceInfoPointer = UnsafeMutablePointer<PortSourceInfo>
-
-extension PortSourceInfoPointer {
-    /// Makes a loop deliver the port's messages in its next pass: for what failed for want of memory, and is tried again. Any
-    /// thread that keeps the source alive, which then does not change; takes no lock.
-    func performAgain(on loop: RunLoopPointer) {
-        pointee.source?.signalSlow()
-        loop.wakeUpSlow()
-    }
-}
 
 extension PortPointer {
     /// The queue by its address: an inout access would claim that no other thread uses it.
@@ -113,6 +79,14 @@ extension PortPointer {
         free(self)
     }
 
+    /// RLPortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if the
+    /// port is invalid, or with ENOMEM. Any thread that has a context; calls no user code.
+    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
+        queue.source(
+            of: withUnsafeMutablePointer(to: &pointee.header) { $0 }, order: order, threadContext,
+            PortSource.Functions(perform: { performSource($0) }, release: { releaseSource($0) }))
+    }
+
     // MARK: sending
 
     /// RLPortMessageSendBeforeDate: puts a message into the port's queue, and signals the source and wakes its loops if that is not done
@@ -121,73 +95,42 @@ extension PortPointer {
     /// calls no user code.
     @inline(__always)
     func send(_ message: QueuedMessage, until limit: Double) -> Bool {
-        var wake: RunLoopPointer?
-        queue.lockSendersInlined()
-        let outcome = queue.putLocked(message)
-        if outcome == .queuedUnsignalled { wake = signalLocked() }
-        queue.unlockSendersInlined()
-        wake?.wakeUp()
+        let outcome = queue.put(message)
         if outcome == .queued || outcome == .queuedUnsignalled { return true }
-        return sendSlow(message, until: limit, outcome)
+        return sendSlow(message, until: limit)
     }
 
-    /// The rest of `send`, where the first attempt has not succeeded: waits for room, or fails.
-    private func sendSlow(_ message: QueuedMessage, until limit: Double, _ first: PortQueue.Outcome) -> Bool {
-        var outcome = first
-        let deadline = limit >= Clock.latestDate ? Instant.never : Clock.instant(ofDate: limit)
-        while true {
-            switch outcome {
-            case .queued, .queuedUnsignalled: return true
-            case .closed:
-                systemError = EPIPE
-                return false
-            case .outOfMemory:
-                systemError = ENOMEM
-                return false
-            case .full:
-                guard queue.waitForRoom(until: deadline) else {
-                    systemError = ETIMEDOUT
-                    return false
-                }
-            }
-            queue.lockSenders()
-            outcome = queue.putLocked(message)
-            let wake = outcome == .queuedUnsignalled ? signalLocked() : nil
-            queue.unlockSenders()
-            wake?.wakeUp()
+    /// `send` where the first attempt has not succeeded: waits for room, or fails.
+    private func sendSlow(_ message: QueuedMessage, until limit: Double) -> Bool {
+        switch queue.put(message, until: limit >= Clock.latestDate ? .never : Clock.instant(ofDate: limit)) {
+        case .queued, .queuedUnsignalled: return true
+        case .closed: systemError = EPIPE
+        case .outOfMemory: systemError = ENOMEM
+        case .full: systemError = ETIMEDOUT
         }
-    }
-
-    /// Signals the source. Returns the loop to wake if there is exactly one, so that the caller can wake it after unlocking; wakes
-    /// several itself. Under the senders' lock, which keeps the source alive.
-    private func signalLocked() -> RunLoopPointer? {
-        guard let sourceInfo = pointee.sourceInfo, let source = sourceInfo.pointee.source else { return nil }
-        source.signal()
-        if sourceInfo.pointee.loops.count == 1 { return sourceInfo.pointee.loops[0] }
-        for index in 0..<sourceInfo.pointee.loops.count { sourceInfo.pointee.loops[index].wakeUpSlow() }
-        return nil
+        return false
     }
 
     // MARK: receiving
 
     /// The perform function of the port's source: delivers one message, and further ones as long as a client cannot observe that they
     /// came in the same pass. The loop's thread, without a lock; calls the port's function.
-    func deliverMessages(_ sourceInfo: PortSourceInfoPointer, on loop: RunLoopPointer) {
-        if sourceInfo.pointee.needsResync.load(ordering: .relaxed) != 0 { resync(sourceInfo, on: loop) }
+    fileprivate func deliverMessages(_ portSource: PortSourcePointer, on loop: RunLoopPointer) {
+        portSource.resyncIfNeeded(on: loop)
         var count = 0
         var level = 0
-        var empty = emptyMessage(sourceInfo, loop.threadContext)
-        while let message = empty, takeNext(sourceInfo, after: count, into: message) {
+        var empty = emptyMessage(portSource, loop.threadContext)
+        while let message = empty, takeNext(portSource, after: count, into: message) {
             count += 1
             if count == 1 {
                 level = loop.pushCleanup(CleanupHandler(function: { abandonDelivery($0, $1, $2) }, object: self, part: message))
             }
             RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
             if !message.finishDelivery() {
-                empty = emptyMessage(sourceInfo, loop.threadContext)
+                empty = emptyMessage(portSource, loop.threadContext)
                 loop.updateCleanup(level, part: empty)
             }
-            guard let source = sourceInfo.pointee.source, loop.mayContinue(source) else { break }
+            guard let source = portSource.pointee.source, loop.mayContinue(source) else { break }
         }
         if count > 0 { loop.popCleanup(level) }
         _ = empty?.release()
@@ -195,38 +138,20 @@ extension PortPointer {
     }
 
     /// A message to receive into. nil if out of memory; then the source is signalled, so that the next pass tries again.
-    private func emptyMessage(_ sourceInfo: PortSourceInfoPointer, _ threadContext: ThreadContextPointer) -> PortMessagePointer? {
+    private func emptyMessage(_ portSource: PortSourcePointer, _ threadContext: ThreadContextPointer) -> PortMessagePointer? {
         let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
-        if message == nil { sourceInfo.performAgain(on: RunLoopPointer(threadContext)) }
+        if message == nil {
+            portSource.pointee.source?.signalSlow()
+            RunLoopPointer(threadContext).wakeUpSlow()
+        }
         return message
     }
 
-    /// Notes a loop in `loops` if it is missing there.
-    private func resync(_ sourceInfo: PortSourceInfoPointer, on loop: RunLoopPointer) {
-        queue.lockSenders()
-        if sourceInfo.pointee.index(of: loop) == nil && !sourceInfo.pointee.loops.append(loop) { sourceInfo.performAgain(on: loop) }
-        queue.unlockSenders()
-    }
-
-    /// Moves the next queued message into `message`; false if there is none. `count`: how many messages this perform has delivered. The
-    /// first one counts as a running call. Leaves the source signalled, for a nested run and for messages that arrive meanwhile; a
-    /// perform that finds the queue empty is not counted as a handled source.
+    /// Moves the next queued message into `message`; false if there is none. The first one that a perform delivers counts as a running call.
     @inline(__always)
-    private func takeNext(_ sourceInfo: PortSourceInfoPointer, after count: Int, into message: PortMessagePointer) -> Bool {
-        queue.lockReceivers()
-        guard pointee.isValid else {
-            queue.unlockReceivers()
-            return false
-        }
-        let queued = queue.takeLocked(inStream: count > 1) { _ = pointee.sourceInfo?.pointee.source?.takeSignal() }
-        if let queued {
-            message.receive(queued)
-            if count == 0 { pointee.runningCalls &+= 1 }
-            // A source that is not the port's any more needs no signal: `adopt` has signalled its successor.
-            if let source = sourceInfo.pointee.source, !source.isSignalled { source.signal() }
-        }
-        queue.unlockReceivers()
-        queue.wakeSenders()
+    private func takeNext(_ portSource: PortSourcePointer, after count: Int, into message: PortMessagePointer) -> Bool {
+        let queued = queue.takeNext(portSource, inStream: count > 1) { if count == 0 { pointee.runningCalls &+= 1 } }
+        if let queued { message.receive(queued) }
         return queued != nil
     }
 
@@ -260,8 +185,7 @@ extension PortPointer {
             pointee.runningCalls += 1
             // The client's functions may release the caller's reference.
             retain()
-            source = pointee.sourceInfo?.pointee.source
-            if let some = source, !some.retainIfAlive() { source = nil }
+            source = queue.sharedSourceLocked
         }
         let invalidation = pointee.invalidation
         queue.unlockBoth()
@@ -312,6 +236,22 @@ extension PortPointer {
         queue.unlockBoth()
         if let invalidation, !isValid { RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, info) }
     }
+}
+
+/// The perform function of a port's source.
+private func performSource(_ info: UnsafeMutableRawPointer?) {
+    guard let threadContext = ThreadContextPointer.current else { return }
+    let portSource = PortSourcePointer(info: info)
+    let port: PortPointer = Handle.storage(UnsafeRawPointer(portSource.pointee.port))
+    port.deliverMessages(portSource, on: RunLoopPointer(threadContext))
+}
+
+/// The release function.
+private func releaseSource(_ info: UnsafeRawPointer?) {
+    let portSource = PortSourcePointer(info: info)
+    let port: PortPointer = Handle.storage(UnsafeRawPointer(portSource.pointee.port))
+    portSource.destroy()
+    _ = port.release()
 }
 
 /// Cleanup of a thread that ended inside a port's invalidation function.

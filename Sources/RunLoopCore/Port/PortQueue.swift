@@ -66,6 +66,8 @@ struct PortQueue: ~Copyable {
     fileprivate var isOpen: Bool
     fileprivate var isOpenIfWatched: Bool
     fileprivate var isSignalled = false
+    /// The info of the port's run loop source, if there is one. Not retained, since the source retains the port.
+    var portSource: PortSourcePointer?
     private let padding = CacheLine()
 
     // Guarded by `receivers`.
@@ -83,6 +85,9 @@ struct PortQueue: ~Copyable {
     /// What senders sleep on. Changes whenever there may be room. Any thread.
     fileprivate let roomFutex = Atomic<UInt32>(0)
     private let paddingBehind = CacheLine()
+
+    /// Held while what is to follow the source into loops and modes does. Comes before all other locks but that of the names.
+    let attachmentsMutex = Mutex()
 
     /// How many times to spin before looking again: two microseconds or a few more, less than falling asleep and being woken takes.
     fileprivate static var spinPauses: Int { 128 }
@@ -296,13 +301,13 @@ extension PortQueuePointer {
         wakeAllSenders()
     }
 
-    /// Takes both locks, in their order: around fork(), and where both sides have to stand still.
+    /// Takes both locks, in their order, where both sides have to stand still.
     func lockBoth() {
         lockReceivers()
         lockSenders()
     }
 
-    /// Releases both locks. After fork() in parent and child.
+    /// Releases both locks.
     func unlockBoth() {
         unlockSenders()
         unlockReceivers()

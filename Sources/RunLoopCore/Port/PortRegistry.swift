@@ -36,6 +36,7 @@ enum PortRegistry {
         mutex.lock()
         var next = first
         while let port = next {
+            port.queue.pointee.attachmentsMutex.lock()
             port.queue.lockBoth()
             next = port.pointee.following
         }
@@ -57,6 +58,7 @@ enum PortRegistry {
         var next = first
         while let port = next {
             port.queue.unlockBoth()
+            port.queue.pointee.attachmentsMutex.unlock()
             next = port.pointee.following
         }
         mutex.unlock()

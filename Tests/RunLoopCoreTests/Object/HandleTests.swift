@@ -35,6 +35,9 @@ private struct NullStorage: ObjectStorage, ~Copyable {
     private func withObjects(_ body: ([Kind: OpaquePointer]) -> Void) {
         var source = RLRunLoopSourceContext()
         let port = RLPortCreate(nil, { _, _, _ in }, nil, nil)
+        let messagePort = RLMessagePortCreateLocal(nil, nil, { _, _, _, _ in nil }, nil, nil)
+        let connection = ConnectionPointer.make(.inProcess, -1, Handle.storage(UnsafeRawPointer(messagePort!)))!
+        defer { connection.release() }
         let frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: 0, length: 0, deadline: .never)
         let objects: [Kind: OpaquePointer?] = [
             .string: RLStringCreateWithCString(nil, "text", UInt32(kRLStringEncodingUTF8)),
@@ -55,8 +58,8 @@ private struct NullStorage: ObjectStorage, ~Copyable {
             .socket: RLSocketCreateWithNative(nil, -1, 0, nil, nil),
             .port: port,
             .portMessage: RLPortMessageCreate(nil, port, nil, nil),
-            .messagePort: RLMessagePortCreateLocal(nil, nil, { _, _, _, _ in nil }, nil, nil),
-            .messagePortRequest: RequestPointer.make(frame, DataPointer.create(nil, count: 0)!, connection: nil, remote: nil)?.handle,
+            .messagePort: messagePort,
+            .messagePortRequest: RequestPointer.make(frame, DataPointer.create(nil, count: 0)!, from: connection)?.handle,
         ]
         body(objects.compactMapValues { $0 })
         for (kind, object) in objects where kind != .runLoop { RLRelease(UnsafeRawPointer(object!)) }

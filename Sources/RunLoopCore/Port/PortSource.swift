@@ -1,0 +1,274 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+/// The info of the run loop source of a port, of either kind: an ordinary version-0 source, which senders signal. Freed with the source.
+struct PortSource: ~Copyable {
+    /// A loop and a mode that the source is in.
+    struct Attachment: BitwiseCopyable {
+        var loop: RunLoopPointer
+        /// Retained.
+        var mode: StringPointer
+    }
+
+    /// What differs between the kinds of ports.
+    struct Functions {
+        /// The perform function.
+        let perform: @convention(c) (UnsafeMutableRawPointer?) -> Void
+        /// The release function: calls `destroy`, then releases the port.
+        let release: @convention(c) (UnsafeRawPointer?) -> Void
+        /// Called under `attachmentsMutex` after the source was looked for in a mode, with whether it is there.
+        var follow: ((UnsafeMutablePointer<ObjectHeader>, Attachment, Bool) -> Void)?
+    }
+
+    /// The port, which the source retains as a client does.
+    let port: UnsafeMutablePointer<ObjectHeader>
+    let queue: PortQueuePointer
+    let functions: Functions
+    /// 1 if there was no memory to note an attachment, or to watch a connection there. The source is then signalled, to try again in the
+    /// next pass. Any thread.
+    let needsResync = Atomic<UInt32>(0)
+    // Under the senders' lock of the queue.
+    var source: SourcePointer?
+    /// Where the source is: senders wake those loops, and connections are watched there.
+    var attachments = PlainList<Attachment>()
+}
+
+typealias PortSourcePointer = UnsafeMutablePointer<PortSource>
+
+extension PortSourcePointer {
+    /// The info of a source, as its functions get it.
+    init(info: UnsafeRawPointer?) {
+        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: PortSource.self)
+    }
+
+    /// Creates a source, which is not yet the port's, and its info. nil with ENOMEM. Any thread that has a context.
+    fileprivate static func make(
+        _ port: UnsafeMutablePointer<ObjectHeader>, _ queue: PortQueuePointer, order: Int, _ threadContext: ThreadContextPointer,
+        _ functions: PortSource.Functions
+    ) -> PortSourcePointer? {
+        guard let memory = malloc(MemoryLayout<PortSource>.size) else {
+            systemError = ENOMEM
+            return nil
+        }
+        let portSource = memory.bindMemory(to: PortSource.self, capacity: 1)
+        portSource.initialize(to: PortSource(port: port, queue: queue, functions: functions))
+        let detail = SourceDetail(release: functions.release, schedule: { updateSource($0, $1, $2) }, cancel: { updateSource($0, $1, $2) })
+        portSource.pointee.source = SourcePointer.create(
+            threadContext, order: order, info: memory, perform: functions.perform, getPort: nil, detail)
+        if portSource.pointee.source != nil {
+            port.pointee.retain()
+            return portSource
+        }
+        portSource.deinitialize(count: 1)
+        free(memory)
+        systemError = ENOMEM
+        return nil
+    }
+
+    /// For the release function of the source: frees the info. The caller then releases the port.
+    func destroy() {
+        let queue = pointee.queue
+        queue.lockSenders()
+        if queue.pointee.portSource == self { queue.pointee.portSource = nil }
+        for index in 0..<pointee.attachments.count { pointee.attachments[index].mode.release() }
+        queue.unlockSenders()
+        deinitialize(count: 1)
+        free(self)
+    }
+
+    // MARK: where the source is
+
+    /// Notes whether the source is in a mode of a loop now. Called after each change: two threads may report their changes in another
+    /// order than they made them, but the last look is right. Any thread, without a lock.
+    fileprivate func update(_ attachment: PortSource.Attachment) {
+        guard let source = pointee.source else { return }
+        let queue = pointee.queue
+        queue.pointee.attachmentsMutex.lock()
+        let isThere = attachment.loop.contains(source, in: attachment.mode)
+        queue.lockSenders()
+        var removedMode: StringPointer?
+        if let index = index(of: attachment) {
+            if !isThere {
+                removedMode = pointee.attachments[index].mode
+                pointee.attachments.remove(at: index)
+            }
+        } else if isThere {
+            if pointee.attachments.append(attachment) {
+                attachment.mode.retain()
+            } else {
+                pointee.needsResync.store(1, ordering: .relaxed)
+                queue.signalLocked()?.wakeUpSlow()
+                attachment.loop.wakeUpSlow()
+            }
+        }
+        queue.unlockSenders()
+        pointee.functions.follow?(pointee.port, attachment, isThere)
+        queue.pointee.attachmentsMutex.unlock()
+        removedMode?.release()
+    }
+
+    /// The index of an attachment in the list; nil if it is not there. Under the senders' lock.
+    private func index(of attachment: PortSource.Attachment) -> Int? {
+        for index in 0..<pointee.attachments.count
+        where pointee.attachments[index].loop == attachment.loop && pointee.attachments[index].mode.equals(attachment.mode) {
+            return index
+        }
+        return nil
+    }
+
+    /// Tries again what there was no memory for, in all modes of the loop: the mode in question may not be the one that runs. The loop's
+    /// thread, without a lock.
+    @inline(__always)
+    func resyncIfNeeded(on loop: RunLoopPointer) { if pointee.needsResync.load(ordering: .relaxed) != 0 { resync(on: loop) } }
+
+    @inline(never)
+    private func resync(on loop: RunLoopPointer) {
+        pointee.needsResync.store(0, ordering: .relaxed)
+        var number = loop.locked { loop.pointee.modes.count }
+        while number > 1 {
+            number -= 1
+            if let source = pointee.source, let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }),
+                loop.contains(source, in: name)
+            {
+                update(PortSource.Attachment(loop: loop, mode: name))
+            }
+        }
+    }
+}
+
+/// The schedule and the cancel function: the source was added to a mode of a loop, or removed from it.
+private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
+    guard let loop, let mode else { return }
+    PortSourcePointer(info: info).update(
+        PortSource.Attachment(loop: Handle.storage(UnsafeRawPointer(loop)), mode: Handle.storage(UnsafeRawPointer(mode))))
+}
+
+// What a queue does with the source of its port.
+
+extension PortQueuePointer {
+    /// Returns the port's source with a reference for the caller, creating it if there is none. nil if the port is invalid, or with ENOMEM.
+    /// Any thread that has a context, without a lock; calls no user code.
+    func source(
+        of port: UnsafeMutablePointer<ObjectHeader>, order: Int, _ threadContext: ThreadContextPointer, _ functions: PortSource.Functions
+    ) -> SourcePointer? {
+        lockSenders()
+        let known = knownSourceLocked
+        let isOpen = isOpenLocked
+        unlockSenders()
+        if known != nil || !isOpen { return known }
+        guard let new = PortSourcePointer.make(port, self, order: order, threadContext, functions), let source = new.pointee.source
+        else { return nil }
+        lockSenders()
+        // Another thread may have been faster, or have invalidated the port.
+        let other = knownSourceLocked
+        let isNew = other == nil && isOpenLocked
+        if isNew {
+            pointee.portSource = new
+            if isSignalled { source.signalSlow() }
+        }
+        unlockSenders()
+        if isNew { return source }
+        source.release()
+        return other
+    }
+
+    /// The port's source, if there is a valid one, with a reference for the caller. Under the senders' lock; may release it and take it
+    /// again.
+    private var knownSourceLocked: SourcePointer? {
+        guard let source = sharedSourceLocked else { return nil }
+        if source.pointee.item.has(.valid) { return source }
+        // If this is the last reference to an invalidated source, its release function takes the lock.
+        unlockSenders()
+        source.release()
+        lockSenders()
+        return nil
+    }
+
+    /// Puts a message in; signals the source and wakes its loops if that is not done yet. O(1); a system call only if a loop sleeps. Any
+    /// thread; calls no user code.
+    @inline(__always)
+    func put(_ message: QueuedMessage) -> PortQueue.Outcome {
+        var wake: RunLoopPointer?
+        lockSendersInlined()
+        let outcome = putLocked(message)
+        if outcome == .queuedUnsignalled { wake = signalLocked() }
+        unlockSendersInlined()
+        wake?.wakeUp()
+        return outcome
+    }
+
+    /// `put` that waits for room: `full` at the deadline.
+    @inline(never)
+    func put(_ message: QueuedMessage, until deadline: Instant) -> PortQueue.Outcome {
+        while true {
+            let outcome = put(message)
+            if outcome != .full || !waitForRoom(until: deadline) { return outcome }
+        }
+    }
+
+    /// Signals the source. Returns the loop to wake if there is exactly one, so that the caller can wake it after unlocking; wakes
+    /// several itself. Under the senders' lock, which keeps the source alive.
+    @inline(never)
+    fileprivate func signalLocked() -> RunLoopPointer? {
+        guard let portSource = pointee.portSource, let source = portSource.pointee.source else { return nil }
+        source.signal()
+        if portSource.pointee.attachments.count == 1 { return portSource.pointee.attachments[0].loop }
+        for index in 0..<portSource.pointee.attachments.count { portSource.pointee.attachments[index].loop.wakeUpSlow() }
+        return nil
+    }
+
+    /// There was no memory for something that concerns the source: lets its loops try again. Any thread, without the senders' lock.
+    @inline(never)
+    func requestResync() {
+        lockSenders()
+        pointee.portSource?.pointee.needsResync.store(1, ordering: .relaxed)
+        let wake = signalLocked()
+        unlockSenders()
+        wake?.wakeUpSlow()
+    }
+
+    /// Takes the next message out; nil if there is none. Leaves the source signalled if there was one, for a nested run and for messages
+    /// that arrive meanwhile. `inStream`: see `takeLocked`. `onTaken` is called under the receivers' lock. The loop's thread.
+    @inline(__always)
+    func takeNext(_ portSource: PortSourcePointer, inStream: Bool, onTaken: () -> Void = {}) -> QueuedMessage? {
+        lockReceivers()
+        let queued = takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source?.takeSignal() }
+        if queued != nil {
+            onTaken()
+            // A source that is not the port's any more needs no signal: its successor has got one.
+            if let source = portSource.pointee.source, !source.isSignalled { source.signal() }
+        }
+        unlockReceivers()
+        wakeSenders()
+        return queued
+    }
+
+    /// The port's source, valid or not, with a reference for the caller. Under the senders' lock, which makes a source that is being
+    /// destroyed wait before its memory is freed.
+    var sharedSourceLocked: SourcePointer? {
+        guard let source = pointee.portSource?.pointee.source, source.retainIfAlive() else { return nil }
+        return source
+    }
+
+    /// The attachment of the source in front of `index`, which becomes its index; nil if there is none. For a walk from the end during
+    /// which attachments may come and go. Its mode is retained for the caller. Any thread, without the senders' lock.
+    func attachment(before index: inout Int) -> PortSource.Attachment? {
+        lockSenders()
+        defer { unlockSenders() }
+        guard let portSource = pointee.portSource else { return nil }
+        index = Swift.min(index, portSource.pointee.attachments.count) - 1
+        if index < 0 { return nil }
+        portSource.pointee.attachments[index].mode.retain()
+        return portSource.pointee.attachments[index]
+    }
+
+    /// Whether the port's source is in a loop. Any thread, without the senders' lock.
+    func isServed(by loop: RunLoopPointer) -> Bool {
+        lockSenders()
+        defer { unlockSenders() }
+        guard let portSource = pointee.portSource else { return false }
+        for index in 0..<portSource.pointee.attachments.count where portSource.pointee.attachments[index].loop == loop { return true }
+        return false
+    }
+}
