@@ -242,6 +242,7 @@ extension RunLoopPointer {
     }
 
     /// Under the lock.
+    @inline(__always)
     func retain(_ source: SourcePointer) -> BatchEntry.Retention {
         // Of a source that each of thousands of nested runs performs there may be more references than the internal ones count.
         if source.pointee.item.owner == threadContext && source.pointee.item.internalReferences < .max / 2 {

@@ -20,8 +20,10 @@ struct EventBatch: ~Copyable {
     private var taken = 0
     /// Nothing has been taken of this batch, and it has not been sorted.
     private(set) var isFresh = false
-    /// How many of the next batches are turns: descriptors have been passed over, or have lost their place in epoll's order.
+    /// How many of the next batches are turns, as so many descriptors have been passed over.
     private var turnsOwed = 0
+    /// How many descriptors have lost their place in epoll's order: for so many batches the loop does not rely on it.
+    private var placesLost = 0
     /// The loop chooses which event goes first, and remembers which it took.
     private(set) var isTurn = false
     /// The batch was fetched for a loop that takes one event.
@@ -59,13 +61,15 @@ struct EventBatch: ~Copyable {
         taken = count
     }
 
-    /// A descriptor that may be ready has come into the epoll set again, behind all others: it is owed a turn.
-    mutating func oweTurn() { turnsOwed = min(turnsOwed + 1, 4 * Self.capacity) }
+    /// A descriptor that may be ready has come into the epoll set again, behind all others. Where all events are taken it loses nothing by
+    /// that; where one is, it is owed a turn.
+    mutating func notePlaceLost() { placesLost = min(placesLost + 1, 4 * Self.capacity) }
 
     /// Forgets events and turns: epoll and wake descriptor are replaced, or closed.
     mutating func reset() {
         drop()
         turnsOwed = 0
+        placesLost = 0
         wakes = 0
         staleWaits = 0
         sawStaleEvent = false
@@ -135,10 +139,11 @@ struct EventBatch: ~Copyable {
             timeout = now < deadline ? deadline.nanoseconds - now.nanoseconds : 0
         }
         isFresh = true
-        isSingle = extent == .one && turnsOwed == 0 && !target.alwaysReady
+        isSingle = extent == .one && turnsOwed | placesLost == 0 && !target.alwaysReady
         isForOne = extent != .all
         isTurn = isForOne || turnsOwed > 0
         if turnsOwed > 0 { turnsOwed -= 1 }
+        if placesLost > 0 { placesLost -= 1 }
         let limit = isSingle ? 1 : isPartial && isTurn ? shorterBatch() : Self.capacity
         count = wait(target.epoll, batch, limit, timeout)
         isPartial = !isSingle && count == limit
