@@ -88,8 +88,10 @@ extension RunLoopPointer {
             handleWatchTrouble()
 
             // 2, 3: notify observers that timers, then sources are about to be handled.
-            notify(mode, .beforeTimers)
-            notify(mode, .beforeSources)
+            if observes(mode, .beforeTimers, .beforeSources) {
+                notify(mode, .beforeTimers)
+                notify(mode, .beforeSources)
+            }
 
             // 4: call functions, perform signalled sources, then call the functions that those queued.
             var called = performFunctions(mode)
