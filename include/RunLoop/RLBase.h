@@ -177,10 +177,10 @@ RL_EXPORT void RLRelease(RLTypeRef object);
  *  Runs that begin later leave the object alone. At the end of the process nothing is released. What a release callback
  *  autoreleases is released in the same pass, except that an endless chain continues in the following ones. In a child
  *  of fork() objects autoreleased by the thread that forked are released, those of other threads are not.
- *  @param object  an object of which you own a reference. Use the handle until then, or RLRetain() it.
+ *  @param object  an object of which you own a reference. Retain it to use it after the pass.
  *  @return object itself, or NULL on misuse.
  *  Ownership: gives up one reference, later.  Thread: makes the calling thread's loop, as RLRunLoopGetCurrent().
- *  Errors: out of memory: errno ENOMEM, and the object returned is still yours; set errno to 0 before the call to tell.
+ *  Errors: out of memory: errno ENOMEM, and the object is still yours; to detect this, set errno to 0 before the call.
  *  One release too many is reported when it happens. CF on Linux never releases the object (difference 17 of
  *  RLRunLoop.h).  Cost: an occasional allocation. */
 RL_EXPORT RLTypeRef RLAutorelease(RLTypeRef object);
@@ -227,14 +227,14 @@ RL_EXPORT void RLShow(RLTypeRef object);
 
 /** Returns the wall-clock time in seconds since 2001-01-01 00:00 UTC, to better than a microsecond.
  *  The clock may be set, so this may jump in both directions; measure intervals with CLOCK_MONOTONIC instead.
- *  Cost: half as much again as reading the clock; no system call where the kernel allows it. */
+ *  Cost: one and a half times that of reading the clock; no system call where the kernel allows it. */
 RL_EXPORT RLAbsoluteTime RLAbsoluteTimeGetCurrent(void);
 
 /** Receives the reports of misuse, and the exceptions: see "Misuse and failures" above.
  *  Called on the thread that made the mistake, inside the offending call, with no lock held; by several threads at once
- *  if they err at once. A descriptor that was closed too early is reported in a run of the loop that notices, and a
- *  process that was disconnected on the thread that notices. It may call the library. Misuse in the handler calls it
- *  again.
+ *  if they make mistakes at the same time. A descriptor that was closed too early is reported in a run of the loop that
+ *  notices, and a process that was disconnected on the thread that notices. It may call the library. Misuse in the
+ *  handler calls it again.
  *  @param message  `runloop: SUBJECT: PROBLEM`, as a rule `runloop: FUNCTION: PARAMETER: PROBLEM`, without a newline;
  *                  valid until the handler returns.
  *  @param info     what was passed to RLSetErrorHandler(). */

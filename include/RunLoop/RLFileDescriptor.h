@@ -11,18 +11,19 @@
  *      RLRelease(source);
  *      RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
  *
- *  Every callback is one-shot: what has fired is disabled before the function is called, and comes again after it has
- *  been enabled again, in the function or later. Readiness counts when a callback is enabled: bytes that were left
- *  unread call back at once. If the descriptor can be read and written, and both are enabled, there is one call with
- *  both bits. Nothing is called until the callback is enabled and the source is in a mode that runs, in either order.
+ *  Every callback is one-shot: one that fires is disabled before the function is called, and fires again only after it
+ *  has been enabled again, in the function or later. What counts is whether the descriptor is ready then: bytes left
+ *  unread fire the callback at once. If the descriptor can be read and written, and both are enabled, there is one call
+ *  with both bits. Nothing is called until the callback is enabled and the source is in a mode that runs, in either
+ *  order.
  *
  *  Any descriptor will do: pipes, sockets, terminals, eventfds, timerfds, signalfds, pidfds, inotify and epoll
  *  descriptors. Regular files and /dev/null are always ready. An end of file and an error count as readable, an error
  *  as writable, too; but a stream socket that is not connected, not connecting and not listening is neither, though
  *  poll(2) says so. The library never reads or writes the descriptor. Make it non-blocking.
  *
- *  Several objects may have the same descriptor, and a source of version 1 with them: each is called. One look of the
- *  loop may find several descriptors ready, so a callback that reads another object's descriptor causes that one to be
+ *  Several objects may have the same descriptor, and a source of version 1 with them: each is called. The loop may find
+ *  several descriptors ready at once, so a callback that reads another object's descriptor causes that object to be
  *  called with nothing to read.
  *
  *  The end
@@ -30,10 +31,10 @@
  *  Invalidate, then release: invalidation takes the source out of all loops, closes the descriptor if it was created
  *  with closeOnInvalidate, and releases info. The object and its source keep each other alive until then. A descriptor
  *  that the object does not close must stay open until the object is invalidated. One that was closed before is
- *  reported once (RLBase.h, "Misuse and failures") when the loop notices, and never calls back; nor does the object
- *  hear of another file that gets the number. If a duplicate of the closed one is open elsewhere (dup, fork, another
- *  process), the kernel goes on reporting the file, and the library cannot tell: an object that is enabled again goes
- *  on being called, and its callback sees EBADF.
+ *  reported once (RLBase.h, "Misuse and failures") when the loop notices, and never calls back, not even for another
+ *  file that gets the number. If a duplicate of the closed one is open elsewhere (dup, fork, another process), the
+ *  kernel goes on reporting the file, and the library cannot tell: an object that is enabled again goes on being
+ *  called, and its callback sees EBADF.
  *
  *  This is CFFileDescriptor, which CF has on Macs only. */
 #ifndef RUNLOOP_RLFILEDESCRIPTOR_H
@@ -55,7 +56,7 @@ enum {
 
 /** Called on the loop's thread. May enable callbacks again, invalidate and release f, and run the loop.
  *  @param f              the descriptor object.
- *  @param callBackTypes  the bits that have fired: be ready for both together.
+ *  @param callBackTypes  the bits that have fired: may be both at once.
  *  @param info           the context's. */
 typedef void (*RLFileDescriptorCallBack)(RLFileDescriptorRef f, RLOptionFlags callBackTypes, void *info);
 
@@ -107,13 +108,13 @@ RL_EXPORT void RLFileDescriptorEnableCallBacks(RLFileDescriptorRef f, RLOptionFl
 
 /** Disables callbacks that have not fired. On an invalid object it does nothing.
  *  @param callBackTypes  bits, as for RLFileDescriptorEnableCallBacks().
- *  Thread: on another thread than the loop's a call may be under way.
+ *  Thread: if this is not the loop's thread, a call may be under way.
  *  Cost: that of enabling; a system call if the descriptor becomes ready nevertheless. */
 RL_EXPORT void RLFileDescriptorDisableCallBacks(RLFileDescriptorRef f, RLOptionFlags callBackTypes);
 
-/** Ends a descriptor object: no more callbacks, the source is invalidated, info released, the descriptor closed if so
- *  created.
- *  It ends another thread's run whose mode is empty now. A second call has no effect.
+/** Ends a descriptor object: there are no more callbacks, the source is invalidated, info is released, and the
+ *  descriptor closed if closeOnInvalidate was set.
+ *  If this empties the mode of a run on another thread, that run ends. A second call has no effect.
  *  Thread: while another thread is in the callback, that thread closes the descriptor and releases info when the
  *  callback returns.  Re-entrancy: calls context.release.  Cost: up to one system call for each loop, and the close. */
 RL_EXPORT void RLFileDescriptorInvalidate(RLFileDescriptorRef f);

@@ -26,9 +26,10 @@
  *
  *  Other users
  *  -----------
- *  Two users meet only if both say so, and in a directory that was created for it. The server allows others to connect:
- *  RLMessagePortSetAllowsOtherUsers(). The client names the user that it trusts to serve the name:
- *  RLMessagePortCreateRemoteOfUser(). Both have the directory in RUNLOOP_PORT_DIR. Create it beforehand, as one of
+ *  Two users can connect only if both agree, and only in a directory made for that purpose. The server allows others to
+ *  connect: RLMessagePortSetAllowsOtherUsers(). The client names the user that it trusts to serve the name:
+ *  RLMessagePortCreateRemoteOfUser(). Both set RUNLOOP_PORT_DIR to the directory. Create it beforehand, in one of these
+ *  ways:
  *
  *      install -d -o SERVICE -m 0755 /run/service    only the user SERVICE can serve names in it
  *      install -d -o SERVICE -g GROUP -m 0750 …      as above, and only GROUP may connect
@@ -36,16 +37,16 @@
  *
  *  - It must belong to root, to the program's own user, or, for a client, to the user that it trusts.
  *  - No other user may write to it, unless it is sticky (the 1 of 1777).
- *  - In a sticky one the name of a server that crashed stays its user's: others get EACCES.
+ *  - In a sticky one the name of a crashed server still belongs to its user: others get EACCES.
  *
  *  Clients that are let in can use up the server's descriptors, one for each connection, and memory up to the limits
- *  of each; its callback learns who they are by RLMessagePortGetPeerCredentials(). A connection over which nothing has
- *  come for 2 s, not even what a remote port says when it is created, is closed when others connect, and earlier when
+ *  of each; its callback learns who they are by RLMessagePortGetPeerCredentials(). A connection that has received
+ *  nothing for 2 s, not even the first packet of a remote port, is closed when others connect, and earlier when
  *  descriptors run out.
  *
  *  Errors
  *  ------
- *  A function that creates a port or names it says in errno why it failed:
+ *  A function that creates or names a port sets errno if it fails:
  *
  *      EADDRINUSE    the name is taken; RLMessagePortGetNameOwner() returns by which process
  *      ECONNREFUSED  the name is not served
@@ -72,8 +73,8 @@
  *  another is created for its name, and while a loop runs in a mode that is not empty and was a reply mode of the port.
  *  To survive the restart of a server, release the port that became invalid, and create a new one until that succeeds.
  *  The last RLRelease() invalidates a port. A loop that has a local port's source retains it. In the child of a fork()
- *  all message ports are invalid; their callbacks are not called (but one that is set then is, at once), and the
- *  parent's are not disturbed.
+ *  all message ports are invalid; their callbacks are not called (though one that is set in the child is called at
+ *  once), and the parent's are not disturbed.
  *
  *  Deliberate differences from CFMessagePort
  *  -----------------------------------------
@@ -84,7 +85,7 @@
  *  5. There are no dispatch queues, and so no CFMessagePortSetDispatchQueue.
  *  6. A NULL reply arrives as NULL, as with older versions of CF. Newer ones make it data of length 0.
  *  7. A port may be given the name that it has. CF's newer versions refuse that.
- *  8. A stop of the loop while it waits for a reply ends the run outside. With CF it has no effect. */
+ *  8. Stopping the loop while it waits for a reply ends the outer run. With CF it has no effect. */
 #ifndef RUNLOOP_RLMESSAGEPORT_H
 #define RUNLOOP_RLMESSAGEPORT_H
 #include <RunLoop/RLBase.h>
@@ -172,8 +173,8 @@ RL_EXPORT RLBoolean RLMessagePortIsRemote(RLMessagePortRef port);
  *  Ownership: Get rule; valid until the port is freed or renamed. */
 RL_EXPORT RLStringRef RLMessagePortGetName(RLMessagePortRef port);
 
-/** Names a local port, in place of the name it may have. Connected clients stay.
- *  @param name  the name; the one that it has is fine.
+/** Names a local port, in place of any name it has. Connected clients stay connected.
+ *  @param name  the name; may be the one it has already.
  *  @return 1 if the port has the name now, else 0.
  *  Errors: EADDRINUSE, EINVAL for a remote port, EPIPE, and those of RLMessagePortCreateLocal().
  *  Cost: some system calls. */
@@ -186,8 +187,9 @@ RL_EXPORT RLBoolean RLMessagePortSetName(RLMessagePortRef port, RLStringRef name
 RL_EXPORT void RLMessagePortGetContext(RLMessagePortRef port, RLMessagePortContext *context);
 
 /** Ends a port for good: see "The end" above.
- *  Waiting requests of this process are dropped, and their senders told. A callback that runs on another thread is not
- *  waited for. It ends another thread's run whose mode is empty now. A second call has no effect.
+ *  Waiting requests of this process are dropped, and their senders are told. Does not wait for a callback that is
+ *  running on another thread. If this empties the mode of a run on another thread, that run ends. A second call has no
+ *  effect.
  *  Ownership: the port's source is released; your reference is not.
  *  Re-entrancy: calls invalidation callbacks (the port's, those of this process's remote ports for it, and of requests
  *  that are to be answered later) and context.release.
@@ -217,10 +219,10 @@ RL_EXPORT RLRunLoopSourceRef RLMessagePortCreateRunLoopSource(RLAllocatorRef all
 RL_EXPORT RLBoolean RLMessagePortAllowsOtherUsers(RLMessagePortRef port);
 
 /** Sets whether processes of other users, root among them, may connect to a local port; at first they may not.
- *  See "Other users" above. When it is taken back, those that are connected are disconnected. To give a port a name
- *  that others can use from the first moment on, create it without a name, allow them, and then name it.
+ *  See "Other users" above. Setting it to 0 disconnects other users. For a name that others can use from the first
+ *  moment on, create the port without a name, allow them, and then name it.
  *  @param allows  1 or 0.
- *  @return 1 if it is so now, else 0.
+ *  @return 1 if it is set now, else 0.
  *  Re-entrancy: calls the invalidation callbacks of requests of users that are disconnected.
  *  Errors: 0 with errno EINVAL for a remote port, EPIPE, ENOENT if the name's directory was changed or removed, or what
  *  the system says.  Cost: some system calls if the port has a name. */
@@ -233,7 +235,7 @@ RL_EXPORT RLIndex RLMessagePortGetCapacity(RLMessagePortRef port);
  *  client in another process may be taken over and unanswered before it has to wait: RLMessagePortCopyRequest().
  *  How many may wait from each other process is limited by the kernel, in bytes: some hundred small requests. On a
  *  remote port it has no effect.
- *  @param capacity  1 or more; what is beyond 2147483647 counts as that.
+ *  @param capacity  1 or more; more than 2147483647 is taken as that.
  *  Thread: any; wakes senders that wait.  Cost: O(clients). */
 RL_EXPORT void RLMessagePortSetCapacity(RLMessagePortRef port, RLIndex capacity);
 

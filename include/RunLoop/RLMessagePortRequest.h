@@ -7,7 +7,7 @@
  *  - One way: RLMessagePortSendRequest() with a NULL reply mode returns as soon as the request is on its way.
  *  - And wait: with a reply mode it runs the calling thread's loop in that mode until the reply arrives. Sources and
  *    timers of the mode are served meanwhile, and may send requests in turn. In kRLMessagePortPrivateReplyMode nothing
- *    else is served, no local port either: a request to a port of the same thread waits in vain there.
+ *    else is served, not even a local port: a request to a port of the same thread never gets a reply there.
  *  - And go on: RLMessagePortSendRequestAsync() returns at once, and a callback receives the reply, or why there is
  *    none, from the thread's loop in the mode that it names. Nothing runs nested.
  *
@@ -15,8 +15,8 @@
  *  ------------------
  *  - At once: the callback of the local port returns the reply.
  *  - Later: it calls RLMessagePortCopyRequest(), and any thread answers with RLMessagePortRequestReply(). If the last
- *    reference goes without an answer, the sender is told that there will be none. If the local port is invalidated
- *    before, the sender gets kRLMessagePortBecameInvalidError, and an answer has no effect.
+ *    reference is released without an answer, the sender is told that there will be none. If the local port is
+ *    invalidated before, the sender gets kRLMessagePortBecameInvalidError, and an answer has no effect.
  *  The sender's time limit travels with the request: RLMessagePortGetRemainingTime() returns what is left of it.
  *  RLMessagePortRequestSetInvalidationCallBack() calls back if the sender is gone before the answer.
  *
@@ -26,10 +26,10 @@
  *  of a large one-way request waits until the server has read most of it, no longer than its time limit (at least 50
  *  ms); what was not sent by then was not sent at all. While it waits it goes on receiving, at least 16 MB from each
  *  client, for the local ports of its own loop, which calls their callbacks when it runs: so two processes can send
- *  each other large requests at the same time. A large request that wants a reply is sent while the loop runs; if its
- *  time is over before all of it is sent, the rest is sent nevertheless, and other requests wait for that. Replies
- *  are sent by the server's loop; a client that does not read them gets no further requests through. A thread that
- *  sends many small one-way requests to another process sends most of them without a system call, once the server has
+ *  each other large requests at the same time. A large request that wants a reply is sent while the loop runs; if it
+ *  times out before all of it is sent, the rest is sent nevertheless, and other requests wait for that. Replies are
+ *  sent by the server's loop; no further requests of a client that does not read them are handled. A thread that sends
+ *  many small one-way requests to another process sends most of them without a system call, once the server has
  *  received some. The last few of these may then be sent with success to a server that has just been killed. Otherwise
  *  each is there for the server when the call returns, and all requests of a thread arrive in order. */
 #ifndef RUNLOOP_RLMESSAGEPORTREQUEST_H
@@ -67,12 +67,12 @@ RL_EXPORT const RLRunLoopMode kRLMessagePortPrivateReplyMode;
 typedef void (*RLMessagePortReplyCallBack)(RLMessagePortRef remote, int32_t result, RLDataRef reply, void *info);
 
 /** Sends a request, and waits for the reply if a mode is given.
- *  A stop of this thread's loop that comes while it waits is passed on to the run outside, when the reply has arrived.
+ *  Stopping this thread's loop while it waits stops the outer run, once the reply has arrived.
  *  @param msgid        a number for the server.
  *  @param data         the data, or NULL, which arrives as data of length 0.
- *  @param sendTimeout  seconds to wait for room in the server's queue; less than 0.001, also below 0, is not at all,
- *                      ten days or more, also HUGE_VAL, is without limit.
- *  @param rcvTimeout   seconds to wait for the reply; 0 or less looks once, HUGE_VAL is without limit.
+ *  @param sendTimeout  seconds to wait for room in the server's queue; less than 0.001, or negative: does not wait; ten
+ *                      days or more, or HUGE_VAL: no limit.
+ *  @param rcvTimeout   seconds to wait for the reply; 0 or less: looks once; HUGE_VAL: no limit.
  *  @param replyMode    the mode in which this thread's loop runs meanwhile; NULL for no reply. Not the common modes.
  *  @param returnData   where the reply goes; may be NULL. NULL is written if the server replied NULL. Only written on
  *                      success, and not at all without a reply mode.
@@ -129,14 +129,14 @@ RL_EXPORT RLMessagePortRequestRef RLMessagePortCopyRequest(RLMessagePortRef loca
 RL_EXPORT RLBoolean RLMessagePortRequestReply(RLMessagePortRequestRef request, RLDataRef data);
 
 /** Returns how many seconds the sender of a request will still wait.
- *  0 if it does not wait any more: its time is over, it is gone, or the request was answered. Infinity if it waits
- *  without limit, and always if it wants no reply.
+ *  0 if it no longer waits: it has timed out or is gone, or the request was answered. Infinity if it waits without
+ *  limit, and always if it wants no reply.
  *  Cost: reads the clock; a system call if the sender is another process. */
 RL_EXPORT RLTimeInterval RLMessagePortRequestGetRemainingTime(RLMessagePortRequestRef request);
 
 /** Called when the sender of a request is gone, and an answer cannot reach it.
  *  Its process has ended, its remote port was invalidated, or the local port was. Called at most once each time that it
- *  is set. It may answer the request, to no effect, and release it.
+ *  is set. It may release the request, or answer it, which has no effect.
  *  @param request  the request; retained by the library during the call.
  *  @param info     what was passed with the callback. */
 typedef void (*RLMessagePortRequestInvalidationCallBack)(RLMessagePortRequestRef request, void *info);
@@ -145,14 +145,14 @@ typedef void (*RLMessagePortRequestInvalidationCallBack)(RLMessagePortRequestRef
  *  It is called on the thread that notices. For another process that is, as a rule, the thread of a loop that serves
  *  the port, in a run of a mode with the port's source; within the process it is the thread that invalidates the remote
  *  port; in both cases the thread that invalidates the local port, or disconnects other users. If the sender is gone
- *  already, it is called before this returns. It is not called when the sender's time is over (see
- *  RLMessagePortRequestGetRemainingTime()), and not after the request was answered or released for the last time. A
- *  call that runs on another thread is not waited for.
+ *  already, it is called before this returns. It is not called when the sender times out (see
+ *  RLMessagePortRequestGetRemainingTime()), and not after the request was answered or released for the last time. This
+ *  does not wait for a call that is running on another thread.
  *  @param callout  replaces the one that was set before; NULL for none.
  *  @param info     passed to callout; may be NULL. Must be valid until the request is answered or released.
  *  @return 0 after misuse, else 1.
- *  Ownership: the request is not retained.  Re-entrancy: may call callout.  Cost: a system call if the sender is another
- *  process. */
+ *  Ownership: the request is not retained.  Re-entrancy: may call callout.
+ *  Cost: a system call if the sender is another process. */
 RL_EXPORT RLBoolean RLMessagePortRequestSetInvalidationCallBack(RLMessagePortRequestRef request,
                                                                 RLMessagePortRequestInvalidationCallBack callout,
                                                                 void *info);

@@ -12,7 +12,7 @@
  *
  *  Deliberate differences from CFNotificationCenter
  *  ------------------------------------------------
- *  1. There is the local centre only: Linux has no counterpart of the distributed and the Darwin centre. */
+ *  1. There is only the local centre: Linux has no counterpart of the distributed and the Darwin centre. */
 #ifndef RUNLOOP_RLNOTIFICATIONCENTER_H
 #define RUNLOOP_RLNOTIFICATIONCENTER_H
 #include <RunLoop/RLBase.h>
@@ -68,7 +68,7 @@ RL_EXPORT void RLNotificationCenterAddObserver(RLNotificationCenterRef center, c
                                                RLNotificationCallback callBack, RLStringRef name, const void *object,
                                                RLNotificationSuspensionBehavior suspensionBehavior);
 
-/** Removes what was added for an observer. If there is nothing nothing is done.
+/** Removes what was added for an observer. It has no effect if there is nothing to remove.
  *  @param observer  as passed to RLNotificationCenterAddObserver().
  *  @param name      only what was added for this name; NULL: for any.
  *  @param object    only what was added for this object; NULL: for any.

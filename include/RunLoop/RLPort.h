@@ -20,8 +20,8 @@
  *  --------------------
  *  Messages of one sender arrive in the order in which they were sent, each of them once. A pass of the loop delivers
  *  one message, or several if the program cannot tell the difference. A run that returns after a source returns after
- *  one message. A callback that runs the loop in a mode with the port's source gets the next message in there. If the
- *  source is in several loops, each message goes to the first that takes it.
+ *  one message. A callback that runs the loop in a mode with the port's source receives the next message in that run.
+ *  If the source is in several loops, each message goes to the first that takes it.
  *
  *  Costs
  *  -----
@@ -31,7 +31,7 @@
  *  Capacity
  *  --------
  *  At most RLPortGetCapacity() messages wait in a port, 1024 unless set. Then senders wait, each until its limit. A
- *  thread that sends to a port that only its own loop serves waits in vain.
+ *  thread that waits to send to a port that only its own loop serves blocks that loop until the limit.
  *
  *  The end
  *  -------
@@ -77,7 +77,7 @@ typedef void (*RLPortInvalidationCallBack)(RLPortRef port, void *info);
 /** Returns the kind of ports, to compare with RLGetTypeID(). */
 RL_EXPORT RLTypeID RLPortGetTypeID(void);
 
-/** Creates a port. It receives once its run loop source is in a mode that runs; what is sent before waits.
+/** Creates a port. It receives once its run loop source is in a mode that runs; messages sent before that wait.
  *  @param callout         called for each message; not NULL.
  *  @param context         may be NULL; copied.
  *  @param shouldFreeInfo  NULL, or where 0 is written if the port has taken info, and 1 if none was created.
@@ -99,8 +99,8 @@ RL_EXPORT RLRunLoopSourceRef RLPortCreateRunLoopSource(RLAllocatorRef allocator,
 RL_EXPORT void RLPortGetContext(RLPortRef port, RLPortContext *context);
 
 /** Ends a port for good: see "The end" above.
- *  A callback that runs on another thread is not waited for; none begins afterwards. It ends another thread's run whose
- *  mode is empty now. A second call has no effect.
+ *  Does not wait for a callback that is running on another thread; none begins afterwards. If this empties the mode of
+ *  a run on another thread, that run ends. A second call has no effect.
  *  Ownership: the port's source and waiting messages are released; your reference is not.
  *  Re-entrancy: calls the invalidation callback and context.release.
  *  Cost: O(waiting messages + modes of the source); a system call if senders wait. */
@@ -120,8 +120,8 @@ RL_EXPORT void RLPortSetInvalidationCallBack(RLPortRef port, RLPortInvalidationC
 /** Returns how many messages may wait in a port: 1024 unless it was set. */
 RL_EXPORT RLIndex RLPortGetCapacity(RLPortRef port);
 
-/** Sets how many messages may wait in a port before senders have to wait. Messages that wait already stay.
- *  @param capacity  1 or more; what is beyond 2147483647 counts as that. Memory is used as messages come.
+/** Sets how many messages may wait in a port before senders have to wait. Messages that wait already are kept.
+ *  @param capacity  1 or more; more than 2147483647 is taken as that. Memory is used only for messages that wait.
  *  Thread: any; wakes senders that wait. */
 RL_EXPORT void RLPortSetCapacity(RLPortRef port, RLIndex capacity);
 

@@ -4,16 +4,16 @@
  *
  *  A message has a number (its message id, yours to choose), a port it goes to, perhaps a port for replies, and
  *  components: data and other ports. None of it is copied, except an array that can change: the receiver gets the same
- *  objects. So do not change mutable data once it was sent, nor bytes of your own until the data is freed.
+ *  objects. So do not change mutable data once it has been sent, nor bytes of your own before the data is freed.
  *
  *  Which port is which
  *  -------------------
- *  As in NSPortMessage, the names are those of the side that looks:
+ *  As in NSPortMessage, the names are from the viewpoint of the side that has the message:
  *
  *      a message that I created:   send port = where it goes;               receive port = where replies reach me
  *      a message that I received:  send port = where replies go (or NULL);  receive port = the port it arrived at
  *
- *  The receiver's message is another object than the sender's. So the sender may send its message again, or release it
+ *  The receiver's message is not the sender's object. So the sender may send its message again, or release it
  *  at once; one message must not be changed by one thread while another uses it. */
 #ifndef RUNLOOP_RLPORTMESSAGE_H
 #define RUNLOOP_RLPORTMESSAGE_H
@@ -36,7 +36,7 @@ RL_EXPORT RLPortMessageRef RLPortMessageCreate(RLAllocatorRef allocator, RLPortR
 /** Returns the number of a message; 0 if the sender did not set it. */
 RL_EXPORT uint32_t RLPortMessageGetMessageID(RLPortMessageRef message);
 
-/** Sets the number of a message. What was sent before is not changed.
+/** Sets the number of a message. Messages already sent are not changed.
  *  @param messageID  any number; what it means is between sender and receiver.
  *  Thread: one at a time. */
 RL_EXPORT void RLPortMessageSetMessageID(RLPortMessageRef message, uint32_t messageID);
@@ -54,8 +54,8 @@ RL_EXPORT RLPortRef RLPortMessageGetReceivePort(RLPortMessageRef message);
 RL_EXPORT RLArrayRef RLPortMessageGetComponents(RLPortMessageRef message);
 
 /** Sends a message: puts it into the queue of its send port, and wakes a loop that is to receive it.
- *  It waits only if the queue is full, and then at most until the limit. To wait for a port that only this thread
- *  serves is in vain.
+ *  It waits only if the queue is full, and then at most until the limit. Waiting for a port that only this thread
+ *  serves never succeeds.
  *  @param message  stays yours and may be sent again.
  *  @param limit    the date until which to wait for room; a past date means not at all.
  *  @return 1 if it is in the queue, else 0.

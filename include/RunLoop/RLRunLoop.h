@@ -31,13 +31,13 @@
  *   4. a) Call queued functions; b) perform signalled version-0 sources, by order; c) if one did, call functions again.
  *   5. If a version-1 source is ready, go to step 9.
  *   6. Notify observers: BeforeWaiting.
- *   7. Sleep until a version-1 source is ready, a timer is due, the run's time is over, or the loop is woken.
+ *   7. Sleep until a version-1 source is ready, a timer is due, the run's time limit is reached, or the loop is woken.
  *   8. Notify observers: AfterWaiting.
  *   9. Fire all due timers, or perform the ready version-1 source; call queued functions. The run ends with the first
  *      result that applies, HandledSource (if requested), TimedOut, Stopped or Finished, or goes on with step 2.
  *  10. Notify observers: Exit.
- *  Steps 6 to 8 are left out in a run without time (0 seconds), and in a pass in which a version-0 source performed in
- *  step 4. Observers of one activity are called by ascending order, those of one order as they were added to the mode.
+ *  Steps 6 to 8 are skipped in a run of 0 seconds, and in a pass in which a version-0 source performed in
+ *  step 4. Observers of one activity are called in ascending order, equal orders as they were added to the mode.
  *
  *  Fairness
  *  --------
@@ -61,8 +61,8 @@
  *  Linux
  *  -----
  *  A loop uses no descriptor before it watches one, then at most two, and never a thread. Waking it costs a system call
- *  only if it sleeps. A call on a loop or its items from another thread may take a microsecond longer, except for the
- *  async-signal-safe ones. Signals that interrupt the sleep do not end it.
+ *  only if it sleeps. A call on a loop or its items from another thread, unless async-signal-safe, may take a
+ *  microsecond longer. Signals that interrupt the sleep do not end it.
  *
  *  Deliberate differences from CFRunLoop (on Linux, as in the Swift toolchain)
  *  ---------------------------------------------------------------------------
@@ -110,7 +110,7 @@ typedef int32_t RLRunLoopRunResult;
 enum {
     kRLRunLoopRunFinished = 1,     /**< The mode is empty: no source, timer or queued function; or see errno. */
     kRLRunLoopRunStopped = 2,      /**< RLRunLoopStop() was called. */
-    kRLRunLoopRunTimedOut = 3,     /**< The time is over. */
+    kRLRunLoopRunTimedOut = 3,     /**< The time limit was reached. */
     kRLRunLoopRunHandledSource = 4 /**< A source was handled, and the caller had asked to return then. */
 };
 
@@ -139,7 +139,7 @@ RL_EXPORT RLRunLoopMode RLRunLoopCopyCurrentMode(RLRunLoopRef rl);
  *  kRLRunLoopCommonModes is not among them.  Cost: O(modes). */
 RL_EXPORT RLArrayRef RLRunLoopCopyAllModes(RLRunLoopRef rl);
 
-/** Adds a mode to the common set of a loop, and all common items to it. It cannot be undone; again has no effect.
+/** Adds a mode to the common set of a loop, for good, and all common items to it. A second call has no effect.
  *  Re-entrancy: calls the sources' schedule, equal and hash callbacks.  Cost: O(common items), may allocate. */
 RL_EXPORT void RLRunLoopAddCommonMode(RLRunLoopRef rl, RLRunLoopMode mode);
 
@@ -153,15 +153,15 @@ RL_EXPORT RLAbsoluteTime RLRunLoopGetNextTimerFireDate(RLRunLoopRef rl, RLRunLoo
  *  Errors: errno 0 if the mode is empty; ENOMEM, EMFILE or ENFILE, and a line to the error handler, if it fails. */
 RL_EXPORT void RLRunLoopRun(void);
 
-/** Runs the calling thread's loop in one mode until its time is over, or sooner: see "One run, step by step".
+/** Runs the calling thread's loop in one mode until its time limit, or sooner: see "One run, step by step".
  *  With returnAfterSourceHandled the run ends with the first pass in which a source was handled: at most one version-0
  *  source, that of the lowest order, and in step 9 at most one version-1 source. Others stay signalled or ready for the
  *  next run. Timers and functions do not count. A run in an empty mode returns Finished without notifying observers.
  *  @param mode     not kRLRunLoopCommonModes.
  *  @param seconds  how many seconds, on the monotonic clock (setting the wall clock does not matter). 0 or negative:
  *                  one pass without sleeping: all signalled sources, then all due timers or one ready descriptor.
- *                  HUGE_VAL or 1e10 and more: for ever. The last pass is finished: a slow callback delays the return.
- *  @param returnAfterSourceHandled  1: return after a pass in which a source was handled. 0: go on.
+ *                  HUGE_VAL or 1e10 and more: for ever. The last pass is completed: a slow callback delays the return.
+ *  @param returnAfterSourceHandled  1: return after a pass in which a source was handled. 0: continue.
  *  @return HandledSource, TimedOut, Stopped or Finished (kRLRunLoopRun…): the first that applies, in this order.
  *  Thread: runs the calling thread's loop.
  *  Re-entrancy: may be nested, also in the same mode. Nested runs skip a timer or observer whose callback runs.
@@ -186,23 +186,23 @@ RL_EXPORT RLRunLoopRunResult RLRunLoopRunInModeAsCF(RLRunLoopMode mode, RLTimeIn
  *  Always 0 in callbacks of the loop, and after its thread has ended.  Thread: any; async-signal-safe. */
 RL_EXPORT RLBoolean RLRunLoopIsWaiting(RLRunLoopRef rl);
 
-/** Wakes a loop: it makes a pass before it sleeps again. The run does not end by it.
+/** Wakes a loop: it makes a pass before it sleeps again. This does not end the run.
  *  Needed after RLRunLoopSourceSignal() and RLRunLoopPerformFunction(). A wake-up between passes is remembered, several
  *  count as one. On a loop that does not run it has no effect: the next run makes a first pass anyway.
  *  Thread: any; async-signal-safe.  Cost: one system call if the loop sleeps. */
 RL_EXPORT void RLRunLoopWakeUp(RLRunLoopRef rl);
 
-/** Ends the innermost run of a loop, and wakes it: the run ends with the current pass, which does not sleep any more.
+/** Ends the innermost run of a loop, and wakes it: the run ends with the current pass, which does not sleep.
  *  The result is Stopped unless HandledSource or TimedOut applies first. It has no effect on a loop that does not run:
  *  to stop a thread that may not have begun its run yet, post a function that calls it (RLRunLoopPostFunction()).
  *  Thread: any; async-signal-safe.  Cost: one system call if the loop sleeps. */
 RL_EXPORT void RLRunLoopStop(RLRunLoopRef rl);
 
-/** Makes a loop poll for wake-ups for a while before it sleeps, until a timer is due at most; from the next sleep on.
+/** Makes a loop poll for wake-ups for a while before it sleeps, but never past the next timer; from the next sleep on.
  *  A wake-up in that time costs no system call on either side, but the processor is busy, and descriptors are not
  *  watched. An interval longer than replies usually take is all gain, a shorter one all loss: see docs/PERFORMANCE.md.
- *  @param seconds  at most how long, such as 20e-6 seconds; more than 1 is taken as 1, a negative number is misuse. 0
- *                  (the default): not at all. Ignored where all loops were made by threads bound to one processor. */
+ *  @param seconds  the longest time to poll, such as 20e-6 seconds; more than 1 is taken as 1, a negative number is
+ *                  misuse. 0, the default: none. Ignored if all loops' threads are bound to one processor. */
 RL_EXPORT void RLRunLoopSetSpinInterval(RLRunLoopRef rl, RLTimeInterval seconds);
 
 /** Returns for how many seconds a loop polls for wake-ups before it sleeps, as set and clamped. */
@@ -238,7 +238,7 @@ RL_EXPORT void RLRunLoopRemoveObserver(RLRunLoopRef rl, RLRunLoopObserverRef obs
 /** Returns whether a timer is in a mode or in the common set of this loop. */
 RL_EXPORT RLBoolean RLRunLoopContainsTimer(RLRunLoopRef rl, RLRunLoopTimerRef timer, RLRunLoopMode mode);
 
-/** Adds a timer to a mode of a loop, which is woken if it has to sleep less now.
+/** Adds a timer to a mode of a loop, which is woken if it now has to sleep for less time.
  *  Cost: O(log timers), may allocate; a system call to wake a sleeping loop. */
 RL_EXPORT void RLRunLoopAddTimer(RLRunLoopRef rl, RLRunLoopTimerRef timer, RLRunLoopMode mode);
 

@@ -20,9 +20,9 @@
 RL_EXTERN_C_BEGIN
 
 /** Makes the main loop run what is put on libdispatch's main queue, or stop doing so.
- *  @param serves  1: from now on. 0: no more.
+ *  @param serves  1: from now on. 0: no longer.
  *  @return 1 if it is as requested, else 0.
- *  Errors: 0 with errno ENOSYS if it is to serve and there is no libdispatch in the process, ENOMEM, or what opening a
+ *  Errors: 0 with errno ENOSYS if serves is 1 and there is no libdispatch in the process, ENOMEM, or what opening a
  *  descriptor can fail with.  Cost: the first call allocates and opens descriptors; the main loop watches one more. */
 RL_EXPORT RLBoolean RLRunLoopSetServicesDispatchMainQueue(RLBoolean serves);
 

@@ -5,20 +5,20 @@
  *  An observer is for what must happen at a certain point of the loop rather than on an event: flush collected output
  *  before the thread sleeps, measure how long it slept, prepare and clean up around a run. The points are the
  *  activities below; RLRunLoop.h, "One run, step by step", says where they are. The observers of one activity are
- *  called by ascending order, those of one order as they were added to the mode, on the loop's thread. Observers alone
- *  do not keep a mode running.
+ *  called on the loop's thread, in ascending order, equal orders as they were added to the mode. Observers alone do not
+ *  keep a mode running.
  *
  *  Life cycle
  *  ----------
  *  Create, add to modes of one loop, and at the end invalidate. A non-repeating observer is invalidated by the library
- *  after its first call; it is still valid in that call. While it is in one loop it cannot be added to another. Info is
- *  retained once in Create and released when the observer becomes invalid or, if it never does, is freed.
+ *  after its first call; it is still valid in that call. An observer that is in one loop cannot be added to another.
+ *  Info is retained once in Create and released when the observer becomes invalid or, if it never does, is freed.
  *
  *  What not to expect
  *  ------------------
- *  The time between an activity and the event that follows it is not fixed: callbacks run in between. In a run without
- *  time, and in a pass in which a version-0 source has performed, the loop does not sleep, and there is no
- *  BeforeWaiting and AfterWaiting. A run in an empty mode calls no observer at all, not even with Entry and Exit. An
+ *  The time between an activity and the event that follows it is not fixed: callbacks run in between. In a run of 0
+ *  seconds, and in a pass in which a version-0 source has performed, the loop does not sleep, and there is neither
+ *  BeforeWaiting nor AfterWaiting. A run in an empty mode calls no observer at all, not even for Entry and Exit. An
  *  observer whose callback runs the loop is skipped in that nested run; it is called again in runs that are nested in
  *  other callbacks.
  *
@@ -92,9 +92,9 @@ RL_EXPORT RLBoolean RLRunLoopObserverDoesRepeat(RLRunLoopObserverRef observer);
 RL_EXPORT RLIndex RLRunLoopObserverGetOrder(RLRunLoopObserverRef observer);
 
 /** Ends an observer: removes it from its loop, for good, and releases info.
- *  Invalidated in its own callback it is notified of no further activity of that run, not even Exit; info is released
- *  at once, so the callback must not use it any more unless it holds a reference of its own. A callback that runs on
- *  another thread is not waited for. A second call has no effect.
+ *  If it is invalidated in its own callback, it is notified of no further activity of that run, not even Exit; info is
+ *  released at once, so the callback must not use it any more unless it holds a reference of its own. Does not wait for
+ *  a callback that is running on another thread. A second call has no effect.
  *  Ownership: the loop releases the observer; your reference stays.  Re-entrancy: calls context.release.
  *  Cost: O(modes that it is in). */
 RL_EXPORT void RLRunLoopObserverInvalidate(RLRunLoopObserverRef observer);

@@ -16,16 +16,17 @@
  *  Rules
  *  -----
  *  Functions of one mode run in the order in which they were queued, by whatever thread; delayed ones when they are
- *  due, in one order with timers, and those of the same moment as they were queued. They run in steps 4 and 9 of a pass
- *  (RLRunLoop.h). A function that is queued by a running one waits for the next such step, and so does the rest of a
- *  queue that takes long, unless the run has no more passes. A queued function keeps its modes from being empty, so it
- *  runs even if there is nothing else; functions for other modes stay queued. Functions do not count as a source for
- *  returnAfterSourceHandled. A function may call everything, also run the loop. `modes` is a mode (an RLStringRef), an
- *  RLArrayRef or RLSetRef of modes, not empty, or kRLRunLoopCommonModes, which an array may contain, too; the function
- *  runs once, in whichever comes first. A mode is retained, an array or set copied. Requests wait while the loop does
- *  not run. They are dropped when its thread exits, and refused after that. What the caller wrote before the call is
- *  visible to the function; what the function wrote is visible to the caller when AndWait returns 1. A request that
- *  cannot be queued returns 0 with errno ENOMEM, ESRCH if the loop's thread has exited, or EINVAL for misuse.
+ *  due, ordered together with timers; those due at the same moment run as they were queued. They run in steps 4 and 9
+ *  of a pass (RLRunLoop.h). A function that is queued by a running one waits for the next such step, and so does the
+ *  rest of a queue that takes long, unless the run has no more passes. A queued function keeps its modes from being
+ *  empty, so it runs even if there is nothing else; functions for other modes stay queued. Functions do not count as a
+ *  source for returnAfterSourceHandled. A function may call anything, and may run the loop. `modes` is a mode (an
+ *  RLStringRef), an RLArrayRef or RLSetRef of modes, not empty, or kRLRunLoopCommonModes, which an array may contain,
+ *  too; the function runs once, in whichever mode is served first. A mode is retained, an array or set copied. Requests
+ *  wait while the loop does not run. They are dropped when its thread exits, and refused after that. What the caller
+ *  wrote before the call is visible to the function; what the function wrote is visible to the caller when AndWait
+ *  returns 1. A request that cannot be queued returns 0 with errno ENOMEM, ESRCH if the loop's thread has exited, or
+ *  EINVAL for misuse.
  *
  *  Differences from CoreFoundation and Cocoa
  *  -----------------------------------------
@@ -35,7 +36,7 @@
  *  3. AndWait, AfterDelay and Cancel are Cocoa's performSelector:onThread:…waitUntilDone:,
  *     performSelector:withObject:afterDelay: and cancelPreviousPerformRequests… Waiting has a time limit here, ends
  *     when the thread exits, and Cancel reaches requests of every kind. In Cocoa it reaches delayed ones only.
- *  4. There is a result: the caller learns that a request cannot be queued. */
+ *  4. There is a result: the caller learns if a request cannot be queued. */
 #ifndef RUNLOOP_RLRUNLOOPPERFORM_H
 #define RUNLOOP_RLRUNLOOPPERFORM_H
 #include <RunLoop/RLRunLoop.h>
@@ -67,8 +68,8 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionWithRelease(RLRunLoopRef rl, RLTypeR
                                                         void *info, RLRunLoopFunction release);
 
 /** Queues a function for a loop and wakes the loop: RLRunLoopPerformFunction() and RLRunLoopWakeUp() in one.
- *  Never lost: if the loop does not run yet, the function waits for it. On the loop's own thread it is queued, too.
- *  Parameters and result as RLRunLoopPerformFunction().
+ *  Never lost: if the loop does not run yet, the function waits for it. It is queued even when called on the loop's own
+ *  thread. Parameters and result as RLRunLoopPerformFunction().
  *  Ownership: info stays yours and must be valid until function has run.
  *  Cost: an occasional allocation; a system call if the loop sleeps. */
 RL_EXPORT RLBoolean RLRunLoopPostFunction(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info);
@@ -81,30 +82,30 @@ RL_EXPORT RLBoolean RLRunLoopPostFunctionWithRelease(RLRunLoopRef rl, RLTypeRef 
 
 /** Runs a function on a loop's thread and waits until it has returned.
  *  On the loop's own thread it is called at once, whatever the modes. Otherwise it is posted, and this thread sleeps;
- *  its own loop is not run meanwhile, so two threads that wait for each other in this way wait until the time is over.
- *  When the time is over before the function has begun, the request is cancelled: the function never runs. When it has
- *  begun, the call waits for its end, however long that takes, and returns 1. Signals do not end the wait.
+ *  its own loop is not run meanwhile, so two threads that wait for each other in this way wait until they time out. If
+ *  the time limit is reached before the function has begun, the request is cancelled: the function never runs. Once it
+ *  has begun, the call waits for its end, however long that takes, and returns 1. Signals do not end the wait.
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      passed to function; may be NULL, and may be on this thread's stack.
  *  @param timeout   seconds, on the monotonic clock. HUGE_VAL or 1e10 and more: for ever. 0 or negative: fail at
  *                   once, unless it is the loop's own thread.
  *  @return 1 if function has run; 0 if it has not and never will.
- *  Ownership: info stays yours; after the return it is not used any more.
+ *  Ownership: info stays yours; it is not used after the return.
  *  Re-entrancy: blocks the callback that calls it; on the loop's own thread it calls function.
  *  Errors: 0 with errno ETIMEDOUT; ECANCELED after RLRunLoopCancelPerformFunction(); ESRCH also if the loop's thread
  *  exits first.  Cost: on another thread two context switches, some tens of microseconds. */
 RL_EXPORT RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function,
                                                     void *info, RLTimeInterval timeout);
 
-/** Runs a function on a loop's thread after some time, by a timer in the given modes that fires once.
+/** Runs a function on a loop's thread after a delay, as a one-shot timer in the given modes.
  *  Like every timer it may be late, never early (RLRunLoopTimer.h, "Lateness"), and keeps its modes from being empty. A
  *  loop that sleeps is woken if necessary.
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      passed to function; may be NULL.
- *  @param delay     seconds from now; 0 or negative: the next pass, behind all that is due by now. HUGE_VAL: not at
- *                   all; it waits to be cancelled.
+ *  @param delay     seconds from now; 0 or negative: the next pass, behind everything due by now. HUGE_VAL: never; it
+ *                   stays queued until it is cancelled.
  *  @return 1 if it is queued, else 0.
  *  Ownership: info stays yours and must be valid until function has run or was cancelled.
  *  Cost: O(log timers), a small allocation; one system call if another thread's loop sleeps. */
@@ -112,8 +113,8 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAfterDelay(RLRunLoopRef rl, RLTypeRe
                                                        void *info, RLTimeInterval delay);
 
 /** Cancels requests that have not run: performs, posts, waits and delayed performs.
- *  A request that is running is not stopped and not counted. A waiting caller gets 0 with ECANCELED. It ends another
- *  thread's run whose mode is empty now.
+ *  A request that is running is not stopped and not counted. A waiting caller gets 0 with ECANCELED. If this empties
+ *  the mode of a run on another thread, that run ends.
  *  @param function  which function; NULL: every function.
  *  @param info      which info, compared as a pointer; NULL means the requests whose info is NULL.
  *  @return the number of requests that were cancelled.

@@ -19,23 +19,23 @@
  *  the same descriptor; both perform. One ready descriptor is delivered per pass, in no promised order; `order` is
  *  stored. Pipes, sockets, eventfds, timerfds, terminals and epoll descriptors work; a regular file and /dev/null are
  *  always ready. A stream socket that is not connected, not connecting and not listening is not ready, though poll(2)
- *  says so. Make descriptors non-blocking, as with every epoll loop: several are found ready by one look, and a perform
- *  that reads another source's descriptor causes that one to be called in vain. The descriptor stays yours: keep it
- *  open while the source is in a loop, and remove or invalidate the source before you close it. There is no schedule
- *  and cancel, and RLRunLoopSourceSignal() has no effect.
+ *  says so. Make descriptors non-blocking, as with every epoll loop: several may be found ready at once, and a perform
+ *  that reads another source's descriptor causes that source to be called with nothing to read. The descriptor stays
+ *  yours: keep it open while the source is in a loop, and remove or invalidate the source before you close it. There
+ *  are no schedule and cancel functions, and RLRunLoopSourceSignal() has no effect.
  *
  *  Life cycle
  *  ----------
  *  Create, add to modes, signal, and at the end invalidate: that removes the source from every mode of every loop. Info
- *  is retained once in Create and released when the source is freed, not when it is invalidated (other than for timers
- *  and observers). The context is copied; the struct may be on the stack.
+ *  is retained once in Create and released when the source is freed, not when it is invalidated (unlike timers and
+ *  observers). The context is copied; the struct may be on the stack.
  *
  *  Equality
  *  --------
  *  Two sources are equal if they have the same order and version, the same equal, hash, perform and getPort functions,
  *  and infos that equal calls equal; without equal, infos that are the same pointer. A mode takes only one of several
- *  equal sources, and contains and removes by equality; so does the common set. One that is added to the common modes
- *  is added to those that have no equal one. Give each source an info of its own, and this never matters.
+ *  equal sources, and contains and removes by equality; so does the common set. A source added to the common modes is
+ *  added to those that have no equal one. If each source has an info of its own, this never matters.
  *
  *  Deliberate differences from CFRunLoopSource on Linux (the list in RLRunLoop.h has them all)
  *  -------------------------------------------------------------------------------------------
@@ -110,9 +110,9 @@ RL_EXPORT RLRunLoopSourceRef RLRunLoopSourceCreate(RLAllocatorRef allocator, RLI
 RL_EXPORT RLIndex RLRunLoopSourceGetOrder(RLRunLoopSourceRef source);
 
 /** Ends a source: removes it from every mode of every loop, for good.
- *  It does not perform any more, even if it was signalled; a perform that runs on another thread is not waited for.
- *  Signalling and adding it have no effect from now on. Info stays readable; it is released when the source is freed.
- *  It ends another thread's run whose mode is empty now. A second call has no effect.
+ *  It never performs again, even if it was signalled; this does not wait for a perform that is running on another
+ *  thread. Signalling and adding it have no effect from now on. Info stays readable; it is released when the source is
+ *  freed. If this empties the mode of a run on another thread, that run ends. A second call has no effect.
  *  Ownership: the loops release the source; your reference stays.
  *  Re-entrancy: calls cancel of a version-0 source for each mode, on this thread.
  *  Cost: O(modes that it is in); version 1 may need one system call per loop. */
@@ -129,13 +129,13 @@ RL_EXPORT void RLRunLoopSourceGetContext(RLRunLoopSourceRef source, RLRunLoopSou
 
 /** Signals a version-0 source: it performs in the next pass of a loop that serves it.
  *  This does not wake the loop: see RLRunLoopWakeUp(). The source stays signalled until it performs, also while no loop
- *  runs; signalling it again changes nothing. What was written before the call is visible to perform. In its own
- *  perform it leads to another one in the next pass. On a version-1 or invalid source it has no effect.
+ *  runs; signalling it again changes nothing. What was written before the call is visible to perform. A signal during
+ *  its own perform leads to another one in the next pass. On a version-1 or invalid source it has no effect.
  *  Thread: any; async-signal-safe. */
 RL_EXPORT void RLRunLoopSourceSignal(RLRunLoopSourceRef source);
 
 /** Returns whether a version-0 source was signalled and has not performed since; always 0 for version 1.
- *  May be out of date when you read it. In its own perform it is 0, unless it was signalled again.
+ *  May be out of date when you read it. During its own perform it is 0, unless it was signalled again.
  *  Thread: any; async-signal-safe. */
 RL_EXPORT RLBoolean RLRunLoopSourceIsSignalled(RLRunLoopSourceRef source);
 

@@ -7,7 +7,7 @@
  *  Create with a first date, add to modes of one loop, and at the end invalidate. A timer that does not repeat is
  *  invalidated by the library after its call, unless it is rearmable; it is still valid in that call. One that is used
  *  again and again, each time for one call (a timeout that each event puts off), is created by
- *  RLRunLoopTimerCreateRearmable(). While it is in one loop it cannot be added to another. Info is retained once in
+ *  RLRunLoopTimerCreateRearmable(). A timer that is in one loop cannot be added to another. Info is retained once in
  *  Create and released when the timer becomes invalid or, if it never does, is freed. A timer is called only while its
  *  loop runs in one of the timer's modes. If it was due before, it is called in the first pass of the next such run.
  *  Timers do not count as a source for returnAfterSourceHandled, but keep a mode running.
@@ -20,20 +20,20 @@
  *
  *  Lateness
  *  --------
- *  A timer is never called before its date. It is called late by
+ *  A timer is never called before its date. It is called late because of
  *  - what the loop does at that time: one thread does all the work, and a callback that takes long delays all others;
  *  - the way from the kernel to the thread: some tens of microseconds, more on a busy machine;
  *  - its tolerance, if that lets one wake-up serve several timers: see RLRunLoopTimerSetTolerance().
  *  While a run sleeps for a timer, the thread's timer slack is 1 ns; its own is restored when the outermost run ends. A
  *  repeating timer keeps its grid: first date plus a multiple of the interval, whatever the lateness of the calls. If
- *  the loop comes so late that several calls were missed, the timer is called once, and next at the first point of the
+ *  the loop is so late that several calls were missed, the timer is called once, and next at the first point of the
  *  grid that lies ahead: with 0.1 s and a callback that takes 0.25 s, at 0.1, 0.4, 0.7. A first date in the past counts
  *  as now: one call at once, and the grid from then on.
  *
  *  Clocks and limits
  *  -----------------
  *  Dates are wall-clock time, but deadlines are kept on CLOCK_MONOTONIC: a date is translated once, when the timer is
- *  added or its date is set. If the wall clock is set later, a timer keeps its distance, not its date. Time in which
+ *  added or its date is set. If the wall clock is set afterwards, a timer keeps its delay, not its date. Time in which
  *  the machine is suspended does not count. Resolution is a nanosecond inside, and about a tenth of a microsecond in a
  *  date, which is a double. Dates and intervals are clamped to 4039289856 (128 years: 1873 and 2129); HUGE_VAL is
  *  "never". Adding, removing and changing a timer take at most O(log timers). A NaN date or interval is misuse.
@@ -65,7 +65,7 @@ typedef struct RLRunLoopTimerContext {
     RLStringRef (*copyDescription)(const void *info);
 } RLRunLoopTimerContext;
 
-/** A timer's callback. May run the loop again; that run does not call this timer, but the others.
+/** A timer's callback. May run the loop again; that run calls other timers, but not this one.
  *  @param timer  the timer; retained by the library during the call.
  *  @param info   that of the context. */
 typedef void (*RLRunLoopTimerCallBack)(RLRunLoopTimerRef timer, void *info);
@@ -90,7 +90,7 @@ RL_EXPORT RLRunLoopTimerRef RLRunLoopTimerCreate(RLAllocatorRef allocator, RLAbs
                                                  RLRunLoopTimerCallBack callout, RLRunLoopTimerContext *context);
 
 /** Creates a timer whose first call comes after a delay: RLRunLoopTimerCreate() with the date of now + delay.
- *  @param delay     seconds from this call on, not from the adding. 0 or negative: the next pass. HUGE_VAL: never.
+ *  @param delay     seconds from this call, not from when it is added. 0 or negative: the next pass. HUGE_VAL: never.
  *  @param interval  seconds between calls. 0 or negative: once.
  *  @param callout   not NULL; called on the loop's thread.
  *  @param context   may be NULL: info is then NULL. Copied.
@@ -118,9 +118,9 @@ RL_EXPORT RLRunLoopTimerRef RLRunLoopTimerCreateRearmable(RLAllocatorRef allocat
  *  overdue. In its own callback it is the date of this call, until changed. */
 RL_EXPORT RLAbsoluteTime RLRunLoopTimerGetNextFireDate(RLRunLoopTimerRef timer);
 
-/** Sets when a timer is called next. Much cheaper than a new timer.
+/** Sets when a timer is called next. Much cheaper than creating a new timer.
  *  A repeating timer gets a new grid from this date on, or from now if it is past. In the callback of a repeating timer
- *  it takes precedence over the grid; a timer that does not repeat and is not rearmable is not revived by it. On an
+ *  it takes precedence over the grid; it does not revive a timer that neither repeats nor is rearmable. On an
  *  invalid timer it has no effect.
  *  @param fireDate  seconds since 2001-01-01 00:00 UTC; a past date: the next pass. HUGE_VAL: never.
  *  Cost: O(log timers); a system call if the loop sleeps and must now wake earlier. */
@@ -141,11 +141,11 @@ RL_EXPORT RLBoolean RLRunLoopTimerDoesRepeat(RLRunLoopTimerRef timer);
 RL_EXPORT RLIndex RLRunLoopTimerGetOrder(RLRunLoopTimerRef timer);
 
 /** Ends a timer: removes it from its loop, for good, and releases info.
- *  It is not called any more, even if it is due. In its own callback info is released at once, so the callback must not
- *  use it any more unless it holds a reference of its own. A callback that runs on another thread is not waited for. It
- *  ends another thread's run whose mode is empty now. A second call has no effect.
+ *  It is never called again, even if it is due. In its own callback info is released at once, so the callback must not
+ *  use it any more unless it holds a reference of its own. Does not wait for a callback that is running on another
+ *  thread. If this empties the mode of a run on another thread, that run ends. A second call has no effect.
  *  Ownership: the loop releases the timer; your reference stays.  Re-entrancy: calls context.release.
- *  Cost: O(log timers); a system call only to wake another thread's loop that has nothing else. */
+ *  Cost: O(log timers); a system call only to end such a run. */
 RL_EXPORT void RLRunLoopTimerInvalidate(RLRunLoopTimerRef timer);
 
 /** Returns whether a timer can still be called: it was not invalidated, and repeats, is rearmable or was not
@@ -161,9 +161,9 @@ RL_EXPORT void RLRunLoopTimerGetContext(RLRunLoopTimerRef timer, RLRunLoopTimerC
 RL_EXPORT RLTimeInterval RLRunLoopTimerGetTolerance(RLRunLoopTimerRef timer);
 
 /** Allows a timer to be called later than its date, so that one wake-up of the thread can serve several timers.
- *  The grid of a repeating timer does not move by it. A tenth of the interval is a good value.
+ *  This does not move the grid of a repeating timer. A tenth of the interval is a good value.
  *  @param tolerance  seconds; a negative number is taken as 0, and so is NaN, which is misuse. At most half the
- *                    interval for a repeating timer, else 4039289856. 0 is the default: as punctual as possible.
+ *                    interval for a repeating timer, else 4039289856. 0, the default: as punctual as possible.
  *  Cost: O(log timers); may allocate. */
 RL_EXPORT void RLRunLoopTimerSetTolerance(RLRunLoopTimerRef timer, RLTimeInterval tolerance);
 

@@ -25,17 +25,18 @@
  *  --------
  *  Adding the source to its first mode enables all types. Read, accept and data are enabled again after each call,
  *  write and connect are not: that is what the flags say (RLSocketSetSocketFlags()). RLSocketEnableCallBacks() and
- *  RLSocketDisableCallBacks() do it by hand, and nothing while the source is in no mode. Until connect has come,
- *  connect and write are enabled and disabled together: both wait for room to write. A callback is disabled while it
- *  runs, so a nested run does not call it again, unless it is enabled in it.
+ *  RLSocketDisableCallBacks() do so explicitly, and have no effect while the source is in no mode. Until the connect
+ *  callback, connect and write are enabled and disabled together: both wait for room to write. A callback is disabled
+ *  while it runs, so a nested run does not call it again, unless it is enabled in it.
  *
- *  At the end of a stream the read callback comes once with nothing to read, and once more each time it is enabled; its
- *  flag does not enable it any more. A write callback whose connection is broken comes, and the write fails.
+ *  At the end of a stream the read callback comes once with nothing to read, and once more each time it is enabled
+ *  explicitly; its flag no longer enables it. If the connection is broken, the write callback is still called, and the
+ *  write fails.
  *
  *  A stream socket that is not connected, not connecting and not listening is not ready, and an idle one costs nothing.
  *  The source may be in a loop before the socket is connected or listens, by functions of this header or by connect(2)
  *  and listen(2), on any thread. Only a UNIX socket that another thread connects with connect(2) while the loop sleeps
- *  is noticed late, by less than a second.
+ *  is noticed up to a second late.
  *
  *  When the process has no descriptors left for a client, the client waits in the kernel's queue, and accepting is
  *  tried again every 50 ms. Nothing is lost, and the loop does not spin.
@@ -54,12 +55,12 @@
  *     ahead.
  *  9. The end of a stream is reported once. CF calls back in every pass. An error that no connect callback reports is
  *     reported to the write callback; CF does not report it.
- *  12. Sending never raises SIGPIPE, and a part is no success: CF takes it for the whole. An empty datagram is sent,
- *      and that is a success; CF sends it and says that it failed. Close-on-exec is set on sockets created here, and
- *      SO_REUSEADDR on those that get an address to listen on; in CF that address is blocked for a minute.
+ *  12. Sending never raises SIGPIPE, and sending only a part is a failure; CF reports success. An empty datagram is
+ *      sent, and that is a success; CF sends it and says that it failed. Close-on-exec is set on sockets created here,
+ *      and SO_REUSEADDR on those that get an address to listen on; in CF that address is blocked for a minute.
  *  13. Connect, and everything else, waits for the connection if the source was added before; CF calls at once. After
  *      RLSocketConnectToAddress() the socket blocks again if it did before.
- *  14. What is disabled in its own callback stays so, accept too.
+ *  14. A callback disabled while it runs stays disabled, accept too.
  *  18. Sockets of different order take turns in runs that return after one source. CF serves the lowest order each
  *      time.
  *
@@ -82,7 +83,7 @@ typedef RLIndex RLSocketError;
 enum {
     kRLSocketSuccess = 0, /**< It was done. */
     kRLSocketError = -1,  /**< It failed. */
-    kRLSocketTimeout = -2 /**< The time was over first. */
+    kRLSocketTimeout = -2 /**< The time limit was reached first. */
 };
 
 /** A kind of socket and an address. */
@@ -224,8 +225,8 @@ RL_EXPORT RLSocketError RLSocketSetAddress(RLSocketRef s, RLDataRef address);
 RL_EXPORT RLSocketError RLSocketConnectToAddress(RLSocketRef s, RLDataRef address, RLTimeInterval timeout);
 
 /** Ends a socket: no more callbacks, the source is invalidated, info released.
- *  The native socket is closed if kRLSocketCloseOnInvalidate is set. It ends another thread's run whose mode is empty
- *  now. A second call has no effect.
+ *  The native socket is closed if kRLSocketCloseOnInvalidate is set. If this empties the mode of a run on another
+ *  thread, that run ends. A second call has no effect.
  *  Thread: while another thread is in the callback, or sending, that thread closes the native socket and releases info
  *  when it is done.  Re-entrancy: calls context.release.  Cost: up to one system call for each loop, and the close. */
 RL_EXPORT void RLSocketInvalidate(RLSocketRef s);
@@ -270,7 +271,7 @@ RL_EXPORT void RLSocketSetSocketFlags(RLSocketRef s, RLOptionFlags flags);
 /** Disables callbacks. What the current pass delivers comes nevertheless.
  *  While the source is in no mode it does nothing.
  *  @param callBackTypes  the types; those that the socket was not created with do nothing.
- *  Thread: on another thread than the loop's a call may be under way.
+ *  Thread: if this is not the loop's thread, a call may be under way.
  *  Cost: that of RLSocketEnableCallBacks(); a system call if the socket becomes ready nevertheless. */
 RL_EXPORT void RLSocketDisableCallBacks(RLSocketRef s, RLOptionFlags callBackTypes);
 
@@ -282,8 +283,8 @@ RL_EXPORT void RLSocketDisableCallBacks(RLSocketRef s, RLOptionFlags callBackTyp
 RL_EXPORT void RLSocketEnableCallBacks(RLSocketRef s, RLOptionFlags callBackTypes);
 
 /** Sends data: all of it, unless an error or the timeout comes in between.
- *  After a failure a part may have been sent. How much is not known, and what to do with a stream then is to close it;
- *  RLSocketSendBytes() returns it.
+ *  After a failure a part may have been sent. How much is not known, so close a stream then; RLSocketSendBytes()
+ *  returns how much it sent.
  *  @param address  where to, as a struct sockaddr; NULL or empty for a socket that is connected.
  *  @param data     what to send; for a stream not of length 0.
  *  @param timeout  seconds to wait for room. Not positive: a blocking socket blocks as long as it takes; one that does
@@ -295,7 +296,7 @@ RL_EXPORT void RLSocketEnableCallBacks(RLSocketRef s, RLOptionFlags callBackType
 RL_EXPORT RLSocketError RLSocketSendData(RLSocketRef s, RLDataRef address, RLDataRef data, RLTimeInterval timeout);
 
 /** Sends as much as there is room for, and never waits, whether the socket blocks or not.
- *  To send all of it without blocking the loop, keep what is left, enable the write callback, and go on there:
+ *  To send all of it without blocking the loop, keep what is left, enable the write callback, and continue there:
  *
  *      case kRLSocketWriteCallBack:
  *          sent = RLSocketSendBytes(s, NULL, rest, restLength);
@@ -306,7 +307,7 @@ RL_EXPORT RLSocketError RLSocketSendData(RLSocketRef s, RLDataRef address, RLDat
  *
  *  @param address  where to, as a struct sockaddr; NULL or empty for a socket that is connected.
  *  @param bytes    what to send; may be NULL if length is 0.
- *  @param length   how many. A message is sent as a whole, or not.
+ *  @param length   how many. A message is sent as a whole or not at all.
  *  @return how many bytes were sent, of a stream perhaps fewer than length; or -1 with the errno of send(2), EAGAIN for
  *  no room, ENOTSOCK for a pipe.
  *  Errors: never SIGPIPE; misuse returns -1.  Cost: one system call. */
