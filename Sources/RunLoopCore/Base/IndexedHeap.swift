@@ -28,7 +28,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// The value of a position whose element is in no heap.
     static var absent: UInt32 { .max }
 
-    /// Behind the elements there are always three entries with the last key: an element that has children has four.
+    /// Behind the elements there are always three entries with the last key, so that an element with children has four.
     private var entries: UnsafeMutablePointer<Entry>?
     private(set) var count = 0
     private var capacity = 0
@@ -37,7 +37,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
 
     deinit { free(entries) }
 
-    /// Whether `total` elements have room, so that the next insertions cannot fail. O(1).
+    /// Whether there is room for `total` elements, so that the next insertions cannot fail. O(1).
     func hasRoom(for total: Int) -> Bool { total <= capacity }
 
     /// O(1).
@@ -68,7 +68,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return true
     }
 
-    /// What lies behind the elements has the last key.
+    /// Gives the entries behind the elements the last key.
     private func markEnd() {
         for behind in 0..<3 { entries.unsafelyUnwrapped[count + behind].key = Key.last }
     }
@@ -122,7 +122,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         for index in 0..<count { entries[index].position.pointee = UInt32(truncatingIfNeeded: index) }
     }
 
-    /// Forgets all but the first `newCount` elements; the positions of the others are the caller's. O(1).
+    /// Drops all but the first `newCount` elements; the caller updates the positions of the others. O(1).
     mutating func truncate(to newCount: Int) {
         count = newCount
         markEnd()
@@ -148,7 +148,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return true
     }
 
-    /// Gives an element that is in the heap another key, and moves it to its new place. O(log n).
+    /// Changes the key of an element that is in the heap, and moves it accordingly. O(log n).
     @inline(__always)
     mutating func update(_ position: Position, to key: Key) {
         invariant(Int(position.pointee) < count)

@@ -15,7 +15,7 @@ extension EndpointPointer {
         if now.needsUpdate { updateInterestSlow() }
     }
 
-    /// Registers exactly the armed events with the source, be it more or less than before. Any thread that has a loop.
+    /// Registers exactly the armed events with the source, whether more or fewer than before. Any thread that has a loop.
     func updateInterestSlow() {
         Endpoints.mutex.lock()
         defer { Endpoints.mutex.unlock() }
@@ -25,7 +25,7 @@ extension EndpointPointer {
             let seen = state
             RunLoopPointer.setInterest(of: source) { seen.armed }
             settled = update { state in
-                // Another thread changed it meanwhile, and may have relied on what was registered then.
+                // Another thread has changed the state meanwhile, and may have relied on what was registered then.
                 if state.armed != seen.armed { return false }
                 state.setRegistered(seen.armed)
                 return true
@@ -88,14 +88,15 @@ extension EndpointPointer {
         return false
     }
 
-    /// Ends what `beginUse` has begun. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
+    /// Ends a use of `beginUse`. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
     /// release.
     func endUse() {
         let now = pointee.uses.wrappingSubtract(Endpoint.useUnit, ordering: .acquiringAndReleasing).newValue
         if now & Endpoint.invalidated != 0 { finishOnce(0) }
     }
 
-    /// Finishes an invalidation unless the endpoint is in use, apart from `ownCalls` of this thread. Of several threads, one does.
+    /// Finishes an invalidation unless the endpoint is in use, apart from `ownCalls` of this thread. Exactly one of several threads does
+    /// so.
     @inline(never)
     private func finishOnce(_ ownCalls: UInt32) {
         let mine = update { state in

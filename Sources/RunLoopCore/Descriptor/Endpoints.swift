@@ -37,7 +37,7 @@ enum Endpoints {
     /// The result of `add`.
     enum Outcome {
         case added
-        /// Another thread has added one for the same descriptor: with a reference for the caller.
+        /// Another thread has added this socket for the same descriptor; with a reference for the caller.
         case found(SocketPointer)
         case outOfMemory
     }
@@ -73,12 +73,12 @@ enum Endpoints {
     // MARK: files that look the same
 
     /// An epoll that has the files of those sockets in the table that are no sockets (`Descriptor.identity` does not tell an eventfd from
-    /// the next one). The loops' epolls do not have all of them. It is never waited for: it forgets a file that is closed, so it knows
-    /// whether a number still stands for the same one. -1 as long as there is none.
+    /// the next one). The loops' epolls do not have all of them. No thread waits for it: it drops a file that is closed, and so knows
+    /// whether a number still refers to the same one. -1 while there is none.
     private nonisolated(unsafe) static var files: Int32 = -1
     private nonisolated(unsafe) static var fileCount = 0
 
-    /// Whether the descriptor of a socket in the table stands for another file than when the socket was made, though the identity is the
+    /// Whether the descriptor of a socket in the table refers to a different file than when the socket was made, though the identity is the
     /// same. At most one system call. Any thread.
     static func hasLostFile(_ socket: SocketPointer) -> Bool {
         mutex.lock()
@@ -116,7 +116,7 @@ enum Endpoints {
         if !socket.pointee.isFileKnown { return }
         socket.pointee.isFileKnown = false
         fileCount -= 1
-        // Closed only where it is certainly ours: a program that closes all descriptors may have reused the number.
+        // Close it only if it is certainly ours: a program that closes all descriptors may have reused the number.
         if Epoll.remove(files, socket.endpoint.pointee.fd) && fileCount == 0 { closeFiles() }
     }
 
@@ -125,8 +125,8 @@ enum Endpoints {
         files = -1
     }
 
-    /// In the child, which shares the epoll with its parent. A file that was lost before is not noted, so that this is found out here, too.
-    /// Under the mutex.
+    /// In the child, which shares the epoll with its parent. A file that was lost before is not noted, so that the child finds this out,
+    /// too. Under the mutex.
     private static func replaceFilesAfterFork() {
         let shared = files
         files = -1

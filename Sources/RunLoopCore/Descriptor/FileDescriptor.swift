@@ -23,7 +23,8 @@ extension FileDescriptorPointer {
 
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
-    /// A new one with one reference; nil with ENOMEM. `context.info` is retained already; `threadContext` is the calling thread's.
+    /// Creates a descriptor object with one reference; nil with ENOMEM. `context.info` is retained already; `threadContext` is the calling
+    /// thread's.
     static func create(
         _ fd: Int32, closesOnInvalidate: Bool, _ callout: EndpointCallout.OfDescriptor?, _ context: ClientContext,
         _ threadContext: ThreadContextPointer

@@ -135,7 +135,7 @@ extension SocketPointer {
         return withUnsafeMutablePointer(to: &pointee.lastPeerAddress) { refresh($0, ofPeer: true) }
     }
 
-    /// The socket's own address or that of its peer, which replaces the `last` one, or else that.
+    /// The socket's current address, or its peer's, which then replaces `last`; otherwise `last`.
     private func refresh(_ last: UnsafeMutablePointer<DataPointer?>, ofPeer: Bool) -> DataPointer? {
         var address = SocketAddress()
         let error = systemError
@@ -158,8 +158,8 @@ extension SocketPointer {
 }
 
 extension SocketAddress {
-    /// The address that `body` fills in, with a reference for the caller; nil if out of memory, and then `body` was not called. So nothing
-    /// is taken from the kernel together with an address before there is memory for both.
+    /// The address that `body` fills in, with a reference for the caller; nil if out of memory, and then `body` was not called. So the
+    /// kernel is not asked for anything that comes with an address before there is memory for both.
     static func data(_ body: (inout SocketAddress) -> Void) -> DataPointer? {
         DataPointer.create(capacity: MemoryLayout<sockaddr_storage>.size) { bytes in
             var address = SocketAddress()

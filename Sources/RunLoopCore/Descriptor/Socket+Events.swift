@@ -14,12 +14,12 @@ extension SocketPointer {
         var connects = false
         /// From getsockopt(SO_ERROR); 0: none.
         var error: Int32 = 0
-        /// There is nothing to read and never will be: the client is called once more.
+        /// There is nothing to read, and never will be: the client is called one last time.
         var isAtEnd = false
     }
 
-    /// The event handler of its source; see `SourceFunction.EventHandler`. If a client only wants to read by itself, the loop calls it
-    /// directly, and this only for the rest.
+    /// The event handler of its source; see `SourceFunction.EventHandler`. If a client only wants to know when it can read, the loop calls
+    /// it directly, and calls this only for everything else.
     func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
         if reported.isEmpty { return endpoint.cancelCall() }
         if ready.isEmpty { return endpoint.reconcile() }
@@ -71,7 +71,7 @@ extension SocketPointer {
 
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
-    /// Arms events again as the flags say; closes the descriptor if the socket was invalidated meanwhile and this is its last user.
+    /// Rearms events according to the flags; closes the descriptor if the socket was invalidated meanwhile and this is its last user.
     @inline(__always)
     private func end(_ plan: Plan) {
         let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)

@@ -24,7 +24,7 @@ struct SocketStorage: ObjectStorage, ~Copyable {
 
     var endpoint: Endpoint
     let callBacks: SocketCallBacks
-    /// A `Transport`, found out when it is needed first. Any thread.
+    /// A `Transport`, determined at its first use. Any thread.
     fileprivate let transport: Atomic<UInt8>
     /// `Endpoints.files` knows its file. Guarded by `Endpoints.mutex`.
     var isFileKnown = false
@@ -75,7 +75,7 @@ extension SocketPointer {
         context.info = context.retained()
         var transport = Transport.unknown
         var state = EndpointState(fd >= 0 ? EndpointState.valid : 0)
-        // A listening socket has nothing to wait for before it is ready to be used; nor has a datagram socket.
+        // A listening socket does not wait for a connection; nor does a datagram socket.
         if callBacks.reading == .accept {
             state.set(EndpointState.connected)
         } else if callBacks.connects {

@@ -45,7 +45,8 @@ func isTaken(_ value: UnsafeRawPointer?, by elements: ElementCalls, _ function: 
     withUnsafePointer(to: value) { isTaken($0, 1, by: elements, function, name) }
 }
 
-/// Puts an element into a set or a dictionary; false if that does not take it. As in CF, what would not be stored is not looked at.
+/// Puts an element into a set or a dictionary; false if that does not take it. As in CF, an element that would not be stored is not
+/// checked.
 @inline(never)
 func put(
     _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: TablePointer.Policy, into table: TablePointer, _ function: Name,
@@ -78,7 +79,7 @@ func isSupported(version: Int?, _ function: Name, _ name: Name = "callBacks") ->
     return false
 }
 
-/// Whether a pointer that must not be NULL is not: the caller passes the result of the comparison.
+/// Reports a pointer that must not be NULL; the caller passes the result of the comparison, which this returns.
 @inline(never)
 func isNotNull(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
     if pointer { return true }
@@ -102,7 +103,7 @@ func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "inde
     return false
 }
 
-/// Sets how many messages the queue of a port of either kind holds; no queue, no effect.
+/// Sets how many messages the queue of a port of either kind holds; no effect on a port without a queue.
 @inline(never)
 func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ function: Name) {
     guard let queue else { return }
@@ -132,7 +133,7 @@ func storeContext(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: 
     if let context = output(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
 }
 
-/// The client's struct that a context is to be stored in; nil if it is NULL, or asks for another version than 0.
+/// The client's struct in which to store a context; nil if it is NULL, or asks for a version other than 0.
 @inline(never)
 private func output(_ context: UnsafeMutableRawPointer?, _ function: Name) -> UnsafeMutableRawPointer? {
     guard let context else {

@@ -17,7 +17,7 @@ private func borrowMutable(_ array: OpaquePointer?, _ function: Name) -> ArrayPo
     return nil
 }
 
-/// An array of which a part is asked for.
+/// An array and a part of it that a client asks for.
 @inline(never)
 private func borrow(_ array: OpaquePointer?, _ range: RLRange, _ function: Name) -> ArrayPointer? {
     guard let array = borrow(array, function), isInside(range, array.pointee.count, function) else { return nil }
@@ -143,7 +143,7 @@ private func replace(
     guard let array = borrowMutable(array, function) else { return }
     let end = array.pointee.count
     let index = index ?? end
-    // A value may be set or inserted behind the last one; only one that is there can be removed.
+    // A value may be set or inserted at the end; only an existing one can be removed.
     guard isInside(index, count == 1 ? end + 1 : end, function),
         count == 0 || isTaken(value, by: array.pointee.elements, function, "value")
     else { return }

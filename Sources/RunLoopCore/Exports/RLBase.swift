@@ -13,7 +13,7 @@ public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
 
 @implementation @c
 public func RLRelease(_ object: UnsafeRawPointer?) {
-    // Timers are released by the thousand, so this case is inlined.
+    // Programs release thousands of timers, so this case is inlined.
     if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).tryRelease() { return }
     release(object)
 }

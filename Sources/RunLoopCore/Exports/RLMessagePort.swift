@@ -76,7 +76,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         if let local { preservingSystemError { _ = local.release() } }
         guard let port else { return nil }
         if isNew || !port.isPeerGone { return port.handle }
-        // The server of the known port is gone, which was not noticed yet: another process may serve the name now.
+        // The server of the known port is gone, which was not noticed before: another process may serve the name now.
         port.invalidate()
         _ = port.release()
     }

@@ -49,7 +49,7 @@ private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPoin
     return ArrayPointer.create(array.pointee.values, count: array.pointee.count, .ofObjects)
 }
 
-/// CF takes a set, too, though its documentation has arrays only.
+/// CF accepts a set, too, though its documentation mentions only arrays.
 private func arrayOfModes(_ set: TablePointer, _ name: Name) -> ArrayPointer? {
     // First a list of plain pointers, which retains nothing: an element may be no object.
     guard let list = ArrayPointer.createMutable(capacity: set.pointee.count, ElementCalls()) else { return nil }

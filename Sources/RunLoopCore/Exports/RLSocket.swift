@@ -75,7 +75,7 @@ private func create(
     let family = family <= 0 ? PF_INET : family
     let type = type <= 0 && family == PF_INET ? Sockets.stream : type
     guard let fd = try? Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber) else { return nil }
-    // The kernel has just given us the number, so a socket that still has it was not invalidated before its descriptor was closed.
+    // The kernel has just assigned this number, so a socket that still has it was not invalidated before its descriptor was closed.
     Endpoints.socket(on: fd)?.invalidateClosed("RLSocketCreate")
     guard let socket = create(fd, callBackTypes, callout, client) else {
         Descriptor.close(fd)

@@ -9,7 +9,7 @@ private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "
 }
 
 extension StringPointer {
-    /// Compares characters; `numerically`: but digits as the numbers that they are, of any length. O(n).
+    /// Compares characters; `numerically`: runs of digits as numbers, of any length. O(n).
     fileprivate func compare(_ other: StringPointer, ignoresCase: Bool, numerically: Bool) -> Int {
         let (left, right) = (pointee.bytes, other.pointee.bytes)
         var (position, otherPosition) = (0, 0)

@@ -2,8 +2,9 @@ import CLinux
 import CRunLoop
 
 // Clients' functions are called from here only (except those of contexts: `Object/ClientContext.swift`), and never with a lock held.
-// The functions are never inlined, and have names like CFRunLoop's, so that a backtrace shows whose code runs and why. The barrier
-// after each call keeps the compiler from making it a jump that leaves no frame; its number, from folding two functions into one.
+// The functions are never inlined, and have names like CFRunLoop's, so that a backtrace shows whose code runs and why. The barrier after
+// each call keeps the compiler from making it a tail call, which leaves no frame; its number keeps the linker from folding two functions
+// into one.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)

@@ -16,7 +16,7 @@ struct DeadlineBucket: BitwiseCopyable {
     }
 
     var minimum: UInt64
-    /// The slots, and behind them, in the same memory, `taken`. nil while there is none.
+    /// The slots, followed in the same memory by `taken`. nil while the bucket has none.
     fileprivate(set) var entries: UnsafeMutablePointer<Entry>?
     /// How many timers the bucket has.
     fileprivate(set) var count = 0
@@ -32,12 +32,12 @@ struct DeadlineBucket: BitwiseCopyable {
     /// The least capacity, and the most timers that are opened as a whole.
     static var small: Int { 64 }
 
-    /// A position has 26 bits for the index and 6 for what the index is of: 0 for the heap of near timers, 1 + i for the bucket number i;
-    /// 63 is in no queue.
+    /// A position has 26 bits for an index and 6 that say what it indexes: 0 for the heap of near timers, 1 + i for bucket i, 63 for a
+    /// timer in no queue.
     fileprivate static var indexBits: UInt32 { 26 }
     static var maximumIndex: UInt32 { 1 << indexBits - 1 }
 
-    /// What the index in a position is of: see `indexBits`.
+    /// Which heap or bucket a position is in: see `indexBits`.
     static func number(of position: UInt32) -> Int { Int(position >> indexBits) }
 
     /// The index in a position.
@@ -49,10 +49,10 @@ struct DeadlineBucket: BitwiseCopyable {
 typealias DeadlineBucketPointer = UnsafeMutablePointer<DeadlineBucket>
 
 extension DeadlineBucketPointer {
-    /// Whether there is a free slot at hand: `put` may be called. O(1).
+    /// Whether a free slot was found: then `put` may be called. O(1).
     var hasSlot: Bool { pointee.found != 0 }
 
-    /// Where `hasSlot`: adds a timer and returns its position, which the caller stores. `number`: as in positions. O(1).
+    /// Adds a timer, if `hasSlot`, and returns its position, which the caller stores. `number`: that of the bucket, as in positions. O(1).
     @inline(__always)
     func put(_ entry: DeadlineBucket.Entry, number: Int) -> UInt32 {
         let index = pointee.group | pointee.found.trailingZeroBitCount
@@ -69,7 +69,7 @@ extension DeadlineBucketPointer {
         pointee.count &-= 1
     }
 
-    /// A timer of the bucket gets another deadline. O(1).
+    /// Sets the deadline of a timer of the bucket. O(1).
     func setDeadline(_ deadline: UInt64, at position: UInt32) {
         pointee.entries.unsafelyUnwrapped[DeadlineBucket.index(of: position)].deadline = deadline
     }
@@ -89,7 +89,7 @@ extension DeadlineBucketPointer {
         return walk()
     }
 
-    /// Goes on to the next 64 slots of which some are free; false at the end. Where `hasSlot` is false.
+    /// Finds the next group of 64 slots with a free one; false at the end. Called if not `hasSlot`.
     private func walk() -> Bool {
         while pointee.passed < pointee.capacity {
             let word = pointee.taken.unsafelyUnwrapped + pointee.passed &>> 6
@@ -103,8 +103,8 @@ extension DeadlineBucketPointer {
         return false
     }
 
-    /// All timers leave the bucket: they are the caller's, and lie in the first slots until others are put there. Returns how many. O(number of
-    /// slots).
+    /// Takes all timers out of the bucket: they belong to the caller, and lie in the first slots until others are put there. Returns how
+    /// many. O(number of slots).
     @inline(never)
     func takeAll() -> Int {
         if pointee.capacity == 0 { return 0 }
@@ -153,7 +153,7 @@ extension DeadlineBucketPointer {
         return true
     }
 
-    /// The bucket has this memory from here on; the bitmap moves behind the slots.
+    /// Makes the bucket use this memory, and moves the bitmap behind the slots.
     private func use(_ entries: UnsafeMutablePointer<DeadlineBucket.Entry>, capacity: Int) {
         let taken = UnsafeMutableRawPointer(entries + capacity)
         let kept = min(capacity, pointee.capacity) / 8

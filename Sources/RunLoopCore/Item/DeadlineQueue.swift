@@ -40,8 +40,8 @@ struct DeadlineQueue: ~Copyable {
     private var near = IndexedHeap<TimerKey>()
     /// The later half leaves `near` when it has more timers than this.
     private var nearLimit = 2 * DeadlineBucket.small
-    /// nil until there is room for a timer. The farthest bucket has the minimum 0 at first, so that all timers go there, and again
-    /// whenever the queue is found empty; `.max` while it is open.
+    /// nil until there is room for a timer. The farthest bucket has the minimum 0 at first, and again whenever the queue is found empty, so
+    /// that all timers go there; `.max` while it is open.
     private var buckets: DeadlineBucketPointer?
     private var bucketCount = 0
     /// Memory of a small bucket that was opened, for the next one.
@@ -69,7 +69,7 @@ struct DeadlineQueue: ~Copyable {
         return total < Int(DeadlineBucket.maximumIndex) && near.reserve(total)
     }
 
-    // MARK: what needs no call. Each returns nil or false, and has changed nothing, where it would need one.
+    // MARK: shortcuts that call nothing. Each returns nil or false, and has changed nothing, if it would have to call something.
 
     /// `reserve` and `insert` for a far deadline: O(1). Returns the position, which the caller stores in the timer.
     @inline(__always)
@@ -97,9 +97,9 @@ struct DeadlineQueue: ~Copyable {
         return true
     }
 
-    // MARK: into the queue, out of it, and within
+    // MARK: inserting, removing and moving
 
-    /// For a timer that is not queued, where there is room for it. O(1) for a far deadline, O(log n) for a near one.
+    /// Queues a timer that is not queued; there is room for it. O(1) for a far deadline, O(log n) for a near one.
     @inline(never)
     mutating func insert(_ timer: TimerPointer, at deadline: UInt64) {
         let entry = DeadlineBucket.Entry(deadline: deadline, position: timer.position)
@@ -112,7 +112,7 @@ struct DeadlineQueue: ~Copyable {
         if near.count > nearLimit { spill() }
     }
 
-    /// For a queued timer. O(1), O(log n) for one in `near`.
+    /// Removes a queued timer. O(1), O(log n) for one in `near`.
     mutating func remove(_ timer: TimerPointer) {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
@@ -121,7 +121,7 @@ struct DeadlineQueue: ~Copyable {
         timer.position.pointee = IndexedHeap<TimerKey>.absent
     }
 
-    /// A new deadline, and with it a new arrival, for a queued timer. O(1) within the farthest bucket, else as `remove` and `insert`.
+    /// Gives a queued timer, which has a new arrival, a new deadline. O(1) within the farthest bucket, else as `remove` and `insert`.
     @inline(never)
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
         if tryMove(at: timer.position.pointee, to: deadline) { return }
@@ -129,7 +129,7 @@ struct DeadlineQueue: ~Copyable {
         insert(timer, at: deadline)
     }
 
-    // MARK: looking
+    // MARK: queries
 
     /// The timer that fires first, and when; nil if none is queued. O(1) on average.
     mutating func first() -> (timer: TimerPointer, key: TimerKey)? {
@@ -177,7 +177,7 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: opening
 
-    /// `near` is empty: opens buckets until it is not, or all are open.
+    /// While `near` is empty: opens buckets until it is not, or all are open.
     @inline(never)
     private mutating func openUntilNear() {
         if bucketCount == 0 { return }
@@ -191,7 +191,7 @@ struct DeadlineQueue: ~Copyable {
         if count <= DeadlineBucket.small || !splitNearest(count) { pourNearest(count) }
     }
 
-    /// `count`: of timers that were taken from the nearest bucket.
+    /// Moves the timers of the nearest bucket into `near`. `count`: how many `takeAll` returned.
     private mutating func pourNearest(_ count: Int) {
         let number = bucketCount - 1
         let nearest = bucket(number).pointee
@@ -203,9 +203,9 @@ struct DeadlineQueue: ~Copyable {
         nearLimit = 2 * max(DeadlineBucket.small, near.count)
     }
 
-    /// Splits the nearest bucket by the distance from its earliest deadline: each time that the distance doubles there are four buckets, down
-    /// to one in which about `DeadlineBucket.small` timers can be expected. The farthest part stays in it. False if all deadlines are
-    /// nearly equal, there are too many buckets, or memory is out: then nothing has changed. `count`: as in `pourNearest`.
+    /// Splits the nearest bucket by the distance from its earliest deadline: four buckets for each doubling of it, down to one in which
+    /// about `DeadlineBucket.small` timers can be expected. The farthest part stays in it. False if all deadlines are nearly equal, there
+    /// are too many buckets, or memory is out: then nothing has changed. `count`: as in `pourNearest`.
     private mutating func splitNearest(_ count: Int) -> Bool {
         let number = bucketCount - 1
         let source = bucket(number)
@@ -242,14 +242,14 @@ struct DeadlineQueue: ~Copyable {
         return true
     }
 
-    /// Four times the logarithm to base 2, rounded down to a number whose power is exact: 0 for 1, 4 for 2, 8 for 4, 9 for 5, ...; negative
-    /// for 0.
+    /// Four times the logarithm to base 2, rounded down to a step whose distance is a whole number: 0 for 1, 4 for 2, 8 for 4, 9 for 5,
+    /// ...; negative for 0.
     private static func step(_ distance: UInt64) -> Int {
         let zeros = distance.leadingZeroBitCount
         return 4 * (UInt64.bitWidth - 1 - zeros) + Int((distance &<< UInt64(zeros)) >> 61) - 4
     }
 
-    /// The least distance of a step from that of 4 on.
+    /// The least distance of a step; for steps from that of distance 4 on.
     private static func distance(_ step: Int) -> UInt64 { UInt64(4 + step & 3) << UInt64(step >> 2 - 2) }
 
     // MARK: closing

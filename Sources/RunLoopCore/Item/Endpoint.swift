@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The common beginning of descriptor objects and sockets: a descriptor, the client's function, what the endpoint waits for, and its run
-/// loop source.
+/// What descriptor objects and sockets begin with: a descriptor, the client's function, what the endpoint waits for, and its run loop
+/// source.
 ///
 /// Armed means that the client is to be called for an event; registered, that the source, and through it epoll, watches for it. Arming
 /// only changes `state`, unless the event is not registered yet. A disarmed event stays registered until it is reported in vain. So
@@ -13,7 +13,8 @@ import Synchronization
 /// Life: clients have references, and so has the source while it exists; the endpoint has a reference to its source until it is
 /// invalidated.
 struct Endpoint: ~Copyable {
-    /// Only its object header and its owner are used: the thread that made the endpoint, then the loop that called its client last.
+    /// Only its object header and its owner are used. The owner is the thread that made the endpoint, later the loop that called its client
+    /// last.
     var item: ItemHeader
     /// An `EndpointState`. Changed under the owner's lock; read by any thread.
     let stateBits: Atomic<UInt32>
@@ -76,8 +77,8 @@ extension EndpointPointer {
     @inline(__always)
     private func set(_ state: EndpointState) { pointee.stateBits.store(state.bits, ordering: .releasing) }
 
-    /// Changes the state as a whole; nil, and nothing is changed, if `change` says so. Returns the new one. Any thread that has no
-    /// loop's lock: `change` is called under that of the owner.
+    /// Changes the state as a whole and returns the new one; nil if `change` returns false, and then nothing has changed. Any thread that
+    /// has no loop's lock: `change` is called under the owner's.
     func update(_ change: (inout EndpointState) -> Bool) -> EndpointState? {
         let owner = item.lock()
         var new = state
@@ -87,9 +88,9 @@ extension EndpointPointer {
         return isChanged ? new : nil
     }
 
-    /// Arms the endpoint without a function call, if that is all there is to do: the calling thread owns it, no other thread wants
-    /// the lock, and epoll waits for these events already. Otherwise false; then the lock may be taken, and the caller has to give it back
-    /// by `OwnerLock.stepOut`, to arm the endpoint and to update its source.
+    /// Arms the endpoint without a function call, if that is all there is to do: the calling thread owns it, no other thread wants the
+    /// lock, and these events are registered with epoll. Otherwise false; then the lock may be taken: the caller calls `OwnerLock.stepOut`,
+    /// arms the endpoint and updates its source.
     @inline(__always)
     func tryArm(_ events: Events) -> Bool {
         let owner = pointee.item.owner

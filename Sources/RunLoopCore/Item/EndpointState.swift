@@ -4,12 +4,12 @@ struct EndpointState: BitwiseCopyable, Equatable {
 
     init(_ bits: UInt32) { self.bits = bits }
 
-    /// The endpoint was not invalidated yet.
+    /// The endpoint has not been invalidated.
     static var valid: UInt32 { 1 }
     /// What the client is to be called for. These four are epoll's bits, shifted by one and by two.
     static var armedRead: UInt32 { 2 }
     static var armedWrite: UInt32 { 8 }
-    /// What the endpoint's source watches for: at times more than is armed, and less only until the source is updated.
+    /// What the endpoint's source watches for: sometimes more than is armed, and less only until the source is updated.
     static var registeredToRead: UInt32 { 4 }
     static var registeredToWrite: UInt32 { 16 }
     /// The endpoint was invalidated while threads were using it: the last of them finishes the invalidation.

@@ -80,8 +80,8 @@ struct PendingSignals: ~Copyable {
         if slot < Self.nearSlots { set(1 << UInt64(slot), in: near) } else { setFar(slot - Self.nearSlots) }
     }
 
-    /// Makes the bitmap non-empty on behalf of a source that has no slot in it: a source that is signalled from here on, until the
-    /// loop takes the bits, was not the first. Any thread, async-signal-safe.
+    /// Makes the bitmap non-empty on behalf of a source that has no slot in it: a source that is signalled after this, and before the loop
+    /// takes the bits, is then not the first. Any thread, async-signal-safe.
     func setWithoutSlot() { set(Self.farBit, in: near) }
 
     private func setFar(_ far: Int) {

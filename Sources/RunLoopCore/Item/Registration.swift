@@ -16,9 +16,9 @@ struct SourceKey: HeapKey {
 /// A source in one loop: exists as long as the source is in at least one mode of that loop. The registration in the first loop is
 /// stored in the source itself (`SourceStorage.inlineRegistration`), others come from a slab.
 ///
-/// Some words are one thing for a source that is signalled (version 0), and another for one on a descriptor, which is watched. Only
-/// this file uses them; the accessors below say which is which, and check it in debug builds. The two kinds of source have slabs of
-/// their own, so a late signaller and a late event never see a word of the other kind.
+/// Some words mean one thing for a source that is signalled (version 0), and another for one on a descriptor, which is watched. Only this
+/// file uses them, through accessors that check the kind in debug builds. The two kinds of source have slabs of their own, so a late
+/// signaller and a late event never see a word of the other kind.
 ///
 /// Guarded by the loop's lock, except for `pendingSignals`, `slot` and `onlySlot`, which signallers read without it.
 struct Registration: ~Copyable {
@@ -36,7 +36,7 @@ struct Registration: ~Copyable {
     /// The next in the bucket of the loop's `RegistrationTable`.
     var nextInBucket: RegistrationPointer?
 
-    /// An unused one of a source that is signalled.
+    /// An unused registration of a source that is signalled.
     init() {
         heapIndexOrGeneration = IndexedHeap<SourceKey>.absent
         slotOrLastDispatch = Atomic(Registration.noSlot)
@@ -44,7 +44,7 @@ struct Registration: ~Copyable {
         hash = 0
     }
 
-    /// An unused one of a source on a descriptor.
+    /// An unused registration of a source on a descriptor.
     init(generation: UInt32) {
         heapIndexOrGeneration = generation
         slotOrLastDispatch = Atomic(0)
@@ -78,8 +78,8 @@ extension RegistrationPointer {
         UnsafeMutableRawPointer(self).assumingMemoryBound(to: SeparateRegistration.self)
     }
 
-    /// The modes it is in; nil while the registration is unused. Under the lock of the loop or of the source; changed under the
-    /// loop's.
+    /// The set of the modes that the source is in; nil while the registration is unused. Under the lock of the loop or of the source;
+    /// changed under the loop's.
     var set: ModeSetPointer? {
         get { ModeSetPointer(bitPattern: pointee.modeSetAddress.load(ordering: .relaxed)) }
         nonmutating set { pointee.modeSetAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
@@ -150,11 +150,12 @@ extension RegistrationPointer {
     }
 }
 
-// What version-0 sources have: they are signalled.
+// The words of version-0 sources, which are signalled.
 extension RegistrationPointer {
     private func assertSignalled() { assert(!source.hasDescriptor) }
 
-    /// By which the heap of signalled sources knows this registration: where its index in the heap is stored, the first field.
+    /// Where the heap of signalled sources stores this registration's index, and by whose address it knows the registration: the first
+    /// field.
     var position: UnsafeMutablePointer<UInt32> {
         assertSignalled()
         return firstField
@@ -205,8 +206,8 @@ extension RegistrationPointer {
         pointee.pendingSignalsOrNextOfWatch.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
     }
 
-    /// Makes the loop look at the source. Any thread, async-signal-safe. May be late: if the registration belongs to another source
-    /// by now, some loop looks in vain.
+    /// Makes the loop look at the source. Any thread, async-signal-safe. May be late: if the registration belongs to another source by now,
+    /// a loop looks and finds nothing.
     @inline(__always)
     func setPending() { setPending(slot) }
 
@@ -224,7 +225,7 @@ extension RegistrationPointer {
     var loopHasPendingSignals: Bool { !(pendingSignals?.pointee.isEmpty ?? false) }
 }
 
-// What sources on descriptors have: they are watched.
+// The words of sources on descriptors, which are watched.
 extension RegistrationPointer {
     private func assertWatched() { assert(source.hasDescriptor) }
 

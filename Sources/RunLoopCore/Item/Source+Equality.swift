@@ -10,7 +10,7 @@ extension SourcePointer {
         return RLRunLoopSourceContext.areEqual(equal, pointee.info, other.pointee.info)
     }
 
-    /// Whether everything is equal but what the client's equal function compares. Any thread; calls no user code.
+    /// Whether all is equal except what the client's equal function compares. Any thread; calls no user code.
     @inline(never)
     func mayEqual(_ other: SourcePointer) -> Bool {
         let equal = address(pointee.detail?.pointee.equal)

@@ -68,11 +68,11 @@ extension SourcePointer {
         }
     }
 
-    /// A source of the loop this one comes into, or of one it is in, may be signalled after it and find an empty bitmap: that signal
-    /// would count as alone, and so as the earlier one. Any thread, async-signal-safe.
+    /// Marks the bitmaps of loops that this source is in, or was in last. Otherwise another source of such a loop that is signalled later
+    /// would find its bitmap empty: its signal would count as the only one, and so as the earlier one. Any thread, async-signal-safe.
     ///
-    /// A registration may leave the list meanwhile and come into that of another source. Then some loop has a bit too many, and one may
-    /// have none: that of a loop that the source has just come into, or is about to leave.
+    /// A registration may leave the list meanwhile and come into that of another source. Then one loop has a bit too many, and another may
+    /// have none: a loop that the source was just added to, or is about to leave.
     private func setPendingWithoutSlot() {
         inlineRegistration.setPendingWithoutSlot()
         var next = registrations
@@ -84,7 +84,7 @@ extension SourcePointer {
         }
     }
 
-    /// A limit, in case the list changes all the time.
+    /// The most registrations to look at, in case the list keeps changing.
     private static var registrationsLookedAt: Int { 1000 }
 
     /// Prefetches what `signal` reads first. Call it shortly before; any address will do.

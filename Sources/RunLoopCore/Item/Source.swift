@@ -28,7 +28,7 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     let detail: SourceDetailPointer?
 
     private static var size: Int { (MemoryLayout<SourceStorage>.stride + 63) & ~63 }
-    /// For version 0.
+    /// For sources of version 0.
     fileprivate static let signalledSlab = Slab(size: size)
     /// For sources on descriptors. Zero at first, because their generation outlives them; aligned, because `eventTag` leaves out the
     /// low bits of the address.
@@ -230,7 +230,7 @@ extension SourcePointer {
     /// Makes the current tag stale. Generations are odd, so that tags are. Under the loop's lock.
     func advanceGeneration() { inlineRegistration.generation = (generation &+ 2) & Self.generationMask }
 
-    /// The first generation of a source that is made in this memory: that of the memory's last source, or 1.
+    /// The first generation of a source that is created in this memory: that of the last source there, or 1.
     fileprivate var inheritedGeneration: UInt32 { generation & Self.generationMask | 1 }
 
     private var generation: UInt32 { inlineRegistration.generation }

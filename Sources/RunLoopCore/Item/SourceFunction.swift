@@ -6,8 +6,8 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
     /// Handles the events of an internal source: `ready` is the part of `reported` that the source is interested in.
     ///
-    /// Two calls are special. `ready` empty, for a source that `callsClient`: see `Endpoint.reconcile`. Both empty: the thread has
-    /// ended in a client's function that this handler, or the loop on its behalf, has called; clean up.
+    /// Two calls are special. If `ready` is empty, for a source that `callsClient`: see `Endpoint.reconcile`. If both are empty, the thread
+    /// has ended in a client's function that this handler, or the loop on its behalf, has called: clean up.
     typealias EventHandler =
         @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> DispatchResult.RawValue
 

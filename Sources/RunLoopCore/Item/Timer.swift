@@ -11,12 +11,12 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
     var item: ItemHeader
-    /// Where it is queued; nil while it is in no loop.
+    /// The set in which it is queued; nil while it is in no loop.
     var set: ModeSetPointer?
-    /// Seconds since 2001, as the client gave it or the grid goes on.
+    /// Seconds since 2001: the client's date, or the next one of the grid.
     var date: Double
     var callout: Callout
-    /// The client's info or, of a timer that has a detail, the address of that.
+    /// The client's info or, if the timer has a detail, the address of that.
     var infoOrDetail: UnsafeMutableRawPointer?
     /// When it came into its loop or its deadline was set, as a number of that loop (`RunLoopStorage.timerArrivals`): timers with the same
     /// deadline fire in this order.
@@ -40,7 +40,7 @@ struct TimerDetail: ~Copyable {
     /// Seconds.
     var tolerance: Double = 0
     var order: Int
-    /// When the next grid point is, of a repeating timer; of one that keeps its deadline, that.
+    /// The next grid point of a repeating timer; the deadline of a timer that keeps one.
     var gridDeadline: UInt64 = 0
     var context: ClientContext
 
@@ -82,10 +82,10 @@ extension TimerPointer {
     /// Under the lock.
     var hasDetail: Bool { pointee.item.has(.hasDetail) }
 
-    /// Of a timer that has one. Under the lock.
+    /// The detail of a timer that has one. Under the lock.
     var knownDetail: TimerDetailPointer { pointee.infoOrDetail.unsafelyUnwrapped.assumingMemoryBound(to: TimerDetail.self) }
 
-    /// nil if it has none. Under the lock.
+    /// The timer's detail; nil if it has none. Under the lock.
     var detail: TimerDetailPointer? { hasDetail ? knownDetail : nil }
 
     /// What the client's function is called with; nil after invalidation. Under the lock.
@@ -108,7 +108,7 @@ extension TimerPointer {
         return nil
     }
 
-    /// `create` for a timer that needs no detail, as far as memory is at hand: nil does not mean that there is none. Calls nothing.
+    /// `create` for a timer that needs no detail, from memory that the cache has: nil does not mean that there is none. Calls nothing.
     @inline(__always)
     static func tryCreate(
         _ threadContext: ThreadContextPointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
@@ -127,8 +127,8 @@ extension TimerPointer {
         return timer
     }
 
-    /// For a timer that has had no need of one so far; `context.info` is that of the timer. Under the lock; false if out of memory. `threadContext`: the
-    /// calling thread's.
+    /// Adds a detail to a timer that has none; `context.info` is that of the timer. Under the lock; false if out of memory.
+    /// `threadContext`: the calling thread's.
     @inline(never)
     func addDetail(_ threadContext: ThreadContextPointer, _ interval: Double, _ order: Int, _ context: ClientContext) -> Bool {
         guard let memory = TimerDetail.slab.allocate(threadContext) else { return false }
@@ -151,13 +151,13 @@ extension TimerPointer {
     /// Whether some loop has it. Any thread.
     var isBound: Bool { pointee.item.has(.bound) }
 
-    /// Gives back a reference of our own. Any thread; may call the context's release.
+    /// Releases a reference of the library. Any thread; may call the context's release.
     @inline(never)
     func release() {
         if item.release() == .dead { destroy() }
     }
 
-    /// No reference is left: gives the memory back. Any thread; calls the context's release if the timer was never invalidated.
+    /// Frees the memory, once no reference is left. Any thread; calls the context's release if the timer was never invalidated.
     @inline(never)
     func destroy() {
         if hasDetail { destroyDetail() }
@@ -173,7 +173,7 @@ extension TimerPointer {
             if own.pointee.lock.tryUnlockUncontended() { TimerStorage.slab.deallocate(self, own) } else { deallocateSlow() }
             return true
         }
-        // A timer that its loop keeps until it has fired.
+        // A timer that its loop keeps until it fires.
         if !item.takeLastClientReference() { return false }
         own.unlockAfterTryLock()
         return true
@@ -205,7 +205,7 @@ extension TimerPointer {
         knownDetail.pointee.gridDeadline = deadline.nanoseconds
     }
 
-    /// A new date, and with it a new grid. Under the lock; queueing it anew is the caller's.
+    /// Sets a new date, and with it a new grid. Under the lock; the caller queues the timer again.
     func setDate(_ date: Double) {
         pointee.date = date
         if pointee.item.has(.repeats) { startGrid() }
@@ -214,7 +214,7 @@ extension TimerPointer {
     @inline(never)
     private func startGrid() { knownDetail.pointee.gridDeadline = Self.gridStart(pointee.date) }
 
-    /// Goes on to the first point of the grid that is not yet past at `now`; to never, if it has to be armed again. Under the
+    /// Advances to the first point of the grid that is not yet past at `now`; to never, if the timer has to be armed again. Under the
     /// lock; repeating timers only.
     func advanceGrid(past now: Instant) {
         let detail = knownDetail
@@ -226,8 +226,8 @@ extension TimerPointer {
         pointee.date = Clock.date(of: Instant(nanoseconds: detail.pointee.gridDeadline))
     }
 
-    /// RLRunLoopTimerInvalidate. O(1) for a far timer, else O(log n). Any thread; calls the context's release. Returns the owner of a timer
-    /// that another thread's loop had if that was the last item of its set there: the caller lets that loop know.
+    /// RLRunLoopTimerInvalidate. O(1) for a far timer, else O(log n). Any thread; calls the context's release. If this was the last item of
+    /// its set in another thread's loop, returns that loop's context, for the caller to let it know.
     @inline(never)
     @discardableResult
     func invalidate() -> ThreadContextPointer? {
@@ -246,7 +246,7 @@ extension TimerPointer {
         return hasEmptied && !owner.isCurrent ? owner : nil
     }
 
-    /// What happens under the lock to a timer that is valid, but for its context. True if it is to be destroyed after unlocking.
+    /// Invalidates a valid timer, except for its context. Under the lock; true if it is to be destroyed after unlocking.
     @inline(__always)
     func becomeInvalid() -> Bool {
         pointee.item.clear(.valid)
@@ -255,7 +255,7 @@ extension TimerPointer {
     }
 
     /// The context of a timer that becomes invalid, to be released after unlocking; `.empty` if the thread that is calling its function
-    /// does that. Under the lock; only timers with a detail.
+    /// releases it. Under the lock; only timers with a detail.
     private func endContext() -> ClientContext {
         if pointee.item.has(.firing) && (pointee.item.has(.away) || !pointee.item.owner.isCurrent) {
             knownDetail.pointee.owesRelease = true
@@ -264,15 +264,15 @@ extension TimerPointer {
         return knownDetail.pointee.context
     }
 
-    /// What another thread, that has invalidated it during a call, has left to be released now: `ClientContext.empty` for nothing. Under the
-    /// lock.
+    /// The context that another thread, which invalidated the timer during a call, has left to be released; `ClientContext.empty` if there
+    /// is none. Under the lock.
     func takeOwedRelease() -> ClientContext {
         guard hasDetail, knownDetail.pointee.owesRelease else { return .empty }
         knownDetail.pointee.owesRelease = false
         return knownDetail.pointee.context
     }
 
-    /// Takes a timer that is in a set out of it and of its loop. Under the lock; true if it is to be destroyed after unlocking.
+    /// Removes a timer from its set and its loop. Under the lock; true if it is to be destroyed after unlocking.
     func leaveSet() -> Bool {
         let set = pointee.set.unsafelyUnwrapped
         set.pointee.timers.remove(self)
@@ -284,7 +284,7 @@ extension TimerPointer {
 }
 
 extension ItemState {
-    /// Of a timer: whether it has no detail, and of the flags that say where it is just these.
+    /// Whether a timer has no detail and, of the flags that say where it is, exactly these.
     @inline(__always)
     func isSimple(_ flags: ItemFlags) -> Bool { has(flags, of: [.valid, .bound, .firing, .hasDetail]) }
 }

@@ -2,7 +2,7 @@
 ///
 /// Timers with a tolerance may fire anywhere between their deadline and deadline + tolerance. They are kept
 /// in two orders: by deadline, to know which may fire now, and by the latest time, to know how long the
-/// loop may sleep; so one wake-up serves all whose windows overlap. Timers without, nearly all, are kept once.
+/// loop may sleep; so one wake-up serves all whose windows overlap. Timers without a tolerance, nearly all, are kept once.
 ///
 /// Insert, remove and move are O(1) for far deadlines of timers without a tolerance, else O(log n). Guarded by the loop's lock.
 struct TimerQueue: ~Copyable {
@@ -10,14 +10,14 @@ struct TimerQueue: ~Copyable {
 
     private var precise = DeadlineQueue()
     private var tolerant = IndexedHeap<TimerKey>()
-    /// By the index in `TimerDetail`; those with the same latest time are in any order.
+    /// Positions are in `TimerDetail`; timers with the same latest time are in any order.
     private var tolerantByLatest = IndexedHeap<TimerKey>()
-    /// Some timers may stand under other deadlines than their own, until `restoreDeadlines`.
+    /// Some timers may be queued for deadlines other than their own, until `restoreDeadlines`.
     var hasDisplaced = false
 
     init() {}
 
-    // MARK: for timers without a detail. Each returns nil or false, and has changed nothing, where it would need a call.
+    // MARK: shortcuts for timers without a detail. Each returns nil or false, and has changed nothing, if it would have to call something.
 
     /// `reserve` and `insert`; the caller stores the position. O(1).
     @inline(__always)
@@ -40,7 +40,7 @@ struct TimerQueue: ~Copyable {
         precise.reserve(total) && (!timer.hasTolerance || (tolerant.reserve(total) && tolerantByLatest.reserve(total)))
     }
 
-    /// For a timer that is not queued, where there is room for it.
+    /// Queues a timer that is not queued; there is room for it.
     mutating func insert(_ timer: TimerPointer, at deadline: UInt64) {
         if timer.hasTolerance { insertTolerant(timer, deadline) } else { precise.insert(timer, at: deadline) }
     }
@@ -61,7 +61,7 @@ struct TimerQueue: ~Copyable {
         }
     }
 
-    /// A new deadline for a queued timer.
+    /// Gives a queued timer a new deadline.
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
         if timer.isQueuedByLatest {
             remove(timer)
@@ -84,14 +84,14 @@ struct TimerQueue: ~Copyable {
         min(precise.first()?.key.deadline ?? .max, tolerantByLatest.first?.key.deadline ?? .max)
     }
 
-    /// The deadline a timer stands under; nil if it is not queued. O(1).
+    /// The deadline that a timer is queued for; nil if it is not queued. O(1).
     func deadline(of timer: TimerPointer) -> UInt64? {
         if !timer.isQueued { return nil }
         return timer.isQueuedByLatest ? tolerant.key(at: timer.position).deadline : precise.deadline(of: timer)
     }
 
-    /// Puts those that were displaced, to deadlines up to `limit`, under their own. `list`: empty before and after. O(k log n) for k timers
-    /// with deadlines up to there. Out of memory they stay where they are.
+    /// Queues timers that were displaced, to deadlines up to `limit`, for their own deadlines again. `list`: empty before and after. O(k
+    /// log n) for k timers with deadlines up to there. Out of memory they stay where they are.
     mutating func restoreDeadlines(upTo limit: UInt64, _ list: inout PlainList<Position>) {
         hasDisplaced = false
         if precise.list(upTo: limit, &list) && tolerant.list(upTo: TimerKey(deadline: limit, arrival: .max), &list) {

@@ -23,8 +23,8 @@ extension RunLoopPointer {
         delayed.initialize(to: DelayedPerform(loop: self, function: request.function, info: request.info))
         let context = ClientContext(
             info: memory, retain: nil, release: { free(UnsafeMutableRawPointer(mutating: $0)) }, copyDescription: nil)
-        // The date is for those who ask. The deadline is counted from this call on: dates are coarser, and who comes without a delay
-        // is due in the next pass, but after all that are due already.
+        // The date is only for queries. The deadline is counted from this call: dates are coarser, and a function without a delay is due in
+        // the next pass, but after all that are due already.
         let date = Clock.clamped(Clock.currentDate + max(seconds, 0))
         let deadline = Clock.now.advanced(by: Clock.nanoseconds(seconds))
         guard let timer = TimerPointer.create(current, date: date, interval: 0, order: 0, { _, info in fireDelayed(info) }, context)
@@ -46,8 +46,8 @@ extension RunLoopPointer {
         return isQueued
     }
 
-    /// Out of memory: the timer could not be queued. False if it is no longer in the list: then it has been, and has fired or
-    /// been cancelled since, and the record is gone.
+    /// After the timer could not be queued for lack of memory: takes it out of the list. False if it is no longer there: then it was queued
+    /// after all and has fired or been cancelled since, and the record is gone.
     private func unlinkUnqueued(_ timer: TimerPointer) -> Bool {
         let isThere = locked { () -> Bool in
             var next = pointee.delayed
@@ -64,12 +64,12 @@ extension RunLoopPointer {
         delayed.link(into: &pointee.delayed)
     }
 
-    /// Under the lock. The list's reference is the caller's now; nil if it was not linked.
+    /// Takes a timer out of the list. The list's reference becomes the caller's; nil if it was not linked. Under the lock.
     fileprivate func unlink(_ delayed: DelayedPerformPointer) -> TimerPointer? {
         delayed.unlink(from: &pointee.delayed) ? delayed.pointee.timer : nil
     }
 
-    /// Takes out all that are chosen. The number. O(number of delayed functions). Any thread.
+    /// Cancels all that are chosen, and returns how many. O(number of delayed functions). Any thread.
     func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
@@ -96,7 +96,7 @@ private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
     let loop = delayed.pointee.loop
     let function = delayed.pointee.function
     let clientInfo = delayed.pointee.info
-    // Cancelled, if it is not linked any more.
+    // If it is not linked any more, it was cancelled.
     guard let timer = loop.locked({ loop.unlink(delayed) }) else { return }
     timer.release()
     RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(function, clientInfo)

@@ -37,7 +37,7 @@ enum MainQueue {
         isDraining = false
     }
 
-    /// A thread is about to store the source.
+    /// Stored while a thread creates the source.
     private static let inTheMaking: UInt = 1
 
     /// False with errno. Any thread that has a loop.

@@ -2,7 +2,7 @@ import CLinux
 import Synchronization
 
 /// Where any thread enqueues functions for a loop. There are two buffers: the loop takes the full one and leaves an empty one, so
-/// a steady flow allocates nothing. A post into an inbox for which a wake-up is owed already makes none.
+/// a steady flow allocates nothing. A post makes no wake-up if one is owed for the inbox already.
 struct PerformInbox: ~Copyable {
     fileprivate let mutex = StoreMutex()
     /// Guarded by `mutex`, as the next three.
@@ -20,7 +20,7 @@ struct PerformInbox: ~Copyable {
 
     init() {}
 
-    /// In a child of fork(), under the mutex, for a loop without its thread: nothing will be taken out any more.
+    /// In a child of fork(), under the mutex, for a loop without its thread: nothing will ever be taken out.
     mutating func abandon() {
         isOpen = false
         isOpenIfWatched = false
@@ -106,6 +106,6 @@ extension PerformInboxPointer {
 
     /// Locks before fork(), so that no other thread is inside.
     func lockBeforeFork() { pointee.mutex.lock() }
-    /// After it, in parent and child.
+    /// After fork(), in parent and child.
     func unlockAfterFork() { pointee.mutex.unlock() }
 }

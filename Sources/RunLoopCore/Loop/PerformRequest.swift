@@ -202,7 +202,7 @@ extension PerformTicketPointer {
 
 /// Selects requests to cancel.
 struct PerformChoice: BitwiseCopyable {
-    /// Of the function; 0: any.
+    /// The function's address; 0: any.
     private var address: UInt = 0
     private var info: UnsafeMutableRawPointer?
     private var ticket: PerformTicketPointer?
@@ -219,7 +219,7 @@ struct PerformChoice: BitwiseCopyable {
         PerformChoice(address: unsafeBitCast(function, to: UInt.self), info: info)
     }
 
-    /// The one of this ticket.
+    /// The request with this ticket.
     static func one(_ ticket: PerformTicketPointer) -> PerformChoice { PerformChoice(ticket: ticket) }
 
     /// O(1).

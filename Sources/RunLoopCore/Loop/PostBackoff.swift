@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// The loop's thread, while it runs.
 struct PostBackoff: BitwiseCopyable {
-    /// This many posts at once are taken for the middle of a burst.
+    /// This many posts at once count as a burst.
     private static var burst: Int { 8 }
     private static var nanoseconds: UInt64 { 4_000 }
 

@@ -13,7 +13,7 @@ enum Registry {
     /// In a child of fork() the thread that forked is the main thread, whatever the kernel's ids say.
     private nonisolated(unsafe) static var mainIsForker = false
 
-    /// What the library asks of the process, once. False if the process has no thread key left.
+    /// What the library sets up in the process, once. False if the process has no thread key left.
     private static let isPrepared: Bool = {
         guard Thread.prepareExit({ threadEnds($0) }) else { return false }
         Clock.sampleClocks()
@@ -21,7 +21,7 @@ enum Registry {
         return true
     }()
 
-    /// For rooms that need no loop but have to be whole in a child of fork(). False with ENOMEM.
+    /// For rooms that need no loop but must be consistent in a child of fork(). False with ENOMEM.
     static func prepare() -> Bool {
         if !isPrepared { systemError = ENOMEM }
         return isPrepared
@@ -95,7 +95,7 @@ enum Registry {
         loop.close()
         loop.trimCaches()
         Thread.slot = nil
-        // Every thread may use the main loop's handle (RLRunLoopGetMain), which counts no reference: it stays valid, of a closed
+        // Every thread may use the main loop's handle (RLRunLoopGetMain), which counts no reference: it stays the valid handle of a closed
         // loop.
         mutex.lock()
         let isMain = main == loop
@@ -113,7 +113,7 @@ enum Registry {
 
     // MARK: fork
 
-    /// The forking thread takes every lock there is, so that the child finds nothing half done.
+    /// Takes every lock there is, on the forking thread, so that the child finds nothing half done.
     private static func beforeFork() {
         mutex.lock()
         for index in 0..<loops.count { loops[index].threadContext.lockBeforeFork() }

@@ -9,7 +9,7 @@ enum RunResult: Int32 {
     case handledSource = 4
 }
 
-/// One run of a loop, which may be nested in others. Begun anew with each; when it ends, the outer one is restored. The loop's thread.
+/// One run of a loop, which may be nested in others. Each run has its own; when it ends, the outer one is restored. The loop's thread.
 struct Activation: BitwiseCopyable {
     /// The mode that runs; nil outside of any activation.
     var mode: ModePointer?
@@ -24,7 +24,7 @@ struct Activation: BitwiseCopyable {
     var runsAsCF = false
     /// Whether the run has taken a wake-up.
     var tookWake = false
-    /// 1: a stop was requested before the run began, which is for the outer activation.
+    /// 1: a stop was requested before the run began; it is for the outer activation.
     var stopOfOuter: UInt32 = 0
     /// How many objects at the end of `autoreleased` belong to the run or, outside of any, to the thread.
     var autoreleasedCount = 0
@@ -77,13 +77,12 @@ extension RunLoopPointer {
         return canListen(mode) ? mode : nil
     }
 
-    /// The iteration, with the step numbers of the guide. `run` does steps 1 and 10, the observers of entry and exit.
+    /// The iteration, with the step numbers of RLRunLoop.h. `run` does steps 1 and 10, the observers of entry and exit.
     private func iterate(_ mode: ModePointer, until deadline: Instant, onlyOne: Bool) -> RunResult {
         if isStopRequested { return .stopped }
         let depth = pointee.activation.depth
         while true {
-            // This pass sees whatever was announced by a wake-up before this point, and a stop that came after the last pass
-            // looked.
+            // This pass sees whatever was published before a wake-up up to this point, and a stop that came after the last pass looked.
             if takeWakeUp() && isStopRequested { return .stopped }
             handleWatchTrouble()
 
@@ -104,7 +103,7 @@ extension RunLoopPointer {
             let isPolling = handled || deadline == .distantPast
             if isPolling { poll(mode) } else if !hasReadyDescriptor(mode) { waitForEvents(mode, until: deadline) }
 
-            // 9: deliver what came: due timers, or a ready descriptor.
+            // 9: due timers, or a ready descriptor.
             handled = deliver(mode) || handled
             if performFunctions(mode) { dropEvents() }
             releaseAutoreleasedInPass()
@@ -119,8 +118,8 @@ extension RunLoopPointer {
 
     // MARK: entering and leaving
 
-    /// A new activation becomes the innermost. A stop that was requested before is not for it: it is saved for the outer
-    /// activation, if there is one, and dropped otherwise.
+    /// Makes a new activation the innermost. An earlier stop is not meant for it: it is saved for the outer activation, if there is one,
+    /// and dropped otherwise.
     private func enter(_ activation: Activation) {
         let stop = pointee.stop.exchange(0, ordering: .acquiringAndReleasing)
         if activation.depth > 1 && pointee.activation.place.isLeft(by: activation.place) { StackPlace.reportJump() }
@@ -132,8 +131,9 @@ extension RunLoopPointer {
         unlock()
     }
 
-    /// Continues the outer activation. A stop that was saved for it is restored; one for the activation that ends is taken, also if it
-    /// came too late to be its result. A wake-up that this activation took may have been meant for the outer mode, so the loop wakes itself.
+    /// Continues the outer activation. A stop that was saved for it is restored; one for the activation that ends is consumed, even if it
+    /// came too late to be its result. A wake-up that this activation took may have been meant for the outer mode, so the loop wakes
+    /// itself.
     private func leave(to outer: Activation) {
         dropEvents()
         let ended = pointee.activation
@@ -146,11 +146,11 @@ extension RunLoopPointer {
         unlock()
         if outer.depth == 0 { return pointee.timerSlack.restore() }
         if ended.tookWake || ended.stopOfOuter != 0 { wakeUp() }
-        // What this activation was told about empty modes may have been about the outer one's.
+        // A mode that was emptied meanwhile may be the outer activation's.
         pointee.mayBeEmpty.store(1, ordering: .relaxed)
     }
 
-    /// Another mode runs, or none: publishes its name, and watches what it wants. The mode lives as long as the loop. Under the lock.
+    /// After the mode that runs has changed: publishes its name, and watches what its sources are interested in. Under the lock.
     private func activationChanged() {
         let mode = pointee.activation.mode
         pointee.currentModeName.store(UInt(bitPattern: mode?.pointee.name), ordering: .releasing)
@@ -195,8 +195,8 @@ extension RunLoopPointer {
         if called || mode.pointee.firedTimersLast || observes(mode, .beforeTimers, .beforeSources) { dropEvents() }
     }
 
-    /// Whether step 9 can follow at once. Only if an observer would be notified of waiting is the kernel asked first: otherwise
-    /// no client can tell this from a sleep that ends at once.
+    /// Whether step 9 can follow at once. The kernel is asked first only if an observer would be notified of waiting: otherwise no client
+    /// can tell this from a sleep that ends at once.
     @inline(__always)
     private func hasReadyDescriptor(_ mode: ModePointer) -> Bool {
         if !pointee.eventBatch.isEmpty || takeKnownReady(mode) { return true }

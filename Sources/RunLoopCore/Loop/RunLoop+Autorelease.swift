@@ -15,7 +15,7 @@ extension RunLoopStorage {
 }
 
 extension RunLoopPointer {
-    /// RLAutorelease: takes over a reference of the caller's. False with ENOMEM, and then it has not. Amortised O(1).
+    /// RLAutorelease: takes over a reference of the caller's. False with ENOMEM: then the reference is still the caller's. Amortised O(1).
     func autorelease(_ object: UnsafeRawPointer, by release: @escaping RunLoopStorage.ReleaseFunction) -> Bool {
         let hasRoom = locked { pointee.autoreleased.append(object) }
         guard hasRoom else {
@@ -27,8 +27,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// A pass ends, or the loop is about to sleep in it. One load if there is nothing to release; otherwise calls user code. What
-    /// a bounded drain leaves is released in another pass, which begins at once, so that other things have their turn in between.
+    /// A pass ends, or the loop is about to sleep in it. One load if there is nothing to release; otherwise calls user code. Objects left
+    /// over by a bounded drain are released in the next pass, which begins at once, so that other work gets its turn in between.
     func releaseAutoreleasedInPass() {
         if pointee.activation.autoreleasedCount != 0 { drainInPass() }
     }
@@ -41,8 +41,8 @@ extension RunLoopPointer {
         dropEvents()
     }
 
-    /// Releases what the innermost activation has autoreleased, the last first, and what that autoreleases in turn; some may be
-    /// left, see `releasesPerDrain`. Calls user code, which may run the loop or end the thread, so each object leaves the list
+    /// Releases what the innermost activation has autoreleased, the last first, and what their release functions autorelease in turn; some
+    /// may be left, see `releasesPerDrain`. Calls user code, which may run the loop or end the thread, so each object leaves the list
     /// first.
     func releaseAutoreleased() {
         guard pointee.activation.autoreleasedCount != 0, let release = pointee.releaseObject else { return }
@@ -57,7 +57,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// The thread ends: releases what any activation has left. What release callbacks go on autoreleasing is never released.
+    /// The thread ends: releases the objects of all activations. If release callbacks keep autoreleasing more, the last of these are never
+    /// released.
     func releaseAllAutoreleased() {
         for _ in 0..<RunLoopStorage.drainsAtExit {
             pointee.activation.autoreleasedCount = pointee.autoreleased.count

@@ -29,7 +29,7 @@ extension RunLoopPointer {
     }
 
     /// Registers what to do if the thread ends in the client's function that is called next. Returns the level for `popCleanup`.
-    /// Out of memory nothing is registered. O(1). The loop's thread.
+    /// Without memory, nothing is registered. O(1). The loop's thread.
     @inline(__always)
     func pushCleanup(_ cleanup: CleanupHandler) -> Int {
         let level = pointee.cleanupHandlers.count
@@ -63,8 +63,8 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// The thread has ended in this timer's function. A one-shot timer counts as fired; a repeating one goes on if it is in
-    /// another loop by now.
+    /// The thread has ended in this timer's function. A one-shot timer counts as fired; a repeating one continues if it is in another loop
+    /// by now.
     private func abandon(_ timer: TimerPointer) {
         if let detail = timer.detail, let retained = detail.pointee.retainedInfo {
             detail.pointee.retainedInfo = nil
@@ -108,8 +108,8 @@ extension RunLoopPointer {
             let timer = pointee.firing[index]
             timer.pointee.item.clear([.firing, .away])
             let its = RunLoopPointer(timer.pointee.item.owner)
-            // A timer without a place in a queue would be lost to a loop that is gone, so it leaves it. Elsewhere a one-shot
-            // timer counts as fired and stays parked.
+            // A timer that is in no queue would be lost in a loop that is gone, so it leaves that loop. In another loop, a one-shot timer
+            // counts as fired and stays parked.
             if timer.pointee.set != nil, !its.isCurrent {
                 _ = timer.leaveSet()
             } else if timer.pointee.set != nil, timer.pointee.item.has(.repeats) {
@@ -134,8 +134,8 @@ extension CleanupHandler {
     func run() { function(object, part, info) }
 }
 
-/// What the calling thread holds while it calls a source's `schedule`, `cancel`, `equal` or `hash`: cleanup handlers give it back if
-/// the thread ends there. None of it may lie on the thread's stack, which is gone by then. A thread without a loop registers nothing.
+/// What the calling thread owns while it calls a source's `schedule`, `cancel`, `equal` or `hash`: cleanup handlers release it if the
+/// thread ends there. None of it may lie on the thread's stack, which is gone by then. A thread without a loop registers nothing.
 struct HeldWhileCalling: ~Copyable {
     private let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
     private let level: Int
@@ -143,10 +143,10 @@ struct HeldWhileCalling: ~Copyable {
     /// Any thread.
     init() { level = loop?.pointee.cleanupHandlers.count ?? 0 }
 
-    /// The calls have returned: what was noted is the caller's again.
+    /// The calls have returned: removes the handlers, and the caller releases what was noted.
     consuming func end() { loop?.popCleanup(level) }
 
-    /// Notes what `function` gives back.
+    /// Notes something that `function` releases.
     @inline(never)
     func note(_ object: UnsafeMutableRawPointer, count: Int = 0, _ function: @escaping CleanupHandler.Function) {
         _ = loop?.pushCleanup(CleanupHandler(function: function, object: object, part: UnsafeMutableRawPointer(bitPattern: count)))
@@ -168,7 +168,7 @@ struct HeldWhileCalling: ~Copyable {
     }
 }
 
-// Moving while the function runs.
+// Timers that move to another loop while their function runs.
 
 extension RunLoopPointer {
     /// A timer moves to this loop. Under both locks.
@@ -179,8 +179,8 @@ extension RunLoopPointer {
         if !isCalling(timer) { timer.pointee.item.set(.away) }
     }
 
-    /// Queues a timer whose function another loop is running at the end of time, so that this loop finds all its timers when it
-    /// ends. Under the lock.
+    /// Queues a timer whose function another loop is running, at the end of time, so that this loop finds all its timers when it ends.
+    /// Under the lock.
     @inline(never)
     func park(_ timer: TimerPointer) {
         if timer.pointee.item.has(.away) { queue(timer, at: .max) }
@@ -205,8 +205,8 @@ extension RunLoopPointer {
         return false
     }
 
-    /// The end of a call of a timer that has moved to another loop: this loop's list is changed under this loop's lock, the rest
-    /// under the new one's. Returns with the lock of the timer's owner held and the timer out of its queue.
+    /// Ends the call of a timer that has moved to another loop: changes this loop's list under this loop's lock, the rest under the new
+    /// one's. Returns with the lock of the timer's owner held and the timer out of its queue.
     func finishElsewhere(_ timer: TimerPointer, _ owner: ThreadContextPointer) -> ThreadContextPointer {
         owner.unlock()
         locked { pointee.firing.truncate(to: pointee.firing.count - 1) }

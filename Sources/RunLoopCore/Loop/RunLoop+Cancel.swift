@@ -3,8 +3,8 @@ import CLinux
 // Cancelling functions that wait to be called, by any thread or by the end of the loop. No step of the iteration.
 
 extension RunLoopPointer {
-    /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions. As any of them may end the thread,
-    /// everything is taken out before the first, and the loop knows which are left to be called.
+    /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions. Since any of them may end the thread,
+    /// all requests are taken out before the first call, and the loop knows which release functions are left to call.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
         let delayed = cancelDelayed(choice)
@@ -25,8 +25,7 @@ extension RunLoopPointer {
         var count = 0
         withUnsafeTemporaryAllocation(of: PerformRequest.self, capacity: 32) { few in
             repeat {
-                // Each search is as long as the queue. So if there were more than 32, the next one makes room for all, if there
-                // is memory.
+                // Each search walks the whole queue. So if there were more than 32, the next one makes room for all, if there is memory.
                 var many = PlainList<PerformRequest>()
                 if count > 0 { _ = many.reserve(locked { queuedCount }) }
                 let memory = UnsafeMutableBufferPointer(start: many.elements, count: many.capacity)

@@ -7,11 +7,11 @@ import Synchronization
 extension RunLoopPointer {
     // MARK: watching
 
-    /// Begins to watch the descriptor of a registration that has just come into the loop. One epoll_ctl if the source waits for
+    /// Begins to watch the descriptor of a registration that was just added to the loop. One epoll_ctl if the source waits for
     /// something. Under the lock; false if out of memory.
     func watch(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
-        // As if it had just had its turn: a source that leaves and comes back goes behind the others, and takes part from the
-        // next pass on.
+        // As if it had just had its turn: a source that is removed and added again goes behind the others, and takes part from the next
+        // pass on.
         registration.lastDispatch = pointee.dispatchStamp
         let error = systemError
         guard beginWatching(fd, for: registration) else { return false }
@@ -41,8 +41,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether the file of a watch was closed and its number now stands for another file; that is reported. Sources that come
-    /// from now on mean the new file.
+    /// Whether the file of a watch was closed and its number now stands for another file; that is reported. Sources that are added from now
+    /// on mean the new file.
     private func hasLostFile(_ index: Int) -> Bool {
         if !pointee.poller.hasLostFile(index) { return false }
         noteWatchTrouble(WatchTrouble.lost)
@@ -154,7 +154,7 @@ extension RunLoopPointer {
     }
 }
 
-// Watches that are registered for less than they should be, for a while, and looking after them.
+// Watches that are registered for less than they should be for a while, and what is done about them.
 
 extension RunLoopPointer {
     /// How long after a failure for want of memory or descriptors the loop registers watches again, in nanoseconds.
@@ -211,7 +211,7 @@ extension RunLoopPointer {
     }
 
     /// At the beginning of a pass: tries again to register the watches that failed, if their time has come, and reports a descriptor
-    /// that was closed behind the back of its source, once. The loop's thread; may call the error handler.
+    /// that was closed before its source was invalidated, once. The loop's thread; may call the error handler.
     func handleWatchTrouble() {
         if hasWatchTrouble { handleWatchTroubleSlow() }
     }

@@ -6,13 +6,13 @@ import Synchronization
 struct DispatchFrame: BitwiseCopyable {
     /// nil if nothing is being called, or the source has left the loop.
     var source: SourcePointer?
-    /// The source if it has left the loop: its reference is released when the call has ended.
+    /// The source if it has left the loop: its reference is released when the call ends.
     var departed: SourcePointer?
 
     /// Nothing is being called.
     var isNone: Bool { source == nil && departed == nil }
 
-    /// Who is being called.
+    /// The source that is being called.
     var anySource: SourcePointer? { source ?? departed }
 
     /// Whether this source is being called and has not left the loop.
@@ -34,7 +34,7 @@ struct DispatchFrame: BitwiseCopyable {
     }
 }
 
-// Who is being called.
+// Which sources are being called.
 
 extension RunLoopPointer {
     /// A source leaves this loop: true if it is being called, and the call takes over the loop's reference. Of nested calls of

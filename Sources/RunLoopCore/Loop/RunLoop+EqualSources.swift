@@ -3,7 +3,7 @@
 // rarely has equal sources; without them this costs one look into the table.
 
 extension RunLoopPointer {
-    /// Locks the source's owner and this loop, and returns the owner. By then the client has compared the source with all sources of this
+    /// Locks the source's owner and this loop, and returns the owner. By then its client has compared the source with all sources of this
     /// loop, in whatever mode, that may equal it. Any thread; calls equal.
     func lock(_ source: SourcePointer, _ hash: UInt32, after comparisons: inout SourceComparisons) -> ThreadContextPointer {
         while true {
@@ -90,8 +90,8 @@ extension RunLoopPointer {
         contains(registration.set, .common) && !contains(registration.set, .mode(mode))
     }
 
-    /// Takes the sources, which came into the mode with the rest of the common set, out of it again before another thread can see
-    /// them there. Out of memory one stays. Under the lock.
+    /// Removes these sources, which came into the mode with the rest of the common set, before another thread can see them there. If memory
+    /// runs out, one stays. Under the lock.
     func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
         if sources.count == 0 { return }
         pointee.registrations.forEach { registration in

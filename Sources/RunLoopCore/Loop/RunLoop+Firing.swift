@@ -1,4 +1,4 @@
-// Firing timers. The loop's thread.
+// Step 9: firing timers. The loop's thread.
 
 extension RunLoopPointer {
     /// Fires what is due, by date and arrival; true if there was anything. Timers that become due or are added meanwhile wait
@@ -7,14 +7,14 @@ extension RunLoopPointer {
 
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
         lockInlined()
-        // A nested pass fires by date, too, what was set in the outer ones. It leaves none of these for them to fire.
+        // A nested pass also fires, by date, the timers that were set in the outer ones, and leaves none of these to them.
         if pointee.timerPasses != 0 { restoreDeadlines(mode.pointee.sets) }
         guard let first = firstTimer(mode) else {
             unlockInlined()
             return false
         }
         let now = Clock.now.nanoseconds
-        // Out of memory: all that are due wait for the next pass, in their order.
+        // No memory: all timers that are due wait for the next pass, in their order.
         if first.key.deadline > now || !pointee.firing.reserveInlined(pointee.firing.count + 1) {
             unlockInlined()
             return false
@@ -34,8 +34,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Puts the timers of these sets that were moved behind a pass, if there are any, back to their dates, by which the next pass fires
-    /// them. Under the lock.
+    /// Gives the timers of these sets that were moved behind a pass their own deadlines back, by which the next pass fires them. Under the
+    /// lock.
     @inline(never)
     private func restoreDeadlines(_ sets: borrowing PlainList<ModeSetPointer>) {
         for index in 0..<sets.count where sets[index].pointee.timers.hasDisplaced {
@@ -43,7 +43,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Fires one timer of this loop, with room for it in `firing`. Under the lock, which it gives back meanwhile.
+    /// Fires one timer of this loop, with room for it in `firing`. Under the lock, which is released during the call.
     private func fire(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         _ = pointee.firing.appendInlined(timer)
@@ -75,7 +75,7 @@ extension RunLoopPointer {
         let retained = detail.pointee.retainedInfo
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
         if !repeats { timer.invalidate() }
-        // From here on it is released, even if the release function ends the thread.
+        // From here on it counts as released, even if the release function ends the thread.
         detail.pointee.retainedInfo = nil
         context.released(retained)
     }

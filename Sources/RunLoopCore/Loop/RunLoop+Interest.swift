@@ -4,9 +4,9 @@ import Synchronization
 // thread.
 
 extension RunLoopPointer {
-    /// Updates the interest of an internal source. `events` is called under the lock, so of several threads the last one is
-    /// right. Costs a system call, when the loop waits next, only if the interest is more than epoll knows already. O(number of
-    /// loops it is in). Any thread that has a loop; calls no user code.
+    /// Updates the interest of an internal source. `events` is called under the lock, so if several threads call this, the last one sets
+    /// the final interest. Costs a system call, when the loop waits next, only if the interest is more than epoll knows already. O(number
+    /// of loops it is in). Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
         let owner = source.item.lockInlined()
         setInterest(of: source, events(), owner)
@@ -28,7 +28,7 @@ extension RunLoopPointer {
         tellAllLoops(of: source)
     }
 
-    /// Loops that get the source meanwhile see its new interest by themselves.
+    /// Loops that the source is added to meanwhile see its new interest anyway.
     private static func tellAllLoops(of source: SourcePointer) {
         forEachLoop(of: source) { loop, registration in
             loop.updateInterest(of: registration)
@@ -42,7 +42,7 @@ extension RunLoopPointer {
         forEachLoop(of: source) { loop, _ in if !loop.isCurrent { loop.pointee.wake.adjust() } }
     }
 
-    /// Stops watching the descriptor of an internal source before it is closed; loops that get the source later do not begin to.
+    /// Stops watching the descriptor of an internal source before it is closed; loops that the source is added to later do not watch it.
     /// The source stays in its loops. At most one epoll_ctl per loop. Any thread that has a loop; calls no user code.
     static func unwatch(_ source: SourcePointer) {
         let owner = source.item.lock()

@@ -4,7 +4,7 @@ import Synchronization
 // How a loop begins and ends with its thread. No step of the iteration.
 
 extension RunLoopPointer {
-    /// Makes an unused loop ready for a thread: the default mode, which is the first of the common ones. False if out of memory.
+    /// Makes an unused loop ready for a thread: creates the default mode, which is the first of the common ones. False if out of memory.
     func open() -> Bool {
         guard let mode = makeMode(named: ModeName.default), pointee.commonModes.insert(mode.pointee.number) else { return false }
         pointee.isOpen = true
@@ -21,7 +21,7 @@ extension RunLoopPointer {
             pointee.defaultSet = nil
         }
         inbox.setOpen(false)
-        // If the thread ended within a callback, its activations are gone. A callback of the tear-down may run the loop again.
+        // If the thread ended within a callback, its activations are gone. A callback that is called from here may run the loop again.
         pointee.activation = Activation()
         abandonCalls()
         while let source = locked({ anySource }) {
@@ -120,8 +120,8 @@ extension RunLoopPointer {
         pointee.registrations = RegistrationTable()
     }
 
-    /// In a child of fork(): the thread of this loop does not exist there. What it was doing will never be finished, and no
-    /// function is called.
+    /// In a child of fork(), where the thread of this loop does not exist: what it was doing will never be finished. Calls no function of a
+    /// client.
     func abandon() {
         pointee.isOpen = false
         pointee.defaultSet = nil
@@ -136,7 +136,7 @@ extension RunLoopPointer {
         pointee.poller.detachAfterFork()
     }
 
-    /// In a child of fork(): this loop's thread is the one that lives on. It will get kernel objects of its own.
+    /// In a child of fork(), for the loop of the forking thread: it continues, and will get kernel objects of its own.
     func survive() {
         pointee.poller.detachAfterFork()
         pointee.eventBatch.reset()

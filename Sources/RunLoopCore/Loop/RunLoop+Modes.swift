@@ -20,14 +20,14 @@ extension RunLoopPointer {
         return mode
     }
 
-    /// The mode of this name, to which something is to be added, created if need be; nil if out of memory.
+    /// The mode of this name, to which something is to be added, created if necessary; nil if out of memory.
     func makeMode(named name: StringPointer) -> ModePointer? {
         guard let mode = prepareMode(named: name) else { return nil }
         mode.pointee.isMade = true
         return mode
     }
 
-    /// The mode of this name, created if need be, with nothing in it; nil if out of memory.
+    /// The mode of this name, created if necessary, with nothing in it; nil if out of memory.
     private func prepareMode(named name: StringPointer) -> ModePointer? {
         if let known = mode(named: name) { return known }
         guard pointee.modes.reserve(pointee.modes.count + 2), let memory = malloc(MemoryLayout<Mode>.size) else { return nil }
@@ -167,8 +167,8 @@ extension RunLoopPointer {
         return set
     }
 
-    /// Adds `mode` to the common modes: from now on every set whose items were added to those contains it. False if it was common
-    /// already, or out of memory.
+    /// Adds `mode` to the common modes: from now on every set whose items were added to the common modes contains it. False if it was
+    /// common already, or out of memory.
     func makeCommon(_ mode: ModePointer) -> Bool {
         if pointee.commonModes.contains(mode.pointee.number) { return false }
         guard mode.pointee.sets.reserve(mode.pointee.sets.count + pointee.sets.count),

@@ -105,7 +105,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Makes room for one more observer in the modes of a set; false if out of memory. Under the lock.
+    /// Makes room for one more observer in each mode of a set; false if out of memory. Under the lock.
     private func reserveObservers(_ set: ModeSetPointer) -> Bool {
         var hasRoom = true
         forEachMode(of: set, butOf: nil) { hasRoom = $0.pointee.observers.reserve($0.pointee.observers.count + 1) && hasRoom }
@@ -207,13 +207,13 @@ extension ObserverPointer {
         if isDead { destroy() }
     }
 
-    /// Releases the internal reference of a call. Under the lock, which it gives back; calls the context's release if that is owed.
+    /// Releases the internal reference of a call. Under the lock, which this releases; calls the context's release if that is owed.
     func releaseCall(_ owner: ThreadContextPointer) {
         let isDead = item.releaseInternal()
         let owed = pointee.owedRelease
         let context = pointee.context
         pointee.owedRelease = nil
-        // From here on the observer may be gone.
+        // From here on the observer may have been destroyed.
         owner.unlockInlined()
         if let owed { context.released(owed) }
         if isDead { destroy() }

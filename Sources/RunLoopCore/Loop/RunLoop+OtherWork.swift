@@ -4,12 +4,12 @@ import Synchronization
 ///
 /// A pass costs more than most callbacks. A source that has several messages therefore hands out the next one at once, without a
 /// pass, if that pass would do nothing else: then no client can tell the difference. Both shortcuts of that kind, messages of ports
-/// and one-way requests of a connection, ask `mayContinue`, and nothing else in the core asks such a question. To give a
-/// pass something new to do means to add a case here, and a test to `Tests/c/test-shortcuts.c` that fails without it.
+/// and one-way requests of a connection, ask `mayContinue`, and nothing else in the core asks such a question. A change that gives a pass
+/// something new to do adds a case here, and a test to `Tests/c/test-shortcuts.c` that fails without it.
 enum OtherWork {
     /// A pass would only call the source again.
     case none
-    /// The source has left the mode that runs, or another loop has it, too, and may take the next message.
+    /// The source has left the mode that runs, or it is in another loop as well, which may take the next message.
     case otherLoop
     /// The run returns after a source that was handled.
     case returnAfterSource
@@ -26,7 +26,7 @@ enum OtherWork {
     /// Objects were autoreleased in this pass, which releases them at its end.
     case autoreleased
     /// Events were fetched and not dispatched yet, or the mode has descriptors that the next pass asks the kernel about. A source on a
-    /// descriptor asks no more than the first: it limits itself how often it continues.
+    /// descriptor asks only about the first: it limits by itself how often it continues.
     case descriptors
     /// Watches are to be registered again, or the loss of one is to be reported.
     case watchTrouble
@@ -34,8 +34,8 @@ enum OtherWork {
     case time
 }
 
-/// A source on a descriptor that has its next message in memory. The next pass calls it without asking the kernel, which a run for each
-/// message would do each time. In a row that is done only a few times, so that others have their turn.
+/// A source on a descriptor that has its next message in memory. The next pass calls it without asking the kernel, which a program that
+/// runs the loop once per message would do each time. This is done only a few times in a row, so that others have their turn.
 struct KnownReady: BitwiseCopyable {
     static var limit: UInt32 { 16 }
 
@@ -51,7 +51,7 @@ extension RunLoopPointer {
     /// The internal source that is being called has another message in memory, so its descriptor is ready. The loop's thread, without the
     /// lock.
     func expectMore() {
-        // A run that goes on hands out several at once.
+        // A run that does not return after a source takes several at once.
         if !pointee.activation.returnsAfterSource { return }
         lockInlined()
         pointee.knownReady.tag = pointee.dispatchFrame.source?.eventTag ?? 0

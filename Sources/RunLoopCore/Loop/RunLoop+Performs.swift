@@ -23,7 +23,7 @@ struct PerformBudget {
     private var interval = 16
     private let end: Instant
 
-    /// For a batch of this size. Of up to 16 functions none is put off.
+    /// For a batch of this size. If there are up to 16 functions, all are called.
     init(_ count: Int) {
         let isLong = count > 16
         untilClock = isLong ? 16 : .max
@@ -73,8 +73,8 @@ extension RunLoopPointer {
     }
 
     /// Takes the requests out of the inbox, and makes room for what running batches may put back. Returns how many were posts of
-    /// other threads. Out of memory they stay in the inbox, and the loop wakes itself to try again: no poster does, while the inbox
-    /// is not empty. Under the lock.
+    /// other threads. Without memory they stay in the inbox, and the loop wakes itself to try again: no posting thread does so while the
+    /// inbox is not empty. Under the lock.
     private func take(into list: inout PlainList<PerformRequest>) -> Int {
         var room = 0
         for level in 0..<pointee.batches.count { room += pointee.batches[level].count }
@@ -146,12 +146,12 @@ extension RunLoopPointer {
         lockInlined()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
             unlockInlined()
-            // Out of memory. No poster wakes the loop for what is in the inbox already.
+            // No memory. No posting thread wakes the loop for what is in the inbox already.
             wakeUp()
             return false
         }
         swap(&requests, &pointee.held)
-        // What this batch leaves is for other modes, unless anything of that changes meanwhile, which ends this.
+        // What this batch leaves is for other modes, until `held` or the common modes change, which resets this.
         pointee.modeWithoutHeld = pointee.batches.count == 0 ? mode : nil
         let start = pointee.heldStart
         pointee.heldStart = 0
@@ -180,13 +180,13 @@ extension RunLoopPointer {
         }
         putBack(&requests, taken: count - start)
         unlockInlined()
-        // No poster wakes the loop a second time for requests that were left in the inbox. A later one does so itself.
+        // No posting thread wakes the loop again for requests that were left in the inbox. If it was empty, the next post wakes the loop.
         if leavesRequests { wakeUp() }
         return called
     }
 
     /// Calls the functions of a batch. Under the lock, which is released for each call. Writes to the batch only what stays in
-    /// it: its memory goes back to the threads that post, and a cache line that was not written here is theirs again sooner.
+    /// it: its memory goes back to the threads that post, which get a cache line back sooner if it was not written here.
     private func perform(_ level: Int, _ mode: ModePointer) -> Bool {
         let hasPassesLeft = pointee.activation.deadline != .distantPast
         var budget = PerformBudget(hasPassesLeft ? pointee.batches[level].count - pointee.batches[level].next : 0)
@@ -218,7 +218,7 @@ extension RunLoopPointer {
         return called
     }
 
-    /// Puts back the rest of a batch whose time was over. It stays where it is, behind what was for other modes, so that a long
+    /// Puts back the rest of a batch that ran out of time. It stays where it is, behind what was for other modes, so that a long
     /// queue is not moved each time. Under the lock.
     @inline(never)
     private func putBack(_ requests: inout PlainList<PerformRequest>, after batch: PerformBatch, from first: Int) {
@@ -231,8 +231,7 @@ extension RunLoopPointer {
             requests.truncate(to: left)
             start = 0
         }
-        // Requests before `first` are marked already. Mark the others that were called, except where requests of other modes lie
-        // now.
+        // Requests before `first` are marked already. Mark the others that were called, except where requests for other modes lie now.
         for index in first..<Swift.max(first, start) { batch.requests[index].markCancelled() }
         for index in 0..<Swift.min(batch.kept, start) { batch.requests[index].markCancelled() }
         noteUse(of: EverUsed.heldFunctions)
@@ -274,7 +273,7 @@ extension RunLoopPointer {
     func performAndWait(
         _ modes: UnsafeRawPointer, _ function: @escaping PerformRequest.Function, _ info: UnsafeMutableRawPointer?, seconds: Double
     ) -> Bool {
-        // Without time it must not depend on which thread is quicker whether the function begins.
+        // With a time limit of 0, whether the function begins must not depend on which thread is quicker.
         if seconds <= 0 {
             systemError = ETIMEDOUT
             return false

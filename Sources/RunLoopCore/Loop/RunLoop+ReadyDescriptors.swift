@@ -123,12 +123,12 @@ extension RunLoopPointer {
         let generation = pointee.poller[index].generation
         var events = reported
         var outcome = DispatchResult.unwanted
-        // A nested run that dispatched something knows better what is ready; what still is will be reported again.
+        // A nested run that dispatched something has newer events; what is still ready will be reported again.
         while pointee.dispatchStamp == stamp, pointee.poller[index].generation == generation,
             let registration = nextRegistration(onWatch: index, mode, notYet: stamp)
         {
             registration.lastDispatch = stamp
-            // The first of them may have read what there was, so ask again.
+            // The first source may have read everything, so ask again.
             if outcome == .handled { events = Descriptor.poll(pointee.poller[index].fd, for: events) }
             let ready = events.matching(registration.source.interest)
             if ready.isEmpty { continue }
@@ -205,7 +205,7 @@ extension RunLoopPointer {
         return .handled
     }
 
-    /// Under the lock, which it gives back meanwhile.
+    /// Under the lock, which is released during the call.
     private func dispatch(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         threadContext.unlockAsOwner()
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
@@ -214,7 +214,7 @@ extension RunLoopPointer {
         return DispatchResult(rawValue: outcome) ?? .unwanted
     }
 
-    /// An event called nothing, and epoll would report it again and again: registers less interest. Under the lock.
+    /// Registers less interest after an event that called nothing: epoll would report it again and again. Under the lock.
     private func disarm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: DispatchResult) {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
         let interest = outcome == .tryLater ? [] : interest(onWatch: index, mode)

@@ -85,7 +85,7 @@ extension RunLoopPointer {
             return handled
         }
         while !handled {
-            // Out of memory: they stay queued, and the wake-up makes the next pass come.
+            // No memory: they stay queued, and the wake-up starts the next pass.
             if !pointee.signalledBatch.reserve(first + 1) {
                 wakeUpSlow()
                 break
@@ -225,7 +225,7 @@ extension RunLoopPointer {
         return isDue
     }
 
-    /// Under the lock, which it gives back meanwhile.
+    /// Under the lock, which is released during the call.
     @inline(__always)
     func callPerform(_ source: SourcePointer) {
         unlockInlined()
@@ -244,7 +244,7 @@ extension RunLoopPointer {
     /// Under the lock.
     @inline(__always)
     func retain(_ source: SourcePointer) -> BatchEntry.Retention {
-        // Of a source that each of thousands of nested runs performs there may be more references than the internal ones count.
+        // If each of thousands of nested runs performs the source, it needs more references than the internal count can hold.
         if source.pointee.item.owner == threadContext && source.pointee.item.internalReferences < .max / 2 {
             source.item.retainInternal()
             return .internalReference

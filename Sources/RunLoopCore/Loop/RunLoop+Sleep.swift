@@ -35,7 +35,7 @@ extension RunLoopPointer {
                 takeWakeUp()
                 return .over
             }
-            // A run may end 50 µs late. Timers have to be on time.
+            // A run may end 50 µs late, but timers have to be on time.
             if timerLimit < deadline { pointee.timerSlack.sharpen() }
         }
         let spin = pointee.spinInterval.load(ordering: .relaxed)

@@ -70,8 +70,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// A source that this thread makes is likely to come into its loop: a signal that comes before that is ordered with those of
-    /// the loop.
+    /// For a source that this thread has made and is likely to add to its own loop: a signal before that is ordered among those of the
+    /// loop.
     func expect(_ source: SourcePointer) {
         if !source.hasDescriptor { source.inlineRegistration.expectSignals(in: pendingSignals) }
     }
@@ -91,7 +91,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Whether one of our own sources keeps its modes in this loop, the only one it may be in, from being empty. Any thread.
+    /// Sets whether an internal source keeps its modes in this loop, the only one it may be in, from being empty. Any thread.
     func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
         let owner = source.item.lock(and: threadContext)
         if source.pointee.item.has(.unreferenced) != isUnreferenced {
@@ -138,7 +138,7 @@ extension RunLoopPointer {
         let held = HeldWhileCalling()
         held.note(comparisons)
         comparisons.forEachEqual(to: source) { if removeItself($0, from: name) { isThere = true } }
-        // A common mode may have one that is not in the common set.
+        // A common mode may have an equal source that is not in the common set.
         if isThere && name.isCommonModes && comparisons.hasEqual {
             var number = 0
             while let mode = locked({ commonMode(after: &number) }) {
@@ -205,8 +205,8 @@ extension RunLoopPointer {
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
 
-    /// A source leaves with a signal that counts as earlier than all that this loop has not taken: another loop, or this one after it has
-    /// taken others, would not know what that means. Under the lock.
+    /// Gives a source that leaves with a signal without a time the time that this means here: another loop, or this one after it has taken
+    /// other signals, could not tell. Under the lock.
     private func settleSignalTime(_ source: SourcePointer) {
         source.signalTime = pointee.signalsTaken
         pointee.signalsTaken = Clock.now.nanoseconds
@@ -251,8 +251,8 @@ extension RunLoopPointer {
         // References of schedule and cancel functions that never returned, in a child of fork().
         while let cleanup = Registry.takeAbandonedCleanup(of: source) { cleanup.run() }
         if !wasValid {
-            // Another thread may be invalidating it at this moment. On return the caller's own loop must have lost it, or it
-            // would perform the source once more.
+            // Another thread may be invalidating it at this moment. On return the caller's own loop must not have it any more, or it would
+            // perform the source once more.
             if let owner = ThreadContextPointer.current { RunLoopPointer(owner).drop(source) }
             return
         }
@@ -264,17 +264,17 @@ extension RunLoopPointer {
         source.release()
     }
 
-    /// Takes an invalid source out of every loop. Any thread; calls cancel.
+    /// Removes an invalid source from every loop. Any thread; calls cancel.
     private static func leaveLoops(_ source: SourcePointer) { while let loop = source.anyLoop { loop.drop(source) } }
 
-    /// Gives back the reference that an ended thread held while it called one of the source's functions. An invalidation that was
-    /// cut off is finished. Any thread; calls cancel.
+    /// Releases the reference that an ended thread held while it called one of the source's functions, and finishes an invalidation that
+    /// this interrupted. Any thread; calls cancel.
     static func abandon(_ source: SourcePointer) {
         if !source.pointee.item.has(.valid) { leaveLoops(source) }
         source.release()
     }
 
-    /// Takes the source out of this loop whatever its modes, with cancel. Any thread.
+    /// Removes the source from this loop, whatever its modes, with cancel. Any thread.
     func drop(_ source: SourcePointer) {
         var left = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)

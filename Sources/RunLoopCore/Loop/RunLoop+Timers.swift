@@ -1,10 +1,11 @@
 import Synchronization
 
-// Timers in a loop.
+// Timers in a loop: adding, removing and moving them, from any thread. No step of the iteration, except that step 7 asks `latestWake`
+// how long it may sleep; firing them is `RunLoop+Firing.swift`.
 
 extension RunLoopPointer {
     /// `add` for the calling thread's loop, its default mode, and a timer of its own without a detail, outside of a pass, whose deadline is
-    /// far. False: `ThreadContextPointer.stepOut` must follow, and nothing was done. The other handles may be anything.
+    /// far. False: `ThreadContextPointer.stepOut` must follow, and nothing was done. `loop` and `mode` may be any handles.
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
         guard mode == ModeName.default.handle, let own = ThreadContextPointer.tryLockCurrent(), case let current = RunLoopPointer(own),
@@ -27,13 +28,13 @@ extension RunLoopPointer {
         if owner != threadContext { addForeign(timer, in: name) }
     }
 
-    /// Later than that of all timers that the loop has. Under the lock.
+    /// The next arrival number, later than that of all timers that the loop has. Under the lock.
     func nextTimerArrival() -> UInt {
         pointee.timerArrivals &+= 2
         return pointee.timerArrivals
     }
 
-    /// A timer that another thread made or had: it moves here, if it is in no other loop.
+    /// Adds a timer that belongs to another thread's context: it moves here, if it is in no other loop.
     private func addForeign(_ timer: TimerPointer, in name: StringPointer) {
         let owner = timer.item.lock(and: threadContext)
         if owner != threadContext && pointee.isOpen {
@@ -58,7 +59,7 @@ extension RunLoopPointer {
         enqueue(timer)
     }
 
-    /// A timer of this loop that was in no set comes into one; its state and queueing it are the caller's. Under the lock.
+    /// Puts a timer of this loop that was in no set into one; the caller changes its state and queues it. Under the lock.
     @inline(__always)
     private func enter(_ timer: TimerPointer, _ set: ModeSetPointer) {
         timer.pointee.set = set
@@ -66,7 +67,7 @@ extension RunLoopPointer {
         timer.pointee.arrival = nextTimerArrival()
     }
 
-    /// A timer that is in some mode comes into another. Under the lock.
+    /// Adds a timer that is in some mode to another. Under the lock.
     private func addToMore(_ timer: TimerPointer, _ choice: ModeChoice) {
         let old = timer.pointee.set
         if isComplete(old, choice) { return }
@@ -75,7 +76,7 @@ extension RunLoopPointer {
         move(timer, from: old, to: new)
     }
 
-    /// For a timer of this loop that comes into other modes, with room made for it. Under the lock.
+    /// Moves a timer of this loop to a set that has room for it. Under the lock.
     @inline(never)
     private func move(_ timer: TimerPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
         let kept = deadlineInPass(of: timer)
@@ -86,7 +87,7 @@ extension RunLoopPointer {
         if timer.pointee.item.has(.firing) { park(timer) } else { queue(timer, at: kept ?? effectiveDeadline(of: timer)) }
     }
 
-    /// Queues a timer of this loop in its set, if it has one, unless it is firing (then that does it at the end). Under the lock.
+    /// Queues a timer of this loop in its set, if it has one; a timer that is firing is queued when its call ends. Under the lock.
     @inline(never)
     func enqueue(_ timer: TimerPointer) {
         if timer.pointee.set == nil { return }
@@ -99,8 +100,8 @@ extension RunLoopPointer {
         adjustSleep(for: deadline)
     }
 
-    /// Puts a timer of this loop that has got another date where that belongs, behind its equals, unless it is firing (then that does
-    /// it at the end). Under the lock; false: it is not queued.
+    /// Queues a timer of this loop whose date was set for that date, behind its equals; a timer that is firing is queued when its call
+    /// ends. Under the lock; false if it is not queued.
     fileprivate func requeue(_ timer: TimerPointer) -> Bool {
         guard let set = timer.pointee.set else { return false }
         if deadlineInPass(of: timer) != nil { return true }
@@ -124,9 +125,9 @@ extension RunLoopPointer {
         return pointee.minimumDeadline
     }
 
-    /// The deadline by which a timer that is queued will fire in a timer pass that is under way, that of a run in which this one is nested
-    /// included, and which it keeps because its date is past then; else nil. The grid of a repeating timer whose date was set to a past
-    /// one starts now, which is behind the pass: what was asked for counts. O(number of modes). Under the lock.
+    /// The deadline by which a queued timer will fire in a timer pass that is under way, including those of outer runs, and which it keeps
+    /// because its date is past; else nil. If a repeating timer's date was set to a past one, its grid starts now, behind the pass; then
+    /// the date that was asked for counts. O(number of modes). Under the lock.
     private func deadlineInPass(of timer: TimerPointer) -> UInt64? {
         if pointee.timerPasses == 0 { return nil }
         let asked = Swift.min(timer.deadline, Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds)
@@ -218,8 +219,8 @@ extension TimerPointer {
         return true
     }
 
-    /// RLRunLoopTimerSetNextFireDate. O(1) from and to far dates, else O(log n). Any thread; another than the loop's wakes it for a pass, as in
-    /// CFRunLoop. A one-shot timer that fires ends all the same.
+    /// RLRunLoopTimerSetNextFireDate. O(1) from and to far dates, else O(log n). Any thread; a thread other than the loop's wakes it for a
+    /// pass, as in CFRunLoop. A one-shot timer that is firing ends all the same.
     func setNextFireDate(_ date: Double) {
         let owner = item.lock()
         if pointee.item.has(.valid) {
@@ -262,7 +263,7 @@ extension TimerPointer {
             guard let current = ThreadContextPointer.current, addDetail(current, 0, 0, context) else { return false }
         }
         let detail = knownDetail
-        // What it is queued for stays, and so does its arrival. nil: it is in no queue.
+        // The deadline that it is queued for stays, and so does its arrival. nil: it is in no queue.
         let deadline = pointee.set.flatMap { $0.pointee.timers.deadline(of: self) }
         pointee.set?.pointee.timers.remove(self)
         let before = detail.pointee.tolerance

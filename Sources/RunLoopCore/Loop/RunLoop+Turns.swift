@@ -1,7 +1,7 @@
 // Step 9: fairness among ready descriptors. `EventBatch` says when the loop itself has to choose which event goes first.
 
 extension RunLoopPointer {
-    /// Drops the events that are left of the batch. Those that were taken have had their turn. The loop's thread, without the
+    /// Drops the rest of the batch. The events that were taken have had their turn. The loop's thread, without the
     /// lock.
     func dropEvents() {
         if !pointee.eventBatch.isEmpty { dropRemainingEvents() }
@@ -40,7 +40,7 @@ extension RunLoopPointer {
         pointee.eventBatch.begin(oldest: { tag in turn(tag, mode).map { pointee.dispatchStamp &- $0.pointee } ?? 0 })
     }
 
-    /// Notes that a tag has its turn now. For a watch that several sources share, each is noted when it is called. Under the
+    /// Notes that a tag has its turn now. If several sources share the watch, each is noted when it is called. Under the
     /// lock.
     @inline(never)
     func noteTurn(_ tag: UInt64, _ mode: ModePointer) {

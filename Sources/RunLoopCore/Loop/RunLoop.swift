@@ -25,10 +25,10 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// Until when the loop sleeps, in nanoseconds; 0 while it is awake. A thread that adds an earlier timer makes the loop
     /// compute its limit again. Written by the loop under the lock.
     let sleepLimit = Atomic<UInt64>(0)
-    /// How long the loop spins before it sleeps, in nanoseconds; 0 unless the program sets it (RLRunLoop.h has measurements).
+    /// How long the loop spins before it sleeps, in nanoseconds; 0 unless the program sets it (docs/PERFORMANCE.md has measurements).
     let spinInterval = Atomic<UInt64>(0)
-    /// Bits of `EverUsed`: a pass does not take the lock to look for what the loop never had. Set under the lock together with
-    /// the first such thing; read by the loop's thread, which looks again under the lock before it sleeps.
+    /// Bits of `EverUsed`: a pass does not take the lock to look for kinds of items that the loop never had. Set under the lock together
+    /// with the first such thing; read by the loop's thread, which looks again under the lock before it sleeps.
     let everUsed = Atomic<UInt32>(0)
     /// Bits of `WatchTrouble`: what the next pass has to do about descriptors that cannot be watched. Changed under the lock; read
     /// by the loop's thread without it.
@@ -41,7 +41,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     // Under the lock.
     /// False once the thread has ended.
     var isOpen = false
-    /// In a child of fork(): the thread is not there, and what was in the loop still is.
+    /// In a child of fork(): the loop's thread does not exist, but its items are still in the loop.
     var isAbandoned = false
     /// By number; 0, the pretended common mode, is nil. Grows only.
     var modes = PlainList<ModePointer?>()
@@ -51,7 +51,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var commonSet: ModeSetPointer?
     /// The set of items that are in the default mode only: nearly all. nil while there is none, and when the loop is closed.
     var defaultSet: ModeSetPointer?
-    /// All observers in any mode, or in the common modes, as they came into the loop.
+    /// All observers in any mode, or in the common modes, in the order in which they were added to the loop.
     var observers = PlainList<ObserverPointer>()
     var registrations = RegistrationTable()
     var poller = Poller()
@@ -65,14 +65,14 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var held = PlainList<PerformRequest>()
     /// How many at the beginning of `held` have been called already; they are marked as cancelled.
     var heldStart = 0
-    /// A mode for which there is none in `held`, so that its passes need not look; nil if no mode is known to have none.
+    /// A mode for which there is none in `held`, so that its passes need not look; nil if none is known.
     var modeWithoutHeld: ModePointer?
     /// The mode in which a pass has called the first of `held` and leaves the rest, a long queue, to the next; nil if none has. Under
     /// the lock.
     var longQueueMode: ModePointer?
     var delayed: DelayedPerformPointer?
     /// Cancelled requests whose release functions are still to be called, by the thread that cancels them or, if one of these functions has
-    /// ended that, by the end of this loop.
+    /// ended that thread, when this loop ends.
     var withdrawn: PerformExtraPointer?
     /// Counts withdrawals.
     var withdrawals = 0
@@ -93,9 +93,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var lastRunWasStopped = false
     /// Set by the perform function of an internal source that had nothing to do: it does not count as handled.
     var performedNothing = false
-    /// When signals were last taken of which some were queued, in nanoseconds. A signal that found no other pending came later
-    /// than all that are queued, and counts as this old, so a lone signal needs no clock. Never 0, which stands for a signal
-    /// without a time.
+    /// When signals were last taken of which some were queued, in nanoseconds. A signal that found no other pending came later than all
+    /// that are queued, and gets this time, so a lone signal needs no clock. Never 0, which stands for a signal without a time.
     var signalsTaken: UInt64 = 1
     /// Some set may have signalled sources in its queue.
     var mayHaveQueued = false
@@ -136,7 +135,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var releaseObject: ReleaseFunction?
 }
 
-/// What a loop may have had: bits of `RunLoopStorage.everUsed`, never cleared while the loop has its thread.
+/// Kinds of items that a loop may have had: bits of `RunLoopStorage.everUsed`, never cleared while the loop has its thread.
 enum EverUsed {
     static var timers: UInt32 { 1 }
     static var descriptors: UInt32 { 2 }
@@ -152,8 +151,8 @@ enum WatchTrouble {
     static var lost: UInt32 { 2 }
 }
 
-/// What the library has to clean up if the thread ends in a client's function that it calls, like pthread_cleanup_push, which
-/// would need unwind tables.
+/// What the library has to clean up if the thread ends in a client's function that it calls. Like pthread_cleanup_push, which is a macro
+/// that Swift cannot use.
 struct CleanupHandler: BitwiseCopyable {
     /// Called by the ending thread, without a lock; may call user code.
     typealias Function =
@@ -245,7 +244,7 @@ extension RunLoopPointer {
     /// Whether the loop has ever had something of this kind, of `EverUsed`. One load.
     func hasEverUsed(_ kind: UInt32) -> Bool { pointee.everUsed.load(ordering: .relaxed) & kind != 0 }
 
-    /// The loop gets something of this kind, of `EverUsed`. Under the lock.
+    /// Notes that the loop gets something of this kind, of `EverUsed`. Under the lock.
     func noteUse(of kind: UInt32) {
         if !hasEverUsed(kind) { pointee.everUsed.store(pointee.everUsed.load(ordering: .relaxed) | kind, ordering: .relaxed) }
     }

@@ -8,7 +8,7 @@ struct ScheduleCalls: ~Copyable {
 
     /// Retained, as it may leave its last loop.
     private var source: SourcePointer?
-    /// Each retained. The first few need no memory, so that a source in few modes always gets its calls.
+    /// The names, each retained. The first few need no allocation, so that a source in few modes always gets its calls.
     private var first = InlineArray<8, StringPointer?>(repeating: nil)
     private var rest = PlainList<StringPointer>()
     private var count = 0
@@ -58,7 +58,7 @@ struct ScheduleCalls: ~Copyable {
         held.end()
     }
 
-    /// Releases the source and the names. Must be called in any case, without a lock. May call user code.
+    /// Releases the source and the names. Must always be called, without a lock. May call user code.
     mutating func release() {
         for index in 0..<count { self[index].release() }
         rest.truncate(to: 0)

@@ -1,18 +1,18 @@
 import CLinux
 
-/// Two sources that the client's equal function compares, each with a reference.
+/// Two sources for the client's equal function to compare, each with a reference.
 struct SourceComparison: BitwiseCopyable {
     let source: SourcePointer
-    /// One that a loop has.
+    /// The source that is in a loop.
     let other: SourcePointer
     var areEqual = false
 }
 
-/// What clients said of sources that may be equal. They are asked without the lock, and meanwhile other sources may come into the loop and
-/// be added here, for the next round; no two sources are compared twice. The references keep an address from becoming that of another
-/// source. Used by one thread.
+/// The results of clients' equal functions for sources that may be equal. These are called without the lock, and meanwhile other sources
+/// may be added to the loop and here, for the next round; no two sources are compared twice. The references keep an address from being
+/// reused for another source. Used by one thread.
 struct SourceComparisons: ~Copyable {
-    /// How often clients are asked, in case sources that may be equal come faster than they are compared.
+    /// The most rounds, in case sources that may be equal are added faster than they are compared.
     private static var roundLimit: Int { 100 }
 
     private(set) var list = PlainList<SourceComparison>()
@@ -20,10 +20,10 @@ struct SourceComparisons: ~Copyable {
     private var rounds = 0
     /// Where `add` begins to search: sources come mostly in the order of the last round.
     private var nextKnown = 0
-    /// Whether a client has said of two sources that they are equal.
+    /// Whether two of the sources turned out to be equal.
     private(set) var hasEqual = false
 
-    /// Whether something has been added that the clients have not been asked yet.
+    /// Whether sources were added that have not been compared yet.
     var mustAsk: Bool { askedCount < list.count && rounds < Self.roundLimit }
 
     /// Adds two sources unless they are known. Out of memory they count as different. O(1) if they come in the order of the last round,
@@ -39,7 +39,7 @@ struct SourceComparisons: ~Copyable {
         other.pointee.item.object.retain()
     }
 
-    /// Asks about those that were added. Any thread, without a lock; calls equal.
+    /// Compares the sources that were added. Any thread, without a lock; calls equal.
     mutating func ask() {
         let held = HeldWhileCalling()
         held.note(self)
@@ -57,7 +57,7 @@ struct SourceComparisons: ~Copyable {
         for index in 0..<list.count where list[index].areEqual && list[index].source == source { body(list[index].other) }
     }
 
-    /// Gives the references back. Any thread, without a lock.
+    /// Releases the references. Any thread, without a lock.
     mutating func release() {
         for index in 0..<list.count {
             list[index].other.release()
@@ -68,7 +68,7 @@ struct SourceComparisons: ~Copyable {
 }
 
 extension HeldWhileCalling {
-    /// Notes what comparisons hold, to which nothing may be added meanwhile.
+    /// Notes the references of comparisons, to which nothing may be added meanwhile.
     func note(_ comparisons: borrowing SourceComparisons) {
         guard let elements = comparisons.list.elements else { return }
         note(elements, count: comparisons.list.count) { elements, count, _ in

@@ -6,7 +6,7 @@ import Synchronization
 /// in. So a thread that makes items for its own loop never executes a locked instruction for them.
 ///
 /// An item lives as long as clients have references to it, or a loop has internal references. Both counts may only reach zero
-/// together under the lock: references are atomic, but the last one is given up under the lock, which guards the internal ones. So
+/// together under the lock: references are atomic, but the last one is released under the lock, which guards the internal ones. So
 /// exactly one thread finds both at zero, and destroys the item.
 struct ItemHeader: ~Copyable {
     var object: ObjectHeader
@@ -15,7 +15,7 @@ struct ItemHeader: ~Copyable {
     private let ownerAddress: Atomic<UInt>
     /// The raw value of `flags`.
     private let flagBits: Atomic<UInt16>
-    /// How many reasons the library has to keep the item: it is in a loop; its function is running. Under the lock.
+    /// How many reasons the library has to keep the item, such as that it is in a loop or that its function is running. Under the lock.
     var internalReferences: UInt16
     /// The heap index of a timer, under the lock; the signal flag of a source: see `SourcePointer.signalFlag`.
     var position: UInt32
@@ -51,8 +51,8 @@ struct ItemHeader: ~Copyable {
     func clear(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) & ~some.rawValue, ordering: .releasing) }
 }
 
-/// Flags, internal references and position of a timer, which lie side by side. The shortcuts for timers read and write the three at once: the
-/// fewer stores wait for a timer to come from memory, the more timers the processor fetches meanwhile.
+/// Flags, internal references and position of a timer, which lie side by side. The shortcuts for timers read and write the three at once:
+/// the fewer stores wait for a timer to arrive from memory, the more timers the processor can fetch meanwhile.
 struct ItemState: BitwiseCopyable {
     fileprivate var bits: UInt64
 
@@ -82,7 +82,7 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// Not invalidated yet.
+    /// The item has not been invalidated.
     static let valid = ItemFlags(rawValue: 1)
     /// The item is in at least one mode of a loop.
     static let bound = ItemFlags(rawValue: 8)
@@ -107,7 +107,7 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     /// `SourcePointer.interest`. The source of a descriptor object or socket changes them while it is in use.
     static let waitsToRead = ItemFlags(rawValue: 16)
     static let waitsToWrite = ItemFlags(rawValue: 64)
-    /// Internal sources: it waits for the end of the connection alone; `Events.onlyHangUp`, shifted likewise.
+    /// Internal sources: it waits only for the end of the connection; `Events.onlyHangUp`, shifted likewise.
     static let waitsForHangUp = ItemFlags(rawValue: 16384)
     /// Made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
     static let isInternal = ItemFlags(rawValue: 32)
@@ -187,8 +187,8 @@ extension ItemPointer {
     /// What became of an item when a reference to it was released.
     enum ReleaseOutcome { case alive, dead, overReleased }
 
-    /// Releases a client's reference. `dead`: the caller destroys the item. `overReleased`: there was none. Any thread; on the
-    /// owner's thread without a locked instruction for the last reference.
+    /// Releases a client's reference. `dead`: the caller destroys the item. `overReleased`: there was no reference. Any thread; the owner's
+    /// thread executes no locked instruction for the last reference.
     @inline(__always)
     func release() -> ReleaseOutcome {
         if pointee.object.releaseUnlessLast() { return .alive }

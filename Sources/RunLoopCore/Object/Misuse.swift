@@ -59,8 +59,8 @@ enum Misuse {
         }
     }
 
-    /// Reports `runloop: SUBJECT: PARAMETER NUMBER PROBLEM`, for what another process does wrong. Never aborts: this process cannot
-    /// prevent it. Leaves errno as it was.
+    /// Reports `runloop: SUBJECT: PARAMETER NUMBER PROBLEM`, for mistakes of another process. Never aborts, since this process cannot
+    /// prevent them. Leaves errno as it was.
     static func warn(_ subject: Name, _ parameter: Name, _ number: Int, _ problem: Name) {
         TextBuffer.build { text in
             text.append("runloop: ")

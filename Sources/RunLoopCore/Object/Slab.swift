@@ -8,7 +8,7 @@ import Synchronization
 /// slab. The addresses are stored in the magazines, not in the free memory, so that allocating does not wait for a cache miss on
 /// it.
 struct Slab: ~Copyable {
-    /// How many addresses a full magazine has.
+    /// The number of addresses in a full magazine.
     static var magazineSize: Int { 256 }
     /// The size of a thread's first chunk, in bytes. Most threads have few objects, so chunks begin small, and each is twice as
     /// large as the one before. A thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a
@@ -130,7 +130,7 @@ struct Slab: ~Copyable {
         return allocateCached(&cache)
     }
 
-    /// Out of memory, this loses the memory of the object: a caller that frees cannot handle a failure.
+    /// If memory runs out, this loses the memory of the object: a caller that frees cannot handle a failure.
     @inline(never)
     private func deallocateSlow(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         guard prepare(&cache) else { return }
@@ -169,7 +169,7 @@ struct Slab: ~Copyable {
         return true
     }
 
-    /// Adds a magazine with these addresses. Out of memory, they are lost.
+    /// Adds a magazine with these addresses. If memory runs out, they are lost.
     private func give(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) {
         let bytes = count * MemoryLayout<UnsafeMutableRawPointer>.stride
         guard let memory = malloc(MemoryLayout<Magazine>.stride + bytes) else { return }

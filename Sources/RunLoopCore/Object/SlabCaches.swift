@@ -8,11 +8,11 @@ import Synchronization
 struct SlabCaches: ~Copyable {
     static var limit: Int { 16 }
 
-    /// Each slab knows the offset of its cache. The first stays empty: it is that of slabs that nothing was allocated from yet.
+    /// Each slab knows the offset of its cache. The first cache stays empty: it stands for slabs from which nothing was allocated yet.
     private var caches = InlineArray<16, Slab.Cache> { _ in Slab.Cache() }
 }
 
-/// All slabs that something was allocated from, linked through `Slab.next`. Slabs are constants of the process: none is removed.
+/// All slabs from which something was allocated, linked through `Slab.next`. Slabs are constants of the process: none is removed.
 enum SlabList {
     private static let first = Atomic<UInt>(0)
     private static let count = Atomic<Int>(0)
@@ -42,13 +42,13 @@ enum SlabList {
         }
     }
 
-    /// Around fork(): no slab is being added meanwhile.
+    /// Before fork(), so that no slab is being added meanwhile.
     static func lockBeforeFork() { mutex.lock() }
 
-    /// After it, in parent and child.
+    /// After fork(), in parent and child.
     static func unlockAfterFork() { mutex.unlock() }
 
-    /// After it, in the child: the slabs' own locks are not taken around fork().
+    /// After fork(), in the child: the slabs' own locks are not taken around it.
     static func resetSlabsAfterFork() { forEach { $0.pointee.resetAfterFork() } }
 }
 

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A context is the first field of the thread's run loop (`RunLoopStorage`), so both have one address; it is all that the rooms
 /// below `Loop` know of a loop. Its memory is never freed, only reused for another thread's loop. So a stale pointer to a context
-/// is harmless: at worst the wrong lock is taken, and given back.
+/// is harmless: at worst the wrong lock is taken and released.
 struct ThreadContext: ~Copyable {
     var header: ObjectHeader
     /// Keeps the header, which every thread that uses the loop reads, out of the cache line of the lock, which the owner writes all
@@ -38,7 +38,7 @@ extension ThreadContext {
         return scratchMemory
     }
 
-    /// Makes what `scratch` has returned the caller's own, which frees it later, or gives it to any thread's `giveScratchBack`.
+    /// Leaves the memory that `scratch` has returned to the caller, which frees it later or passes it to `giveScratchBack`, on any thread.
     mutating func keepScratch() { scratchMemory = nil }
 
     /// Takes memory of `scratchSize` bytes for the next `scratch`. The context's thread.
@@ -71,8 +71,8 @@ extension ThreadContextPointer {
     func lock() { lockInlined() }
 
     /// Locks the calling thread's context and returns it; nil if the thread has none, or if another thread uses the lock. `stepOut` must
-    /// follow if this returns nil, and `unlockAfterTryLock` or `stepOut` if it does not: so a shortcut that finds that it does not
-    /// apply is left by a jump to the function that serves all cases, and saves no register.
+    /// follow if this returns nil, and `unlockAfterTryLock` or `stepOut` if it does not: so a shortcut that does not apply ends with a jump
+    /// to the function that serves all cases, and need not save registers.
     @inline(__always)
     static func tryLockCurrent() -> ThreadContextPointer? {
         guard let own = current, own.pointee.lock.tryLock() else { return nil }

@@ -3,14 +3,14 @@ import Synchronization
 
 /// Nanoseconds on the scale of CLOCK_MONOTONIC: what deadlines are kept in. 0 is "at once", `.never` is "not at all".
 ///
-/// Counted from long before the machine was started, so that dates before that have an order, too.
+/// Counted from long before the machine was started, so that earlier dates have an order, too.
 struct Instant: BitwiseCopyable, Comparable {
     var nanoseconds: UInt64
 
     static let never = Instant(nanoseconds: .max)
     static let distantPast = Instant(nanoseconds: 0)
 
-    /// The start of the machine, 146 years after `distantPast`.
+    /// When the machine was started: 146 years after `distantPast`.
     fileprivate static let machineStart: UInt64 = 1 << 62
 
     static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }

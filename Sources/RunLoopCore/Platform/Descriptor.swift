@@ -34,8 +34,9 @@ enum Descriptor {
         }
     }
 
-    /// Identifies the file that is open as `fd`: if the value changes, or is 0, the number was closed in between. Only sockets never have
-    /// the same value (`isOfSocket`): all eventfds, timerfds and the like have, and so has a terminal that is opened again. One system call.
+    /// Identifies the file that is open as `fd`: if the value changes, or is 0, the number was closed in between. Only sockets have
+    /// distinct values (`isOfSocket`): all eventfds, timerfds and the like share one, as does a terminal that is opened again. One system
+    /// call.
     static func identity(_ fd: Int32) -> UInt32 {
         fd < 0 ? 0 : preservingSystemError { linux_open_file_identity(fd) }
     }

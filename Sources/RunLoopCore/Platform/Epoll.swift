@@ -55,10 +55,10 @@ enum Epoll {
     private static func outcome(_ count: Int32) -> Int? { count >= 0 ? Int(count) : systemError == EINTR ? 0 : nil }
 }
 
-/// An eventfd that wakes a loop out of epoll. It is registered edge-triggered and never read: every write is a new edge, so a wake-up costs
-/// one system call for the waker and none for the sleeper.
+/// An eventfd that wakes a loop that sleeps in epoll. It is registered edge-triggered and never read: every write is a new edge, so a
+/// wake-up costs one system call for the waker and none for the sleeper.
 enum EventDescriptor {
-    /// A new one, close-on-exec. One system call.
+    /// A new eventfd, close-on-exec. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_eventfd()) }
 
     /// One system call. Async-signal-safe.

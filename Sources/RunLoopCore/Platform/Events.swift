@@ -33,7 +33,7 @@ struct Events: OptionSet, BitwiseCopyable {
     /// In the type that epoll takes. O(1).
     var epoll: UInt32 { UInt32(rawValue) }
 
-    /// Whether there is a hang-up with nothing that says why: see `Sockets.hangUp`. O(1).
+    /// Whether there is a hang-up without anything that explains it: see `Sockets.hangUp`. O(1).
     var isBareHangUp: Bool { intersection([.hangUp, .readable, .peerClosed, .error]) == .hangUp }
 
     /// The part of `interest` that a report of these events concerns: all of it after an error or a hang-up. O(1).

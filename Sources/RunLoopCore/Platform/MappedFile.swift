@@ -51,7 +51,7 @@ struct MappedFile: BitwiseCopyable {
         }
     }
 
-    /// Gives the mapping up, if there is one. One system call.
+    /// Unmaps the file, if it is mapped. One system call.
     @inline(never)
     mutating func unmap() {
         if let address { preservingSystemError { linux_unmap(address, size) } }

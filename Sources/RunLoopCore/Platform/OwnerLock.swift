@@ -29,7 +29,7 @@ struct OwnerLock: ~Copyable {
     private let contended: Atomic<UInt32>
     /// Where threads queue that may not use the fast path.
     private let others: Mutex
-    /// 1 if the owner has locked by way of `others`. Owner only.
+    /// 1 if the owner holds the lock through `others`. Owner only.
     private let ownerQueued: Atomic<UInt32>
     /// 1 while the owner waits at `others`, 2 if a thread sleeps until it has had its turn, or has done so. Any thread.
     let ownerWaits: Atomic<UInt32>
@@ -63,7 +63,7 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// Gives up as the owner after `tryLock` returned false.
+    /// Retracts the owner's claim after `tryLock` returned false.
     @inline(never)
     func retract() {
         inside.store(0, ordering: .releasing)
@@ -106,11 +106,11 @@ struct OwnerLock: ~Copyable {
     }
 
     /// How long another thread waits for the owner to have its turn, in nanoseconds: enough for a thread that was woken to run. An owner of
-    /// low priority may be kept off the processor for seconds, which is not to hold up threads that only ask it something.
+    /// low priority may be kept off the processor for seconds, and must not hold up threads that only ask its loop something.
     static var turnTimeout: UInt64 { 1_000_000 }
 
-    /// Threads that use the lock without pause would take it again before an owner that they have woken is there. So once the owner waits,
-    /// each other thread goes in once at most, or waits `turnTimeout` each time.
+    /// Threads that use the lock without pause would take it again before an owner that they have woken gets to run. So once the owner
+    /// waits, each other thread locks once at most, or waits `turnTimeout` each time.
     private func letOwnerPass() {
         if ownerWaits.load(ordering: .relaxed) == 0 { return }
         _ = ownerWaits.compareExchange(expected: 1, desired: 2, ordering: .relaxed)

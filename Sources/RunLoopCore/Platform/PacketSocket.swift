@@ -36,10 +36,10 @@ enum PacketSocket {
         return fd
     }
 
-    /// Whether the socket takes descriptors from now on; before, it refuses them. One system call.
+    /// Sets whether the socket accepts descriptors; at first it refuses them. One system call.
     static func setTakesDescriptors(_ fd: Int32, _ takes: Bool) { preservingSystemError { _ = linux_refuse_passed(fd, takes ? 0 : 1) } }
 
-    /// How many bytes may wait in the socket until the other end reads them. One system call.
+    /// Sets how many bytes may wait in the socket until the other end reads them. One system call.
     static func setSendBuffer(_ fd: Int32, _ size: Int32) { preservingSystemError { _ = linux_set_socket_option(fd, SO_SNDBUF, size) } }
 
     /// Ends a connection and closes its socket. `mayHold`: there may be descriptors among the packets that were not received; the kernel
@@ -138,7 +138,7 @@ enum PacketSocket {
         case descriptor(Int32)
         /// There were several, which are being closed: no peer of ours sends that.
         case several
-        /// This process has no number left for it.
+        /// This process has no descriptor left for it.
         case refused
 
         /// -1 if there is none.
@@ -183,7 +183,7 @@ enum PacketSocket {
         }
     }
 
-    /// Ends the connection for both sides; the number stays taken. One system call.
+    /// Ends the connection for both sides; the descriptor stays open. One system call.
     @inline(never)
     static func shutDown(_ fd: Int32) { preservingSystemError { linux_shutdown(fd) } }
 }

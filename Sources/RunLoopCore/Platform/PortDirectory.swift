@@ -52,8 +52,8 @@ struct PortDirectory: ~Copyable {
         throw .make(EACCES)
     }
 
-    /// A connection to the listener at a socket in here. ECONNREFUSED if there is none, EACCES if the name is something else, or a link,
-    /// ENOENT if /proc is missing.
+    /// Connects to the listener at a socket in this directory. ECONNREFUSED if there is none, EACCES if the name is something else, or a
+    /// link, ENOENT if /proc is missing.
     func connect(_ name: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
         let socket = linux_open_path(fd, name)
         if socket < 0 { throw systemError == ENOENT ? .make(ECONNREFUSED) : .last }
@@ -62,8 +62,8 @@ struct PortDirectory: ~Copyable {
         return try Self.withPath(socket, nil, PacketSocket.connect)
     }
 
-    /// Listens at a new socket in here, for this user or for all; what had the name is removed. EACCES if another user's file is in the way,
-    /// or something that is no file.
+    /// Listens at a new socket in this directory, for this user or for all, in place of whatever had the name. EACCES if that is another
+    /// user's file, or is not a file.
     func listen(_ name: UnsafePointer<CChar>, isForAll: Bool) throws(SystemError) -> Int32 {
         remove(name)
         let listener: Int32
@@ -101,7 +101,7 @@ struct PortDirectory: ~Copyable {
     /// Whether a file was made more than so many seconds ago.
     func isOlder(_ file: Int32, than seconds: Int) -> Bool { preservingSystemError { linux_is_older(file, seconds) != 0 } }
 
-    /// Calls `body` with the names in here and their lengths: of about 4 000 files at most.
+    /// Calls `body` with the names in this directory and their lengths: of about 4 000 files at most.
     func forEachEntry(_ body: (UnsafePointer<CChar>, Int) -> Void) {
         let saved = systemError
         defer { systemError = saved }
@@ -121,13 +121,13 @@ struct PortDirectory: ~Copyable {
         }
     }
 
-    /// Whether the name still stands for the open file.
+    /// Whether the name still refers to the open file.
     func has(_ name: UnsafePointer<CChar>, _ file: Int32) -> Bool { preservingSystemError { linux_is_same_file(file, fd, name) != 0 } }
 
-    /// Removes the name, whatever it is.
+    /// Removes the name, whatever kind of file it is.
     func remove(_ name: UnsafePointer<CChar>) { preservingSystemError { linux_unlink(fd, name) } }
 
-    /// Renames a file; what had the new name is replaced.
+    /// Renames a file, replacing a file that has the new name.
     func rename(_ old: UnsafePointer<CChar>, _ new: UnsafePointer<CChar>) throws(SystemError) { try checked(linux_rename(fd, old, new)) }
 
     /// Calls `body` with a path of an open file, or of a file in an open directory, that is short however long its own path is.
@@ -174,7 +174,7 @@ private struct Path: ~Copyable {
         count += length
     }
 
-    /// Removes what stands for the same directory but makes the kernel follow a symbolic link in front of it: "/" and "/." at the end.
+    /// Removes "/" and "/." at the end: they do not change which directory it is, but make the kernel follow a symbolic link.
     mutating func removeTrailingSlashes() {
         guard let bytes else { return }
         let (slash, dot) = (CChar(UInt8(ascii: "/")), CChar(UInt8(ascii: ".")))

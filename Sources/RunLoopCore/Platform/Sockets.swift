@@ -90,7 +90,7 @@ enum Sockets {
     /// Lets `bind` take an address that connections which have ended still use; not one at which a socket listens.
     static func reuseAddress(_ fd: Int32) { preservingSystemError { linux_set_socket_option(fd, SO_REUSEADDR, 1) } }
 
-    /// Gives the socket an address.
+    /// Binds the socket to an address.
     static func bind(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) throws(SystemError) {
         try checked(linux_bind(fd, address, UInt32(count)))
     }

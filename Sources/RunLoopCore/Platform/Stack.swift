@@ -19,9 +19,9 @@ struct StackPlace: BitwiseCopyable {
     }
 
     /// Whether a jump has left this activation, as seen from one that begins while the loop believes to be in it. The stack grows
-    /// downwards. So a new activation that does not lie below this one shows a jump if both are on the thread's own stack: a
-    /// coroutine's may be anywhere. One that does lie below it shows a jump by the return address, which what is called after a
-    /// jump soon overwrites, and no coroutine does.
+    /// downwards. So a new activation that is not below this one proves a jump if both are on the thread's own stack: a coroutine's may be
+    /// anywhere. If it is below, a changed return address proves a jump: calls made after a jump soon overwrite it, and a coroutine never
+    /// does.
     func isLeft(by inner: StackPlace) -> Bool {
         if inner.frame >= frame { return Self.isOnOwnStack(frame) && Self.isOnOwnStack(inner.frame) }
         return linux_return_address(frame) != returnAddress

@@ -8,7 +8,7 @@ import CLinux
 /// - A function that throws nothing leaves errno as it was.
 /// - An outcome that is no failure (nothing to receive yet, the queue is full, the time is over) is part of the result: nil, false, or
 ///   a case of an enum.
-/// - Memory: nil where there is none.
+/// - An allocation that fails returns nil.
 struct SystemError: Error, Equatable, BitwiseCopyable {
     let number: Int32
 
@@ -32,7 +32,7 @@ struct SystemError: Error, Equatable, BitwiseCopyable {
     var isTemporary: Bool { number == EAGAIN || number == EINTR }
 }
 
-/// What a closure has returned or thrown, to hand it through a function that only returns.
+/// What a closure has returned or thrown, to pass it through a function that only returns.
 typealias Outcome<Value> = Result<Value, SystemError>
 
 /// The result of a system call that returns -1 with errno if it fails.
@@ -48,7 +48,7 @@ var systemError: Int32 {
     set { linux_set_errno(newValue) }
 }
 
-/// Runs `body` and puts errno back: for what must be invisible to the code that it interrupts or follows.
+/// Runs `body` and restores errno, for code whose caller must not notice it.
 @discardableResult
 func preservingSystemError<Result>(_ body: () -> Result) -> Result {
     let saved = linux_errno()

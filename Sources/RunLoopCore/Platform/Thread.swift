@@ -45,14 +45,14 @@ enum Thread {
     /// Whether spinning makes sense: another thread can run meanwhile, as not all are bound to one processor. One load. Any thread.
     static var maySpin: Bool { processors.load(ordering: .relaxed) == several }
 
-    /// Finds out, for `maySpin`, where the calling thread and the main thread may run; the latter stands for threads that use no loop. At
-    /// most three system calls, none once a second processor was seen. Any thread.
+    /// Finds out, for `maySpin`, where the calling thread and the main thread may run; the main thread stands for threads without a loop.
+    /// At most three system calls, none once a second processor was seen. Any thread.
     static func lookAtProcessors() {
         if !maySpin { note(linux_only_processor(0)) }
         if !maySpin { note(linux_only_processor(linux_process())) }
     }
 
-    /// Takes in what was found out about one thread; -1: several processors.
+    /// Records what was found out about one thread; -1: several processors.
     private static func note(_ processor: Int32) {
         let seen = processor < 0 ? several : processor + 1
         let (isFirst, before) = processors.compareExchange(expected: 0, desired: seen, ordering: .relaxed)

@@ -46,7 +46,7 @@ struct EventBatch: ~Copyable {
 
     deinit { free(batch) }
 
-    /// The sleep that just ended was ended by a write to the wake descriptor.
+    /// Counts a write to the wake descriptor, which ended the last sleep.
     mutating func countWake() { wakes += 1 }
 
     /// Whether all events of the last `wait` have been taken.
@@ -65,7 +65,7 @@ struct EventBatch: ~Copyable {
     /// that; where one is, it is owed a turn.
     mutating func notePlaceLost() { placesLost = min(placesLost + 1, 4 * Self.capacity) }
 
-    /// Forgets events and turns: epoll and wake descriptor are replaced, or closed.
+    /// Drops events and turns, because epoll and wake descriptor are replaced or closed.
     mutating func reset() {
         drop()
         turnsOwed = 0
@@ -85,7 +85,7 @@ struct EventBatch: ~Copyable {
         taken = 0
         isFresh = false
         isTurn = false
-        // If it calls nothing, all are fetched; and it ends no round.
+        // If it calls nothing, all events are fetched; and it does not end a round.
         isForOne = true
         isSingle = true
         return true
@@ -169,8 +169,8 @@ struct EventBatch: ~Copyable {
         wait(target, until: min(limit, nextLook), extent, now)
     }
 
-    /// A varying size for a batch. epoll begins each batch behind the last one. If all were of one size and some of them are
-    /// dropped, the same descriptors might be first in those that are not, for ever.
+    /// A varying size for a batch. epoll begins each batch behind the last one. If all batches had one size, and some are dropped, the same
+    /// descriptors might always be first in the others.
     private mutating func shorterBatch() -> Int {
         random = random &* 1_664_525 &+ 1_013_904_223
         return Self.capacity / 2 + Int(random >> 25)
@@ -182,7 +182,7 @@ struct EventBatch: ~Copyable {
         count += 1
     }
 
-    /// Whether the epoll was closed behind our back, by a program that closes all descriptors it does not know. True once.
+    /// Whether the epoll was closed by the program, as some programs close all descriptors that they do not know. True once.
     mutating func takeBroken() -> Bool {
         defer { isBroken = false }
         return isBroken

@@ -18,7 +18,7 @@ extension Poller {
     }
 
     /// The loop's thread ends. Other threads have decided on so many `wakes`, but may not have written to the eventfd yet. Waits until all
-    /// have: only then may its number become another file's. They need no lock for the write. Under the lock.
+    /// have: only then may its number become another file's. The write needs no lock. Under the lock.
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
@@ -59,8 +59,7 @@ extension Poller {
         return isWhole
     }
 
-    /// The program has closed our descriptors, and their numbers may stand for other files. All watches are silent until they are
-    /// listened to.
+    /// The program has closed our descriptors, and their numbers may stand for other files. All watches are silent until `listen`.
     mutating func forgetDescriptors() {
         epoll = -1
         wakeDescriptor = -1
@@ -68,7 +67,7 @@ extension Poller {
     }
 
     /// In the child of fork(): the epoll is shared with the parent, where everything that is removed from it here would be
-    /// missing. All watches are silent until they are listened to again, in an epoll of the child's own.
+    /// missing. All watches are silent until `listen`, in an epoll of the child's own.
     mutating func detachAfterFork() {
         closeDescriptors()
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }

@@ -40,7 +40,7 @@ struct Poller: ~Copyable {
         case silent
         /// epoll cannot watch it (a regular file, /dev/null): it is always ready.
         case alwaysReady
-        /// The number is no open descriptor, or one that can be neither watched nor always ready. Never ready.
+        /// The number is not an open descriptor, or epoll refuses it for another reason. Never ready.
         case broken
     }
 
@@ -66,12 +66,12 @@ struct Poller: ~Copyable {
     var firstFree: Int32 = -1
     /// Descriptor number → index of its watch, -1 for none.
     var indexOfDescriptor = BlockList<Int32>()
-    /// Watches whose clients are interested in more than is registered. Some may have been freed or satisfied since.
+    /// Watches whose clients are interested in more than is registered. Some of them may have been freed or updated since.
     var changes = BlockList<Int32>()
     /// How many watches are registered for less than their clients are interested in.
     var underRegisteredCount = 0
     var alwaysReadyCount = 0
-    /// How many watches there are of which epoll does not report that they were connected.
+    /// The number of watches for which epoll does not report a connection.
     var unreportedConnectCount = 0
     /// Watches that are edge-triggered, and some that no longer are.
     var unconnected = PlainList<Int32>()
@@ -231,7 +231,7 @@ struct Poller: ~Copyable {
         return true
     }
 
-    /// Listens for a new client, who may mean another file than the earlier ones: forgets what is known of the number. False with
+    /// Listens for a new client, which may mean a different file than the earlier ones: discards what is known about the number. False with
     /// errno as `listen`.
     mutating func listenAnew(_ index: Int) -> Bool {
         if watches[index].state == .broken || watches[index].state == .alwaysReady { settle(index, .silent) }
@@ -293,7 +293,7 @@ struct Poller: ~Copyable {
 
     // MARK: events
 
-    /// The watch of an even tag, nil if it is not there any more. O(1).
+    /// The watch of an even tag, nil if it no longer exists. O(1).
     @inline(__always)
     func index(ofTag tag: UInt64) -> Int? {
         let index = Int(UInt32(truncatingIfNeeded: tag) >> 1)

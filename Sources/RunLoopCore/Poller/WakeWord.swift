@@ -70,7 +70,7 @@ struct WakeWord: ~Copyable {
         return true
     }
 
-    /// Goes to sleep. False if something came before: then the loop must not sleep, and `wakeFromSleep` says what it was.
+    /// Goes to sleep. False if a wake-up or an adjustment came first: then the loop must not sleep, and `wakeFromSleep` returns which.
     /// `inEpoll`: the eventfd that is in the epoll; nil to sleep on the word. The loop's thread.
     func goToSleep(inEpoll descriptor: Int32?) -> Bool {
         if let descriptor { wakeDescriptor.store(descriptor, ordering: .relaxed) }

@@ -5,7 +5,7 @@ import CRunLoop
 ///
 /// The values of an immutable array are stored right behind this struct, those of a mutable one in a separate block. A mutable
 /// array belongs to one thread at a time. Callbacks are called only while the array is consistent, and what was read before a call
-/// is read again after it; so a callback that changes the array can spoil its contents, but nothing else.
+/// is read again after it; so a callback that changes the array can damage its contents, but nothing else.
 struct ArrayStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .array }
 

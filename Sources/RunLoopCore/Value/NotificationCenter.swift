@@ -35,7 +35,7 @@ enum Observances {
     private nonisolated(unsafe) static var list = PlainList<Observance>()
     private nonisolated(unsafe) static var lastNumber: UInt64 = 0
 
-    /// Around fork(), so that the child finds the list whole.
+    /// Before fork(), so that the child finds the list consistent.
     static func lockBeforeFork() { mutex.lock() }
 
     /// In parent and child, after `lockBeforeFork`.
@@ -94,7 +94,7 @@ enum Observances {
         mutex.unlock()
     }
 
-    /// The first observer after number `number` that hears this notification. O(log n) plus the observers that are skipped. Under
+    /// The first observer after number `number` that this notification is for. O(log n) plus the observers that are skipped. Under
     /// `mutex`.
     private static func first(after number: UInt64, _ name: StringPointer, _ object: UnsafeRawPointer?) -> Observance? {
         var (low, high) = (0, list.count)

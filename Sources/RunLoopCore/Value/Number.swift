@@ -172,7 +172,7 @@ extension NumberPointer {
         if left != right { return left < right ? -1 : 1 }
         if left == 0 { return (left.sign == .minus ? 0 : 1) - (right.sign == .minus ? 0 : 1) }
         if type.isFloat == other.type.isFloat { return 0 }
-        // The integer was rounded when it became a double. From 2^63 on there is no integer.
+        // The integer was rounded when it became a double. At 2^63 and above there is no such integer.
         if left >= 0x1p63 { return type.isFloat ? 1 : -1 }
         let (a, b) = (type.isFloat ? Int64(left) : integer, other.type.isFloat ? Int64(right) : other.integer)
         return a < b ? -1 : a > b ? 1 : 0

@@ -10,7 +10,7 @@ import Synchronization
 struct StringStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .string }
 
-    /// The flags of UTF-8 text: what clang writes for ASCII text, and we for all strings.
+    /// The flags of UTF-8 text: clang writes them for ASCII text, this library for all its strings.
     static let narrow: UInt32 = 0x7C8
     /// The flags that clang writes for other text, which is UTF-16.
     private static let wide: UInt32 = 0x7D0
@@ -135,7 +135,7 @@ enum InternedStrings {
     private nonisolated(unsafe) static var capacity = 0
     private nonisolated(unsafe) static var count = 0
 
-    /// Around fork(), so that the child finds the table whole.
+    /// Before fork(), so that the child finds the table consistent.
     static func lockBeforeFork() { mutex.lock() }
 
     /// In parent and child, after `lockBeforeFork`.

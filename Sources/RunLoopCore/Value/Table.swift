@@ -5,7 +5,7 @@ import CLinux
 ///
 /// Open addressing with linear probing. The hashes are stored, so that growing and removing call no callbacks. A mutable table
 /// belongs to one thread at a time. Callbacks are called only while the table is consistent, and what was read before a call is
-/// read again after it; so a callback that changes the table can spoil its contents, but nothing else.
+/// read again after it; so a callback that changes the table can damage its contents, but nothing else.
 struct TableStorage: ~Copyable {
     /// One element, or room for one. In a set, `value` is not used.
     struct Bucket: BitwiseCopyable {
