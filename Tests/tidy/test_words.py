@@ -91,6 +91,8 @@ def test_dead_word_names_nothing_in_the_core(word):
 def test_things_are_not_called_people(word):
     found = []
     for name, path in files("Sources", "include", "docs").items():
+        if name.startswith("docs/guide/"):
+            continue  # its readers are people, and so are some of those it tells of
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
             if re.search(rf"\b{word}\b", line, re.IGNORECASE):
                 found.append(f"{name}:{number}: {line.strip()}")
