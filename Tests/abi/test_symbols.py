@@ -1,8 +1,7 @@
 """What the library shows to the linker is what the headers declare, and nothing else.
 
-Layouts of structures and signatures of functions are not checked here: the shared object is stripped and made of
-Swift, so abidiff finds no types in it. `@implementation` has the compiler compare each function with its declaration,
-and Tests/headers compares sizes, offsets and parameters of the declarations with Apple's."""
+Layouts of structures and signatures of functions are not checked here: `@implementation` has the compiler compare each function
+with its declaration, test_description.py compares the declarations with those of the release, and Tests/headers with Apple's."""
 
 import pathlib
 import re

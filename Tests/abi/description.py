@@ -1,0 +1,67 @@
+"""What programs that were compiled with the headers rely on, types included, as libabigail describes it: description.py FILE.
+
+abidw finds no types of functions in the library itself, whose debug information is Swift's. So it is given a stub with the same
+names and types: each function and constant that the headers declare, and for each type and set of constants a variable."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "headers"))
+
+from public_headers import INCLUDE, ROOT, children, clang, declarations, of_kind
+
+COMMITTED = ROOT / "Tests/abi/librunloop.so.0.abi"
+HEADER = "RunLoop/RunLoop.h"
+#: What clang calls the type of a parameter that is declared as va_list.
+VA_LISTS = {"struct __va_list_tag *": "va_list"}
+
+
+def exported(node):
+    return node.get("storageClass") == "extern" and children(node, "VisibilityAttr")
+
+
+def stub(include):
+    """The source of a library that has what the headers declare."""
+    nodes = declarations(HEADER, include)
+    lines = ["#include <stdarg.h>", f"#include <{HEADER}>"]
+    for node in filter(exported, of_kind(nodes, "FunctionDecl")):
+        kind = node["type"]["qualType"]
+        types = {parameter["name"]: parameter["type"]["qualType"] for parameter in children(node, "ParmVarDecl")}
+        parameters = [f"__typeof__({VA_LISTS.get(type, type)}) {name}" for name, type in types.items()]
+        parameters += ["..."] if kind.endswith(", ...)") else []
+        result = kind[:kind.index("(")]
+        lines.append(f"__typeof__({result}) {node['name']}({', '.join(parameters) or 'void'}) {{ __builtin_trap(); }}")
+    for node in filter(exported, of_kind(nodes, "VarDecl")):
+        lines.append(f"__typeof__({node['type']['qualType']}) {node['name']};")
+    for node in of_kind(nodes, "TypedefDecl"):
+        lines.append(f"{node['name']} *type_{node['name']};")
+    for node in of_kind(nodes, "EnumDecl"):
+        names = [constant["name"] for constant in children(node, "EnumConstantDecl")]
+        lines.append(f"enum values_{names[0]} {{ {', '.join(f'is_{name} = {name}' for name in names)} }} values_{names[0]};")
+    return "\n".join(lines) + "\n"
+
+
+def describe(path, include=INCLUDE):
+    """Writes the description of the headers below `include`."""
+    with tempfile.TemporaryDirectory() as directory:
+        library = pathlib.Path(directory) / "stub.so"
+        subprocess.run([clang(), "-x", "c", "-std=gnu17", "-g", "-gdwarf-4", "-fPIC", "-shared", "-nostdlib", f"-I{include}", "-", "-o", library],
+                       input=stub(include), text=True, check=True)
+        subprocess.run(["abidw", "--type-id-style", "hash", "--no-show-locs", "--no-corpus-path", "--no-comp-dir-path", "--no-architecture",
+                        "--out-file", path, library], check=True)
+    text = re.sub(r"<dependency .*/>\n", "", pathlib.Path(path).read_text())
+    pathlib.Path(path).write_text(text)
+
+
+def differences(old, new):
+    """What abidiff says of two descriptions; nothing if they are the same."""
+    result = subprocess.run(["abidiff", "--no-architecture", old, new], capture_output=True, text=True)
+    return "" if result.returncode == 0 else result.stdout + result.stderr
+
+
+if __name__ == "__main__":
+    describe(sys.argv[1])

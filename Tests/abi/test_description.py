@@ -1,0 +1,34 @@
+"""Programs that were compiled earlier go on working: types, layouts and values are those of librunloop.so.0.abi."""
+
+import shutil
+
+import pytest
+
+from description import COMMITTED, describe, differences
+from public_headers import INCLUDE
+
+#: A change of a header that breaks programs: the file, what stands there and what is put in its place, and whose change is reported.
+BREAKING = {
+    "a field more": ("RLPort.h", "    void *info;", "    int more;\n    void *info;", "struct RLPortContext"),
+    "another type of a parameter": ("RLSocket.h", "RLTimeInterval timeout", "float timeout", "RLSocketCreateConnectedToSocketSignature"),
+    "another value": ("RLRunLoop.h", "kRLRunLoopRunStopped = 2", "kRLRunLoopRunStopped = 5", "kRLRunLoopRunStopped"),
+    "a field of a struct that is passed as another": ("RLRunLoopSource.h", "    int (*getPort)(void *info);",
+                                                      "    long (*getPort)(void *info);", "RLRunLoopSourceContext1"),
+}
+
+
+def test_programs_find_what_they_were_compiled_with(tmp_path):
+    """Names that are new: `make abi` writes the description anew. What else abidiff lists breaks programs: CONTRIBUTING.md, "Releases"."""
+    describe(tmp_path / "now.abi")
+    assert differences(COMMITTED, tmp_path / "now.abi") == ""
+
+
+@pytest.mark.parametrize("change", BREAKING)
+def test_a_change_that_breaks_programs_is_found(tmp_path, change):
+    header, before, after, name = BREAKING[change]
+    shutil.copytree(INCLUDE, tmp_path / "include")
+    path = tmp_path / "include/RunLoop" / header
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after, 1))
+    describe(tmp_path / "changed.abi", tmp_path / "include")
+    assert name in differences(COMMITTED, tmp_path / "changed.abi")
