@@ -48,10 +48,17 @@ def dynamic_symbols():
     return {name: letter for name, letter in names.items() if not name.startswith(CALLOUT)}
 
 
-def dynamic_section():
+def libraries():
+    """Every shared library that is built."""
+    found = sorted(path for path in (BUILD / "lib").glob("*.so.*") if re.search(r"\.so\.\d+$", path.name))
+    assert shared().resolve() in found
+    return found
+
+
+def dynamic_section(library=None):
     """The tags of the dynamic section, each with its values: {"NEEDED": ["libc.so.6"], …}."""
     found = {}
-    for tag, value in re.findall(r"^ 0x\w+ \((\w+)\)\s+(.*)$", output("readelf", "-dW", shared()), re.MULTILINE):
+    for tag, value in re.findall(r"^ 0x\w+ \((\w+)\)\s+(.*)$", output("readelf", "-dW", library or shared()), re.MULTILINE):
         bracketed = re.search(r"\[(.*)\]", value)
         found.setdefault(tag, []).append(bracketed[1] if bracketed else value.strip())
     return found

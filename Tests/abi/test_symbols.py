@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from library import BUILD, ROOT, archive, core_object, dynamic_section, dynamic_symbols, existing, output, shared
+from library import BUILD, ROOT, archive, core_object, dynamic_section, dynamic_symbols, existing, libraries, output, shared
 from public_headers import apple_include, declarations, of_kind, toolchain
 
 COMMITTED = pathlib.Path(__file__).with_name("symbols.txt")
@@ -105,16 +105,17 @@ def test_names_of_the_file_and_of_what_it_needs():
 
 
 def test_hardening():
-    section = dynamic_section()
-    assert "BIND_NOW" in section["FLAGS"][0]
-    assert "NOW" in section["FLAGS_1"][0]
-    assert "NODELETE" in section["FLAGS_1"][0], "a thread that ends after dlclose would call into nothing"
-    assert "TEXTREL" not in section and "TEXTREL" not in section["FLAGS"][0]
-    assert not {"RPATH", "RUNPATH"} & set(section)
-    headers = output("readelf", "-lW", shared())
-    assert "GNU_RELRO" in headers
-    assert re.search(r"GNU_STACK .* RW\s", headers), "the stack would be executable"
-    assert not re.search(r"LOAD .* RWE ", headers)
+    """Of each library; SECURITY.md, "How the libraries are built", has the reasons for what is not here."""
+    for library in libraries():
+        section, headers = dynamic_section(library), output("readelf", "-lW", library)
+        assert "BIND_NOW" in section["FLAGS"][0] and "NOW" in section["FLAGS_1"][0], library.name
+        assert "NODELETE" in section["FLAGS_1"][0], f"{library.name}: a thread that ends after dlclose would call into nothing"
+        assert "TEXTREL" not in section and "TEXTREL" not in section["FLAGS"][0], library.name
+        assert "GNU_RELRO" in headers, library.name
+        assert re.search(r"GNU_STACK .* RW\s", headers), f"{library.name}: the stack would be executable"
+        assert not re.search(r"LOAD .* RWE ", headers), library.name
+        assert "RPATH" not in section and section.get("RUNPATH", ["$ORIGIN"]) == ["$ORIGIN"], library.name
+    assert "RUNPATH" not in dynamic_section()
 
 
 def test_stripped_and_small():
