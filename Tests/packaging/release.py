@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-from library import ROOT, output
+from library import BUILD, INCLUDE, ROOT, output
 
 pytestmark = pytest.mark.timeout(1800)
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
@@ -76,5 +76,23 @@ def test_packages_are_installed_used_and_purged(made, tmp_path):
     assert output(tmp_path / "hello", env=dict(os.environ, LD_LIBRARY_PATH=str(libraries))) == TICKS
     shown = output("man", "RLRunLoopAddTimer", env=dict(os.environ, MANPATH=str(tmp_path / "usr/share/man"), MANPAGER="cat"))
     assert "RLRunLoopRemoveTimer" in shown
+    site = tmp_path / "usr/share/doc/runloop/html"
+    assert all((site / page).is_file() for page in ("index.html", "style.css", "guide/03-modes.html", "reference/RLRunLoopRun.3.html"))
     dpkg(tmp_path, "--purge", *PACKAGES)
     assert [path.as_posix() for path in (tmp_path / "usr").rglob("*") if not path.is_dir()] == []
+
+
+def with_musl():
+    """The examples that need the archive alone: program → its sources."""
+    programs = {path.stem: sorted((ROOT / "examples").glob(f"{path.stem}/*.c")) or [ROOT / f"examples/{path.stem}.c"]
+                for path in (ROOT / "examples/expected").iterdir()}
+    return {name: sources for name, sources in programs.items()
+            if not any(re.search(r"RunLoopKit|dispatch_|\^\{|\(\^", source.read_text()) for source in sources)}
+
+
+@pytest.mark.parametrize("name", with_musl())
+def test_programs_are_linked_with_musl(name, tmp_path):
+    output("musl-gcc", "-std=gnu11", f"-I{INCLUDE}", *with_musl()[name], ROOT / "packaging/musl.c", "-o", tmp_path / "program",
+           BUILD / "lib/librunloop.a", "-static")
+    environment = dict(os.environ, RUNLOOP_PORT_DIR=str(tmp_path / "ports"))
+    assert output(tmp_path / "program", env=environment) == (ROOT / f"examples/expected/{name}.txt").read_text()
