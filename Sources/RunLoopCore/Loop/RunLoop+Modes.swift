@@ -245,8 +245,9 @@ extension RunLoopPointer {
 }
 
 extension StringPointer {
-    /// Whether this is the name that stands for the common modes. One compare for all names of another length.
-    var isCommonModes: Bool { equals(ModeName.common) }
+    /// Whether this is the name that stands for the common modes. One compare for the default mode's constant and, as their bytes need not
+    /// be compared, for names of another length.
+    var isCommonModes: Bool { self != ModeName.default && equals(ModeName.common) }
 }
 
 extension RunLoopPointer {
