@@ -131,6 +131,39 @@ START_TEST(requests_and_replies_cross)
 }
 END_TEST
 
+/* How many sockets of packets have this send buffer. */
+static int sockets_with_buffer(long wanted)
+{
+    int count = 0;
+    for (int fd = 0; fd < 64; fd++) {
+        int type = 0, size = 0;
+        socklen_t length = sizeof type;
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_SEQPACKET)
+            continue;
+        require(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &length) == 0);
+        count += size == wanted;
+    }
+    return count;
+}
+
+/* 1 MiB, or what the system allows; the kernel doubles it. */
+START_TEST(a_large_request_makes_room_in_the_socket)
+{
+    long most = 0;
+    FILE *file = fopen("/proc/sys/net/core/wmem_max", "r");
+    ck_assert(file != NULL && fscanf(file, "%ld", &most) == 1);
+    fclose(file);
+    long wanted = 2 * (most < 1 << 20 ? most : 1 << 20);
+    pid_t child = begin_with(echo_any);
+    ck_assert_int_eq(send_data(1, INLINE_LIMIT, 50), kRLMessagePortSuccess);
+    int before = sockets_with_buffer(wanted);
+    ck_assert_int_eq(send_data(2, INLINE_LIMIT + 1, 50), kRLMessagePortSuccess);
+    ck_assert_int_eq(sockets_with_buffer(wanted), before + 1);
+    RLRelease(remote);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
 static long page_faults(void)
 {
     struct rusage usage;
@@ -376,6 +409,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, large_and_small_ones_keep_their_order);
     tcase_add_test(tcase, requests_and_replies_cross);
+    tcase_add_test(tcase, a_large_request_makes_room_in_the_socket);
     tcase_add_test(tcase, memory_is_used_again);
     tcase_add_test(tcase, threads_send_in_turn);
     tcase_add_test(tcase, a_request_without_time_to_wait);

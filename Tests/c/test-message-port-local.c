@@ -312,6 +312,76 @@ START_TEST(mistakes_are_reported)
 }
 END_TEST
 
+static void release_and_look(RLMessagePortRef port, UNUSED void *info)
+{
+    note("called");
+    RLRelease(port);
+    ck_assert(!RLMessagePortIsValid(port));
+    ck_assert_ptr_null(RLMessagePortGetName(port));
+}
+
+/* The last reference goes in the function, which the library calls at once: it keeps the port during the call. */
+START_TEST(function_that_is_set_late_may_release_the_port)
+{
+    struct server server;
+    serve(&server, NULL, answer, NULL);
+    RLMessagePortInvalidate(server.port);
+    RLRelease(server.source);
+    RLMessagePortSetInvalidationCallBack(server.port, release_and_look);
+    assert_notes("called");
+    ck_assert_int_eq(take_diagnostics(), 0);
+}
+END_TEST
+
+static gate in_function, may_return;
+static struct server busy;
+static RLStringRef busy_name;
+
+static RLDataRef wait_in_function(UNUSED RLMessagePortRef port, UNUSED int32_t id, UNUSED RLDataRef data,
+                                  UNUSED void *info)
+{
+    gate_open(&in_function);
+    gate_pass(&may_return);
+    return NULL;
+}
+
+static void *serve_in_thread(UNUSED void *info)
+{
+    serve(&busy, busy_name, wait_in_function, NULL);
+    gate_open(&in_function);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 50, true), kRLRunLoopRunHandledSource);
+    end_server(&busy);
+    return NULL;
+}
+
+static void release_in_child(void *remote)
+{
+    RLRelease(remote);
+    RLRelease(busy.source);
+    RLRelease(busy.port);
+    child_assert(RLGetRetainCount(busy_name) == 1); /* as if no port had the name */
+}
+
+/* In the child of a fork() the function of a thread that is not there never returns. The port goes all the same. */
+START_TEST(port_whose_function_ran_during_a_fork_is_freed)
+{
+    gate_init(&in_function);
+    gate_init(&may_return);
+    busy_name = RLStringCreateWithCString(NULL, "com.example.busy", kRLStringEncodingUTF8);
+    pthread_t thread = start_thread(serve_in_thread, NULL);
+    gate_pass(&in_function);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, busy_name);
+    ck_assert_int_eq(ask(remote, 1, "x", 1, NULL, NULL), kRLMessagePortSuccess);
+    gate_pass(&in_function);
+    ck_assert_int_eq(run_in_child(release_in_child, (void *)remote), 0);
+    gate_open(&may_return);
+    join_thread(thread);
+    RLRelease(remote);
+    ck_assert_int_eq(RLGetRetainCount(busy_name), 1);
+    RLRelease(busy_name);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-local");
@@ -327,6 +397,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, waiting_leaves_the_mode_as_it_was);
     tcase_add_test(tcase, queue_has_a_limit);
     tcase_add_test(tcase, requests_nest);
+    tcase_add_test(tcase, function_that_is_set_late_may_release_the_port);
+    tcase_add_test(tcase, port_whose_function_ran_during_a_fork_is_freed);
     tcase_add_test(tcase, stop_reaches_the_outer_run);
     tcase_add_test(tcase, mistakes_are_reported);
     return suite;

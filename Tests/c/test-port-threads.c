@@ -301,6 +301,13 @@ static void note_invalidation(UNUSED RLPortRef port, void *info)
     atomic_fetch_add(&invalidations, 1);
 }
 
+static void release_and_look(RLPortRef port, UNUSED void *info)
+{
+    RLRelease(port);
+    ck_assert(!RLPortIsValid(port));
+    atomic_fetch_add(&invalidations, 1);
+}
+
 START_TEST(invalidation_calls_back_once_and_latecomers_too)
 {
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -324,6 +331,12 @@ START_TEST(invalidation_calls_back_once_and_latecomers_too)
     RLRelease(port);
     ck_assert_int_eq(invalidations, 3);
     ck_assert_int_eq(lifetime_held(&life), 0);
+    /* The library keeps the port while it calls a latecomer. */
+    port = RLPortCreate(NULL, linger, &context, NULL);
+    RLPortInvalidate(port);
+    RLPortSetInvalidationCallBack(port, release_and_look);
+    ck_assert_int_eq(invalidations, 4);
+    ck_assert_int_eq(take_diagnostics(), 0);
 }
 END_TEST
 

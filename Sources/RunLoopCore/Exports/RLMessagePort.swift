@@ -146,7 +146,7 @@ public func RLMessagePortGetContext(_ port: OpaquePointer?, _ context: UnsafeMut
 @implementation @c
 public func RLMessagePortInvalidate(_ port: OpaquePointer?) {
     guard let port = borrow(port, "RLMessagePortInvalidate"), Registry.current != nil else { return }
-    port.invalidateForClient()
+    port.invalidate()
 }
 
 @implementation @c

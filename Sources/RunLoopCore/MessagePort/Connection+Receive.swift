@@ -138,12 +138,15 @@ extension ConnectionPointer {
         return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isAhead, isEntry: false)
     }
 
-    /// Not while a thread receives ahead, nor in front of what it received: that would change the order of requests. Not while too much
-    /// is taken over, which the loops of a server learn one after the other. Under the mutex.
+    /// Not while too much is taken over. Loops receive nothing while a thread receives ahead, nor in front of what it received, which
+    /// would change the order of requests; and no request while a reply to the client waits. The loops of a server learn all this one after
+    /// the other. Under the mutex.
     @inline(__always)
     private func mayReceive(_ isAhead: Bool) -> Bool {
         pointee.isOpen && isReadable
-            && (isAhead || pointee.aheadState.load(ordering: .relaxed) == ReceivedAhead.State.nothing.rawValue)
+            && (isAhead
+                || pointee.aheadState.load(ordering: .relaxed) == ReceivedAhead.State.nothing.rawValue
+                    && (pointee.role == .client || pointee.sendQueue.isEmpty))
     }
 
     /// Which frames may come. Under the mutex.

@@ -149,6 +149,8 @@ enum PortLimits {
     static var sendBuffer: Int32 { 1024 * 1024 }
     /// How many bytes of requests of one connection may be received ahead: see `ReceivedAhead`.
     static var bytesAhead: Int { 16 * 1024 * 1024 }
+    /// How many bytes all connections of the process together may have received ahead, apart from one packet or payload of each.
+    static var allBytesAhead: Int { 64 * 1024 * 1024 }
     /// For how many nanoseconds a large request that has begun goes on whatever the sender's time limit is: its pieces need a reader.
     static var graceForPieces: UInt64 { 50_000_000 }
 }

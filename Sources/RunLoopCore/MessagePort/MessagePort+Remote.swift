@@ -57,7 +57,7 @@ extension MessagePortPointer {
             return result
         }
         let level = loop.pushCleanup(
-            CleanupHandler(function: { port, pending, _ in abandonWait(port, pending) }, object: self, part: pending))
+            CleanupHandler(function: { pending, port, _ in abandonWait(pending, port) }, object: pending, part: self))
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
         loop.popCleanup(level)
         let result = finishWaiting(pending, loop, &reply)
@@ -257,9 +257,9 @@ private func pendingRequest(_ info: UnsafeMutableRawPointer?) -> PendingRequestP
 }
 
 /// Cleanup of a thread that ended inside a function that was called while it waited for a reply.
-private func abandonWait(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
-    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
-    let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
+private func abandonWait(_ pending: UnsafeMutableRawPointer, _ port: UnsafeMutableRawPointer?) {
+    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port.unsafelyUnwrapped))
+    let pending = pending.assumingMemoryBound(to: PendingRequest.self)
     var reply: DataPointer?
     _ = port.finishWaiting(pending, pending.pointee.replySource.pointee.loop, &reply)
     reply?.release()

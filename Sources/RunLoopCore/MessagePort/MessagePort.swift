@@ -194,18 +194,7 @@ extension MessagePortPointer {
         releaseInternal()
     }
 
-    /// `invalidate` for a client, whose only reference the port's own functions may release. A thread that has a loop.
-    func invalidateForClient() {
-        guard let threadContext = ThreadContextPointer.current else { return }
-        pointee.header.retain()
-        let level = RunLoopPointer(threadContext).pushCleanup(
-            CleanupHandler(function: { port, _, _ in abandonReference(port) }, object: self))
-        invalidate()
-        RunLoopPointer(threadContext).popCleanup(level)
-        _ = release()
-    }
-
-    /// Calls the invalidation function.
+    /// Calls the invalidation function. `endCall` and `releaseInternal` follow.
     private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout) {
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
@@ -269,12 +258,17 @@ extension MessagePortPointer {
 
     /// Sets the invalidation function, and calls it at once if the port is invalid already. Any thread, without a lock.
     func setInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
-        lock()
-        let isValid = pointee.isValid
-        pointee.invalidation = invalidation
-        let info = pointee.context.info
-        unlock()
-        if let invalidation, !isValid { RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, info) }
+        let mustCall = locked { () -> Bool in
+            pointee.invalidation = invalidation
+            if invalidation == nil || pointee.isValid { return false }
+            pointee.runningCalls += 1
+            retainInternal()
+            return true
+        }
+        guard let invalidation, mustCall else { return }
+        callInvalidation(invalidation)
+        endCall()
+        releaseInternal()
     }
 }
 
@@ -299,8 +293,10 @@ extension MessagePortPointer {
         }
     }
 
-    /// Invalidates the port in a child of fork(). No function of the client is called.
-    func closeInChild() {
+    /// Invalidates the port in a child of fork(), and forgets the calls of threads that do not exist there: those of the forking thread,
+    /// whose loop is `survivor`, go on. No function of the client is called.
+    func closeInChild(_ survivor: RunLoopPointer?) {
+        pointee.runningCalls = survivor?.countCleanups(of: self) ?? 0
         var next = pointee.connections
         while let connection = next {
             connection.closeInChild()
@@ -312,6 +308,13 @@ extension MessagePortPointer {
         pointee.invalidation = nil
         pointee.context.release = nil
         invalidate()
+        var nextRequest = pointee.requestsInProgress
+        while let request = nextRequest {
+            nextRequest = request.pointee.outer
+            if request.pointee.threadContext == survivor?.threadContext { continue }
+            removeInProgress(request)
+            _ = request.release()
+        }
     }
 }
 
@@ -320,10 +323,4 @@ private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
     let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
     port.endCall()
     port.releaseInternal()
-}
-
-/// Cleanup of a thread that ended inside `invalidateForClient`.
-private func abandonReference(_ port: UnsafeMutableRawPointer) {
-    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
-    _ = port.release()
 }

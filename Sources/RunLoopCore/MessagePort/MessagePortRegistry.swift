@@ -131,10 +131,11 @@ enum MessagePortRegistry {
     /// Names and connections are the parent's: in the child all message ports become invalid, and no function of a client is called.
     private static func afterForkInChild() {
         afterFork()
+        let survivor = ThreadContextPointer.current.map { RunLoopPointer($0) }
         // From the first port each time, as invalidating one may invalidate others.
         while let port = firstValid {
             port.retainInternal()
-            port.closeInChild()
+            port.closeInChild(survivor)
             port.releaseInternal()
         }
     }

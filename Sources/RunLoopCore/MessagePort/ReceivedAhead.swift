@@ -26,6 +26,8 @@ struct ReceivedAhead: ~Copyable {
     private var bytes = 0
     /// A thread is receiving ahead, so that no other changes the order.
     private var isBusy = false
+    /// The bytes of all connections of the process. Any thread.
+    private static let allBytes = Atomic<Int>(0)
 
     /// What loops do meanwhile with what has come.
     enum State: UInt32 {
@@ -45,7 +47,9 @@ struct ReceivedAhead: ~Copyable {
     /// Whether another packet may be received, for which there is then memory. If so, `finish` follows.
     mutating func begin() -> Bool {
         if packets.count == packets.capacity && next >= packets.count / 2 { closeGap() }
-        if isBusy || bytes >= PortLimits.bytesAhead || !packets.reserve(packets.count + 1) { return false }
+        // Each connection may have one packet, whatever others have: a process that sends to this one does not wait because of them.
+        let isFull = bytes >= PortLimits.bytesAhead || bytes > 0 && Self.allBytes.load(ordering: .relaxed) >= PortLimits.allBytesAhead
+        if isBusy || isFull || !packets.reserve(packets.count + 1) { return false }
         isBusy = isEmpty || packets[packets.count - 1].ending == .none
         return isBusy
     }
@@ -54,7 +58,7 @@ struct ReceivedAhead: ~Copyable {
     mutating func finish(_ packet: ReceivedPacket?) {
         isBusy = false
         guard let packet else { return }
-        bytes += Self.cost(packet)
+        count(Self.cost(packet))
         _ = packets.append(packet)
     }
 
@@ -63,7 +67,7 @@ struct ReceivedAhead: ~Copyable {
         if isEmpty { return nil }
         let packet = packets[next]
         next += 1
-        bytes -= Self.cost(packet)
+        count(-Self.cost(packet))
         if isEmpty { removeAll() }
         return packet
     }
@@ -86,7 +90,12 @@ struct ReceivedAhead: ~Copyable {
         for index in next..<packets.count { packets[index].data?.release() }
         packets.discard()
         next = 0
-        bytes = 0
+        count(-bytes)
+    }
+
+    private mutating func count(_ added: Int) {
+        bytes += added
+        Self.allBytes.wrappingAdd(added, ordering: .relaxed)
     }
 }
 
@@ -111,7 +120,7 @@ extension ConnectionPointer {
     @inline(never)
     private func takeFirstAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         let taken = locked { () -> ReceivedPacket? in
-            let taken = isReadable ? pointee.ahead.takeFirst() : nil
+            let taken = isReadable && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil
             noteAheadState()
             return taken
         }

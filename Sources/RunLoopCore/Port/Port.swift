@@ -195,6 +195,11 @@ extension PortPointer {
             RunLoopPointer.invalidate(source)
             source.release()
         }
+        callInvalidation(invalidation)
+    }
+
+    /// Calls the invalidation function, if there is one, in a call that is counted already, and ends it. Releases a reference.
+    private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
         // In a child of fork() the calling thread may have no loop.
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
@@ -230,11 +235,14 @@ extension PortPointer {
     /// Sets the invalidation function, and calls it at once if the port is invalid already. Any thread, without a lock.
     func setInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
         queue.lockBoth()
-        let isValid = pointee.isValid
         pointee.invalidation = invalidation
-        let info = pointee.context.info
+        let mustCall = invalidation != nil && !pointee.isValid
+        if mustCall {
+            pointee.runningCalls += 1
+            retain()
+        }
         queue.unlockBoth()
-        if let invalidation, !isValid { RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, info) }
+        if mustCall { callInvalidation(invalidation) }
     }
 }
 

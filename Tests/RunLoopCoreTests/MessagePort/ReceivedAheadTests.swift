@@ -32,4 +32,33 @@ import Testing
         }
         #expect(taken == 20_000)
     }
+
+    /// One connection fills its share, several together that of the process; then each gets one packet more, and all go on when some was
+    /// taken.
+    @Test func processHasABound() {
+        let megabyte = DataPointer.create([UInt8](repeating: 7, count: 1 << 20), count: 1 << 20)!
+        defer { megabyte.release() }
+        var large = packet(1)
+        large.data = megabyte
+        var connections = (ReceivedAhead(), ReceivedAhead(), ReceivedAhead(), ReceivedAhead(), ReceivedAhead())
+        func fill(_ ahead: inout ReceivedAhead) -> Int {
+            var count = 0
+            while ahead.begin() {
+                megabyte.pointee.header.retain()
+                ahead.finish(large)
+                count += 1
+            }
+            return count
+        }
+        let counts = [fill(&connections.0), fill(&connections.1), fill(&connections.2), fill(&connections.3), fill(&connections.4)]
+        #expect(counts == [16, 16, 16, 16, 1])
+        for _ in 0..<3 { connections.0.takeFirst()?.data?.release() }
+        #expect(fill(&connections.4) == 2)
+        connections.0.removeAll()
+        #expect(fill(&connections.4) == 13)
+        connections.1.removeAll()
+        connections.2.removeAll()
+        connections.3.removeAll()
+        connections.4.removeAll()
+    }
 }
