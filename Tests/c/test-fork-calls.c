@@ -225,6 +225,76 @@ START_TEST(a_source_that_was_coming_or_going_releases_its_info)
 }
 END_TEST
 
+/* -- equal, and schedule of sources that come into a mode with the common set: the thread has references to several sources -- */
+
+static RLBoolean wait_in_equal(UNUSED const void *one, UNUSED const void *two)
+{
+    wait_for_parent();
+    return 0;
+}
+static RLHashCode same_hash(UNUSED const void *info) { return 5; }
+
+START_TEST(sources_that_were_being_compared_release_their_infos)
+{
+    RLRunLoopSourceContext context = {.info = &life,
+                                      .retain = lifetime_retain,
+                                      .release = lifetime_release,
+                                      .equal = wait_in_equal,
+                                      .hash = same_hash};
+    source = RLRunLoopSourceCreate(NULL, 0, &context);
+    second = RLRunLoopSourceCreate(NULL, 0, &context);
+    RLRunLoopAddSource(other.loop, source, kRLRunLoopDefaultMode);
+    RLRunLoopPerformFunction(other.loop, kRLRunLoopDefaultMode, _i ? remove_source : add_source, (void *)second);
+    RLRunLoopWakeUp(other.loop);
+    fork_and_drop();
+}
+END_TEST
+
+static void add_common_mode(UNUSED void *info) { RLRunLoopAddCommonMode(RLRunLoopGetCurrent(), RLSTR("new")); }
+
+START_TEST(sources_that_came_into_a_common_mode_release_their_infos)
+{
+    RLRunLoopSourceContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    second = RLRunLoopSourceCreate(NULL, 0, &context);
+    context.schedule = wait_in_schedule;
+    source = RLRunLoopSourceCreate(NULL, 0, &context);
+    called = 1; /* only the second call of schedule waits */
+    RLRunLoopAddSource(other.loop, source, kRLRunLoopCommonModes);
+    RLRunLoopAddSource(other.loop, second, kRLRunLoopCommonModes);
+    called = 0;
+    RLRunLoopPerformFunction(other.loop, kRLRunLoopDefaultMode, add_common_mode, NULL);
+    RLRunLoopWakeUp(other.loop);
+    fork_and_drop();
+}
+END_TEST
+
+/* -- Functions: cancelling one releases its info -- */
+
+static void wait_in_function(UNUSED void *info) { wait_for_parent(); }
+static void end_life(void *info) { lifetime_release(info); }
+
+static void cancel_in_child(UNUSED void *info)
+{
+    child_assert(RLRunLoopCancelPerformFunction(other.loop, wait_in_function, &life) == 2);
+    child_assert(lifetime_held(&life) == 0);
+    child_assert(RLRunLoopCancelPerformFunction(other.loop, wait_in_function, &life) == 0);
+}
+
+START_TEST(a_function_that_was_being_called_is_cancelled_like_one_that_waits)
+{
+    for (int i = 0; i < 2; i++) {
+        lifetime_retain(&life);
+        RLRunLoopPostFunctionWithRelease(other.loop, kRLRunLoopDefaultMode, wait_in_function, &life, end_life);
+    }
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(cancel_in_child, NULL), 0);
+    gate_open(&may_return);
+    await_count(&called, 2);
+    looper_stop(&other);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("fork-calls");
@@ -238,5 +308,8 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, a_source_that_was_performing_releases_its_info, 0, 8);
     tcase_add_loop_test(tcase, a_source_on_a_descriptor_that_was_performing_releases_its_info, 0, 3);
     tcase_add_loop_test(tcase, a_source_that_was_coming_or_going_releases_its_info, 0, 3);
+    tcase_add_loop_test(tcase, sources_that_were_being_compared_release_their_infos, 0, 2);
+    tcase_add_test(tcase, sources_that_came_into_a_common_mode_release_their_infos);
+    tcase_add_test(tcase, a_function_that_was_being_called_is_cancelled_like_one_that_waits);
     return suite;
 }

@@ -113,8 +113,8 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAfterDelay(RLRunLoopRef rl, RLTypeRe
                                                        void *info, RLTimeInterval delay);
 
 /** Cancels requests that have not run: performs, posts, waits and delayed performs.
- *  A request that is running is not stopped and not counted. A waiting caller gets 0 with ECANCELED. If this empties
- *  the mode of a run on another thread, that run ends.
+ *  A request that is running is not stopped and not counted, unless a child of fork() lacks its thread.
+ *  A waiting caller gets 0 with ECANCELED. If this empties the mode of a run on another thread, that run ends.
  *  @param function  which function; NULL: every function.
  *  @param info      which info, compared as a pointer; NULL means the requests whose info is NULL.
  *  @return the number of requests that were cancelled.

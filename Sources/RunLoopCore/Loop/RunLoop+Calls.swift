@@ -123,6 +123,11 @@ extension RunLoopPointer {
             _ = observer.item.releaseInternal()
         }
         for index in 0..<pointee.signalledBatch.count { pointee.signalledBatch[index].forgetAfterFork() }
+        // Functions that were being called wait again, to be cancelled.
+        for level in 0..<pointee.batches.count where pointee.batches[level].isCalling {
+            pointee.batches[level].next -= 1
+            pointee.batches[level].isCalling = false
+        }
         pointee.firing.truncate(to: 0)
         pointee.notifyingObservers.truncate(to: 0)
         pointee.signalledBatch.truncate(to: 0)
@@ -148,23 +153,25 @@ struct HeldWhileCalling: ~Copyable {
 
     /// Notes something that `function` releases.
     @inline(never)
-    func note(_ object: UnsafeMutableRawPointer, count: Int = 0, _ function: @escaping CleanupHandler.Function) {
-        _ = loop?.pushCleanup(CleanupHandler(function: function, object: object, part: UnsafeMutableRawPointer(bitPattern: count)))
+    func note(_ object: UnsafeMutableRawPointer, _ function: @escaping CleanupHandler.Function) {
+        _ = loop?.pushCleanup(CleanupHandler(function: function, object: object))
     }
 
-    /// Notes a reference to a source.
+    /// Notes a reference to a source. In a child of fork() without this thread the invalidation of the source releases it.
+    @inline(never)
     func note(_ source: SourcePointer) {
         note(source) { source, _, _ in RunLoopPointer.abandon(Handle.storage(UnsafeRawPointer(source))) }
     }
 
     /// Notes a list of sources, with a reference to each. The list may change their order meanwhile.
     func note(_ sources: borrowing PlainList<SourcePointer>) {
-        guard let elements = sources.elements else { return }
-        note(elements, count: sources.count) { elements, count, _ in
-            let sources = elements.assumingMemoryBound(to: SourcePointer.self)
-            for index in 0..<Int(bitPattern: count) { RunLoopPointer.abandon(sources[index]) }
-            free(elements)
-        }
+        noteMemory(sources.elements)
+        for index in 0..<sources.count { note(sources[index]) }
+    }
+
+    /// Notes memory that is to be freed.
+    func noteMemory(_ memory: UnsafeMutableRawPointer?) {
+        if let memory { note(memory) { memory, _, _ in free(memory) } }
     }
 }
 

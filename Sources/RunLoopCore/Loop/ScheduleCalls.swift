@@ -48,7 +48,7 @@ struct ScheduleCalls: ~Copyable {
     func call(_ function: Function, _ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer) {
         let held = HeldWhileCalling()
         if let source { held.note(source) }
-        if let elements = rest.elements { held.note(elements) { elements, _, _ in free(elements) } }
+        held.noteMemory(rest.elements)
         for index in 0..<count {
             held.note(self[index]) { name, _, _ in (Handle.storage(UnsafeRawPointer(name)) as StringPointer).release() }
         }

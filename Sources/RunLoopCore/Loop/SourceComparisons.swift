@@ -70,14 +70,10 @@ struct SourceComparisons: ~Copyable {
 extension HeldWhileCalling {
     /// Notes the references of comparisons, to which nothing may be added meanwhile.
     func note(_ comparisons: borrowing SourceComparisons) {
-        guard let elements = comparisons.list.elements else { return }
-        note(elements, count: comparisons.list.count) { elements, count, _ in
-            let list = elements.assumingMemoryBound(to: SourceComparison.self)
-            for index in 0..<Int(bitPattern: count) {
-                RunLoopPointer.abandon(list[index].other)
-                RunLoopPointer.abandon(list[index].source)
-            }
-            free(elements)
+        noteMemory(comparisons.list.elements)
+        for index in 0..<comparisons.list.count {
+            note(comparisons.list[index].source)
+            note(comparisons.list[index].other)
         }
     }
 }
