@@ -76,3 +76,5 @@ void linux_look_for_valgrind(void)
     linux_tell_before = tell_valgrind_before;
     linux_tell_after = tell_valgrind_after;
 }
+
+const void *linux_probe_variable;

@@ -41,6 +41,7 @@ PROGRAMS = [
     "pidfd",
     "port-source",
     "ports",
+    "probe",
     "signalfd",
     "signals",
     "strings",

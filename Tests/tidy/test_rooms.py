@@ -10,7 +10,8 @@ from public_headers import INCLUDE, ROOT
 #: What may be called of C outside Platform/: memory and bytes, and shims of CLinux that make no system call.
 FREE_OF_THE_SYSTEM = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "memcpy", "memcmp", "memset", "memmove",
                       "strlen", "strcmp", "strtol", "strtod", "linux_compiler_barrier", "linux_prefetch",
-                      "linux_prefetch_alone", "linux_prefetch_what", "linux_peek", "linux_callout_barrier", "linux_format_double",
+                      "linux_prefetch_alone", "linux_prefetch_what", "linux_probe", "linux_set_probe", "linux_probe_call",
+                      "linux_probe_called", "linux_peek", "linux_callout_barrier", "linux_format_double",
                       "linux_epoll_tag", "linux_frame"}
 #: And what one file needs, with its reason.
 SYSTEM_ELSEWHERE = {
@@ -25,6 +26,7 @@ CALLS_CLIENTS = {
     "Loop/RunLoop+ReadyDescriptors.swift": "a source's function that is one of ours: the client's is called from there",
     "Object/ClientContext.swift": "contexts: retain, release, copyDescription, equal, hash",
     "Object/Misuse.swift": "the error handler",
+    "Object/Probe.swift": "the probe, and callbacks while there is one",
     "Value/ElementCalls.swift": "what collections do with their elements",
     "Value/NotificationCenter.swift": "observers of notifications",
 }
@@ -137,7 +139,7 @@ def test_only_object_turns_a_handle_into_an_object():
 def test_no_other_way_from_a_pointer_to_an_object():
     """A function's address as a number, to compare or hash it, is no object; nor is the function of a source or of an endpoint."""
     words = r"\b(Unmanaged|unsafeBitCast|unsafeDowncast|_withUnsafeGuaranteedRef|AnyObject)\b|\bas!|\btry!"
-    number_of_address = r"unsafeBitCast\([\w.$]+, to: UInt\.self\)|unsafeBitCast\(address, to: (Perform\?|EventHandler|SourceStorage\.GetPort|OfDescriptor\?|OfSocket\?)\.self\)"
+    number_of_address = r"unsafeBitCast\([\w.$]+, to: UInt\.self\)|unsafeBitCast\(address, to: (AnyFunction\?|Callback|Perform\?|EventHandler|SourceStorage\.GetPort|OfDescriptor\?|OfSocket\?)\.self\)"
     expect_none(f"{PATHS[path.name]}:{number}: {line.strip()}" for path in FILES
                 for number, line in enumerate(code(path), 1) if re.search(words, re.sub(number_of_address, "", line)))
 

@@ -15,6 +15,7 @@
 #include "LinuxDirectories.h"
 #include "LinuxMemory.h"
 #include "LinuxPackets.h"
+#include "LinuxProbes.h"
 #include "LinuxProcess.h"
 #include "LinuxProcessor.h"
 #include "LinuxRaces.h"

@@ -49,10 +49,15 @@ public func RLMessagePortSendRequest(
     guard let call = Call(remote, data, sendTimeout, rcvTimeout, "RLMessagePortSendRequest") else {
         return RequestResult.transportError.rawValue
     }
+    if replyMode == nil, Probe.isSet { call.port.tell(.sent, .messagePort, 0) }
     if replyMode == nil, let result = call.port.sendOneWayAtOnce(msgid, call.data) { return result.rawValue }
     let now = Clock.now
     let limit = MessagePortPointer.SendLimit(seconds: sendTimeout, start: now)
-    if replyMode == nil { return call.port.sendOneWay(msgid, call.data, until: limit.instant).rawValue }
+    if replyMode == nil {
+        let result = call.port.sendOneWay(msgid, call.data, until: limit.instant)
+        if Probe.isSet, result != .success { call.port.tell(.dropped, .messagePort, 0) }
+        return result.rawValue
+    }
     guard let mode = borrowMode(replyMode, "RLMessagePortSendRequest", "replyMode") else {
         return RequestResult.transportError.rawValue
     }

@@ -121,7 +121,7 @@ public func RLRunLoopPerformFunctionAndWait(
     guard isNumber(timeout, name, "timeout"), let call = check(rl, modes, function, name) else { return 0 }
     defer { call.release() }
     if call.loop == Registry.current {
-        RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(call.function, info)
+        RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(info, call.function)
         return 1
     }
     return call.loop.performAndWait(call.modes, call.function, info, seconds: timeout) ? 1 : 0

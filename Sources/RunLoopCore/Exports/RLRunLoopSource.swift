@@ -111,6 +111,8 @@ public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
 extension SourcePointer {
     /// Signals the source unless that has no effect: on sources with a descriptor, and on invalid ones.
     fileprivate func signalIfValid() {
-        if isSignallable { signal() }
+        if !isSignallable { return }
+        if Probe.isSet { Probe.tell(.sent, .source, nil, addressOfFunction(pointee.function.perform), pointee.info) }
+        signal()
     }
 }

@@ -2,23 +2,28 @@ import CLinux
 import CRunLoop
 
 // Clients' functions are called from here only (except those of contexts: `Object/ClientContext.swift`), and never with a lock held.
-// The functions are never inlined, and have names like CFRunLoop's, so that a backtrace shows whose code runs and why. The barrier after
-// each call keeps the compiler from making it a tail call, which leaves no frame; its number keeps the linker from folding two functions
-// into one.
+// The functions are never inlined, and have names like CFRunLoop's, so that a backtrace shows whose code runs and why. What follows
+// each call, a barrier or a static probe, keeps the compiler from making it a tail call, which leaves no frame; its number keeps the
+// linker from folding two functions into one. If there is a client's probe, `Probe.call` makes the call.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(
     _ info: UnsafeMutableRawPointer?, _ perform: @convention(c) (UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet {
+        Probe.call(UInt(bitPattern: info), function: addressOfFunction(perform), .source)
+        return
+    }
+    linux_probe_call(1, addressOfFunction(perform), UnsafeRawPointer(info))
     perform(info)
-    linux_callout_barrier(1)
+    linux_probe_called(1)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(
-    _ getPort: @convention(c) (UnsafeMutableRawPointer?) -> Int32, _ info: UnsafeMutableRawPointer?
+    _ info: UnsafeMutableRawPointer?, _ getPort: @convention(c) (UnsafeMutableRawPointer?) -> Int32
 ) -> Int32 {
     let port = getPort(info)
     linux_callout_barrier(2)
@@ -28,8 +33,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(
-    _ function: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void,
-    _ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer, _ mode: OpaquePointer
+    _ function: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void, _ info: UnsafeMutableRawPointer?,
+    _ loop: OpaquePointer, _ mode: OpaquePointer
 ) {
     function(info, loop, mode)
     linux_callout_barrier(3)
@@ -38,71 +43,108 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(
-    _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ timer: OpaquePointer,
-    _ info: UnsafeMutableRawPointer?
+    _ timer: OpaquePointer, _ info: UnsafeMutableRawPointer?, _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet {
+        Probe.call(UInt(bitPattern: timer), UInt(bitPattern: info), function: addressOfFunction(callout), .timer)
+        return
+    }
+    linux_probe_call(2, addressOfFunction(callout), UnsafeRawPointer(timer))
     callout(timer, info)
-    linux_callout_barrier(4)
+    linux_probe_called(2)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
-    _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void, _ observer: OpaquePointer,
-    _ activity: UInt, _ info: UnsafeMutableRawPointer?
+    _ observer: OpaquePointer, _ activity: UInt, _ info: UnsafeMutableRawPointer?,
+    _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet {
+        Probe.call(UInt(bitPattern: observer), activity, UInt(bitPattern: info), function: addressOfFunction(callout), .observer)
+        return
+    }
+    linux_probe_call(3, addressOfFunction(callout), UnsafeRawPointer(observer))
     callout(observer, activity, info)
-    linux_callout_barrier(5)
+    linux_probe_called(3)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(
-    _ callout: @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
-    _ message: OpaquePointer, _ info: UnsafeMutableRawPointer?
+    _ port: OpaquePointer, _ message: OpaquePointer, _ info: UnsafeMutableRawPointer?,
+    _ callout: @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet {
+        Probe.call(UInt(bitPattern: port), UInt(bitPattern: message), UInt(bitPattern: info), function: addressOfFunction(callout), .port)
+        return
+    }
+    linux_probe_call(7, addressOfFunction(callout), UnsafeRawPointer(port))
     callout(port, message, info)
-    linux_callout_barrier(11)
+    linux_probe_called(7)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(
-    _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
-    _ info: UnsafeMutableRawPointer?
+    _ port: OpaquePointer, _ info: UnsafeMutableRawPointer?, _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet {
+        Probe.call(UInt(bitPattern: port), UInt(bitPattern: info), function: addressOfFunction(callout), .invalidation)
+        return
+    }
+    linux_probe_call(10, addressOfFunction(callout), UnsafeRawPointer(port))
     callout(port, info)
-    linux_callout_barrier(12)
+    linux_probe_called(10)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
-    _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?,
-    _ port: OpaquePointer, _ message: Int32, _ data: OpaquePointer, _ info: UnsafeMutableRawPointer?
+    _ port: OpaquePointer, _ message: Int32, _ data: OpaquePointer, _ info: UnsafeMutableRawPointer?,
+    _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 ) -> OpaquePointer? {
+    if Probe.isSet {
+        return OpaquePointer(
+            bitPattern: Probe.call(
+                UInt(bitPattern: port), UInt(UInt32(bitPattern: message)), UInt(bitPattern: data), UInt(bitPattern: info),
+                function: addressOfFunction(callout), .messagePort))
+    }
+    linux_probe_call(8, addressOfFunction(callout), UnsafeRawPointer(port))
     let reply = callout(port, message, data, info)
-    linux_callout_barrier(13)
+    linux_probe_called(8)
     return reply
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
-    _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void, _ port: OpaquePointer,
-    _ result: Int32, _ data: OpaquePointer?, _ info: UnsafeMutableRawPointer?
+    _ port: OpaquePointer, _ result: Int32, _ data: OpaquePointer?, _ info: UnsafeMutableRawPointer?,
+    _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet {
+        Probe.call(
+            UInt(bitPattern: port), UInt(UInt32(bitPattern: result)), UInt(bitPattern: data), UInt(bitPattern: info),
+            function: addressOfFunction(callout), .reply)
+        return
+    }
+    linux_probe_call(9, addressOfFunction(callout), UnsafeRawPointer(port))
     callout(port, result, data, info)
-    linux_callout_barrier(14)
+    linux_probe_called(9)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(
-    _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void, _ info: UnsafeMutableRawPointer?
+    _ info: UnsafeMutableRawPointer?, _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet {
+        Probe.call(UInt(bitPattern: info), function: addressOfFunction(function), .function)
+        return
+    }
+    linux_probe_call(4, addressOfFunction(function), UnsafeRawPointer(info))
     function(info)
-    linux_callout_barrier(6)
+    linux_probe_called(4)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION")
@@ -111,8 +153,13 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(
     _ descriptor: OpaquePointer, _ types: UInt, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet {
+        Probe.call(UInt(bitPattern: descriptor), types, UInt(bitPattern: info), function: addressOfFunction(callout), .fileDescriptor)
+        return
+    }
+    linux_probe_call(5, addressOfFunction(callout), UnsafeRawPointer(descriptor))
     callout(descriptor, types, info)
-    linux_callout_barrier(7)
+    linux_probe_called(5)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION")
@@ -121,6 +168,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
     _ socket: OpaquePointer, _ type: UInt, _ address: OpaquePointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
 ) {
+    if Probe.isSet { return Probe.call(socket, type, address, data, info, callout) }
+    linux_probe_call(6, addressOfFunction(callout), UnsafeRawPointer(socket))
     callout(socket, type, address, data, info)
-    linux_callout_barrier(8)
+    linux_probe_called(6)
 }

@@ -99,5 +99,5 @@ private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
     // If it is not linked any more, it was cancelled.
     guard let timer = loop.locked({ loop.unlink(delayed) }) else { return }
     timer.release()
-    RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(function, clientInfo)
+    RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(clientInfo, function)
 }

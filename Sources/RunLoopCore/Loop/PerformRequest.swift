@@ -74,7 +74,7 @@ struct PerformRequest: BitwiseCopyable {
     static func finish(_ extra: PerformExtraPointer, _ outcome: PerformTicket.State) {
         let content = extra.pointee
         free(extra)
-        if let release = content.release { RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(release, content.info) }
+        if let release = content.release { RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(content.info, release) }
         content.ticket?.finish(outcome)
     }
 

@@ -8,6 +8,7 @@ extension RunLoopPointer {
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
         let delayed = cancelDelayed(choice)
+        if Probe.isSet { Probe.tell(.dropped, .function, self, addressOfFunction(function), info, detail: 1) }
         let withdrawal = locked { () -> Int in
             pointee.withdrawals &+= 1
             return pointee.withdrawals

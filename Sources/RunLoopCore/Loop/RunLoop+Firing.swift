@@ -59,7 +59,7 @@ extension RunLoopPointer {
             callRetaining(timer, detail, info, repeats)
         } else {
             unlockInlined()
-            RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(callout, timer.handle, info)
+            RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, info, callout)
             if !repeats && detail != nil { timer.invalidate() }
         }
         finishFiring(timer, date, grid, isOver: !repeats)
@@ -73,7 +73,7 @@ extension RunLoopPointer {
         unlockInlined()
         if detail.pointee.retainedInfo == nil { detail.pointee.retainedInfo = context.retained() }
         let retained = detail.pointee.retainedInfo
-        RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.pointee.callout, timer.handle, retained)
+        RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, retained, timer.pointee.callout)
         if !repeats { timer.invalidate() }
         // From here on it counts as released, even if the release function ends the thread.
         detail.pointee.retainedInfo = nil

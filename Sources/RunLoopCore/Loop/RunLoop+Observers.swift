@@ -57,7 +57,7 @@ extension RunLoopPointer {
             let info = observer.pointee.context.info
             owner.unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
-                observer.pointee.callout, observer.handle, activity.rawValue, info)
+                observer.handle, activity.rawValue, info, observer.pointee.callout)
             if !observer.pointee.item.has(.repeats) { observer.invalidate() }
             owner = observer.item.lockInlined()
             observer.pointee.item.clear([.firing, .away])

@@ -55,6 +55,7 @@ extension RunLoopPointer {
     func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
         PerformRequest.retain(modes: modes)
+        if Probe.isSet { tellSent(request) }
         switch inbox.enqueue(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
         case .queued: return true
         case .queuedAndWakeNeeded:
@@ -62,9 +63,20 @@ extension RunLoopPointer {
             return true
         case .failed:
             PerformRequest.release(modes: modes)
+            if Probe.isSet { tellDropped(request) }
             request.discard()
             return false
         }
+    }
+
+    @inline(never)
+    private func tellSent(_ request: PerformRequest) {
+        Probe.tell(.sent, .function, self, addressOfFunction(request.function), request.info)
+    }
+
+    @inline(never)
+    private func tellDropped(_ request: PerformRequest) {
+        Probe.tell(.dropped, .function, self, addressOfFunction(request.function), request.info)
     }
 
     /// `enqueue`, not inlined.
@@ -205,7 +217,7 @@ extension RunLoopPointer {
             }
             pointee.batches[level].isCalling = true
             unlockInlined()
-            RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(request.function, request.info)
+            RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(request.info, request.function)
             called = true
             lockInlined()
             pointee.batches[level].isCalling = false
@@ -289,6 +301,7 @@ extension RunLoopPointer {
         var state = ticket.wait(until: Instant.now(after: seconds))
         if state == .queued {
             if withdraw(.one(ticket)) > 0 {
+                if Probe.isSet { Probe.tell(.dropped, .function, self, addressOfFunction(function), info) }
                 ticket.release()
                 systemError = ETIMEDOUT
                 return false

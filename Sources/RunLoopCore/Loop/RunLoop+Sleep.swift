@@ -47,18 +47,25 @@ extension RunLoopPointer {
 
         if wasEmptied(mode) { return .over }
         if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
+            if Probe.isSet { tellWillSleep(mode, until: limit) }
             if target.isNothing {
                 pointee.wake.sleepOnWord(until: limit)
             } else {
                 pointee.eventBatch.sleep(target, until: limit, extent, now, sleepsBefore: count)
             }
             let reason = pointee.wake.wakeFromSleep()
+            if Probe.isSet { Probe.tell(.didSleep, .sleep, self, detail: reason.rawValue) }
             if reason != .nothing && !target.isNothing { pointee.eventBatch.countWake() }
             if limit != .never { Clock.sampleClocksOncePerTick() }
             return end(of: reason, mode, limit)
         }
         if !target.isNothing && mustPollInPass() { pointee.eventBatch.wait(target, until: .distantPast, extent) }
         return end(of: pointee.wake.wakeFromSleep(), mode, limit)
+    }
+
+    @inline(never)
+    private func tellWillSleep(_ mode: ModePointer, until limit: Instant) {
+        Probe.tell(.willSleep, .sleep, self, 0, UnsafeRawPointer(mode.pointee.name), number: limit.kernelNanoseconds)
     }
 
     /// A loop that is woken in every pass never sleeps, and so never asks the kernel for events. Therefore it asks in every eighth such

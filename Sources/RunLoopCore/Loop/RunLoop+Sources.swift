@@ -10,7 +10,7 @@ extension RunLoopPointer {
     /// hash and getPort. False with errno if the source is not in the mode afterwards.
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let hash = source.hash
-        let fd = source.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION($0, source.pointee.info) }
+        let fd = source.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(source.pointee.info, $0) }
         var comparisons = SourceComparisons()
         var joined = ScheduleCalls()
         let owner = lock(source, hash, after: &comparisons)

@@ -124,8 +124,9 @@ extension MessagePortPointer {
         let loop = RunLoopPointer(request.pointee.threadContext.unsafelyUnwrapped)
         let level = loop.pushCleanup(
             CleanupHandler(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
+        if Probe.isSet { tellReceived(request) }
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
-            callout, handle, request.pointee.message, request.pointee.data.handle, info)
+            handle, request.pointee.message, request.pointee.data.handle, info, callout)
         loop.popCleanup(level)
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?

@@ -58,7 +58,9 @@ extension MessagePortPointer {
         }
         let level = loop.pushCleanup(
             CleanupHandler(function: { pending, port, _ in abandonWait(pending, port) }, object: pending, part: self))
+        if Probe.isSet { tell(.sent, .messagePort, pending.pointee.id) }
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
+        if Probe.isSet { tell(.received, .reply, pending.pointee.id) }
         loop.popCleanup(level)
         let result = finishWaiting(pending, loop, &reply)
         if result == .isInvalid { invalidate() }
@@ -171,6 +173,7 @@ extension MessagePortPointer {
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
         // There may have been no memory to add the timer to the mode.
         let isTimed = deadline == .never || pending.pointee.timer?.pointee.set != nil
+        if Probe.isSet { tell(.sent, .messagePort, frame.id) }
         let sent = isTimed ? transmit(frame, data, until: sendDeadline) : .transportError
         if sent == .success { return .success }
         // The request belongs to the thread that takes it out of the list. If that was another, invalidating the port, the loop reports

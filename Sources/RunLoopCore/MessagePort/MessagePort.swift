@@ -198,7 +198,7 @@ extension MessagePortPointer {
     private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout) {
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
-        RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, locked { pointee.context.info })
+        RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(handle, locked { pointee.context.info }, invalidation)
         if let loop, let level { loop.popCleanup(level) }
     }
 

@@ -75,6 +75,7 @@ extension RequestPointer {
     /// Sends the reply of a request that no other thread can answer, or whose answer the caller has claimed.
     func sendReply(_ data: DataPointer?) {
         if pointee.id == 0 { return }
+        if Probe.isSet { tellReply() }
         if let data, data.pointee.count > Frame.lengthLimit { return sendNoReply() }
         if let remote = pointee.connection.pointee.remote {
             let reply = data?.lastingCopy()
@@ -195,7 +196,7 @@ extension RequestPointer {
 
     /// Calls an invalidation function, which is not set any more, and releases a reference.
     fileprivate func callInvalidation(_ callout: PortStorage.InvalidationCallout, _ info: UnsafeMutableRawPointer?) {
-        RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(callout, handle, info)
+        RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(handle, info, callout)
         _ = release()
     }
 
@@ -232,4 +233,30 @@ extension ConnectionPointer {
 
     /// Whether the other end is still there. A system call if it is another process. Under the mutex.
     fileprivate var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }
+}
+
+// What a probe is told of requests. Any thread, without a lock; calls user code.
+
+extension MessagePortPointer {
+    /// Tells the probe of a request that this process sends to the port, or of its reply.
+    @inline(never)
+    func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32) { tell(part, kind, id, of: PacketSocket.ownProcess) }
+
+    /// Tells the probe of a request of a process, or of its reply, at either end.
+    @inline(never)
+    fileprivate func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32) {
+        let hash = locked { pointee.name?.hashValue32 ?? 0 }
+        Probe.tell(part, kind, self, number: Probe.flow(process: process, id, nameHash: hash))
+    }
+
+    /// Tells the probe that this port is about to handle a request.
+    func tellReceived(_ request: RequestPointer) {
+        tell(.received, .messagePort, request.pointee.id, of: request.pointee.connection.pointee.credentials.process)
+    }
+}
+
+extension RequestPointer {
+    private func tellReply() {
+        pointee.connection.pointee.port.tell(.sent, .reply, pointee.id, of: pointee.connection.pointee.credentials.process)
+    }
 }

@@ -21,6 +21,9 @@ struct Instant: BitwiseCopyable, Comparable {
         return overflow ? .never : Instant(nanoseconds: sum)
     }
 
+    /// On CLOCK_MONOTONIC's own scale; `never` stays that. O(1).
+    var kernelNanoseconds: UInt64 { self == .never ? nanoseconds : max(nanoseconds, Self.machineStart) - Self.machineStart }
+
     /// In the kernel's form; instants before the start of the machine become that. O(1).
     var timespec: CLinux.timespec { Self.timespec(max(nanoseconds, Self.machineStart) - Self.machineStart) }
 

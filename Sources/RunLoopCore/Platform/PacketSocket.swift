@@ -89,6 +89,7 @@ enum PacketSocket {
     }
 
     /// This process, as others see it.
+    static var ownProcess: Int32 { linux_process() }
     static var own: Credentials { Credentials(process: linux_process(), user: linux_user(), group: linux_group()) }
 
     /// Sends one packet, in two parts if `body` is not empty, with a descriptor unless `passing` is -1. One system call; errno changes

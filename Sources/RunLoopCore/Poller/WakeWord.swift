@@ -85,7 +85,7 @@ struct WakeWord: ~Copyable {
     func leavePending() { word.store(Self.pending, ordering: .relaxed) }
 
     /// What ended a sleep, other than the loop itself.
-    enum Reason { case nothing, adjusted, wokenUp }
+    enum Reason: UInt32 { case nothing, adjusted, wokenUp }
 
     /// Ends the sleep and returns what else ended it. After a sleep, anything but `nothing` means that one system call to wake it
     /// was or will be made. The loop's thread.
@@ -112,6 +112,7 @@ struct WakeWord: ~Copyable {
 
     @inline(never)
     private func signalSleeper(_ before: UInt32) {
+        if Probe.isSet { Probe.tell(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } - Probe.offsetOfWakeWord) }
         if before == Self.sleepingOnWord {
             Futex.wake(word, count: 1)
         } else {

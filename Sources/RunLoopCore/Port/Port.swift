@@ -125,7 +125,7 @@ extension PortPointer {
             if count == 1 {
                 level = loop.pushCleanup(CleanupHandler(function: { abandonDelivery($0, $1, $2) }, object: self, part: message))
             }
-            RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(pointee.callout, handle, message.handle, pointee.context.info)
+            RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(handle, message.handle, pointee.context.info, pointee.callout)
             if !message.finishDelivery() {
                 empty = emptyMessage(portSource, loop.threadContext)
                 loop.updateCleanup(level, part: empty)
@@ -204,7 +204,7 @@ extension PortPointer {
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
         if let invalidation {
-            RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(invalidation, handle, pointee.context.info)
+            RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(handle, pointee.context.info, invalidation)
         }
         if let loop, let level { loop.popCleanup(level) }
         endCall()

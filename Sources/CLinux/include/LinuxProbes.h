@@ -1,0 +1,51 @@
+/* The switch of the client's probe, and static probes for tracers: a label in the code and a note beside it. Part of CLinux.h. */
+#ifndef CLINUX_PROBES_H
+#define CLINUX_PROBES_H
+#include <stdint.h>
+
+/* The address of the client's probe, or NULL. In C, because the compiler folds a plain load into the comparison, and an atomic one of
+   Swift not: one instruction less where callbacks are called. What the address points to never changes, and is read later. */
+extern const void *linux_probe_variable __attribute__((visibility("hidden")));
+__attribute__((no_sanitize("thread"))) static inline __attribute__((always_inline)) const void *linux_probe(void)
+{
+    return *(const void *volatile *)&linux_probe_variable;
+}
+static inline void linux_set_probe(const void *probe)
+{
+    __atomic_store_n(&linux_probe_variable, probe, __ATOMIC_RELEASE);
+}
+
+/* A label, and a note as systemtap's <sys/sdt.h> writes it: where the probe is, its provider and name, and where its arguments are. A
+   kernel that is told to puts a breakpoint on the instruction behind the label. Others put a nop there, which is quicker to step over;
+   here the probes cost nothing. The section .stapsdt.base, by which a tool notices that a file was moved after linking, is left out:
+   nothing moves this library. */
+#define LINUX_STATIC_PROBE(name, arguments, ...)                    \
+    __asm__ volatile("990:\n"                                       \
+                     "\t.pushsection .note.stapsdt,\"\",\"note\"\n" \
+                     "\t.balign 4\n"                                \
+                     "\t.4byte 992f-991f, 994f-993f, 3\n"           \
+                     "991:\t.asciz \"stapsdt\"\n"                   \
+                     "992:\t.balign 4\n"                            \
+                     "993:\t.8byte 990b, 0, 0\n"                    \
+                     "\t.asciz \"runloop\"\n"                       \
+                     "\t.asciz \"" name "\"\n"                      \
+                     "\t.asciz \"" arguments "\"\n"                 \
+                     "994:\t.balign 4\n"                            \
+                     "\t.popsection\n"                              \
+                     :                                              \
+                     : __VA_ARGS__                                  \
+                     : "memory")
+
+/* A client's function is about to be called. */
+static inline __attribute__((always_inline)) void linux_probe_call(uint32_t kind, uintptr_t function, const void *first)
+{
+    LINUX_STATIC_PROBE("call", "4@%0 8@%1 8@%2", "nr"(kind), "r"(function), "r"(first));
+}
+
+/* It has returned. Also a barrier, which keeps the compiler from making the call a jump that leaves no frame in backtraces. */
+static inline __attribute__((always_inline)) void linux_probe_called(uint32_t kind)
+{
+    LINUX_STATIC_PROBE("called", "4@%0", "nr"(kind));
+}
+
+#endif

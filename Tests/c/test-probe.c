@@ -1,0 +1,311 @@
+/* RLRunLoopSetProbe: what a probe is told, and what calls and what led to them have in common. */
+#include "message-port.h"
+
+/* What came, as words: a letter for the function of the probe, then the kind; "c4" is willCall of a function. */
+static struct record {
+    char part;
+    RLRunLoopProbeEvent event;
+    pthread_t thread;
+} records[256];
+static atomic_int count;
+
+static void add(char part, const RLRunLoopProbeEvent *event)
+{
+    int index = atomic_fetch_add(&count, 1);
+    require(index < 256);
+    records[index] = (struct record){part, *event, pthread_self()};
+}
+static void will_call(const RLRunLoopProbeEvent *event) { add('c', event); }
+static void did_call(const RLRunLoopProbeEvent *event) { add('d', event); }
+static void will_sleep(const RLRunLoopProbeEvent *event) { add('s', event); }
+static void did_sleep(const RLRunLoopProbeEvent *event) { add('w', event); }
+static void sent(const RLRunLoopProbeEvent *event) { add('>', event); }
+static void received(const RLRunLoopProbeEvent *event) { add('<', event); }
+static void dropped(const RLRunLoopProbeEvent *event) { add('x', event); }
+static const RLRunLoopProbe everything = {0, will_call, did_call, will_sleep, did_sleep, sent, received, dropped};
+
+static RLRunLoopRef rl;
+static void use_probe(void)
+{
+    rl = RLRunLoopGetCurrent();
+    ck_assert(RLRunLoopSetProbe(&everything));
+}
+static void end_probe(void) { ck_assert(RLRunLoopSetProbe(NULL)); }
+
+static void assert_told(const char *expected)
+{
+    char told[2048] = "";
+    for (int index = 0; index < atomic_load(&count); index++)
+        snprintf(told + strlen(told), sizeof told - strlen(told), "%s%c%u", index ? " " : "", records[index].part,
+                 records[index].event.kind);
+    ck_assert_str_eq(told, expected);
+}
+static const RLRunLoopProbeEvent *told(int index) { return &records[index].event; }
+static void forget(void) { atomic_store(&count, 0); }
+
+static void run_once(void) { RLRunLoopRunInMode(MODE, 0, 0); }
+static void fire(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) {}
+static void watch(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, UNUSED void *info) {}
+
+#define FUNCTION(function) ((void (*)(void))(function))
+
+START_TEST(a_signal_and_the_perform_have_function_and_info_in_common)
+{
+    RLRunLoopSourceRef source = make_source(0, do_nothing, &count);
+    RLRunLoopAddSource(rl, source, MODE);
+    RLRunLoopSourceSignal(source);
+    run_once();
+    assert_told(">1 c1 d1");
+    for (int index = 0; index < 3; index++) {
+        ck_assert(told(index)->function == FUNCTION(do_nothing));
+        ck_assert_ptr_eq(told(index)->info, &count);
+    }
+    RLRunLoopSourceInvalidate(source);
+    RLRunLoopSourceSignal(source);
+    assert_told(">1 c1 d1");
+    RLRelease(source);
+}
+END_TEST
+
+START_TEST(a_post_and_the_call_have_function_and_info_in_common)
+{
+    RLRunLoopPostFunction(rl, MODE, do_nothing, &count);
+    RLRunLoopPerformFunctionWithRelease(rl, MODE, do_nothing, rl, do_nothing);
+    run_once();
+    assert_told(">4 >4 c4 d4 c4 d4 c4 d4");
+    ck_assert_ptr_eq(told(0)->object, rl);
+    ck_assert(told(0)->function == FUNCTION(do_nothing) && told(2)->function == FUNCTION(do_nothing));
+    ck_assert_ptr_eq(told(0)->info, &count);
+    ck_assert_ptr_eq(told(2)->info, &count);
+    ck_assert_ptr_eq(told(4)->info, rl);
+}
+END_TEST
+
+START_TEST(a_cancelled_post_is_dropped)
+{
+    RLRunLoopPostFunction(rl, MODE, do_nothing, &count);
+    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, do_nothing, &count), 1);
+    assert_told(">4 x4");
+    ck_assert(told(1)->function == FUNCTION(do_nothing) && told(1)->info == &count && told(1)->detail == 1);
+}
+END_TEST
+
+START_TEST(timers_observers_and_descriptors_are_told_with_their_objects)
+{
+    int ends[2];
+    make_pipe(ends);
+    RLRunLoopTimerRef timer = make_timer(0, 0, fire, &count);
+    RLRunLoopObserverContext context = {.info = &count};
+    RLRunLoopObserverRef observer = RLRunLoopObserverCreate(NULL, kRLRunLoopExit, 0, 0, watch, &context);
+    RLRunLoopAddTimer(rl, timer, MODE);
+    RLRunLoopAddObserver(rl, observer, MODE);
+    run_once();
+    assert_told("c2 d2 c3 d3");
+    ck_assert(told(0)->object == timer && told(0)->function == FUNCTION(fire) && told(0)->info == &count);
+    ck_assert(told(3)->object == observer && told(3)->info == &count && told(3)->detail == kRLRunLoopExit);
+    RLRelease(timer);
+    RLRelease(observer);
+    close_pipe(ends);
+}
+END_TEST
+
+static void read_descriptor(RLFileDescriptorRef descriptor, UNUSED RLOptionFlags types, UNUSED void *info)
+{
+    RLFileDescriptorInvalidate(descriptor);
+}
+static void read_socket(RLSocketRef socket, UNUSED RLSocketCallBackType type, UNUSED RLDataRef address,
+                        UNUSED const void *data, UNUSED void *info)
+{
+    RLSocketInvalidate(socket);
+}
+START_TEST(descriptor_objects_and_sockets_are_told_with_what_happened)
+{
+    int ends[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 && write(ends[0], "x", 1) == 1 &&
+            write(ends[1], "x", 1) == 1);
+    RLFileDescriptorContext context = {.info = &count};
+    RLFileDescriptorRef descriptor = RLFileDescriptorCreate(NULL, ends[0], 0, read_descriptor, &context);
+    RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, descriptor, 0);
+    RLFileDescriptorEnableCallBacks(descriptor, kRLFileDescriptorReadCallBack);
+    RLRunLoopAddSource(rl, source, MODE);
+    run_once();
+    assert_told("c5 d5");
+    ck_assert(told(0)->object == descriptor && told(0)->function == FUNCTION(read_descriptor));
+    ck_assert(told(0)->info == &count && told(0)->detail == kRLFileDescriptorReadCallBack);
+    RLRelease(source);
+    RLRelease(descriptor);
+
+    forget();
+    RLSocketContext its = {.info = &count};
+    RLSocketRef socket = RLSocketCreateWithNative(NULL, ends[1], kRLSocketReadCallBack, read_socket, &its);
+    source = RLSocketCreateRunLoopSource(NULL, socket, 0);
+    RLRunLoopAddSource(rl, source, MODE);
+    run_once();
+    assert_told("c6 d6");
+    ck_assert(told(1)->object == socket && told(1)->function == FUNCTION(read_socket));
+    ck_assert(told(1)->info == &count && told(1)->detail == kRLSocketReadCallBack);
+    RLRelease(source);
+    RLRelease(socket);
+    close(ends[0]);
+}
+END_TEST
+
+static void *post_stop(void *info)
+{
+    await_waiting(info);
+    RLRunLoopPostFunction(info, MODE, stop_current, NULL);
+    return NULL;
+}
+START_TEST(a_sleep_says_until_when_and_what_ended_it)
+{
+    RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(rl, source, MODE);
+    pthread_t thread = start_thread(post_stop, rl);
+    RLRunLoopRun();
+    join_thread(thread);
+    /* By itself it may wake for a moment; the last sleep is the one that the other thread ends. */
+    int last = atomic_load(&count) - 1;
+    while (records[last].part != 'w')
+        last--;
+    ck_assert_uint_eq(told(last)->detail, kRLRunLoopProbeWokenUp);
+    ck_assert_ptr_eq(told(last)->object, rl);
+    int wakes = 0;
+    for (int index = 0; index < last; index++) {
+        if (records[index].part == 's') {
+            ck_assert_ptr_eq(told(index)->object, rl);
+            ck_assert_ptr_eq(told(index)->info, kRLRunLoopDefaultMode);
+            ck_assert(told(index)->number == UINT64_MAX);
+        }
+        if (records[index].part == '>' && told(index)->kind == kRLRunLoopProbeWake) {
+            wakes++;
+            ck_assert_ptr_eq(told(index)->object, rl);
+            ck_assert(!pthread_equal(records[index].thread, pthread_self()));
+        }
+    }
+    ck_assert_int_eq(wakes, 1);
+
+    forget();
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    RLRunLoopRunInMode(MODE, 0.01, 0);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    uint64_t until = told(0)->number;
+    ck_assert(until >= (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec);
+    ck_assert(until <= (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec);
+    ck_assert_uint_eq(told(atomic_load(&count) - 1)->detail, kRLRunLoopProbeByItself);
+    drop_source(source);
+}
+END_TEST
+
+static void receive(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, UNUSED void *info) {}
+START_TEST(a_message_and_its_callback_have_the_port_in_common)
+{
+    RLPortRef port = RLPortCreate(NULL, receive, NULL, NULL);
+    RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
+    RLRunLoopAddSource(rl, source, MODE);
+    RLPortSetCapacity(port, 1);
+    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, NULL);
+    ck_assert(RLPortMessageSendBeforeDate(message, 0));
+    ck_assert(!RLPortMessageSendBeforeDate(message, 0));
+    run_once();
+    assert_told(">7 >7 x7 c1 c7 d7 d1");
+    for (int index = 0; index < 3; index++)
+        ck_assert_ptr_eq(told(index)->object, port);
+    ck_assert(told(4)->object == port && told(4)->function == FUNCTION(receive));
+    RLRelease(message);
+    RLRunLoopSourceInvalidate(source);
+    RLRelease(source);
+    RLRelease(port);
+}
+END_TEST
+
+static RLDataRef answer(UNUSED RLMessagePortRef port, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    return text_data("reply");
+}
+/* The server tells what it was told of: the numbers of the request and of the reply. */
+static void serve_and_tell(int ready)
+{
+    struct server server;
+    atomic_store(&count, 0);
+    serve(&server, NAME, answer, NULL);
+    say_ready(ready);
+    while (atomic_load(&count) == 0 || records[atomic_load(&count) - 1].part != '>')
+        RLRunLoopRunInMode(MODE, 1e9, 1);
+    uint64_t numbers[2] = {0, 0};
+    for (int index = 0; index < atomic_load(&count); index++) {
+        if (records[index].part == '<' && told(index)->kind == kRLRunLoopProbeMessagePort)
+            numbers[0] = told(index)->number;
+        if (records[index].part == '>' && told(index)->kind == kRLRunLoopProbeReply)
+            numbers[1] = told(index)->number;
+    }
+    require(write(ready, numbers, sizeof numbers) == sizeof numbers);
+    end_server(&server);
+}
+START_TEST(a_request_and_its_reply_have_a_number_in_common_in_both_processes)
+{
+    int ready;
+    pid_t child = start_server_process(serve_and_tell, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLDataRef reply = NULL;
+    forget();
+    ck_assert_int_eq(ask(remote, 7, "question", 100, MODE, &reply), kRLMessagePortSuccess);
+    RLRelease(reply);
+    int last = atomic_load(&count) - 1;
+    ck_assert(records[0].part == '>' && told(0)->kind == kRLRunLoopProbeMessagePort && told(0)->object == remote);
+    ck_assert(records[last].part == '<' && told(last)->kind == kRLRunLoopProbeReply && told(last)->object == remote);
+    uint64_t numbers[2];
+    require(read(ready, numbers, sizeof numbers) == sizeof numbers);
+    ck_assert(numbers[0] != 0 && numbers[0] == told(0)->number && numbers[1] == told(last)->number);
+    ck_assert(numbers[0] == numbers[1]);
+    close(ready);
+    end_process(child, 0);
+    RLRelease(remote);
+}
+END_TEST
+
+START_TEST(functions_that_are_null_are_not_called_and_an_unknown_version_is_refused)
+{
+    static const RLRunLoopProbe nothing = {0}, later = {.version = 1};
+    ck_assert(!RLRunLoopSetProbe(&later));
+    assert_misuse("RLRunLoopSetProbe", "probe", NULL);
+    ck_assert(RLRunLoopSetProbe(&nothing));
+    RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
+    RLRunLoopRunInMode(MODE, 0.001, 0);
+    assert_told("");
+}
+END_TEST
+
+static RLRunLoopSourceRef signalled;
+static void signal_source(UNUSED int number) { RLRunLoopSourceSignal(signalled); }
+START_TEST(a_signal_handler_may_signal)
+{
+    RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(rl, source, MODE);
+    signalled = source;
+    signal(SIGUSR1, signal_source);
+    raise(SIGUSR1);
+    run_once();
+    assert_told(">1 c1 d1");
+    drop_source(source);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("probe");
+    TCase *tcase = add_case(suite, "probe", 20);
+    tcase_add_unchecked_fixture(tcase, use_own_directory, remove_own_directory);
+    tcase_add_checked_fixture(tcase, use_probe, end_probe);
+    tcase_add_test(tcase, a_signal_and_the_perform_have_function_and_info_in_common);
+    tcase_add_test(tcase, a_post_and_the_call_have_function_and_info_in_common);
+    tcase_add_test(tcase, a_cancelled_post_is_dropped);
+    tcase_add_test(tcase, timers_observers_and_descriptors_are_told_with_their_objects);
+    tcase_add_test(tcase, descriptor_objects_and_sockets_are_told_with_what_happened);
+    tcase_add_test(tcase, a_sleep_says_until_when_and_what_ended_it);
+    tcase_add_test(tcase, a_message_and_its_callback_have_the_port_in_common);
+    tcase_add_test(tcase, a_request_and_its_reply_have_a_number_in_common_in_both_processes);
+    tcase_add_test(tcase, functions_that_are_null_are_not_called_and_an_unknown_version_is_refused);
+    tcase_add_test(tcase, a_signal_handler_may_signal);
+    return suite;
+}
