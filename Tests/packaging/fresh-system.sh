@@ -1,7 +1,8 @@
 #!/bin/sh
 # fresh-system.sh SUITE PACKAGE.deb...
 #
-# Installs the packages in a new Debian system, compiles and runs a program with them, and purges them: nothing may be left.
+# Installs the packages in a new Debian system, compiles and runs a program with pkg-config, CMake and Meson, opens a manual page, and
+# purges the packages: nothing may be left.
 # mmdebstrap makes the system in a temporary directory, which goes again. Root is not needed where users may have namespaces.
 set -eu
 suite=$1
@@ -12,12 +13,22 @@ dpkg -i /root/*.deb >/dev/null
 cd /root && cp /usr/share/doc/runloop/examples/hello.c .
 gcc -std=c11 hello.c -o hello $(pkg-config --cflags --libs runloop) && ./hello
 gcc -std=c11 hello.c -o hello $(pkg-config --cflags runloop) -l:librunloop.a -static && ./hello
-test -e /usr/share/man/man3/RLRunLoopRun.3.gz && test -e /usr/share/doc/runloop/html/index.html
+mkdir with-cmake with-meson
+echo "cmake_minimum_required(VERSION 3.13)
+project(hello C)
+find_package(RunLoop 0.1 REQUIRED)
+add_executable(hello ../hello.c)
+target_link_libraries(hello RunLoop::runloop)" > with-cmake/CMakeLists.txt
+cmake -S with-cmake -B with-cmake/build >/dev/null && cmake --build with-cmake/build >/dev/null && with-cmake/build/hello
+cp hello.c with-meson && echo "project(\"hello\", \"c\")
+executable(\"hello\", \"hello.c\", dependencies: dependency(\"runloop\"))" | tr \" "\047" > with-meson/meson.build
+meson setup with-meson/build with-meson >/dev/null && ninja -C with-meson/build >/dev/null && with-meson/build/hello
+man RLRunLoopAddTimer | grep -q RLRunLoopRemoveTimer && test -e /usr/share/doc/runloop/html/index.html
 dpkg --purge $(dpkg-query -W -f "\${Package} " "librunloop*") >/dev/null
 left=$(find /usr /etc /var -iname "*runloop*")
 test -z "$left" || { echo "left behind: $left"; exit 1; }
 . /etc/os-release && echo "$PRETTY_NAME: $(ldd --version | head -n 1)"
 '
-exec mmdebstrap --quiet --variant=minbase --include=gcc,libc6-dev,pkgconf \
-    --dpkgopt=path-include=/usr/share/doc/runloop/* --customize-hook="copy-in $* /root" \
+exec mmdebstrap --quiet --variant=minbase --include=gcc,libc6-dev,pkgconf,cmake,meson,man-db \
+    --customize-hook="copy-in $* /root" \
     --customize-hook="chroot \"\$1\" sh -euc '$in_it'" "$suite" /dev/null
