@@ -12,7 +12,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "docs/man"))
-from man import Manual, version  # noqa: E402
+from man import Manual, upper_first, version  # noqa: E402
 
 #: A Markdown file → its page, in the order in which the site is read, and the word that the bar above each page has for it.
 DOCUMENTS = {"README.md": ("index.html", "librunloop"), "docs/guide/README.md": ("guide/index.html", "Guide"),
@@ -26,6 +26,10 @@ FUNCTION = r"\b(?:RL|CF)[A-Z]\w+"
 def slug(heading):
     """The anchor of a heading, as the usual sites make it."""
     return re.sub(r"[^\w -]", "", html.unescape(re.sub(r"<[^>]*>", "", heading))).strip().lower().replace(" ", "-")
+
+
+def sentence(text):
+    return html.escape(upper_first(text), quote=False)
 
 
 def run(*command, text=""):
@@ -175,11 +179,13 @@ class Site:
 
         parts = ["<h1>Reference</h1>", "<p>A page for each subject, and one for each group of functions. Installed, they are manual pages: "
                  "<code>man runloop</code>, <code>man RLRunLoopRun</code>.</p>"]
+        subjects = " · ".join(f'<a href="#{chapter.name}">{chapter.name.removeprefix("runloop-")}</a>' for chapter in self.manual.chapters)
+        parts.append(f"<p>{subjects}</p>")
         for chapter in self.manual.chapters:
-            parts.append(f'<h2 id="{chapter.name}">{link(chapter.name, 7, chapter.name)}</h2>\n<p>{html.escape(self.manual.brief(chapter))}</p>\n<dl>')
+            parts.append(f'<h2 id="{chapter.name}">{link(chapter.name, 7, chapter.name)}</h2>\n<p>{sentence(self.manual.brief(chapter))}.</p>\n<dl>')
             for page in chapter.pages:
                 names = ", ".join(link(name, 3, f"<code>{name}</code>") for name in page.names)
-                parts.append(f"<dt>{html.escape(page.brief)}</dt><dd>{names}</dd>")
+                parts.append(f"<dt>{sentence(page.brief)}</dt><dd>{names}</dd>")
             parts.append("</dl>")
         subjects = {f"{chapter.name}.7" for chapter in self.manual.chapters}
         others = [path for path in self.originals() if not path.name.endswith(".3") and path.name not in subjects]
