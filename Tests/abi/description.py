@@ -1,4 +1,5 @@
-"""What programs that were compiled with the headers rely on, types included, as libabigail describes it: description.py FILE.
+"""What programs that were compiled with the headers rely on, types included, as libabigail describes it: description.py writes
+all descriptions anew.
 
 abidw finds no types of functions in the library itself, whose debug information is Swift's. So it is given a stub with the same
 names and types: each function and constant that the headers declare, and for each type and set of constants a variable."""
@@ -14,8 +15,8 @@ if __name__ == "__main__":
 
 from public_headers import INCLUDE, ROOT, children, clang, declarations, of_kind
 
-COMMITTED = ROOT / "Tests/abi/librunloop.so.0.abi"
-HEADER = "RunLoop/RunLoop.h"
+#: A description, which has the name of the library, and the folder of the headers.
+DESCRIPTIONS = {"librunloop.so.0.abi": "RunLoop"}
 #: What clang calls the type of a parameter that is declared as va_list.
 VA_LISTS = {"struct __va_list_tag *": "va_list"}
 
@@ -24,10 +25,15 @@ def exported(node):
     return node.get("storageClass") == "extern" and children(node, "VisibilityAttr")
 
 
-def stub(include):
-    """The source of a library that has what the headers declare."""
-    nodes = declarations(HEADER, include)
-    lines = ["#include <stdarg.h>", f"#include <{HEADER}>"]
+def committed(name):
+    return ROOT / "Tests/abi" / name
+
+
+def stub(folder, include):
+    """The source of a library that has what the headers of a folder declare."""
+    header = f"{folder}/{folder}.h"
+    nodes = [node for node in declarations(header, include) if node["path"].startswith(f"{folder}/")]
+    lines = ["#include <stdarg.h>", f"#include <{header}>"]
     for node in filter(exported, of_kind(nodes, "FunctionDecl")):
         kind = node["type"]["qualType"]
         types = {parameter["name"]: parameter["type"]["qualType"] for parameter in children(node, "ParmVarDecl")}
@@ -45,23 +51,24 @@ def stub(include):
     return "\n".join(lines) + "\n"
 
 
-def describe(path, include=INCLUDE):
-    """Writes the description of the headers below `include`."""
+def describe(path, folder="RunLoop", include=INCLUDE):
+    """Writes the description of the headers in a folder of `include`."""
     with tempfile.TemporaryDirectory() as directory:
         library = pathlib.Path(directory) / "stub.so"
         subprocess.run([clang(), "-x", "c", "-std=gnu17", "-g", "-gdwarf-4", "-fPIC", "-shared", "-nostdlib", f"-I{include}", "-", "-o", library],
-                       input=stub(include), text=True, check=True)
+                       input=stub(folder, include), text=True, check=True)
         subprocess.run(["abidw", "--type-id-style", "hash", "--no-show-locs", "--no-corpus-path", "--no-comp-dir-path", "--no-architecture",
                         "--out-file", path, library], check=True)
     text = re.sub(r"<dependency .*/>\n", "", pathlib.Path(path).read_text())
     pathlib.Path(path).write_text(text)
 
 
-def differences(old, new):
+def differences(old, new, *options):
     """What abidiff says of two descriptions; nothing if they are the same."""
-    result = subprocess.run(["abidiff", "--no-architecture", old, new], capture_output=True, text=True)
+    result = subprocess.run(["abidiff", "--no-architecture", *options, old, new], capture_output=True, text=True)
     return "" if result.returncode == 0 else result.stdout + result.stderr
 
 
 if __name__ == "__main__":
-    describe(sys.argv[1])
+    for name, folder in DESCRIPTIONS.items():
+        describe(committed(name), folder)

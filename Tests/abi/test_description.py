@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from description import COMMITTED, describe, differences
+from description import DESCRIPTIONS, committed, describe, differences
 from public_headers import INCLUDE
 
 #: A change of a header that breaks programs: the file, what stands there and what is put in its place, and whose change is reported.
@@ -17,10 +17,11 @@ BREAKING = {
 }
 
 
-def test_programs_find_what_they_were_compiled_with(tmp_path):
-    """Names that are new: `make abi` writes the description anew. What else abidiff lists breaks programs: CONTRIBUTING.md, "Releases"."""
-    describe(tmp_path / "now.abi")
-    assert differences(COMMITTED, tmp_path / "now.abi") == ""
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_programs_find_what_they_were_compiled_with(tmp_path, name):
+    """What abidiff lists breaks programs: CONTRIBUTING.md, "Releases". What is new may be missing until the release: `make abi` adds it."""
+    describe(tmp_path / name, DESCRIPTIONS[name])
+    assert differences(committed(name), tmp_path / name, "--no-added-syms") == ""
 
 
 @pytest.mark.parametrize("change", BREAKING)
@@ -30,5 +31,5 @@ def test_a_change_that_breaks_programs_is_found(tmp_path, change):
     path = tmp_path / "include/RunLoop" / header
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after, 1))
-    describe(tmp_path / "changed.abi", tmp_path / "include")
-    assert name in differences(COMMITTED, tmp_path / "changed.abi")
+    describe(tmp_path / "changed.abi", include=tmp_path / "include")
+    assert name in differences(committed("librunloop.so.0.abi"), tmp_path / "changed.abi", "--no-added-syms")

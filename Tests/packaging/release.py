@@ -7,6 +7,7 @@ import tarfile
 
 import pytest
 
+from description import DESCRIPTIONS, committed, describe, differences
 from library import BUILD, INCLUDE, ROOT, output
 
 pytestmark = pytest.mark.timeout(1800)
@@ -43,6 +44,13 @@ def test_two_builds_are_the_same(made, tmp_path):
                       for path in (folder / part).rglob("*") if path.is_file()})
     assert len(built[0]) > 500 and set(built[0]) == set(built[1])
     assert [name for name in built[0] if built[0][name] != built[1][name]] == []
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_types_are_written_down(name, tmp_path):
+    """All of them, those that are new too: from now on they stay as they are."""
+    describe(tmp_path / name, DESCRIPTIONS[name])
+    assert differences(committed(name), tmp_path / name) == ""
 
 
 def test_packages_are_these(made):
