@@ -229,7 +229,7 @@ START_TEST(only_one_answer_counts)
     while (kept_count == 0)
         RLRunLoopRunInMode(MODE, 1, true);
     answer_twice(NULL);
-    assert_misuse("RLMessagePortRequestReply", "request", "was already answered");
+    assert_misuse("RLMessagePortRequestReply", "request", "already answered");
     RLRelease(kept[0]);
     while (later.calls == 0)
         RLRunLoopRunInMode(MODE, 1, true);

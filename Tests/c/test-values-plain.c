@@ -68,7 +68,7 @@ START_TEST(numbers_and_dates)
     RLRelease(date);
     RLRelease(later);
     ck_assert_ptr_null(RLNumberCreate(NULL, 17, &whole));
-    assert_misuse("RLNumberCreate", "type", "no RLNumberType");
+    assert_misuse("RLNumberCreate", "type", "not an RLNumberType");
     ck_assert_ptr_null(RLNumberCreate(NULL, kRLNumberIntType, NULL));
     assert_misuse("RLNumberCreate", "valuePtr", "NULL");
 }

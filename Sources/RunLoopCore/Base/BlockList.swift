@@ -51,9 +51,9 @@ struct BlockList<Element: BitwiseCopyable>: ~Copyable {
     }
 
     /// Removes all elements and frees the memory. O(number of blocks).
-    mutating func discard() {
+    mutating func removeAll() {
         for index in 0..<blocks.count { free(blocks[index]) }
-        blocks.discard()
+        blocks.removeAll()
         count = 0
     }
 }

@@ -88,7 +88,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     mutating func truncate(to newCount: Int) { count = newCount }
 
     /// Removes all elements and frees the memory. O(1).
-    mutating func discard() {
+    mutating func removeAll() {
         free(memory.start)
         memory = ListMemory()
         count = 0

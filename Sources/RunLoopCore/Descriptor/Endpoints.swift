@@ -66,7 +66,7 @@ enum Endpoints {
         defer { mutex.unlock() }
         guard fd >= 0, fd < sockets.count, sockets[fd] == socket else { return false }
         sockets[fd] = nil
-        forgetFile(of: socket)
+        removeFile(of: socket)
         return true
     }
 
@@ -112,7 +112,7 @@ enum Endpoints {
     }
 
     /// Under the mutex.
-    private static func forgetFile(of socket: SocketPointer) {
+    private static func removeFile(of socket: SocketPointer) {
         if !socket.pointee.isFileKnown { return }
         socket.pointee.isFileKnown = false
         fileCount -= 1

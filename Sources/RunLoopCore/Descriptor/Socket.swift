@@ -93,10 +93,10 @@ extension SocketPointer {
         switch Endpoints.add(socket) {
         case .added: return socket
         case .found(let other):
-            socket.discard()
+            socket.destroyUnused()
             return other
         case .outOfMemory:
-            socket.discard()
+            socket.destroyUnused()
             systemError = ENOMEM
             return nil
         }
@@ -130,7 +130,7 @@ extension SocketPointer {
     }
 
     /// Destroys a socket that was not returned to any client, or was never valid. Its descriptor stays open.
-    private func discard() {
+    private func destroyUnused() {
         pointee.endpoint.context.released(pointee.endpoint.context.info)
         destroy()
     }
@@ -145,7 +145,7 @@ extension SocketPointer {
     func release() {
         if !endpoint.pointee.item.object.release() { return }
         // A socket with a negative number was never valid: its context's release is still to be called.
-        if endpoint.pointee.fd < 0 { discard() } else { destroy() }
+        if endpoint.pointee.fd < 0 { destroyUnused() } else { destroy() }
     }
 
     /// RLSocketInvalidate. A thread that has a loop; calls the context's release.

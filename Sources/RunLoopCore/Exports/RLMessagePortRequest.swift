@@ -19,7 +19,7 @@ private struct Call {
             if content == nil { return nil }
         }
         if sendTimeout.isNaN || rcvTimeout.isNaN {
-            Misuse.report(function, sendTimeout.isNaN ? "sendTimeout" : "rcvTimeout", "NaN")
+            Misuse.report(function, sendTimeout.isNaN ? "sendTimeout" : "rcvTimeout", "not a number")
             return nil
         }
         if !port.pointee.isRemote {
@@ -133,7 +133,7 @@ public func RLMessagePortRequestReply(_ request: OpaquePointer?, _ data: OpaqueP
     }
     guard Registry.current != nil else { return 0 }
     if request.reply(reply) { return 1 }
-    Misuse.report("RLMessagePortRequestReply", "request", "was already answered")
+    Misuse.report("RLMessagePortRequestReply", "request", "already answered")
     return 0
 }
 

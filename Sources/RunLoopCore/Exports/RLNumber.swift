@@ -12,7 +12,7 @@ private func borrow(_ number: OpaquePointer?, _ function: Name, _ name: Name = "
 @inline(never)
 private func stored(_ type: Int, _ function: Name) -> NumberType? {
     if let type = NumberType(type) { return type }
-    Misuse.report(function, "type", "no RLNumberType")
+    Misuse.report(function, "type", "not an RLNumberType")
     return nil
 }
 

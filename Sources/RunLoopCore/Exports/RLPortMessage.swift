@@ -82,7 +82,7 @@ public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Doub
         return 0
     }
     if limit.isNaN {
-        Misuse.report("RLPortMessageSendBeforeDate", "limit", "NaN")
+        Misuse.report("RLPortMessageSendBeforeDate", "limit", "not a number")
         return 0
     }
     if Registry.current == nil { return 0 }

@@ -163,7 +163,7 @@ public func RLRunLoopAddSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _
         let name = borrowMode(mode, "RLRunLoopAddSource"), Registry.current != nil
     else { return }
     if loop.add(source, in: name), source.hasDescriptor, loop.isBroken(source) {
-        Misuse.report("RLRunLoopAddSource", "source", "its number is not a descriptor that can be watched")
+        Misuse.report("RLRunLoopAddSource", "source", "its descriptor cannot be watched")
     }
 }
 

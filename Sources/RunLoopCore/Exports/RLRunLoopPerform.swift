@@ -82,7 +82,7 @@ public func RLRunLoopPerformFunctionWithRelease(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?
 ) -> UInt8 {
-    leaveReleasing(rl, modes, function, info, release, wakes: false, "RLRunLoopPerformFunctionWithRelease")
+    enqueueReleasing(rl, modes, function, info, release, wakes: false, "RLRunLoopPerformFunctionWithRelease")
 }
 
 @implementation @c
@@ -99,10 +99,10 @@ public func RLRunLoopPostFunctionWithRelease(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?
 ) -> UInt8 {
-    leaveReleasing(rl, modes, function, info, release, wakes: true, "RLRunLoopPostFunctionWithRelease")
+    enqueueReleasing(rl, modes, function, info, release, wakes: true, "RLRunLoopPostFunctionWithRelease")
 }
 
-private func leaveReleasing(
+private func enqueueReleasing(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?, wakes: Bool, _ name: Name
 ) -> UInt8 {

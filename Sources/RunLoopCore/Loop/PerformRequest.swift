@@ -79,7 +79,7 @@ struct PerformRequest: BitwiseCopyable {
     }
 
     /// Frees a request that could not be queued, without calling anything.
-    func discard() {
+    func destroy() {
         if let extra { free(extra) }
     }
 

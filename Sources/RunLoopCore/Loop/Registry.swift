@@ -158,7 +158,7 @@ enum Registry {
                 if loop.pointee.isOpen { loop.survive() }
                 continue
             }
-            loop.threadContext.pointee.lock.forgetOwner()
+            loop.threadContext.pointee.lock.resetOwnerAfterFork()
             // The thread of a loop that is abandoned may have been about to close it.
             if loop.pointee.isOpen || loop.pointee.sets.count > 0 { loop.abandon() }
         }

@@ -64,7 +64,7 @@ extension RunLoopPointer {
             pointee.activation.autoreleasedCount = pointee.autoreleased.count
             releaseAutoreleased()
         }
-        pointee.autoreleased.discard()
+        pointee.autoreleased.removeAll()
         pointee.activation.autoreleasedCount = 0
     }
 }

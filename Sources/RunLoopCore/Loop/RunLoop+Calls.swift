@@ -122,7 +122,7 @@ extension RunLoopPointer {
             if pointee.notifyingObservers[index].state == .called { observer.pointee.item.clear([.firing, .away]) }
             _ = observer.item.releaseInternal()
         }
-        for index in 0..<pointee.signalledBatch.count { pointee.signalledBatch[index].forgetAfterFork() }
+        for index in 0..<pointee.signalledBatch.count { pointee.signalledBatch[index].resetAfterFork() }
         // Functions that were being called wait again, to be cancelled.
         for level in 0..<pointee.batches.count where pointee.batches[level].isCalling {
             pointee.batches[level].next -= 1

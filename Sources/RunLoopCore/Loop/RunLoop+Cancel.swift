@@ -128,7 +128,7 @@ extension RunLoopPointer {
             takeIntoHeld()
             swap(&requests, &pointee.held)
             pointee.heldStart = 0
-            for level in 0..<pointee.batches.count { drop(pointee.batches[level], into: &requests) }
+            for level in 0..<pointee.batches.count { collect(pointee.batches[level], into: &requests) }
             pointee.batches.truncate(to: 0)
         }
         for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSlow(.loopIsGone) }
@@ -137,7 +137,7 @@ extension RunLoopPointer {
 
     /// Collects what is left of a batch whose function has ended the thread. Under the lock.
     @inline(never)
-    private func drop(_ batch: PerformBatch, into requests: inout PlainList<PerformRequest>) {
+    private func collect(_ batch: PerformBatch, into requests: inout PlainList<PerformRequest>) {
         for index in 0..<batch.kept { _ = requests.append(batch.requests[index]) }
         let first = batch.isCalling ? batch.next - 1 : batch.next
         for index in first..<batch.count { _ = requests.append(batch.requests[index]) }

@@ -174,7 +174,7 @@ extension RunLoopPointer {
         if pointee.mustRevisitWatches { revisitWatches(mode) }
         if portCount(mode) == 0 || !pointee.poller.open() { return .nothing }
         if pointee.eventBatch.takeBroken() {
-            pointee.poller.forgetDescriptors()
+            pointee.poller.resetDescriptors()
             pointee.eventBatch.reset()
             revisitWatches(mode)
             if !pointee.poller.open() { return .nothing }

@@ -19,7 +19,7 @@ struct DispatchFrame: BitwiseCopyable {
     func isCalling(_ called: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: called) }
 
     /// In a child of fork(), where the thread of the call does not exist. Under all locks; destroys no source.
-    fileprivate func forgetAfterFork() {
+    fileprivate func resetAfterFork() {
         guard let source = anySource else { return }
         if source.pointee.item.has(.isOfEndpoint) { EndpointPointer(info: source.pointee.info).resetCallsAfterFork() }
         if departed != nil { _ = source.item.releaseInternal() }
@@ -93,9 +93,9 @@ extension RunLoopPointer {
 
     /// In a child of fork() that does not have this loop's thread: the calls that the frames stand for never return. Their endpoints stop
     /// counting them, or they could never be closed. Under every lock of the library.
-    func forgetDispatchesAfterFork() {
-        pointee.dispatchFrame.forgetAfterFork()
-        for index in 0..<pointee.outerDispatchFrames.count { pointee.outerDispatchFrames[index].forgetAfterFork() }
+    func resetDispatchesAfterFork() {
+        pointee.dispatchFrame.resetAfterFork()
+        for index in 0..<pointee.outerDispatchFrames.count { pointee.outerDispatchFrames[index].resetAfterFork() }
         pointee.dispatchFrame = DispatchFrame()
         pointee.outerDispatchFrames.truncate(to: 0)
     }

@@ -25,15 +25,15 @@ extension RunLoopPointer {
         pointee.activation = Activation()
         abandonCalls()
         while let source = locked({ anySource }) {
-            drop(source)
+            removeFromAllModes(source)
             source.release()
         }
         while let timer = locked({ anyTimer }) {
-            dismiss(timer)
+            remove(timer)
             timer.release()
         }
         _ = cancelDelayed(.all)
-        while let observer = locked({ anyObserver }) { dismiss(observer) }
+        while let observer = locked({ anyObserver }) { remove(observer) }
         dropRequests()
         releaseAllAutoreleased()
         lock()
@@ -44,8 +44,8 @@ extension RunLoopPointer {
         freeModes()
         unlock()
         pointee.timerPasses = 0
-        pointee.cleanupHandlers.discard()
-        pointee.outerDispatchFrames.discard()
+        pointee.cleanupHandlers.removeAll()
+        pointee.outerDispatchFrames.removeAll()
         pointee.timerSlack = .unknown
         pointee.retryDeadline = .never
         pointee.stop.store(0, ordering: .relaxed)
@@ -75,7 +75,7 @@ extension RunLoopPointer {
     }
 
     /// Takes a timer out of this loop, unless it has moved to another one meanwhile. The caller has a reference, and releases it.
-    private func dismiss(_ timer: TimerPointer) {
+    private func remove(_ timer: TimerPointer) {
         let owner = timer.item.lock()
         let isDead = owner == threadContext && timer.pointee.set != nil && timer.leaveSet()
         owner.unlock()
@@ -90,7 +90,7 @@ extension RunLoopPointer {
     }
 
     /// Takes an observer out of this loop, unless it has moved to another one meanwhile, and releases the caller's reference.
-    private func dismiss(_ observer: ObserverPointer) {
+    private func remove(_ observer: ObserverPointer) {
         let owner = observer.item.lock()
         let isDead = owner == threadContext && observer.pointee.set != nil && leave(observer)
         owner.unlock()
@@ -108,10 +108,10 @@ extension RunLoopPointer {
             mode.deinitialize(count: 1)
             free(mode)
         }
-        pointee.sets.discard()
-        pointee.modes.discard()
-        pointee.observers.discard()
-        pointee.held.discard()
+        pointee.sets.removeAll()
+        pointee.modes.removeAll()
+        pointee.observers.removeAll()
+        pointee.held.removeAll()
         pointee.heldStart = 0
         pointee.modeWithoutHeld = nil
         pointee.longQueueMode = nil
@@ -130,7 +130,7 @@ extension RunLoopPointer {
         pointee.autoreleased.truncate(to: 0)
         pointee.activation.autoreleasedCount = 0
         inbox.pointee.abandon()
-        forgetDispatchesAfterFork()
+        resetDispatchesAfterFork()
         pointee.wake.reset()
         pointee.currentModeName.store(0, ordering: .relaxed)
         pointee.poller.detachAfterFork()
@@ -141,7 +141,7 @@ extension RunLoopPointer {
         pointee.poller.detachAfterFork()
         pointee.eventBatch.reset()
         pointee.mustRevisitWatches = true
-        pointee.wake.leavePending()
+        pointee.wake.restorePending()
     }
 
     /// Returns the thread's spare memory to the slabs.

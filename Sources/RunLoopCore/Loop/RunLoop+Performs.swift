@@ -64,7 +64,7 @@ extension RunLoopPointer {
         case .failed:
             PerformRequest.release(modes: modes)
             if Probe.isSet { tellDropped(request) }
-            request.discard()
+            request.destroy()
             return false
         }
     }
@@ -275,7 +275,7 @@ extension RunLoopPointer {
         if kept > 0 { noteUse(of: EverUsed.heldFunctions) }
         if pointee.held.count > 0 { return putInFront(requests) }
         let isHoard = requests.capacity > 64 * 1024 && taken < requests.capacity / 16
-        if requests.count == 0 && isHoard { requests.discard() }
+        if requests.count == 0 && isHoard { requests.removeAll() }
         swap(&requests, &pointee.held)
     }
 

@@ -31,7 +31,7 @@ struct BatchEntry: BitwiseCopyable {
     }
 
     /// In a child of fork(): the thread that was to perform the source does not exist. Under all locks; destroys no source.
-    func forgetAfterFork() {
+    func resetAfterFork() {
         switch retention {
         case .released: break
         case .reference: _ = source.pointee.item.object.release()

@@ -253,29 +253,29 @@ extension RunLoopPointer {
         if !wasValid {
             // Another thread may be invalidating it at this moment. On return the caller's own loop must not have it any more, or it would
             // perform the source once more.
-            if let owner = ThreadContextPointer.current { RunLoopPointer(owner).drop(source) }
+            if let owner = ThreadContextPointer.current { RunLoopPointer(owner).removeFromAllModes(source) }
             return
         }
         source.pointee.item.object.retain()
         let held = HeldWhileCalling()
         held.note(source)
-        leaveLoops(source)
+        removeFromLoops(source)
         held.end()
         source.release()
     }
 
     /// Removes an invalid source from every loop. Any thread; calls cancel.
-    private static func leaveLoops(_ source: SourcePointer) { while let loop = source.anyLoop { loop.drop(source) } }
+    private static func removeFromLoops(_ source: SourcePointer) { while let loop = source.anyLoop { loop.removeFromAllModes(source) } }
 
     /// Releases the reference that an ended thread held while it called one of the source's functions, and finishes an invalidation that
     /// this interrupted. Any thread; calls cancel.
     static func abandon(_ source: SourcePointer) {
-        if !source.pointee.item.has(.valid) { leaveLoops(source) }
+        if !source.pointee.item.has(.valid) { removeFromLoops(source) }
         source.release()
     }
 
     /// Removes the source from this loop, whatever its modes, with cancel. Any thread.
-    func drop(_ source: SourcePointer) {
+    func removeFromAllModes(_ source: SourcePointer) {
         var left = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
         var isDead = false

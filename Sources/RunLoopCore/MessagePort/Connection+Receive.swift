@@ -199,7 +199,7 @@ extension ConnectionPointer {
         let received = packetReceived
         if received.kind != .packet {
             unlock()
-            received.attachment.discard()
+            received.attachment.close()
             if received.kind == .end { packet.ending = .closed }
             return false
         }
@@ -207,7 +207,7 @@ extension ConnectionPointer {
         if !isEntry, let some = frame, !noteReceived(some, received.attachment.descriptor) { frame = nil }
         guard let frame, received.attachment != .several else {
             unlock()
-            received.attachment.discard()
+            received.attachment.close()
             packet.ending = .violation
             return false
         }

@@ -88,7 +88,7 @@ struct ReceivedAhead: ~Copyable {
     @inline(never)
     mutating func removeAll() {
         for index in next..<packets.count { packets[index].data?.release() }
-        packets.discard()
+        packets.removeAll()
         next = 0
         count(-bytes)
     }

@@ -134,7 +134,7 @@ struct OwnerLock: ~Copyable {
 
     /// In a child of fork() without the owner, between `lockBeforeFork` and `unlockAfterFork`: takes back what the owner has stored on its
     /// way to the lock, as it will not do so itself.
-    func forgetOwner() {
+    func resetOwnerAfterFork() {
         inside.store(0, ordering: .relaxed)
         ownerWaits.store(0, ordering: .relaxed)
     }

@@ -149,7 +149,7 @@ enum PacketSocket {
         }
 
         /// Closes the descriptor, if there is one, on a thread of its own.
-        func discard() { if descriptor >= 0 { PacketSocket.closeApart(descriptor) } }
+        func close() { if descriptor >= 0 { PacketSocket.closeApart(descriptor) } }
     }
 
     /// Takes the next packet, if there is one; what does not fit into `buffer`, and behind it into `body`, is lost. `mayHold`:

@@ -33,12 +33,12 @@ enum RaceDetector {
 
     /// Both sides, for a thread that takes what is at `address` and puts something there, under a lock without annotations.
     static func handsOver(_ address: UnsafeRawPointer) {
-        if isWatching { takeAndLeave(address) }
+        if isWatching { handsOverWatched(address) }
     }
 
     /// `handsOver` where a detector is known to be there.
     @inline(never)
-    static func takeAndLeave(_ address: UnsafeRawPointer) {
+    static func handsOverWatched(_ address: UnsafeRawPointer) {
         linux_happens_after(address)
         linux_happens_before(address)
     }

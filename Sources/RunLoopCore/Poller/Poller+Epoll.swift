@@ -22,11 +22,11 @@ extension Poller {
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
-        watches.discard()
+        watches.removeAll()
         firstFree = -1
-        indexOfDescriptor.discard()
-        changes.discard()
-        unconnected.discard()
+        indexOfDescriptor.removeAll()
+        changes.removeAll()
+        unconnected.removeAll()
         unreportedConnectCount = 0
         underRegisteredCount = 0
         alwaysReadyCount = 0
@@ -60,7 +60,7 @@ extension Poller {
     }
 
     /// The program has closed our descriptors, and their numbers may stand for other files. All watches are silent until `listen`.
-    mutating func forgetDescriptors() {
+    mutating func resetDescriptors() {
         epoll = -1
         wakeDescriptor = -1
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }

@@ -82,7 +82,7 @@ struct WakeWord: ~Copyable {
     func reset() { _ = word.exchange(Self.awake, ordering: .acquiringAndReleasing) }
 
     /// In a child of fork(): a thread that was about to wake the loop may not exist there, so the wake-up is made for it.
-    func leavePending() { word.store(Self.pending, ordering: .relaxed) }
+    func restorePending() { word.store(Self.pending, ordering: .relaxed) }
 
     /// What ended a sleep, other than the loop itself.
     enum Reason: UInt32 { case nothing, adjusted, wokenUp }

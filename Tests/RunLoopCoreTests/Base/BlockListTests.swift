@@ -30,7 +30,7 @@ import Testing
             case 5...7:
                 if list.removeLast() != array.popLast() { return "step \(step): the last" }
             case 8 where random.chance(1):
-                list.discard()
+                list.removeAll()
                 array = []
             default: break
             }

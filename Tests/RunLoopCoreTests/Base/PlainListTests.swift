@@ -81,10 +81,10 @@ import Testing
         #expect(list.elements == before, "what is reserved is not moved again")
     }
 
-    @Test func discardedListCanBeUsedAgain() {
+    @Test func emptiedListCanBeUsedAgain() {
         var list = PlainList<Int>()
         for value in 0..<100 { _ = list.append(value) }
-        list.discard()
+        list.removeAll()
         #expect(list.count == 0)
         #expect(list.capacity == 0)
         #expect(list.elements == nil)

@@ -149,7 +149,7 @@ import Testing
         pinnedLock.pointer.pointee.lockBeforeFork(asOwner: false)
         #expect(pinnedLock.pointer.pointee.tryLock() == false)
         pinnedLock.pointer.pointee.ownerWaits.store(1, ordering: .relaxed)
-        pinnedLock.pointer.pointee.forgetOwner()
+        pinnedLock.pointer.pointee.resetOwnerAfterFork()
         pinnedLock.pointer.pointee.unlockAfterFork(asOwner: false)
         #expect(pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 0)
         pinnedLock.pointer.pointee.lockSlow(asOwner: false)
