@@ -23,6 +23,7 @@ LIBRARY = Path(os.environ.get("RL_BUILD", REPO / "build")).resolve() / "lib"
 PROGRAMS = [
     "calculator",
     "chat",
+    "children",
     "collections",
     "custom-source",
     "echo",
@@ -42,6 +43,7 @@ PROGRAMS = [
     "port-source",
     "ports",
     "probe",
+    "resolve",
     "signalfd",
     "signals",
     "strings",
@@ -49,9 +51,10 @@ PROGRAMS = [
     "timers",
     "users",
     "values",
+    "workers",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
-WITH_KIT = ["signals"]  # linked with librunloop-kit, too
+WITH_KIT = ["children", "resolve", "signals", "workers"]  # linked with librunloop-kit, too
 DEMO = "demo"
 MAKES_MISTAKES = ["errors"]  # on purpose
 SPEAKS_ON_STDERR = [*MAKES_MISTAKES, "values"]

@@ -3,6 +3,7 @@
 #include "kit.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 /* Only on the thread that asks for it. */
 static __thread bool armed;
@@ -67,9 +68,116 @@ static bool use_signal(void)
     return expected == 2;
 }
 
+static void ended(UNUSED RLChildRef child, const RLChildStatus *status, UNUSED void *info)
+{
+    calls++;
+    require(status->end == kRLChildExited && status->status == 0);
+}
+
+static bool use_child(void)
+{
+    static const char *const arguments[] = {"true", NULL};
+    RLChildSpawnOptions options = {.program = "/bin/true", .arguments = arguments, .output = kRLChildPipe};
+    RLChildContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLFileDescriptorContext pipe_context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    bool was_armed = armed;
+    armed = false;
+    int before = open_descriptors();
+    armed = was_armed;
+    RLChildRef spawned = MADE(RLChildCreateBySpawning(NULL, &options, ended, &context)), created = NULL;
+    pid_t process = fork();
+    if (process == 0)
+        _exit(0);
+    require(process > 0);
+    created = MADE(RLChildCreate(NULL, process, ended, &context));
+    RLFileDescriptorRef pipe = spawned == NULL ? NULL : MADE(RLChildCreatePipe(spawned, 1, NULL, &pipe_context));
+    armed = false;
+    calls = 0;
+    if (spawned != NULL)
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), spawned, kRLRunLoopDefaultMode);
+    if (created != NULL)
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), created, kRLRunLoopDefaultMode);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0);
+    require(calls == (spawned != NULL) + (created != NULL));
+    if (created == NULL)
+        require(waitpid(process, NULL, 0) == process);
+    require(waitpid(-1, NULL, WNOHANG) == -1); /* no program runs that nothing knows of */
+    bool works = spawned != NULL && created != NULL && pipe != NULL;
+    if (pipe != NULL) {
+        RLFileDescriptorInvalidate(pipe);
+        RLRelease(pipe);
+    }
+    if (spawned != NULL)
+        RLRelease(spawned);
+    if (created != NULL)
+        RLRelease(created);
+    require(open_descriptors() <= before + 2); /* the loop's own */
+    return works;
+}
+
+static void work(UNUSED RLWorkRef object, UNUSED void *info) {}
+static void worked(UNUSED RLWorkRef object, UNUSED void *info) { calls++; }
+
+static bool use_workers(void)
+{
+    RLWorkContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLWorkersRef workers = MADE(RLWorkersCreate(NULL, 2));
+    RLWorkRef works[2] = {MADE(RLWorkCreate(NULL, 0, work, worked, &context)),
+                          MADE(RLWorkCreate(NULL, 0, work, worked, &context))};
+    int expected = 0;
+    calls = 0;
+    for (int i = 0; i < 2; i++) {
+        if (works[i] == NULL)
+            continue;
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), works[i], kRLRunLoopDefaultMode);
+        bool was_submitted = workers != NULL && RLWorkersSubmit(workers, works[i]);
+        require(was_submitted || workers == NULL || errno == EAGAIN);
+        expected += was_submitted && RLRunLoopContainsSource(RLRunLoopGetCurrent(), works[i], kRLRunLoopDefaultMode);
+        if (!was_submitted)
+            require(RLWorkCancel(works[i]));
+    }
+    armed = false;
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0);
+    if (workers != NULL)
+        RLRelease(workers);
+    for (int i = 0; i < 2; i++) {
+        if (works[i] != NULL)
+            RLRelease(works[i]);
+    }
+    require(calls == expected);
+    return expected == 2;
+}
+
+static void resolved(UNUSED RLHostResolveRef resolve, UNUSED RLArrayRef addresses, int error, UNUSED void *info)
+{
+    calls++;
+    require(error == 0);
+}
+
+static bool use_host_resolve(void)
+{
+    RLWorkContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLHostResolveRef resolve = MADE(RLHostResolveCreate(NULL, "127.0.0.1", "80", NULL, 100, resolved, &context));
+    bool is_in_loop = false;
+    calls = 0;
+    if (resolve != NULL) {
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), resolve, kRLRunLoopDefaultMode);
+        is_in_loop = RLRunLoopContainsSource(RLRunLoopGetCurrent(), resolve, kRLRunLoopDefaultMode);
+    }
+    armed = false;
+    RLWorkersRef workers = RLWorkersCreate(NULL, 1);
+    require(resolve == NULL || RLWorkersSubmit(workers, resolve));
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0);
+    RLRelease(workers);
+    if (resolve != NULL)
+        RLRelease(resolve);
+    require(calls == is_in_loop);
+    return is_in_loop;
+}
+
 /* -- -- */
 
-static bool (*const uses[])(void) = {use_signal};
+static bool (*const uses[])(void) = {use_signal, use_child, use_workers, use_host_resolve};
 
 struct attempt {
     int use;
@@ -81,7 +189,8 @@ enum { nothing_failed = 77 };
 static void attempt(void *info)
 {
     struct attempt *attempt = info;
-    require(RLRunLoopGetCurrent() != NULL);
+    /* Lines that say what is missing are expected here. */
+    require(RLRunLoopGetCurrent() != NULL && freopen("/dev/null", "w", stderr) != NULL);
     fail_at = attempt->fail_at;
     fail_all = attempt->fail_all;
     armed = true;

@@ -2,6 +2,9 @@
  *  The kit: everyday events for run loops. Every header of librunloop-kit at once. Link with -lrunloop-kit -lrunloop.
  *
  *      RLSignal.h  signals of the system as callbacks
+ *      RLChild.h   child processes: their end as a call, starting them with pipes
+ *      RLWorkers.h functions that may block, on threads of their own
+ *      RLHostResolve.h  addresses of hosts, looked up by workers
  *
  *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a
  *  loop, RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription()
@@ -13,5 +16,8 @@
 #ifndef RUNLOOPKIT_RUNLOOPKIT_H
 #define RUNLOOPKIT_RUNLOOPKIT_H
 #include <RunLoop/RunLoop.h>
+#include <RunLoopKit/RLChild.h>
+#include <RunLoopKit/RLHostResolve.h>
 #include <RunLoopKit/RLSignal.h>
+#include <RunLoopKit/RLWorkers.h>
 #endif

@@ -16,7 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "LinuxChildren.h"
+#include "LinuxHosts.h"
 #include "LinuxSignals.h"
+#include "LinuxWorkers.h"
 
 /* A call through a pointer is not to become the last jump of a function whose name a backtrace is to show; the number keeps
    the linker from folding two such functions into one. */

@@ -13,3 +13,38 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SIGNAL_CALLBACK_FUNCTION(
     callout(signal, information, info)
     linux_kit_callout_barrier(1)
 }
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_CHILD_CALLBACK_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_CHILD_CALLBACK_FUNCTION(
+    _ callout: RLChildCallBack, _ child: OpaquePointer?, _ status: UnsafePointer<RLChildStatus>, _ info: UnsafeMutableRawPointer?
+) {
+    callout(child, status, info)
+    linux_kit_callout_barrier(2)
+}
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_WORK_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_WORK_FUNCTION(_ function: RLWorkFunction, _ work: OpaquePointer?, _ info: UnsafeMutableRawPointer?) {
+    function(work, info)
+    linux_kit_callout_barrier(3)
+}
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_WORK_COMPLETION_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_WORK_COMPLETION_FUNCTION(
+    _ callout: RLWorkCallBack, _ work: OpaquePointer?, _ info: UnsafeMutableRawPointer?
+) {
+    callout(work, info)
+    linux_kit_callout_barrier(4)
+}
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_HOST_RESOLVE_CALLBACK_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_HOST_RESOLVE_CALLBACK_FUNCTION(
+    _ callout: RLHostResolveCallBack, _ resolve: OpaquePointer?, _ addresses: OpaquePointer?, _ error: Int32,
+    _ info: UnsafeMutableRawPointer?
+) {
+    callout(resolve, addresses, error, info)
+    linux_kit_callout_barrier(5)
+}

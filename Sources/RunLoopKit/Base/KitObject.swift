@@ -6,7 +6,7 @@ import CRunLoop
 struct KitObject {
     let kind: KitKind
     /// What the object is about, for descriptions: the number of a signal, of a process.
-    let number: Int
+    var number: Int
     let client: ClientContext
     /// The source, which owns this and frees it: no reference.
     var source: OpaquePointer?

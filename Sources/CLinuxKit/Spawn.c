@@ -1,0 +1,67 @@
+/* posix_spawn: C, because its arguments are opaque structs with a function for each part. */
+#include "CLinuxKit.h"
+
+static int add_standard_descriptors(posix_spawn_file_actions_t *actions, const int sources[3])
+{
+    int error = 0;
+    for (int number = 0; number < 3 && error == 0; number++) {
+        if (sources[number] == linux_spawn_null)
+            error = posix_spawn_file_actions_addopen(actions, number, "/dev/null", O_RDWR, 0);
+        else if (sources[number] == linux_spawn_output)
+            error = posix_spawn_file_actions_adddup2(actions, 1, number);
+        else if (sources[number] != linux_spawn_inherit)
+            error = posix_spawn_file_actions_adddup2(actions, sources[number], number);
+    }
+    return error;
+}
+
+/* No signal is blocked or ignored in the child. */
+static int set_attributes(posix_spawnattr_t *attributes, int flags)
+{
+    sigset_t none, all;
+    short bits = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+    sigemptyset(&none);
+    sigfillset(&all);
+    if ((flags & linux_new_group) != 0)
+        bits |= POSIX_SPAWN_SETPGROUP;
+    if ((flags & linux_new_session) != 0)
+        bits |= POSIX_SPAWN_SETSID;
+    int error = posix_spawnattr_setsigmask(attributes, &none);
+    if (error == 0)
+        error = posix_spawnattr_setsigdefault(attributes, &all);
+    if (error == 0)
+        error = posix_spawnattr_setpgroup(attributes, 0);
+    return error != 0 ? error : posix_spawnattr_setflags(attributes, bits);
+}
+
+static int spawn(int *process, const char *program, const char *const *arguments, const char *const *environment,
+                 int flags, const posix_spawn_file_actions_t *actions)
+{
+    posix_spawnattr_t attributes;
+    int error = posix_spawnattr_init(&attributes);
+    if (error != 0)
+        return error;
+    error = set_attributes(&attributes, flags);
+    if (error == 0)
+        error = ((flags & linux_search_path) != 0 ? posix_spawnp : posix_spawn)(
+            process, program, actions, &attributes, (char *const *)arguments,
+            (char *const *)(environment != NULL ? environment : (const char *const *)environ));
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
+int linux_spawn(int *process, const char *program, const char *const *arguments, const char *const *environment,
+                const char *directory, int flags, const int sources[3])
+{
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0)
+        return error;
+    error = add_standard_descriptors(&actions, sources);
+    if (error == 0 && directory != NULL)
+        error = posix_spawn_file_actions_addchdir_np(&actions, directory);
+    if (error == 0)
+        error = spawn(process, program, arguments, environment, flags, &actions);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}

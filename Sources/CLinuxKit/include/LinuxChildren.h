@@ -1,0 +1,79 @@
+/* Child processes: pidfds, waiting for one child, starting programs, pipes. Part of CLinuxKit.h. */
+#ifndef CLINUXKIT_CHILDREN_H
+#define CLINUXKIT_CHILDREN_H
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Functions of glibc since 2.36, and numbers of Linux 5.1 and 5.3. */
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+static inline int linux_pidfd_open(int process) { return (int)syscall(SYS_pidfd_open, process, 0U); }
+static inline int linux_pidfd_send_signal(int pidfd, int number)
+{
+    return (int)syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0U);
+}
+
+/* waitid(2) with the resources that the child has used, which glibc's function leaves out. P_PIDFD is 3 since Linux 5.4. The members
+   of siginfo_t are in a union. */
+struct linux_end {
+    int process, code, status;
+    struct rusage usage;
+};
+static inline int linux_wait_for(int pidfd, int options, struct linux_end *end)
+{
+    siginfo_t information = {0};
+    int result = (int)syscall(SYS_waitid, 3, pidfd, &information, options, &end->usage);
+    end->process = information.si_pid;
+    end->code = information.si_code;
+    end->status = information.si_status;
+    return result;
+}
+/* Whether it can be waited for, without doing so. */
+static inline int linux_is_child(int pidfd)
+{
+    struct linux_end end;
+    return linux_wait_for(pidfd, WEXITED | WNOHANG | WNOWAIT | __WALL, &end) == 0;
+}
+static inline int linux_wait_for_end(int pidfd, struct linux_end *end)
+{
+    return linux_wait_for(pidfd, WEXITED | WNOHANG | __WALL, end);
+}
+/* A child of which there is no pidfd. */
+static inline void linux_kill_child(int process)
+{
+    syscall(SYS_kill, process, SIGKILL);
+    while (waitpid(process, NULL, 0) < 0 && errno == EINTR) {}
+}
+
+static const int linux_CLD_EXITED = CLD_EXITED, linux_CLD_KILLED = CLD_KILLED, linux_CLD_DUMPED = CLD_DUMPED;
+
+/* A pipe whose ends are not inherited. [0] is read. */
+static inline int linux_pipe(int ends[2]) { return (int)syscall(SYS_pipe2, ends, O_CLOEXEC); }
+/* Each end of a pipe has flags of its own. */
+static inline int linux_set_nonblocking(int fd) { return (int)syscall(SYS_fcntl, fd, F_SETFL, O_NONBLOCK); }
+/* A duplicate that is not inherited and not one of the standard descriptors. */
+static inline int linux_duplicate_above_standard(int fd) { return (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3); }
+/* A descriptor that is readable at once. */
+static inline int linux_readable_descriptor(void) { return (int)syscall(SYS_eventfd2, 1U, EFD_CLOEXEC); }
+
+enum linux_spawn_flags { linux_search_path = 1, linux_new_group = 2, linux_new_session = 4 };
+
+/* What a descriptor of the child is made of; the source is above the standard descriptors, or one of these. */
+enum { linux_spawn_inherit = 0, linux_spawn_null = -2, linux_spawn_output = -3 };
+
+/* posix_spawn's arguments are built by twenty calls, each of which can run out of memory. Returns an error number. */
+int linux_spawn(int *process, const char *program, const char *const *arguments, const char *const *environment,
+                const char *directory, int flags, const int sources[3]);
+
+#endif

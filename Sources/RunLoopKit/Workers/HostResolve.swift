@@ -1,0 +1,182 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+import Synchronization
+
+/// What an RLHostResolve asks, and the answer: the info of a work, which frees it.
+struct HostResolve {
+    fileprivate let host: UnsafeMutablePointer<CChar>?
+    fileprivate let service: UnsafeMutablePointer<CChar>?
+    fileprivate let hints: addrinfo
+    fileprivate let timeout: Double
+    fileprivate let callout: RLHostResolveCallBack
+    fileprivate let client: ClientContext
+    /// The work, which owns this. Written once.
+    fileprivate var work: OpaquePointer?
+    /// Written by the worker, before the work is done.
+    fileprivate var answer: UnsafeMutablePointer<addrinfo>?
+    fileprivate var error: Int32 = 0
+    /// While the work is in modes of a loop: the timer, and in how many modes. Under the lock of the kit.
+    fileprivate var timer: OpaquePointer?
+    fileprivate var modes = 0
+    /// While it is made, that of the function that does so; then that of the work.
+    fileprivate var references = 1
+}
+
+typealias HostResolvePointer = UnsafeMutablePointer<HostResolve>
+
+extension HostResolve {
+    /// A work; nil if out of memory. Retains the client's info, and releases it if there is no work. Any thread.
+    static func create(
+        _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, _ hints: UnsafePointer<addrinfo>?, _ timeout: Double,
+        _ callout: @escaping RLHostResolveCallBack, _ client: ClientContext
+    ) -> OpaquePointer? {
+        guard let memory = malloc(MemoryLayout<HostResolve>.stride) else { return nil }
+        let resolve = memory.bindMemory(to: HostResolve.self, capacity: 1)
+        let copies = (host.flatMap { strdup($0) }, service.flatMap { strdup($0) })
+        resolve.initialize(
+            to: HostResolve(
+                host: copies.0, service: copies.1, hints: linux_hints(hints), timeout: timeout, callout: callout, client: client.retained())
+        )
+        // Of this function; the work has one of its own.
+        defer { resolve.release() }
+        if (host != nil && copies.0 == nil) || (service != nil && copies.1 == nil) { return nil }
+        var own = ClientContext(info: memory)
+        own.retain = { info in
+            HostResolve.pointer(info).pointee.references += 1
+            return info
+        }
+        own.release = { info in HostResolve.pointer(info).release() }
+        own.copyDescription = { info in HostResolve.pointer(info).describe() }
+        let work = Work.create(
+            0, { _, info in HostResolve.pointer(info).ask() }, { _, info in HostResolve.pointer(info).call() }, own,
+            { info, loop, mode, change in HostResolve.pointer(info).change(loop, mode, by: change) })
+        if let work { resolve.pointee.work = work }
+        return work
+    }
+
+    /// The timer has fired: calls the client, unless the work is done. On the loop's thread.
+    fileprivate static func timeIsOver(_ handle: UnsafeMutableRawPointer?) {
+        guard let handle, let work: WorkPointer = KitObject.borrow(OpaquePointer(handle), "RLHostResolve", "work"), work.expire() else {
+            return
+        }
+        pointer(work.pointee.object.client.info).timeIsOver()
+    }
+
+    fileprivate static func pointer(_ info: UnsafeRawPointer?) -> HostResolvePointer {
+        UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: HostResolve.self)
+    }
+}
+
+extension HostResolvePointer {
+    /// The question: on a worker.
+    fileprivate func ask() {
+        var hints = pointee.hints
+        var answer: UnsafeMutablePointer<addrinfo>?
+        pointee.error = getaddrinfo(pointee.host, pointee.service, &hints, &answer)
+        if pointee.error == 0 { pointee.answer = answer }
+    }
+
+    /// The answer: on the loop's thread.
+    fileprivate func call() {
+        let addresses = pointee.error == 0 ? copyAddresses() : nil
+        let error = pointee.error == 0 && addresses == nil ? EAI_MEMORY : pointee.error
+        call(addresses, error)
+        if let addresses { RLRelease(UnsafeRawPointer(addresses)) }
+    }
+
+    private func call(_ addresses: OpaquePointer?, _ error: Int32) {
+        RUNLOOP_IS_CALLING_OUT_TO_A_HOST_RESOLVE_CALLBACK_FUNCTION(
+            pointee.callout, pointee.work, addresses, error, pointee.client.info)
+    }
+
+    /// nil if out of memory.
+    private func copyAddresses() -> OpaquePointer? {
+        var callBacks = kRLTypeArrayCallBacks
+        guard let array = RLArrayCreateMutable(nil, 0, &callBacks) else { return nil }
+        var count = 0
+        var next = pointee.answer
+        while let address = next {
+            let bytes = UnsafeRawPointer(address.pointee.ai_addr).assumingMemoryBound(to: UInt8.self)
+            if let data = RLDataCreate(nil, bytes, Int(address.pointee.ai_addrlen)) {
+                RLArrayAppendValue(array, UnsafeRawPointer(data))
+                RLRelease(UnsafeRawPointer(data))
+            }
+            count += 1
+            next = address.pointee.ai_next
+        }
+        if RLArrayGetCount(array) == count { return array }
+        RLRelease(UnsafeRawPointer(array))
+        return nil
+    }
+
+    // MARK: the time limit
+
+    /// The work was added to a mode of a loop (1), or removed from one (-1): so is its timer, which there is while the work is in one.
+    fileprivate func change(_ loop: OpaquePointer, _ mode: OpaquePointer, by change: Int) {
+        KitLock.lock()
+        pointee.modes += change
+        let isFirst = change > 0 && pointee.modes == 1
+        let isLast = change < 0 && pointee.modes == 0
+        let known = pointee.timer
+        if isLast { pointee.timer = nil }
+        KitLock.unlock()
+        if isLast, let known {
+            RLRunLoopTimerInvalidate(known)
+            return RLRelease(UnsafeRawPointer(known))
+        }
+        guard let timer = isFirst ? makeTimer() : known else { return }
+        if change > 0 { RLRunLoopAddTimer(loop, timer, mode) } else { RLRunLoopRemoveTimer(loop, timer, mode) }
+    }
+
+    /// The timer, which keeps the work alive while it is valid; nil if there is none, or the work has left the loop meanwhile.
+    private func makeTimer() -> OpaquePointer? {
+        if pointee.timeout >= 1e10 { return nil }
+        var context = RLRunLoopTimerContext()
+        context.info = pointee.work.map { UnsafeMutableRawPointer($0) }
+        context.retain = { work in RLRetain(work) }
+        context.release = { work in RLRelease(work) }
+        let timer = RLRunLoopTimerCreateWithDelay(nil, max(pointee.timeout, 0), 0, { _, work in HostResolve.timeIsOver(work) }, &context)
+        guard let timer else {
+            Misuse.warn("RLHostResolve", "RLRunLoopAddSource", "out of memory: there is no time limit")
+            return nil
+        }
+        KitLock.lock()
+        let isWanted = pointee.modes > 0
+        if isWanted { pointee.timer = timer }
+        KitLock.unlock()
+        if isWanted { return timer }
+        RLRelease(UnsafeRawPointer(timer))
+        return nil
+    }
+
+    /// On the loop's thread.
+    fileprivate func timeIsOver() {
+        RLRunLoopSourceInvalidate(pointee.work)
+        call(nil, Int32(kRLHostResolveTimedOut))
+    }
+
+    /// What it is about, for people.
+    fileprivate func describe() -> OpaquePointer? {
+        TextBuffer.build { text in
+            if let host = pointee.host { text.append(Name(host)) }
+            if let service = pointee.service {
+                text.append(":")
+                text.append(Name(service))
+            }
+            return text.withBytes { RLStringCreateWithBytes(nil, $0, $1, UInt32(kRLStringEncodingUTF8), 0) }
+        }
+    }
+
+    /// Drops a reference; the last frees it.
+    fileprivate func release() {
+        pointee.references -= 1
+        if pointee.references > 0 { return }
+        if let answer = pointee.answer { freeaddrinfo(answer) }
+        CLinux.free(pointee.host)
+        CLinux.free(pointee.service)
+        pointee.client.releaseInfo()
+        CLinux.free(self)
+    }
+}

@@ -1,0 +1,147 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+import Synchronization
+
+/// An RLWork: a function for workers, and a version-0 source that is signalled when it has returned. An RLHostResolve is one, too.
+struct Work: ~Copyable, KitStorage {
+    static var kind: KitKind { .work }
+
+    /// How far it is. The thread that moves it on takes the next step.
+    enum Progress: UInt8, AtomicRepresentable {
+        /// It was not handed over.
+        case idle
+        /// It waits for its turn.
+        case queued
+        /// Its function runs.
+        case running
+        /// Its function has returned.
+        case done
+        /// Its completion was called, or never will be.
+        case over
+    }
+
+    /// Gets the client's info, a loop, a mode, and 1 or -1.
+    typealias Observer = @convention(thin) (UnsafeMutableRawPointer?, OpaquePointer, OpaquePointer, Int) -> Void
+
+    fileprivate(set) var object: KitObject
+    fileprivate let function: RLWorkFunction
+    fileprivate let callout: RLWorkCallBack?
+    /// Called when it was added to a mode of a loop (1) or removed from one (-1), with the client's info; for a kind of work of the kit's.
+    fileprivate let observer: Observer?
+    /// Any thread.
+    fileprivate let progress: Atomic<Progress>
+    /// The loops to wake. Under the lock of the kit.
+    fileprivate var loops: ServingLoops
+    /// The next one in the queue of the workers. Under their lock.
+    var next: WorkPointer?
+
+    fileprivate init(
+        _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ observer: Observer?,
+        _ loops: consuming ServingLoops
+    ) {
+        object = KitObject(kind: .work, number: 0, client: client)
+        self.function = function
+        self.callout = callout
+        self.observer = observer
+        self.loops = loops
+        progress = Atomic(.idle)
+    }
+
+    /// A work; nil if out of memory. Retains the client's info, and releases it if there is no work. Any thread.
+    static func create(
+        _ order: Int, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ observer: Observer? = nil
+    ) -> OpaquePointer? {
+        guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Work>.stride) else { return nil }
+        let work = memory.bindMemory(to: Work.self, capacity: 1)
+        work.initialize(to: Work(function, callout, client.retained(), observer, loops))
+        var context = RLRunLoopSourceContext()
+        context.info = memory
+        context.release = { info in Work.pointer(info).free() }
+        context.copyDescription = KitObject.copyDescription
+        context.schedule = { info, loop, mode in Work.pointer(info).change(loop, mode, by: 1) }
+        context.cancel = { info, loop, mode in Work.pointer(info).change(loop, mode, by: -1) }
+        context.perform = { info in Work.pointer(info).perform() }
+        // If there is no source, it has called the function that releases the info.
+        guard let source = RLRunLoopSourceCreate(nil, order, &context) else { return nil }
+        work.pointee.object.source = source
+        return source
+    }
+
+    fileprivate static func pointer(_ info: UnsafeRawPointer?) -> WorkPointer {
+        UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Work.self)
+    }
+}
+
+typealias WorkPointer = UnsafeMutablePointer<Work>
+
+extension WorkPointer {
+    /// Moves it from one state to another; false if it is in another one. Any thread.
+    @discardableResult
+    private func move(_ from: Work.Progress, to next: Work.Progress) -> Bool {
+        pointee.progress.compareExchange(expected: from, desired: next, ordering: .acquiringAndReleasing).exchanged
+    }
+
+    /// Whether it was not invalidated. Any thread.
+    var isValid: Bool { RLRunLoopSourceIsValid(pointee.object.source) != 0 }
+
+    /// It is handed over; false if it was before. Any thread.
+    func enqueue() -> Bool { move(.idle, to: .queued) }
+
+    /// It was not taken after all. The thread that has enqueued it.
+    func dequeue() { move(.queued, to: .idle) }
+
+    /// Its turn has come: calls its function, unless it was cancelled. A worker.
+    func run() {
+        if !isValid { move(.queued, to: .over) }
+        guard move(.queued, to: .running) else { return }
+        RUNLOOP_IS_CALLING_OUT_TO_A_WORK_FUNCTION(pointee.function, pointee.object.source, pointee.object.client.info)
+        complete()
+    }
+
+    /// Its function has ended, by a return or with its thread: has a loop call its completion. A worker.
+    func complete() {
+        guard move(.running, to: .done) else { return }
+        RLRunLoopSourceSignal(pointee.object.source)
+        KitLock.lock()
+        pointee.loops.wake()
+        KitLock.unlock()
+    }
+
+    /// Its completion is not called any more, nor its function, if that has not begun: returns whether that is so. Any thread.
+    func cancel() -> Bool {
+        let hasNotBegun = move(.queued, to: .over) || move(.idle, to: .over)
+        RLRunLoopSourceInvalidate(pointee.object.source)
+        return hasNotBegun
+    }
+
+    /// Its time is over: true if its completion was not called and will not be. Any thread.
+    func expire() -> Bool { move(.idle, to: .over) || move(.queued, to: .over) || move(.running, to: .over) }
+
+    /// Calls the client, on the loop's thread.
+    fileprivate func perform() {
+        guard move(.done, to: .over) else { return }
+        RLRunLoopSourceInvalidate(pointee.object.source)
+        guard let callout = pointee.callout else { return }
+        RUNLOOP_IS_CALLING_OUT_TO_A_WORK_COMPLETION_FUNCTION(callout, pointee.object.source, pointee.object.client.info)
+    }
+
+    /// The source was added to a mode of a loop (1), or removed from one (-1).
+    fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
+        guard let loop, let mode else { return }
+        pointee.observer?(pointee.object.client.info, loop, mode, modes)
+        KitLock.lock()
+        let (isDone, released) = pointee.loops.change(loop, by: modes) {}
+        KitLock.unlock()
+        if let released { RLRelease(UnsafeRawPointer(released)) }
+        if !isDone { Misuse.warn("RLWork", "RLRunLoopAddSource", "out of memory: the end of the work does not wake this loop") }
+    }
+
+    /// The source was freed.
+    fileprivate func free() {
+        pointee.object.client.releaseInfo()
+        deinitialize(count: 1)
+        CLinux.free(self)
+    }
+}

@@ -1,0 +1,211 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import Synchronization
+
+/// Threads, and the queue of works that they take from. The last of the threads and of the program's reference frees it.
+struct WorkerPool: ~Copyable {
+    /// Guards the variables below, and wakes idle threads.
+    fileprivate let gate: UnsafeMutablePointer<linux_gate>
+    fileprivate let limit: Int
+    /// The process that has the threads: not that of a later fork(), where the gate may be locked for ever.
+    fileprivate let process: Int32
+    fileprivate var first: WorkPointer?
+    fileprivate var last: WorkPointer?
+    fileprivate var queued = 0
+    /// Threads that wait for work.
+    fileprivate var idle = 0
+    /// Threads that have not ended.
+    fileprivate var threads = 0
+    /// They, and those that have ended and are to be joined.
+    fileprivate var workers: WorkerPointer?
+    /// The program has released the workers.
+    fileprivate var isClosed = false
+    /// The program's reference, and one for each thread. Any thread.
+    fileprivate let references: Atomic<UInt32>
+
+    fileprivate init(_ gate: UnsafeMutablePointer<linux_gate>, _ limit: Int) {
+        self.gate = gate
+        self.limit = limit
+        process = linux_process()
+        references = Atomic(1)
+    }
+
+    /// nil if out of memory.
+    static func create(_ limit: Int) -> WorkerPoolPointer? {
+        guard let gate = linux_make_gate() else { return nil }
+        guard let memory = malloc(MemoryLayout<WorkerPool>.stride) else {
+            linux_free_gate(gate)
+            return nil
+        }
+        let pool = memory.bindMemory(to: WorkerPool.self, capacity: 1)
+        pool.initialize(to: WorkerPool(gate, limit))
+        return pool
+    }
+}
+
+typealias WorkerPoolPointer = UnsafeMutablePointer<WorkerPool>
+typealias WorkerPointer = UnsafeMutablePointer<linux_worker>
+
+// MARK: the program
+
+extension WorkerPoolPointer {
+    /// Hands a work over. Throws if it was before, is invalid, or there is no thread for it. Any thread.
+    func submit(_ work: WorkPointer) throws(SystemError) {
+        // Another process's, whose threads are not here.
+        if pointee.process != linux_process() { throw .make(ESRCH) }
+        if !work.isValid { throw .make(ECANCELED) }
+        if !work.enqueue() { throw .make(EALREADY) }
+        RLRetain(UnsafeRawPointer(work.pointee.object.source))
+        linux_lock_gate(pointee.gate)
+        let isServed = pointee.idle > pointee.queued || pointee.threads >= pointee.limit || startThread() || pointee.threads > 0
+        if isServed { append(work) }
+        linux_unlock_gate(pointee.gate)
+        if isServed { return }
+        work.dequeue()
+        RLRelease(UnsafeRawPointer(work.pointee.object.source))
+        throw .make(EAGAIN)
+    }
+
+    private func append(_ work: WorkPointer) {
+        work.pointee.next = nil
+        if let last = pointee.last { last.pointee.next = work } else { pointee.first = work }
+        pointee.last = work
+        pointee.queued += 1
+        if pointee.idle > 0 { linux_wake_at_gate(pointee.gate) }
+    }
+
+    /// The program's reference goes: cancels what has not begun, and waits for the threads, unless it is one of them that drops it.
+    func close() {
+        if pointee.process != linux_process() { return }
+        linux_lock_gate(pointee.gate)
+        pointee.isClosed = true
+        var dropped = pointee.first
+        pointee.first = nil
+        pointee.last = nil
+        pointee.queued = 0
+        let threads = pointee.workers
+        pointee.workers = nil
+        linux_wake_all_at_gate(pointee.gate)
+        linux_unlock_gate(pointee.gate)
+        while let work = dropped {
+            dropped = work.pointee.next
+            _ = work.cancel()
+            RLRelease(UnsafeRawPointer(work.pointee.object.source))
+        }
+        join(threads)
+        drop()
+    }
+
+    private func join(_ threads: WorkerPointer?) {
+        var worker = threads
+        while let here = worker {
+            worker = here.pointee.next
+            if linux_is_this_thread(here.pointee.thread) != 0 {
+                here.pointee.isDetached = 1
+                pthread_detach(here.pointee.thread)
+            } else {
+                _ = linux_join(here.pointee.thread)
+                free(here)
+            }
+        }
+    }
+
+    /// Drops a reference; the last frees the pool.
+    private func drop() {
+        if pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
+        linux_free_gate(pointee.gate)
+        deinitialize(count: 1)
+        free(self)
+    }
+}
+
+// MARK: the threads
+
+extension WorkerPoolPointer {
+    /// Starts a thread; false if there can be none. Under the lock.
+    private func startThread() -> Bool {
+        guard let memory = calloc(1, MemoryLayout<linux_worker>.stride) else { return false }
+        let worker = memory.bindMemory(to: linux_worker.self, capacity: 1)
+        worker.pointee.pool = UnsafeMutableRawPointer(self)
+        worker.pointee.atEnd = { worker in Self.threadWasEnded(worker.unsafelyUnwrapped) }
+        pointee.references.add(1, ordering: .relaxed)
+        pointee.threads += 1
+        let error = linux_start_thread(&worker.pointee.thread, { Self.threadBody($0) }, worker)
+        if error == 0 {
+            worker.pointee.next = pointee.workers
+            pointee.workers = worker
+            return true
+        }
+        pointee.threads -= 1
+        pointee.references.subtract(1, ordering: .relaxed)
+        free(worker)
+        return false
+    }
+
+    /// What each thread does: takes works from the queue until the program has released the workers.
+    private static func threadBody(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        let worker = argument.unsafelyUnwrapped.assumingMemoryBound(to: linux_worker.self)
+        let pool = worker.pointee.pool.assumingMemoryBound(to: WorkerPool.self)
+        _ = linux_become_worker(worker)
+        while let work = pool.next() {
+            worker.pointee.work = UnsafeMutableRawPointer(work)
+            work.run()
+            worker.pointee.work = nil
+            RLRelease(UnsafeRawPointer(work.pointee.object.source))
+        }
+        linux_end_worker()
+        if worker.pointee.isDetached != 0 { free(worker) }
+        pool.drop()
+        return nil
+    }
+
+    /// The next work, waiting for one; nil when the program has released the workers.
+    private func next() -> WorkPointer? {
+        linux_lock_gate(pointee.gate)
+        defer { linux_unlock_gate(pointee.gate) }
+        while pointee.first == nil && !pointee.isClosed {
+            pointee.idle += 1
+            linux_wait_at_gate(pointee.gate)
+            pointee.idle -= 1
+        }
+        guard let work = pointee.first else {
+            pointee.threads -= 1
+            return nil
+        }
+        pointee.first = work.pointee.next
+        if pointee.first == nil { pointee.last = nil }
+        pointee.queued -= 1
+        return work
+    }
+
+    /// A function has ended its thread, by pthread_exit(): its work is complete, and another thread takes over.
+    private static func threadWasEnded(_ worker: WorkerPointer) {
+        let pool = worker.pointee.pool.assumingMemoryBound(to: WorkerPool.self)
+        if let work = worker.pointee.work?.assumingMemoryBound(to: Work.self) {
+            work.complete()
+            RLRelease(UnsafeRawPointer(work.pointee.object.source))
+        }
+        linux_lock_gate(pool.pointee.gate)
+        pool.pointee.threads -= 1
+        // Once the program has released the workers, it joins this thread.
+        if !pool.pointee.isClosed { pool.detach(worker) }
+        if pool.pointee.queued > pool.pointee.idle { _ = pool.startThread() }
+        linux_unlock_gate(pool.pointee.gate)
+        if worker.pointee.isDetached != 0 { free(worker) }
+        pool.drop()
+    }
+
+    /// Takes the calling thread out of the list: nothing will join it. Under the lock.
+    private func detach(_ worker: WorkerPointer) {
+        if pointee.workers == worker {
+            pointee.workers = worker.pointee.next
+        } else {
+            var before = pointee.workers
+            while let here = before, here.pointee.next != worker { before = here.pointee.next }
+            before?.pointee.next = worker.pointee.next
+        }
+        worker.pointee.isDetached = 1
+        pthread_detach(linux_this_thread())
+    }
+}

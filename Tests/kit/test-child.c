@@ -1,0 +1,294 @@
+/* RLChild: ends of children, in whatever way and order; other code that waits; loops, fork, mistakes. */
+#include "child.h"
+
+static struct watcher watcher;
+
+START_TEST(the_end_of_a_child_is_a_call)
+{
+    struct held held = start_held(7);
+    watch_child(&watcher, held.process);
+    ck_assert_int_eq(RLChildGetProcess(watcher.object), held.process);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1), kRLRunLoopRunTimedOut);
+    ck_assert(!RLChildGetStatus(watcher.object, NULL));
+    close(held.hold);
+    run_until_finished();
+    ck_assert_int_eq(watcher.calls, 1);
+    ck_assert_int_eq(watcher.status.process, held.process);
+    ck_assert_int_eq(watcher.status.end, kRLChildExited);
+    ck_assert_int_eq(watcher.status.status, 7);
+    ck_assert_int_gt(watcher.status.peakMemory, 0);
+    ck_assert_int_eq(((const struct rusage *)watcher.status.rusage)->ru_maxrss * 1024, watcher.status.peakMemory);
+    ck_assert_int_eq(waitpid(held.process, NULL, 0), -1); /* nothing is left of it */
+    RLChildStatus again;
+    ck_assert(RLChildGetStatus(watcher.object, &again) && memcmp(&again, &watcher.status, sizeof again) == 0);
+    RLRelease(watcher.object);
+}
+END_TEST
+
+START_TEST(a_signal_is_an_end)
+{
+    struct held held = start_held(0);
+    watch_child(&watcher, held.process);
+    ck_assert(RLChildSendSignal(watcher.object, 0));
+    ck_assert(RLChildSendSignal(watcher.object, SIGUSR1));
+    run_until_finished();
+    ck_assert_int_eq(watcher.status.end, kRLChildKilled);
+    ck_assert_int_eq(watcher.status.status, SIGUSR1);
+    ck_assert(!RLChildSendSignal(watcher.object, SIGUSR1) && errno == ESRCH);
+    RLRelease(watcher.object);
+    close(held.hold);
+}
+END_TEST
+
+START_TEST(processor_time_is_known)
+{
+    pid_t process = fork_child();
+    if (process == 0) {
+        struct rusage usage;
+        do
+            getrusage(RUSAGE_SELF, &usage);
+        while (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec < 20000);
+        _exit(0);
+    }
+    watch_child(&watcher, process);
+    run_until_finished();
+    double time = watcher.status.userTime + watcher.status.systemTime;
+    ck_assert(time >= 0.015 && time < 60);
+    RLRelease(watcher.object);
+}
+END_TEST
+
+START_TEST(a_child_that_ended_before_is_told_of)
+{
+    struct held held = start_held(3);
+    close(held.hold);
+    await_end(held.process);
+    watch_child(&watcher, held.process);
+    run_until_finished();
+    ck_assert_int_eq(watcher.status.status, 3);
+    RLRelease(watcher.object);
+}
+END_TEST
+
+START_TEST(only_the_child_is_waited_for)
+{
+    struct held other = start_held(1), ours = start_held(2);
+    int status;
+    watch_child(&watcher, ours.process);
+    close(other.hold);
+    await_end(other.process);
+    close(ours.hold);
+    run_until_finished();
+    ck_assert_int_eq(watcher.status.status, 2);
+    ck_assert_int_eq(waitpid(-1, &status, 0), other.process);
+    ck_assert_int_eq(WEXITSTATUS(status), 1);
+    RLRelease(watcher.object);
+}
+END_TEST
+
+START_TEST(an_object_that_is_gone_does_not_wait)
+{
+    struct held held = start_held(5);
+    int status;
+    watch_child(&watcher, held.process);
+    drop_source(watcher.object);
+    close(held.hold);
+    ck_assert_int_eq(waitpid(held.process, &status, 0), held.process);
+    ck_assert_int_eq(WEXITSTATUS(status), 5);
+    ck_assert_int_eq(watcher.calls, 0);
+}
+END_TEST
+
+/* -- Other code that waits -- */
+
+static void expect_lost(void)
+{
+    run_until_finished();
+    ck_assert_int_eq(watcher.calls, 1);
+    ck_assert_int_eq(watcher.status.end, kRLChildLost);
+    ck_assert_int_eq(watcher.status.status, 0);
+    RLRelease(watcher.object);
+}
+
+START_TEST(a_status_that_another_has_taken_is_lost)
+{
+    struct held held = start_held(1);
+    watch_child(&watcher, held.process);
+    close(held.hold);
+    ck_assert_int_eq(waitpid(held.process, NULL, 0), held.process);
+    expect_lost();
+}
+END_TEST
+
+START_TEST(a_status_that_the_kernel_does_not_keep_is_lost)
+{
+    signal(SIGCHLD, SIG_IGN);
+    struct held held = start_held(1);
+    watch_child(&watcher, held.process);
+    close(held.hold);
+    expect_lost();
+}
+END_TEST
+
+START_TEST(what_is_no_child_of_ours_is_refused)
+{
+    errno = 0;
+    ck_assert(RLChildCreate(NULL, getppid(), child_ended, NULL) == NULL && errno == ECHILD);
+    struct held held = start_held(0);
+    close(held.hold);
+    ck_assert_int_eq(waitpid(held.process, NULL, 0), held.process);
+    ck_assert(RLChildCreate(NULL, held.process, child_ended, NULL) == NULL && errno == ESRCH);
+    ck_assert(RLChildCreate(NULL, getpid(), child_ended, NULL) == NULL && errno == ECHILD);
+}
+END_TEST
+
+/* -- Loops -- */
+
+enum { many = 100 };
+START_TEST(many_children_end_in_any_order)
+{
+    static struct watcher watchers[many];
+    struct held held[many];
+    for (int i = 0; i < many; i++) {
+        held[i] = start_held(i);
+        watch_child(&watchers[i], held[i].process);
+    }
+    for (int i = 0; i < many; i++)
+        close(held[(i * 37) % many].hold);
+    run_until_finished();
+    for (int i = 0; i < many; i++) {
+        ck_assert_int_eq(watchers[i].calls, 1);
+        ck_assert_int_eq(watchers[i].status.status, i);
+        RLRelease(watchers[i].object);
+    }
+}
+END_TEST
+
+static void release_object(struct watcher *released) { RLRelease(released->object); }
+static void run_nested(UNUSED struct watcher *outer) { RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0); }
+
+START_TEST(released_or_run_in_its_own_call)
+{
+    struct held held[2] = {start_held(0), start_held(0)};
+    struct watcher watchers[2] = {{.action = release_object}, {.action = run_nested}};
+    int before = open_descriptors();
+    for (int i = 0; i < 2; i++) {
+        watch_child(&watchers[i], held[i].process);
+        close(held[i].hold);
+    }
+    run_until_finished();
+    ck_assert(watchers[0].calls == 1 && watchers[1].calls == 1);
+    RLRelease(watchers[1].object);
+    ck_assert_int_le(open_descriptors(), before); /* the loop's own two, less the two that were closed */
+}
+END_TEST
+
+START_TEST(of_several_loops_one_calls)
+{
+    for (int round = 0; round < SCALED(20); round++) {
+        struct looper loopers[3] = {0};
+        struct held held = start_held(9);
+        RLChildContext context = {.info = &watcher};
+        watcher.calls = 0;
+        watcher.object = RLChildCreate(NULL, held.process, child_ended, &context);
+        for (int i = 0; i < 3; i++) {
+            looper_start(&loopers[i]);
+            RLRunLoopAddSource(loopers[i].loop, watcher.object, kRLRunLoopDefaultMode);
+        }
+        close(held.hold);
+        await_count(&watcher.calls, 1);
+        for (int i = 0; i < 3; i++)
+            looper_stop(&loopers[i]);
+        ck_assert_int_eq(watcher.calls, 1);
+        ck_assert_int_eq(watcher.status.status, 9);
+        RLRelease(watcher.object);
+    }
+}
+END_TEST
+
+static void *watch_on_a_thread(void *process)
+{
+    watch_child(&watcher, (pid_t)(intptr_t)process);
+    return NULL; /* the loop ends with the object in it */
+}
+
+START_TEST(the_end_of_a_thread_leaves_the_object)
+{
+    struct held held = start_held(4);
+    join_thread(start_thread(watch_on_a_thread, (void *)(intptr_t)held.process));
+    close(held.hold);
+    add(watcher.object);
+    run_until_finished();
+    ck_assert_int_eq(watcher.status.status, 4);
+    RLRelease(watcher.object);
+}
+END_TEST
+
+static void run_in_forked(UNUSED void *info)
+{
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 20, 0);
+    child_assert(watcher.calls == 0 && !RLRunLoopSourceIsValid(watcher.object));
+    RLRelease(watcher.object);
+}
+
+START_TEST(the_child_of_a_fork_is_not_told)
+{
+    struct held held = start_held(6);
+    watch_child(&watcher, held.process);
+    close(held.hold);
+    await_end(held.process);
+    ck_assert_int_eq(run_in_child(run_in_forked, NULL), 0);
+    run_until_finished();
+    ck_assert_int_eq(watcher.status.status, 6);
+    RLRelease(watcher.object);
+}
+END_TEST
+
+/* -- Mistakes -- */
+
+static void create_negative(void) { ck_assert_ptr_null(RLChildCreate(NULL, -1, child_ended, NULL)); }
+static void create_without_callout(void) { ck_assert_ptr_null(RLChildCreate(NULL, 1, NULL, NULL)); }
+static void create_version(void)
+{
+    RLChildContext context = {.version = 3};
+    ck_assert_ptr_null(RLChildCreate(NULL, 1, child_ended, &context));
+}
+static void ask_null(void) { ck_assert(RLChildGetProcess(NULL) == 0); }
+static RLSignalRef signal_object;
+static void ask_signal(void) { ck_assert(!RLChildSendSignal(signal_object, SIGTERM)); }
+static void ignore(UNUSED RLSignalRef signal, UNUSED const RLSignalInfo *information, UNUSED void *info) {}
+
+START_TEST(wrong_arguments_are_reported)
+{
+    assert_reports(create_negative, "runloop: RLChildCreate: process: not positive");
+    assert_reports(create_without_callout, "runloop: RLChildCreate: callout: expected a function, got NULL");
+    assert_reports(create_version, "runloop: RLChildCreate: context: version must be 0");
+    assert_reports(ask_null, "runloop: RLChildGetProcess: child: expected RLChild, got NULL");
+    signal_object = RLSignalCreate(NULL, SIGHUP, 0, ignore, NULL);
+    assert_reports(ask_signal, "runloop: RLChildSendSignal: child: expected RLChild, got RLSignal");
+    RLRelease(signal_object);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("child");
+    TCase *ends = add_case(suite, "ends", 30);
+    tcase_add_test(ends, the_end_of_a_child_is_a_call);
+    tcase_add_test(ends, a_signal_is_an_end);
+    tcase_add_test(ends, processor_time_is_known);
+    tcase_add_test(ends, a_child_that_ended_before_is_told_of);
+    tcase_add_test(ends, only_the_child_is_waited_for);
+    tcase_add_test(ends, an_object_that_is_gone_does_not_wait);
+    tcase_add_test(ends, a_status_that_another_has_taken_is_lost);
+    tcase_add_test(ends, a_status_that_the_kernel_does_not_keep_is_lost);
+    tcase_add_test(ends, what_is_no_child_of_ours_is_refused);
+    TCase *loops = add_case(suite, "loops", 60);
+    tcase_add_test(loops, many_children_end_in_any_order);
+    tcase_add_test(loops, released_or_run_in_its_own_call);
+    tcase_add_test(loops, of_several_loops_one_calls);
+    tcase_add_test(loops, the_end_of_a_thread_leaves_the_object);
+    tcase_add_test(loops, the_child_of_a_fork_is_not_told);
+    tcase_add_test(loops, wrong_arguments_are_reported);
+    return suite;
+}

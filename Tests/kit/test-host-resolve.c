@@ -1,0 +1,280 @@
+/* RLHostResolve: addresses, errors, the time limit, cancelling, lifetime, mistakes. getaddrinfo() is this program's, so that
+ * it can be made to wait, and asks no network. */
+#include "kit.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+static RLWorkersRef workers;
+static gate hold;
+static atomic_int asked, answered;
+static atomic_bool must_wait;
+
+/* Figures only, or this machine. */
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **answer)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+        dlsym(RTLD_NEXT, "getaddrinfo");
+    struct addrinfo ours = *hints;
+    asked++;
+    if (must_wait)
+        gate_pass(&hold);
+    ours.ai_flags |= AI_NUMERICHOST;
+    int error = real(host, service, &ours, answer);
+    answered++;
+    return error;
+}
+
+struct query {
+    RLHostResolveRef object;
+    int calls, error;
+    RLIndex count;
+    struct sockaddr_storage first;
+};
+
+static void resolved(RLHostResolveRef resolve, RLArrayRef addresses, int error, void *info)
+{
+    struct query *query = info;
+    require(resolve == query->object && !RLRunLoopSourceIsValid(resolve) && (addresses == NULL) == (error != 0));
+    query->calls++;
+    query->error = error;
+    if (addresses == NULL)
+        return;
+    query->count = RLArrayGetCount(addresses);
+    RLDataRef address = RLArrayGetValueAtIndex(addresses, 0);
+    memcpy(&query->first, RLDataGetBytePtr(address), (size_t)RLDataGetLength(address));
+}
+
+static void set_up(void)
+{
+    gate_init(&hold);
+    workers = RLWorkersCreate(NULL, 1);
+}
+
+static void tear_down(void) { RLRelease(workers); }
+
+static void ask(struct query *query, const char *host, const char *service, const struct addrinfo *hints,
+                double timeout)
+{
+    RLWorkContext context = {.info = query};
+    query->object = RLHostResolveCreate(NULL, host, service, hints, timeout, resolved, &context);
+    add(query->object);
+    ck_assert(RLWorkersSubmit(workers, query->object));
+}
+
+static void run_until_finished(void)
+{
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+}
+
+START_TEST(addresses_of_a_host)
+{
+    struct query queries[2] = {0};
+    struct sockaddr_in *four = (struct sockaddr_in *)&queries[0].first;
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&queries[1].first;
+    char host[] = "127.0.0.1";
+    ask(&queries[0], host, "80", NULL, HUGE_VAL);
+    host[0] = 'x'; /* it was copied */
+    ask(&queries[1], "::1", NULL, NULL, 1000);
+    run_until_finished();
+    ck_assert(queries[0].calls == 1 && queries[0].error == 0 && queries[0].count == 1);
+    ck_assert(four->sin_family == AF_INET && four->sin_addr.s_addr == htonl(INADDR_LOOPBACK) &&
+              ntohs(four->sin_port) == 80);
+    ck_assert(queries[1].calls == 1 && six->sin6_family == AF_INET6 && six->sin6_port == 0);
+    RLRelease(queries[0].object);
+    RLRelease(queries[1].object);
+}
+END_TEST
+
+START_TEST(hints_are_those_of_getaddrinfo)
+{
+    struct query queries[2] = {0};
+    struct addrinfo hints = {.ai_family = AF_INET6, .ai_flags = AI_PASSIVE};
+    ask(&queries[0], "127.0.0.1", NULL, &hints, HUGE_VAL);
+    ask(&queries[1], NULL, "7", &hints, HUGE_VAL);
+    run_until_finished();
+    ck_assert(queries[0].error == EAI_ADDRFAMILY || queries[0].error == EAI_NONAME);
+    ck_assert_int_eq(queries[1].error, 0);
+    ck_assert_int_ge(queries[1].count, 2); /* all types of sockets, as hints did not say one */
+    ck_assert(IN6_IS_ADDR_UNSPECIFIED(&((struct sockaddr_in6 *)&queries[1].first)->sin6_addr));
+    RLRelease(queries[0].object);
+    RLRelease(queries[1].object);
+}
+END_TEST
+
+START_TEST(what_is_not_known_is_an_error)
+{
+    struct query query = {0};
+    ask(&query, "no.such.host", "80", NULL, HUGE_VAL);
+    run_until_finished();
+    ck_assert(query.calls == 1 && query.error == EAI_NONAME && query.count == 0);
+    RLRelease(query.object);
+}
+END_TEST
+
+START_TEST(the_time_may_be_over_while_it_is_asked)
+{
+    struct query query = {0};
+    must_wait = true;
+    ask(&query, "127.0.0.1", NULL, NULL, 0.001);
+    await_count(&asked, 1);
+    run_until_finished();
+    ck_assert(query.calls == 1 && query.error == kRLHostResolveTimedOut);
+    RLRelease(query.object);
+    gate_open(&hold);
+    await_count(&answered, 1);
+    run_passes();
+    ck_assert_int_eq(query.calls, 1);
+}
+END_TEST
+
+START_TEST(the_time_may_be_over_before_it_is_asked)
+{
+    struct query queries[2] = {0};
+    must_wait = true;
+    ask(&queries[0], "127.0.0.1", NULL, NULL, HUGE_VAL);
+    await_count(&asked, 1);
+    ask(&queries[1], "127.0.0.1", NULL, NULL, 0);
+    while (queries[1].calls == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 1);
+    ck_assert_int_eq(queries[1].error, kRLHostResolveTimedOut);
+    must_wait = false;
+    gate_open(&hold);
+    run_until_finished();
+    RLRelease(workers);
+    workers = RLWorkersCreate(NULL, 1);
+    ck_assert(queries[0].error == 0 && queries[1].calls == 1 && asked == 1);
+    RLRelease(queries[0].object);
+    RLRelease(queries[1].object);
+}
+END_TEST
+
+START_TEST(the_answer_ends_the_time_limit)
+{
+    struct query query = {0};
+    ask(&query, "127.0.0.1", NULL, NULL, 3600);
+    run_until_finished(); /* no timer is left */
+    ck_assert(query.calls == 1 && query.error == 0);
+    RLRelease(query.object);
+}
+END_TEST
+
+START_TEST(a_cancelled_one_is_not_called)
+{
+    struct query queries[2] = {0};
+    must_wait = true;
+    for (int i = 0; i < 2; i++)
+        ask(&queries[i], "127.0.0.1", NULL, NULL, 3600);
+    await_count(&asked, 1);
+    ck_assert(!RLWorkCancel(queries[0].object));
+    ck_assert(RLWorkCancel(queries[1].object));
+    run_until_finished();
+    gate_open(&hold);
+    RLRelease(queries[0].object);
+    RLRelease(queries[1].object);
+    RLRelease(workers);
+    workers = RLWorkersCreate(NULL, 1);
+    ck_assert(queries[0].calls == 0 && queries[1].calls == 0 && asked == 1);
+}
+END_TEST
+
+START_TEST(the_time_limit_follows_the_object)
+{
+    struct query query = {0};
+    RLRunLoopMode other = RLSTR("other");
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    must_wait = true;
+    ask(&query, "127.0.0.1", NULL, NULL, 0.001);
+    RLRunLoopAddSource(rl, query.object, other);
+    RLRunLoopRemoveSource(rl, query.object, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+    RLRunLoopRemoveSource(rl, query.object, other);
+    ck_assert_int_eq(RLRunLoopRunInMode(other, 1e10, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(query.calls, 0);
+    RLRunLoopAddSource(rl, query.object, other);
+    ck_assert_int_eq(RLRunLoopRunInMode(other, 1e10, 0), kRLRunLoopRunFinished);
+    ck_assert(query.calls == 1 && query.error == kRLHostResolveTimedOut);
+    gate_open(&hold);
+    RLRelease(query.object);
+}
+END_TEST
+
+static void *ask_on_a_thread(void *info)
+{
+    ask(info, "127.0.0.1", NULL, NULL, 3600);
+    await_count(&answered, 1);
+    return NULL; /* the loop ends, with the object and its timer */
+}
+
+START_TEST(the_end_of_a_thread_leaves_the_object)
+{
+    struct query query = {0};
+    join_thread(start_thread(ask_on_a_thread, &query));
+    add(query.object);
+    run_until_finished();
+    ck_assert(query.calls == 1 && query.error == 0);
+    RLRelease(query.object);
+}
+END_TEST
+
+static struct lifetime life;
+static RLStringRef describe_life(UNUSED const void *info) { return NULL; }
+static void never(UNUSED RLHostResolveRef resolve, UNUSED RLArrayRef addresses, UNUSED int error, UNUSED void *info)
+{
+    require(false);
+}
+
+START_TEST(info_is_retained_until_the_object_is_freed)
+{
+    RLWorkContext context = {0, &life, lifetime_retain, lifetime_release, describe_life};
+    RLHostResolveRef resolve = RLHostResolveCreate(NULL, "a.host", "http", NULL, 3600, never, &context);
+    RLStringRef text = RLCopyDescription(resolve);
+    ck_assert_ptr_nonnull(strstr(RLStringGetCStringPtr(text, kRLStringEncodingUTF8), "a.host:http"));
+    RLRelease(text);
+    add(resolve);
+    RLRunLoopSourceInvalidate(resolve);
+    ck_assert(life.retains == 1 && life.releases == 0);
+    RLRelease(resolve);
+    ck_assert_int_eq(life.releases, 1);
+}
+END_TEST
+
+static void create_nothing(void) { ck_assert_ptr_null(RLHostResolveCreate(NULL, NULL, NULL, NULL, 1, never, NULL)); }
+static void create_nan(void) { ck_assert_ptr_null(RLHostResolveCreate(NULL, "a", NULL, NULL, NAN, never, NULL)); }
+static void create_callout(void) { ck_assert_ptr_null(RLHostResolveCreate(NULL, "a", NULL, NULL, 1, NULL, NULL)); }
+static void create_version(void)
+{
+    RLWorkContext context = {.version = 1};
+    ck_assert_ptr_null(RLHostResolveCreate(NULL, "a", NULL, NULL, 1, never, &context));
+}
+#define CREATE "runloop: RLHostResolveCreate: "
+
+START_TEST(wrong_arguments_are_reported)
+{
+    assert_reports(create_nothing, CREATE "host: NULL, as is service");
+    assert_reports(create_nan, CREATE "timeout: not a number");
+    assert_reports(create_callout, CREATE "callout: expected a function, got NULL");
+    assert_reports(create_version, CREATE "context: version must be 0");
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("host resolve");
+    TCase *all = add_case(suite, "host resolve", 30);
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_test(all, addresses_of_a_host);
+    tcase_add_test(all, hints_are_those_of_getaddrinfo);
+    tcase_add_test(all, what_is_not_known_is_an_error);
+    tcase_add_test(all, the_time_may_be_over_while_it_is_asked);
+    tcase_add_test(all, the_time_may_be_over_before_it_is_asked);
+    tcase_add_test(all, the_answer_ends_the_time_limit);
+    tcase_add_test(all, a_cancelled_one_is_not_called);
+    tcase_add_test(all, the_time_limit_follows_the_object);
+    tcase_add_test(all, the_end_of_a_thread_leaves_the_object);
+    tcase_add_test(all, info_is_retained_until_the_object_is_freed);
+    tcase_add_test(all, wrong_arguments_are_reported);
+    return suite;
+}

@@ -1,0 +1,176 @@
+/* RLWorkers: the end of the workers, threads that end, fork, no threads, mistakes. */
+#include "workers.h"
+
+static atomic_int released;
+
+static const void *retain_info(const void *info) { return info; }
+static void release_info(UNUSED const void *info) { released++; }
+
+START_TEST(the_last_release_cancels_and_waits)
+{
+    struct job jobs[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        RLWorkContext context = {.info = &jobs[i], .retain = retain_info, .release = release_info};
+        jobs[i].work = RLWorkCreate(NULL, 0, i < 2 ? wait_in_job : do_job, job_is_done, &context);
+        ck_assert(RLWorkersSubmit(workers, jobs[i].work));
+        RLRelease(jobs[i].work);
+    }
+    await_count(&begun, 2);
+    RLRetain(workers);
+    RLRelease(workers); /* not the last */
+    gate_open(&hold);
+    gate_open(&hold);
+    RLRelease(workers);
+    workers = NULL;
+    ck_assert(jobs[0].calls == 1 && jobs[1].calls == 1);
+    ck_assert_int_eq(released, 4);
+}
+END_TEST
+
+static void release_workers(RLWorkRef work, void *info)
+{
+    RLRelease(workers);
+    do_job(work, info);
+}
+
+START_TEST(workers_may_be_released_by_one_of_them)
+{
+    struct job jobs[2] = {0};
+    submit(&jobs[0], do_job);
+    submit(&jobs[1], release_workers);
+    run_until_finished();
+    workers = NULL;
+    ck_assert_int_eq(jobs[1].completed, 1);
+    drop_jobs(jobs, 2);
+}
+END_TEST
+
+START_TEST(a_function_may_end_its_thread)
+{
+    static struct job jobs[40];
+    for (int i = 0; i < 40; i++) {
+        jobs[i].ends_thread = i % 3 != 0;
+        submit(&jobs[i], do_job);
+    }
+    run_until_finished();
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_eq(jobs[i].completed, 1);
+    drop_jobs(jobs, 40);
+}
+END_TEST
+
+static void look_at_signals(UNUSED RLWorkRef work, void *info)
+{
+    sigset_t mask;
+    require(pthread_sigmask(SIG_SETMASK, NULL, &mask) == 0);
+    *(bool *)info = sigismember(&mask, SIGUSR1) && sigismember(&mask, SIGTERM);
+    pthread_cancel(pthread_self());
+    sched_yield();
+    pthread_testcancel();
+}
+
+START_TEST(threads_block_signals_and_cancellation)
+{
+    bool are_blocked = false;
+    RLWorkContext context = {.info = &are_blocked};
+    RLWorkRef work = add(RLWorkCreate(NULL, 0, look_at_signals, NULL, &context));
+    sigset_t before, after;
+    sigprocmask(SIG_SETMASK, NULL, &before);
+    ck_assert(RLWorkersSubmit(workers, work));
+    run_until_finished();
+    sigprocmask(SIG_SETMASK, NULL, &after);
+    ck_assert(are_blocked && memcmp(&before, &after, sizeof(uint64_t)) == 0);
+    RLRelease(work);
+}
+END_TEST
+
+static void use_in_child(void *info)
+{
+    struct job *parents = info, job = {0};
+    make_job(&job, do_job);
+    child_assert(!RLWorkersSubmit(workers, job.work) && errno == ESRCH);
+    RLRelease(workers); /* does not wait for threads that are not there */
+    RLWorkersRef own = RLWorkersCreate(NULL, 1);
+    child_assert(RLWorkersSubmit(own, job.work));
+    RLWorkCancel(parents->work);
+    child_assert(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0) == kRLRunLoopRunFinished);
+    child_assert(job.completed == 1);
+    RLRelease(own);
+}
+
+START_TEST(the_child_of_a_fork_has_no_workers_and_may_make_some)
+{
+    struct job job = {0};
+    submit(&job, wait_in_job);
+    await_count(&begun, 1);
+    ck_assert_int_eq(run_in_child(use_in_child, &job), 0);
+    gate_open(&hold);
+    run_until_finished();
+    ck_assert_int_eq(job.completed, 1);
+    RLRelease(job.work);
+}
+END_TEST
+
+START_TEST(without_threads_a_work_is_refused)
+{
+    struct job jobs[2] = {0};
+    struct rlimit usual, none = {0, RLIM_INFINITY};
+    if (geteuid() == 0) /* whom the limit does not concern */
+        require(setresuid(12345, 12345, 12345) == 0);
+    require(getrlimit(RLIMIT_NPROC, &usual) == 0);
+    none.rlim_max = usual.rlim_max;
+    make_job(&jobs[0], do_job);
+    require(setrlimit(RLIMIT_NPROC, &none) == 0);
+    ck_assert(!RLWorkersSubmit(workers, jobs[0].work) && errno == EAGAIN);
+    require(setrlimit(RLIMIT_NPROC, &usual) == 0);
+    ck_assert(RLWorkersSubmit(workers, jobs[0].work));
+    ck_assert(!RLWorkersSubmit(workers, jobs[0].work) && (errno == EALREADY || errno == ECANCELED));
+    run_until_finished();
+    require(setrlimit(RLIMIT_NPROC, &none) == 0);
+    submit(&jobs[1], do_job); /* one thread is there */
+    run_until_finished();
+    require(setrlimit(RLIMIT_NPROC, &usual) == 0);
+    drop_jobs(jobs, 2);
+}
+END_TEST
+
+/* -- Mistakes -- */
+
+static RLIndex limit;
+static void create_workers(void) { ck_assert_ptr_null(RLWorkersCreate(NULL, limit)); }
+static void create_work(void) { ck_assert_ptr_null(RLWorkCreate(NULL, 0, NULL, NULL, NULL)); }
+static void create_version(void)
+{
+    RLWorkContext context = {.version = 1};
+    ck_assert_ptr_null(RLWorkCreate(NULL, 0, do_job, NULL, &context));
+}
+static void submit_workers(void) { ck_assert(!RLWorkersSubmit(workers, workers)); }
+static void submit_to_null(void) { ck_assert(!RLWorkersSubmit(NULL, NULL)); }
+static void cancel_workers(void) { ck_assert(!RLWorkCancel(workers)); }
+
+START_TEST(wrong_arguments_are_reported)
+{
+    for (limit = -1; limit <= 1025; limit += limit == 0 ? 1025 : 1)
+        assert_reports(create_workers, "runloop: RLWorkersCreate: limit: not from 1 to 1024");
+    assert_reports(create_work, "runloop: RLWorkCreate: function: expected a function, got NULL");
+    assert_reports(create_version, "runloop: RLWorkCreate: context: version must be 0");
+    assert_reports(submit_workers, "runloop: RLWorkersSubmit: work: expected RLWork, got RLWorkers");
+    assert_reports(submit_to_null, "runloop: RLWorkersSubmit: workers: expected RLWorkers, got NULL");
+    assert_reports(cancel_workers, "runloop: RLWorkCancel: work: expected RLWork, got RLWorkers");
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("workers end");
+    TCase *all = add_case(suite, "workers", 30);
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_test(all, the_last_release_cancels_and_waits);
+    tcase_add_test(all, workers_may_be_released_by_one_of_them);
+    tcase_add_test(all, a_function_may_end_its_thread);
+    tcase_add_test(all, threads_block_signals_and_cancellation);
+    tcase_add_test(all, the_child_of_a_fork_has_no_workers_and_may_make_some);
+    tcase_add_test(all, without_threads_a_work_is_refused);
+    tcase_add_test(all, wrong_arguments_are_reported);
+    return suite;
+}

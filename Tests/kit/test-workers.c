@@ -1,0 +1,198 @@
+/* RLWorkers: completions on loops, the limit, the order, cancelling. */
+#include "workers.h"
+
+START_TEST(a_work_runs_on_a_thread_and_completes_on_the_loop)
+{
+    struct job job = {0};
+    submit(&job, do_job);
+    run_until_finished();
+    ck_assert_int_eq(job.completed, 1);
+    ck_assert_int_eq(live_workers(), 1);
+    RLRelease(job.work);
+}
+END_TEST
+
+enum { many = 200 };
+START_TEST(every_work_completes_once)
+{
+    static struct job jobs[many];
+    for (int i = 0; i < many; i++)
+        submit(&jobs[i], do_job);
+    run_until_finished();
+    for (int i = 0; i < many; i++)
+        ck_assert_int_eq(jobs[i].completed, 1);
+    ck_assert_int_eq(live_workers(), 2);
+    drop_jobs(jobs, many);
+}
+END_TEST
+
+START_TEST(completion_waits_for_its_mode)
+{
+    struct job job = {0};
+    RLRunLoopMode other = RLSTR("other");
+    RLWorkContext context = {.info = &job};
+    job.work = RLWorkCreate(NULL, 0, do_job, job_is_done, &context);
+    ck_assert(RLWorkersSubmit(workers, job.work));
+    await_count(&job.calls, 1);
+    RLRunLoopAddSource(main_loop, job.work, other);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(job.completed, 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(other, 1e10, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(job.completed, 1);
+    RLRelease(job.work);
+}
+END_TEST
+
+static void note_progress(UNUSED void *info) { note("progress"); }
+static void report_progress(RLWorkRef work, void *info)
+{
+    for (int i = 0; i < 2; i++)
+        require(RLRunLoopPostFunction(main_loop, kRLRunLoopDefaultMode, note_progress, NULL));
+    do_job(work, info);
+}
+
+START_TEST(progress_comes_before_completion)
+{
+    struct job job = {.name = "done"};
+    submit(&job, report_progress);
+    run_until_finished();
+    ck_assert_str_eq(notes, "progress progress done");
+    RLRelease(job.work);
+}
+END_TEST
+
+START_TEST(a_work_without_completion_ends_its_run)
+{
+    struct job job = {0};
+    RLWorkContext context = {.info = &job};
+    job.work = RLWorkCreate(NULL, 0, do_job, NULL, &context);
+    add(job.work);
+    ck_assert(RLWorkersSubmit(workers, job.work));
+    run_until_finished();
+    ck_assert_int_eq(job.calls, 1);
+    RLRelease(job.work);
+}
+END_TEST
+
+static void *complete_on_a_thread(void *info)
+{
+    struct job *jobs = info;
+    for (int i = 0; i < SCALED(50); i++)
+        submit(&jobs[i], do_job);
+    require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0) == kRLRunLoopRunFinished);
+    return NULL;
+}
+
+START_TEST(several_loops_share_workers)
+{
+    static struct job jobs[4][50];
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        threads[i] = start_thread(complete_on_a_thread, jobs[i]);
+    for (int i = 0; i < 4; i++)
+        join_thread(threads[i]);
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < SCALED(50); j++)
+            ck_assert_int_eq(jobs[i][j].completed, 1);
+        drop_jobs(jobs[i], SCALED(50));
+    }
+}
+END_TEST
+
+/* -- The limit and the order -- */
+
+START_TEST(no_more_run_than_the_limit)
+{
+    struct job jobs[5] = {0};
+    for (int i = 0; i < 5; i++)
+        submit(&jobs[i], wait_in_job);
+    await_count(&begun, 2);
+    ck_assert_int_eq(live_workers(), 2);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_le(begun, 2 + i);
+        gate_open(&hold);
+    }
+    run_until_finished();
+    ck_assert_int_eq(begun, 5);
+    drop_jobs(jobs, 5);
+}
+END_TEST
+
+START_TEST(one_thread_keeps_the_order)
+{
+    struct job jobs[4] = {{.name = "one"}, {.name = "two"}, {.name = "three"}, {.name = "four"}};
+    RLWorkersRef one = RLWorkersCreate(NULL, 1);
+    for (int i = 0; i < 4; i++) {
+        make_job(&jobs[i], do_job);
+        ck_assert(RLWorkersSubmit(one, jobs[i].work));
+    }
+    run_until_finished();
+    ck_assert_str_eq(notes, "one two three four");
+    RLRelease(one);
+    drop_jobs(jobs, 4);
+}
+END_TEST
+
+/* -- Cancelling -- */
+
+START_TEST(what_has_not_begun_can_be_cancelled)
+{
+    struct job jobs[5] = {0};
+    make_job(&jobs[4], do_job);
+    ck_assert(RLWorkCancel(jobs[4].work)); /* not even handed over */
+    ck_assert(!RLWorkersSubmit(workers, jobs[4].work) && errno == ECANCELED);
+    for (int i = 0; i < 4; i++)
+        submit(&jobs[i], wait_in_job);
+    await_count(&begun, 2);
+    ck_assert(!RLWorkCancel(jobs[0].work)); /* it runs */
+    ck_assert(RLWorkCancel(jobs[2].work));
+    ck_assert(!RLWorkCancel(jobs[2].work));
+    RLRunLoopSourceInvalidate(jobs[3].work);
+    gate_open(&hold);
+    gate_open(&hold);
+    run_until_finished();
+    RLRelease(workers); /* all have ended now */
+    workers = NULL;
+    ck_assert_int_eq(begun, 2);
+    ck_assert(jobs[0].calls == 1 && jobs[0].completed == 0);
+    ck_assert(jobs[1].completed == 1 && jobs[2].completed == 0 && jobs[3].completed == 0);
+    drop_jobs(jobs, 5);
+}
+END_TEST
+
+static void look_whether_wanted(RLWorkRef work, void *info)
+{
+    begun++;
+    while (RLRunLoopSourceIsValid(work))
+        sched_yield();
+    do_job(work, info);
+}
+
+START_TEST(a_work_can_see_that_it_is_not_wanted)
+{
+    struct job job = {0};
+    submit(&job, look_whether_wanted);
+    await_count(&begun, 1);
+    ck_assert(!RLWorkCancel(job.work));
+    await_count(&job.calls, 1);
+    RLRelease(job.work);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("workers");
+    TCase *all = add_case(suite, "workers", 30);
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_test(all, a_work_runs_on_a_thread_and_completes_on_the_loop);
+    tcase_add_test(all, every_work_completes_once);
+    tcase_add_test(all, completion_waits_for_its_mode);
+    tcase_add_test(all, progress_comes_before_completion);
+    tcase_add_test(all, a_work_without_completion_ends_its_run);
+    tcase_add_test(all, several_loops_share_workers);
+    tcase_add_test(all, no_more_run_than_the_limit);
+    tcase_add_test(all, one_thread_keeps_the_order);
+    tcase_add_test(all, what_has_not_begun_can_be_cancelled);
+    tcase_add_test(all, a_work_can_see_that_it_is_not_wanted);
+    return suite;
+}
