@@ -1,5 +1,5 @@
 /* Small one-way messages in memory that a client and a server share, beside the socket between them: all arrive, in order, and none waits for a sleeping server.
- * Code: Sources/RunLoopCore/MessagePort/Ring.swift (the words), Connection+Ring.swift (`putIntoRingLocked`, `takeFromRing`), SendQueue.swift (`sendPacket`, `sendLocked`), Connection+Receive.swift (`receive`).
+ * Code: Sources/RunLoopCore/MessagePort/Ring.swift (the words), Connection+Ring.swift (`putIntoRingLocked`, `takeFromRing`), Connection+Send.swift (`sendPacket`), SendQueue.swift (`sendLocked`), Connection+Receive.swift (`receive`).
  *
  * A request in pieces is the last of them: both ends count it then, and the client puts no entry into the ring before. Both ends have the ring from
  * the start: the client's packet that says so comes before its first doorbell.

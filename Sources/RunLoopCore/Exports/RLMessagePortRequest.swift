@@ -52,9 +52,9 @@ public func RLMessagePortSendRequest(
     if replyMode == nil, Probe.isSet { call.port.tell(.sent, .messagePort, 0) }
     if replyMode == nil, let result = call.port.sendOneWayAtOnce(msgid, call.data) { return result.rawValue }
     let now = Clock.now
-    let limit = MessagePortPointer.SendLimit(seconds: sendTimeout, start: now)
+    let limit = SendLimit(seconds: sendTimeout, start: now)
     if replyMode == nil {
-        let result = call.port.sendOneWay(msgid, call.data, until: limit.instant)
+        let result = call.port.sendOneWay(msgid, call.data, until: limit)
         if Probe.isSet, result != .success { call.port.tell(.dropped, .messagePort, 0) }
         return result.rawValue
     }
@@ -80,8 +80,8 @@ public func RLMessagePortSendRequestAsync(
         Misuse.report("RLMessagePortSendRequestAsync", "callout", expected: "a function", got: nil)
         return RequestResult.transportError.rawValue
     }
-    let limit = MessagePortPointer.SendLimit(seconds: sendTimeout, start: Clock.now)
-    return call.port.sendRequestAsync(msgid, call.data, until: limit.instant, within: rcvTimeout, in: mode, call.loop, callout, info)
+    let limit = SendLimit(seconds: sendTimeout, start: Clock.now)
+    return call.port.sendRequestAsync(msgid, call.data, until: limit, within: rcvTimeout, in: mode, call.loop, callout, info)
         .rawValue
 }
 

@@ -2,43 +2,102 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// A remote port that is connected sends requests, and waits for their replies.
+// A remote port: connected to the local port that its name stands for, it sends requests, and waits for their replies.
 
 extension MessagePortPointer {
-    /// RLMessagePortSendRequest without a reply, where that takes no time: sends through an existing ring. nil if the request has to be
-    /// sent in another way; then nothing was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.
+    /// RLMessagePortCreateRemote for a name of which this process has no remote port yet. nil with errno: ECONNREFUSED if no process of
+    /// `user` serves it. `local` is set to the port of this process that has the name, with a reference that the caller releases without
+    /// the lock. Under the registry's names.
+    static func createRemote(_ name: StringPointer, of user: UInt32, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
+        if user == PacketSocket.own.user { local = MessagePortRegistry.find(name, isRemote: false) }
+        let fd = local == nil ? try? NameServer.connect(name, of: user) : -1
+        guard let fd else { return nil }
+        guard let port = make(isRemote: true, name, of: user, nil, .empty) else {
+            if fd >= 0 { PacketSocket.close(fd) }
+            return nil
+        }
+        // A failure to connect has no errno of its own; lack of memory sets it.
+        let saved = systemError
+        systemError = ECONNREFUSED
+        if local.map({ port.connect(within: $0) }) ?? port.connect(fd, name) {
+            systemError = saved
+            MessagePortRegistry.insert(port)
+            return port
+        }
+        port.locked { port.pointee.isValid = false }
+        port.releaseInternal()
+        return nil
+    }
+
+    /// Creates the connection to a local port of this process. False if that is invalid, or if out of memory.
+    private func connect(within local: MessagePortPointer) -> Bool {
+        guard let connection = ConnectionPointer.make(.inProcess, -1, local, remote: self) else { return false }
+        locked { pointee.connection = connection }
+        // The local port may have become invalid meanwhile, and this one with it.
+        if !isValid { closeConnection() }
+        return true
+    }
+
+    /// Creates the connection to another process, and sends the name that this port wants.
+    private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
+        guard let connection = ConnectionPointer.make(.client, fd, self) else { return false }
+        pointee.connection = connection
+        var head = Frame(kind: .hello, payloadLocation: .inline, id: 0, message: 0, length: name.count, deadline: .never).head
+        let sent = PacketSocket.send(fd, &head, Frame.headSize, name.pointee.bytes, name.count, passing: -1)
+        if sent == .done { return true }
+        closeConnection()
+        return false
+    }
+
+    /// Closes the connection, if there is one. Any thread, without a lock; calls user code.
+    func closeConnection() {
+        let connection = locked { () -> ConnectionPointer? in
+            defer { pointee.connection = nil }
+            return pointee.connection
+        }
+        connection?.close()
+        connection?.release()
+    }
+
+    /// Whether the server is gone, though the loop has not noticed it yet. A system call if the server is another process. Any thread.
+    var isPeerGone: Bool {
+        locked {
+            guard let connection = pointee.connection, connection.pointee.role == .client else { return false }
+            return !Descriptor.poll(connection.pointee.fd, for: []).isEmpty
+        }
+    }
+
+    /// The part of `invalidate` for remote ports: completes all requests, and closes the connection. Without a lock; calls the
+    /// invalidation functions of requests.
+    func closeRemote() {
+        completeAll(with: .becameInvalid)
+        closeConnection()
+        removeIdleReplySources()
+    }
+}
+
+extension MessagePortPointer {
+    /// RLMessagePortSendRequest without a reply, where that takes no time. nil if the request has to be sent in another way; then nothing
+    /// was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.
     func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
-        // The port's connection is kept by the port as long as the mutex is held.
-        let result = ringResult(locked { pointee.connection?.sendByExistingRing(message, data) ?? .failed })
+        // The port keeps its connection as long as the mutex is held.
+        let result = locked { pointee.connection?.transmitAtOnce(message, data) }
         if result == .isInvalid { invalidate() }
         return result
     }
 
-    /// What RLMessagePortSendRequest returns after an attempt to send through the ring, memory that both processes share. nil if
-    /// there is no ring, or no room in it: then the request has to go through the socket.
-    private func ringResult(_ sent: PacketSocket.Sent) -> RequestResult? {
-        sent == .done ? .success : sent == .gone ? .isInvalid : nil
-    }
-
     /// RLMessagePortSendRequest without a reply, in all other cases. Any thread, without a lock; calls user code if the port has to be
     /// invalidated.
-    func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendDeadline: Instant) -> RequestResult {
+    func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit) -> RequestResult {
         let frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: message, length: 0, deadline: .never)
-        let sent = transmit(frame, data, until: sendDeadline)
+        let connection = locked { () -> ConnectionPointer? in
+            pointee.connection?.retain()
+            return pointee.connection
+        }
+        let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
+        connection?.release()
         if sent == .isInvalid { invalidate() }
         return sent
-    }
-
-    /// How long a request waits for room. Kept as a pair because most requests never compute the instant.
-    struct SendLimit {
-        let seconds: Double
-        let start: Instant
-
-        /// When to give up. As in CF, more than ten days is no limit, and less than a millisecond does not wait.
-        var instant: Instant {
-            if seconds >= 864_000 { return .never }
-            return seconds < 0.001 ? .distantPast : start.after(seconds)
-        }
     }
 
     /// RLMessagePortSendRequest with a reply: sends, and runs the calling thread's loop in a mode until the reply has come, or until the
@@ -47,15 +106,7 @@ extension MessagePortPointer {
         _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
-        guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return .transportError }
-        retainInternal()
-        let pending = memory.assumingMemoryBound(to: PendingRequest.self)
-        if !beginWaiting(pending, loop, mode) {
-            let result = isValid ? RequestResult.transportError : .isInvalid
-            PendingRequest.slab.deallocate(pending, loop.threadContext)
-            releaseInternal()
-            return result
-        }
+        guard let pending = begin(loop, mode, nil, nil) else { return isValid ? .transportError : .isInvalid }
         let level = loop.pushCleanup(
             CleanupHandler(function: { pending, port, _ in abandonWait(pending, port) }, object: pending, part: self))
         if Probe.isSet { tell(.sent, .messagePort, pending.pointee.id) }
@@ -80,30 +131,33 @@ extension MessagePortPointer {
         return result
     }
 
-    /// The connection with a reference for the caller, since another thread may invalidate the port. Under the mutex.
-    private var sharedConnection: ConnectionPointer? {
-        pointee.connection?.retain()
-        return pointee.connection
-    }
-
-    /// Initializes a request that the calling thread waits for, until `finishWaiting`. False if the port is invalid, if out of memory, or
-    /// if the loop cannot watch the connection; then `pending` is still memory of the caller.
-    private func beginWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ mode: StringPointer) -> Bool {
+    /// Makes a request that waits for its reply: in the list, with the connection that it goes through. `callout` is nil if the calling
+    /// thread waits. nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. The loop's thread.
+    private func begin(
+        _ loop: RunLoopPointer, _ mode: StringPointer, _ callout: PendingRequest.Callout?, _ info: UnsafeMutableRawPointer?
+    ) -> PendingRequestPointer? {
+        guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return nil }
+        retainInternal()
+        let pending = memory.assumingMemoryBound(to: PendingRequest.self)
         pointee.mutex.lockInlined()
         var known = existingReplySource(loop, mode)
         if known == nil {
             unlock()
             known = makeReplySource(loop, mode)
-            if known == nil { return false }
             lock()
         }
-        let replySource = known.unsafelyUnwrapped
-        pending.initialize(to: PendingRequest(replySource: replySource, nil, nil))
-        let isWaiting = enqueueLocked(pending)
-        if isWaiting { pending.pointee.connection = sharedConnection }
-        pointee.mutex.unlockInlined()
-        if !isWaiting { replySource.endWaiting() }
-        return isWaiting
+        if let replySource = known {
+            pending.initialize(to: PendingRequest(replySource: replySource, callout, info))
+            if enqueueLocked(pending) {
+                pointee.mutex.unlockInlined()
+                return pending
+            }
+        }
+        unlock()
+        known?.endWaiting()
+        PendingRequest.slab.deallocate(pending, loop.threadContext)
+        releaseInternal()
+        return nil
     }
 
     /// Sends a request and runs the loop until it is completed. True if the loop was stopped meanwhile; the stop is then for the outer
@@ -114,8 +168,7 @@ extension MessagePortPointer {
     ) -> Bool {
         let frame = Frame(
             kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        let connection = pending.pointee.connection
-        let sent = sendSmall(frame, data, by: connection) ? .success : transmit(frame, data, by: connection, until: sendLimit.instant)
+        let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         if sent != .success {
             // A request that was not sent reports that, even if another thread has invalidated the port meanwhile.
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
@@ -144,119 +197,38 @@ extension MessagePortPointer {
     /// RLMessagePortSendRequestAsync: sends a request whose function the calling thread's loop will call, in a mode. The thread of
     /// `loop`, without a lock; calls user code only if the port has to be invalidated.
     func sendRequestAsync(
-        _ message: Int32, _ data: DataPointer?, until sendDeadline: Instant, within seconds: Double, in mode: StringPointer,
+        _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, within seconds: Double, in mode: StringPointer,
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
     ) -> RequestResult {
-        if !isValid { return .isInvalid }
-        guard let replySource = waitingReplySource(loop, mode) else { return isValid ? .transportError : .isInvalid }
-        guard let memory = malloc(MemoryLayout<PendingRequest>.size) else {
-            replySource.endWaiting()
-            return .transportError
-        }
-        let pending = memory.bindMemory(to: PendingRequest.self, capacity: 1)
-        pending.initialize(to: PendingRequest(replySource: replySource, callout, info))
+        guard let pending = begin(loop, mode, callout, info) else { return isValid ? .transportError : .isInvalid }
+        let connection = pending.pointee.connection
+        pending.pointee.connection = nil
+        pending.pointee.replySource.keepModeAlive()
         let deadline = Instant.now(after: Swift.max(seconds, 0))
-        let context = ClientContext(info: memory, retain: nil, release: nil, copyDescription: nil)
-        if deadline != .never {
-            pending.pointee.timer = TimerPointer.create(
-                loop.threadContext, date: Clock.currentDate + Swift.max(seconds, 0), interval: 0, order: 0,
-                { _, info in pendingRequest(info).timeOut() }, context)
-        }
-        retainInternal()
-        let isReady = deadline == .never || pending.pointee.timer != nil
-        guard isReady, locked({ enqueueLocked(pending) }) else {
-            finish(pending)
-            return isReady ? .isInvalid : .transportError
-        }
-        replySource.keepModeAlive()
-        if let timer = pending.pointee.timer { loop.add(timer, in: mode) }
+        let isReady = deadline == .never || setTimer(pending, Swift.max(seconds, 0), mode, loop)
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        // There may have been no memory to add the timer to the mode.
-        let isTimed = deadline == .never || pending.pointee.timer?.pointee.set != nil
         if Probe.isSet { tell(.sent, .messagePort, frame.id) }
-        let sent = isTimed ? transmit(frame, data, until: sendDeadline) : .transportError
-        if sent == .success { return .success }
+        let sent = isReady ? connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid : .transportError
+        connection?.release()
         // The request belongs to the thread that takes it out of the list. If that was another, invalidating the port, the loop reports
         // it.
-        let wasPending = locked { () -> Bool in
-            if pending.pointee.isCompleted { return false }
-            unlink(pending)
-            return true
-        }
-        if !wasPending { return .success }
+        if sent == .success || !withdraw(pending) { return .success }
         finish(pending)
         if sent == .isInvalid { invalidate() }
         return sent
     }
 
-    /// Sends the most frequent kind of request: a payload that fits into a packet, for which there is room. False if it was not sent.
-    private func sendSmall(_ frame: Frame, _ data: DataPointer?, by connection: ConnectionPointer?) -> Bool {
-        guard let connection, connection.pointee.role == .client, let data, connection.fitsInPacket(data) else { return false }
-        return connection.sendPacket(frame, data) == .done
+    /// Lets a request that has a function end when its time is over. False if out of memory.
+    private func setTimer(_ pending: PendingRequestPointer, _ seconds: Double, _ mode: StringPointer, _ loop: RunLoopPointer) -> Bool {
+        let context = ClientContext(info: pending, retain: nil, release: nil, copyDescription: nil)
+        let timer = TimerPointer.create(
+            loop.threadContext, date: Clock.currentDate + seconds, interval: 0, order: 0,
+            { _, info in info.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self).timeOut() }, context)
+        guard let timer else { return false }
+        pending.pointee.timer = timer
+        loop.add(timer, in: mode)
+        return timer.pointee.set != nil
     }
-
-    /// Sends a request. `isInvalid`: it was not sent and the peer is gone; the caller invalidates the port, after taking the request out of
-    /// the list.
-    private func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
-        let connection = locked { sharedConnection }
-        defer { connection?.release() }
-        return transmit(frame, data, by: connection, until: deadline)
-    }
-
-    /// `transmit` by a connection that the caller keeps; nil if the port is invalid.
-    @inline(never)
-    private func transmit(_ frame: Frame, _ data: DataPointer?, by connection: ConnectionPointer?, until deadline: Instant) -> RequestResult
-    {
-        if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
-        guard let connection else { return .isInvalid }
-        if frame.id == 0,
-            let result = ringResult(connection.sendByRing(frame.message, data, until: deadline))
-        {
-            return result
-        }
-        // NULL arrives as data without bytes.
-        let empty = data == nil ? DataPointer.create(nil, count: 0) : nil
-        defer { empty?.release() }
-        guard let data = data ?? empty else { return .transportError }
-        if connection.pointee.role == .inProcess { return connection.enqueue(frame, data, until: deadline) }
-        var ticket: UInt32?
-        while true {
-            let isSmall = connection.fitsInPacket(data)
-            switch isSmall ? connection.sendPacket(frame, data) : connection.sendLarge(frame, data, &ticket) {
-            case .done:
-                // The loop sends the rest of a request that wants a reply.
-                guard let ticket, frame.id == 0 else { return .success }
-                return connection.finishSending(ticket, until: deadline)
-            case .failed: return .transportError
-            case .gone: return .isInvalid
-            case .full: if !connection.waitForRoom(until: deadline) { return .sendTimeout }
-            }
-        }
-    }
-}
-
-extension ConnectionPointer {
-    /// Sends a request within the process: the data object itself, or a copy if it could change.
-    fileprivate func enqueue(_ frame: Frame, _ data: DataPointer, until deadline: Instant) -> RequestResult {
-        var result = RequestResult.transportError
-        guard let data = data.lastingCopy() else { return .transportError }
-        guard let request = RequestPointer.make(frame, data, from: self) else {
-            data.release()
-            return .transportError
-        }
-        switch pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline) {
-        case .queued, .queuedUnsignalled: return .success
-        case .full: result = .sendTimeout
-        case .closed: result = .isInvalid
-        case .outOfMemory: break
-        }
-        request.cancelUnsent()
-        return result
-    }
-}
-
-private func pendingRequest(_ info: UnsafeMutableRawPointer?) -> PendingRequestPointer {
-    info.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
 }
 
 /// Cleanup of a thread that ended inside a function that was called while it waited for a reply.

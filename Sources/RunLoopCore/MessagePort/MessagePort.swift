@@ -202,23 +202,6 @@ extension MessagePortPointer {
         if let loop, let level { loop.popCleanup(level) }
     }
 
-    /// Comes before a call of the port's function with a request. Returns the context to call it with; nil if the port is invalid.
-    /// Afterwards comes `endCallInlined`.
-    @inline(__always)
-    func beginCall(_ request: RequestPointer) -> ClientContext? {
-        pointee.mutex.lockInlined()
-        var context: ClientContext?
-        if pointee.isValid {
-            pointee.runningCalls += 1
-            request.pointee.threadContext = ThreadContextPointer.current
-            request.pointee.outer = pointee.requestsInProgress
-            pointee.requestsInProgress = request
-            context = pointee.context
-        }
-        pointee.mutex.unlockInlined()
-        return context
-    }
-
     /// Ends a call of a client's function. The last one after the port was invalidated releases the info. Any thread that has an internal
     /// reference; may call user code.
     func endCall() {
@@ -231,17 +214,6 @@ extension MessagePortPointer {
         unlock()
         if isUnreferenced { releaseInternal() }
         if isLast { context.released(context.info) }
-    }
-
-    /// Ends a call of the port's function with a request.
-    @inline(__always)
-    func endCallInlined(_ request: RequestPointer) {
-        pointee.mutex.lockInlined()
-        removeInProgress(request)
-        let isLast = pointee.runningCalls == 1 && !pointee.isValid
-        if !isLast { pointee.runningCalls -= 1 }
-        pointee.mutex.unlockInlined()
-        if isLast { endCall() }
     }
 
     /// Whether a process may be at the other end of a connection. Under the mutex.

@@ -30,12 +30,6 @@ struct ReplySource: Linked, ~Copyable {
 typealias ReplySourcePointer = UnsafeMutablePointer<ReplySource>
 
 extension MessagePortPointer {
-    /// The reply source of the calling thread's loop for a mode, created if there is none, for a request that waits there until
-    /// `endWaiting`. nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. Without the mutex.
-    func waitingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
-        locked { existingReplySource(loop, mode) } ?? makeReplySource(loop, mode)
-    }
-
     /// The reply source for a loop and a mode, with one more request waiting; nil if there is none. nil also if the port is invalid: then
     /// any thread may be removing idle ones. Under the mutex.
     func existingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
@@ -50,7 +44,8 @@ extension MessagePortPointer {
         return nil
     }
 
-    /// Creates a reply source with one request waiting. Without the mutex.
+    /// Creates a reply source with one request waiting, until `endWaiting`. nil if the port is invalid, if out of memory, or if the loop cannot
+    /// watch the connection. Without the mutex.
     func makeReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         guard let memory = malloc(MemoryLayout<ReplySource>.size) else { return nil }
         let replySource = memory.bindMemory(to: ReplySource.self, capacity: 1)

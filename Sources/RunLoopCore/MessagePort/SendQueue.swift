@@ -63,22 +63,9 @@ struct SendQueue: ~Copyable {
 }
 
 extension ConnectionPointer {
-    /// Sends a frame, with `data` as its payload, now or as soon as there is room. Does nothing if the connection is closed, and closes
-    /// it if there is no memory. Inlined into the path of replies. Any thread, without the mutex; may call user code if it closes the
-    /// connection.
-    @inline(__always)
-    func sendInlined(_ frame: Frame, _ data: DataPointer?) {
-        if fitsInPacket(data), sendPacket(frame, data) == .done { return }
-        send(frame, data)
-    }
-
-    /// `sendInlined` out of line.
-    func send(_ frame: Frame, _ data: DataPointer?) {
-        if fitsInPacket(data) {
-            let outcome = sendPacket(frame, data)
-            if outcome == .failed { return close() }
-            if outcome != .full { return }
-        }
+    /// Sends a frame, or as much of it as there is room for: then the rest is in the queue. Any thread, without the mutex; may call user
+    /// code if it closes the connection.
+    func sendOrEnqueue(_ frame: Frame, _ data: DataPointer?) {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
             if !pointee.isOpen { return .gone }
@@ -104,50 +91,6 @@ extension ConnectionPointer {
         }
         pointee.hasBacklog.store(1, ordering: .releasing)
         return true
-    }
-
-    /// Whether a frame with this payload is one packet.
-    func fitsInPacket(_ data: DataPointer?) -> Bool { data.map { $0.pointee.count <= Frame.inlineLimit } ?? true }
-
-    /// Sends a frame whose payload fits into a packet. `full`: not sent, because there is no room or other frames wait. One system call.
-    /// Any thread, without the mutex.
-    func sendPacket(_ frame: Frame, _ data: DataPointer?) -> PacketSocket.Sent {
-        let count = data?.pointee.count ?? 0
-        var head = frame.head
-        head.2 = (data == nil ? Frame.PayloadLocation.absent : .inline).rawValue
-        head.6 = UInt64(count)
-        pointee.mutex.lockInlined()
-        var outcome = PacketSocket.Sent.gone
-        if pointee.isOpen && pointee.sendQueue.isEmpty {
-            // Data objects have room for a header in front of their bytes. In a process of one thread nothing else reads it, so the header is
-            // written there, and the kernel copies one block instead of two.
-            if count >= 4096, Thread.isAlone, let data, let packet = data.head {
-                packet.storeBytes(of: head, as: Frame.Head.self)
-                outcome = PacketSocket.send(pointee.fd, packet, Frame.headSize + count, nil, 0, passing: -1)
-            } else {
-                outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
-            }
-            if outcome == .done { noteSent(frame) }
-        } else if pointee.isOpen {
-            outcome = .full
-        }
-        pointee.mutex.unlockInlined()
-        return outcome
-    }
-
-    /// Tells the client that a request will not be answered. A connection of a server.
-    func sendDropped(_ id: UInt32) {
-        send(Frame(kind: .dropped, payloadLocation: .absent, id: id, message: 0, length: 0, deadline: .never), nil)
-    }
-
-    /// Gives up a request that cannot be received. A client that waits for a reply is told that there will be none. One-way requests must
-    /// not be lost silently, so for one of those the connection is closed.
-    func reject(_ frame: Frame) {
-        if frame.id == 0 {
-            disconnect(because: "is disconnected: no memory or file descriptor to receive its request")
-        } else {
-            sendDropped(frame.id)
-        }
     }
 
     /// Sends a large request, or as much of it as there is room for: then the rest is in the queue, and `ticket` is set. `full`: nothing
