@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not (shutil.which("spin") and shutil.which(COMPI
 ASSERTION = "assertion violated"
 END_STATE = "invalid end state"
 WRITE_MISSING = "assertion violated (ended||isOpen)"
-WRITE_TOO_MANY = "assertion violated (sum==wakes)"
+WRITE_TOO_MANY = "assertion violated (sum==0)"
 WRITE_TOO_LATE = "assertion violated  !(closed)"
 ADJUSTMENT_LOST = "assertion violated ((limit<="
 

@@ -50,7 +50,7 @@ bit parked;                        /* the loop's thread is in the futex's queue 
 bit where;                         /* 1: epoll */
 #endif
 #ifdef COUNTED
-byte sum;                          /* the eventfd's: read only when the thread ends */
+short sum;                         /* the eventfd's, less the wakes that the loop has counted: read only when the thread ends */
 bit closed;                        /* the eventfd is, and its number may be anybody's */
 #define ADD_TO_SUM assert(!closed); sum++
 #else
@@ -65,7 +65,7 @@ bit closed;                        /* the eventfd is, and its number may be anyb
     bit timedOut    /* the deadline passed during the wait */
 
 /* ghosts: only assertions read them */
-byte kernelWakesAllowed;           /* sleeps so far minus system calls of wakers so far */
+byte kernelWakesAllowed;           /* sleeps that a waker has ended, or still may, minus system calls of wakers so far */
 bit owed[2];                       /* activation at this depth owes a pass: a WakeUp came since its last pass began */
 
 /* The store buffer of the loop's CPU, one entry, for W only, used by one mutant. Any locked instruction of that CPU empties it. */
@@ -84,6 +84,9 @@ end: do :: atomic { buffered -> W = AWAKE; buffered = 0 } od
 #else
 #define ONE_PER_SLEEP assert(kernelWakesAllowed > 0); kernelWakesAllowed--
 #endif
+
+/* Before W becomes AWAKE: the loop itself ends a sleep that no waker has ended, and there is no system call for it any more. */
+#define END_SLEEP kernelWakesAllowed = kernelWakesAllowed - IS_SLEEPING(W)
 
 inline wake_in_epoll() { atomic { ONE_PER_SLEEP; if :: published -> ADD_TO_SUM; edge = 1 :: else fi } }
 inline wake_on_word() { atomic { ONE_PER_SLEEP; parked = 0 } }
@@ -125,7 +128,7 @@ inline awake(consumed) {
 #ifdef MUTANT_AWAKE_BY_PLAIN_STORE
     atomic { FLUSH; consumed = consumed || (W == PENDING); buffered = 1 }
 #else
-    atomic { consumed = consumed || (W == PENDING); W = AWAKE }
+    atomic { consumed = consumed || (W == PENDING); END_SLEEP; W = AWAKE }
 #endif
 }
 
