@@ -11,8 +11,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / name) for name in ("abi", "headers")]
 
-from library import BUILD, CALLOUT, ROOT, dynamic_symbols, existing, output  # noqa: E402
-from public_headers import declarations, of_kind  # noqa: E402
+from library import BUILD, CALLOUT, INCLUDE, ROOT, dynamic_symbols, existing, output  # noqa: E402
+from public_headers import clang, declarations, of_kind  # noqa: E402
 
 SOURCES = sorted((ROOT / "Sources/RunLoopKit").rglob("*.swift"))
 #: The pieces that there are; each has a share of it.
@@ -93,3 +93,29 @@ def test_core_does_not_know_the_kit():
     done = subprocess.run(["grep", "-rlE", "RunLoopKit|RLSignal|RLChild|RLWork", "Sources/RunLoopCore", "Sources/CLinux", "Sources/CRunLoop"],
                           cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("faults") / "faults"
+    output(clang(), "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", HERE / "faults.c", "-o", path,
+           f"-L{library().parent}", "-lrunloop-kit", "-lrunloop", f"-Wl,-rpath,{library().parent}")
+    return path
+
+
+@pytest.mark.parametrize("fault, said", {
+    "none": "spawned ended 2, forked ended 2, left 0",
+    "pidfd_open:error=ENOSYS": "spawned ENOSYS, forked ENOSYS, left 0",
+    "pidfd_open:error=EMFILE": "spawned EMFILE, forked EMFILE, left 0",
+    "pidfd_open:error=ESRCH": "spawned ended 4, forked ESRCH, left 1",
+    "waitid:error=EINVAL": "spawned ENOSYS, forked ENOSYS, left 0",
+    "waitid:error=EINTR:when=2": "spawned ended 2, forked ended 2, left 0",
+    "pipe2:error=ENFILE": "spawned ENFILE, forked ended 2, left 0",
+    "eventfd2:error=ENOMEM:when=1": "spawned ENOMEM, forked ended 2, left 0",
+    "fcntl:error=EMFILE:when=1": "spawned EMFILE, forked ended 2, left 0",
+}.items())
+def test_children_while_system_calls_fail(program, fault, said):
+    """What was started and cannot be watched is ended, and waited for; one that is gone already is told of as lost."""
+    inject = [] if fault == "none" else ["-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
+    done = subprocess.run(["strace", "-qq", "-o", program.parent / "trace", *inject, program], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
