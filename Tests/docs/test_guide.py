@@ -46,7 +46,8 @@ def test_a_chapter_is_short_and_has_one_program_and_what_it_prints(chapter):
 def test_listing_prints_what_stands_below_it(chapter, tmp_path):
     program, source = tmp_path / "program", tmp_path / "program.c"
     source.write_text(listing(chapter))
-    built = run(["cc", *FLAGS, f"-I{INCLUDE}", source, "-o", program, f"-L{shared().parent}", "-lrunloop", f"-Wl,-rpath,{BUILD}/lib"])
+    built = run(["cc", *FLAGS, f"-I{INCLUDE}", source, "-o", program, f"-L{shared().parent}", "-lrunloop-kit", "-lrunloop",
+                 f"-Wl,-rpath,{BUILD}/lib"])
     assert built.returncode == 0, built.stderr
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RUNLOOP_")}
     environment["RUNLOOP_PORT_DIR"] = str(tmp_path / "ports")
