@@ -47,10 +47,10 @@ class Site:
         for folder in {source.parent for source in (ROOT / "examples").glob("*/*.c")}:
             name = folder.relative_to(ROOT).as_posix()
             self.files[name] = next(f"{name}/{first}.html" for first in ("main.c", "server.c") if (folder / first).exists())
-        for header in self.manual.headers:
-            name, section = self.manual.page_of(header)
-            self.files[f"include/RunLoop/{header}"] = f"reference/{name}.{section}.html"
-        self.files["include/RunLoop/RunLoop.h"] = self.files["include/RunLoop"] = "reference/index.html"
+        for name, header in self.manual.headers.items():
+            page, section = self.manual.page_of(name)
+            self.files[f"include/{header.folder}/{name}"] = f"reference/{page}.{section}.html"
+            self.files[f"include/{header.folder}"] = self.files[f"include/{header.folder}/{header.folder}.h"] = "reference/index.html"
         #: Name and section of each manual page, aliases too → the page that it is on.
         self.references = {path.name: (path.resolve() if path.is_symlink() else path).name + ".html"
                            for path in sorted(pages.glob("man?/*.[1-8]"))}
