@@ -28,6 +28,7 @@ PROGRAMS = [
     "custom-source",
     "echo",
     "errors",
+    "guest",
     "hello",
     "inotify",
     "loop-observer",

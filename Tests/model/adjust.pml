@@ -58,38 +58,6 @@ bit ended;                         /* ghost */
 inline lock() { atomic { !locked -> locked = 1 } }
 inline unlock() { locked = 0 }
 
-/* Any thread. */
-inline adjust(old) {
-    old = W;
-    do
-#if defined(MUTANT_ADJUST_LEAVES_AWAKE)
-    :: !IS_SLEEPING(old) -> break
-#elif defined(MUTANT_ADJUST_OVERWRITES_PENDING)
-    :: old == ADJUSTING -> break
-#else
-    :: old == PENDING || old == ADJUSTING -> break
-#endif
-    :: else ->
-#if defined(MUTANT_ADJUST_BY_LOAD_AND_STORE)
-        W = ADJUSTING;
-#else
-        atomic {
-            if
-            :: W == old -> W = ADJUSTING
-            :: else     -> old = W; goto again
-            fi
-        };
-#endif
-        if
-        :: IS_SLEEPING(old) -> kernel_wake(old)
-        :: else
-        fi;
-        break;
-again:  skip
-    od;
-    old = 0
-}
-
 active proctype Loop() {
     LOOP_THREAD_VARIABLES;
     bit consumed[2], adjusted, countable, wokenUp;

@@ -57,6 +57,10 @@ CONFIGURATIONS = [
     Configuration("post.pml", ("CANCELS", "SPURIOUS=0"), LOOP_NEVER_ENDS),
     Configuration("adjust.pml"),
     Configuration("adjust.pml", ("NESTED",)),
+    # The places where a waker looks whether the loop sleeps on the word, which a guest does in a run only.
+    Configuration("guest.pml", ("DISPATCHES=0", "SPURIOUS=0"), ("parked = 0",)),
+    Configuration("guest.pml", ("RUNS=0",), ("parked = 0",)),
+    Configuration("guest.pml", ("STOPS",), ("parked = 0",)),
     Configuration("signal.pml", ("SPURIOUS=0",), LOOP_NEVER_ENDS),
     Configuration("signal.pml", ("RIVAL",), LOOP_NEVER_ENDS + ("i = 1",)),
     Configuration("signal.pml", ("HANDLER", "SPURIOUS=0"), LOOP_NEVER_ENDS),
@@ -96,6 +100,16 @@ MUTANTS = [
     ("WAKE_ALWAYS_SYSCALL", "wake.pml", (), ASSERTION),
     ("AWAKE_BY_PLAIN_STORE", "wake.pml", (), ASSERTION),
     ("AWAKE_AFTER_PASS", "wake.pml", (), ASSERTION),
+    # a guest
+    ("DROPS_WHAT_IT_KNOWS", "guest.pml", ("RUNS=0",), ASSERTION),
+    ("DROPS_BEHIND_THE_SLEEP", "guest.pml", ("RUNS=0",), ASSERTION),
+    ("FORGETS_THE_WRITE", "guest.pml", ("RUNS=0",), ASSERTION),
+    ("TAKES_THE_WAKE_UP", "guest.pml", ("RUNS=0",), ASSERTION),
+    ("TAKES_OVER_SILENTLY", "guest.pml", ("STOPS",), ASSERTION),
+    ("LEAVES_THE_WORD", "guest.pml", ("STOPS",), ASSERTION),
+    ("SLEEPS_IN_THE_HOSTS_PLACE", "guest.pml", ("STOPS",), ASSERTION),
+    ("ENTRY_DROPS_THE_STOP", "guest.pml", ("STOPS",), ASSERTION),
+    ("LEAVES_WITH_A_STOP", "guest.pml", ("STOPS",), ASSERTION),
     # Stop and nested activations
     ("STOP_STORES_AFTER_WAKE", "wake.pml", (), ASSERTION),
     ("STOP_STORES_AFTER_WAKE", "wake.pml", ("HANDLER", "STOPPERS=1"), ASSERTION),

@@ -1,4 +1,4 @@
-/* The wake word and the two ways to sleep: included by wake.pml, post.pml, signal.pml and adjust.pml. Code: Sources/RunLoopCore/Poller/WakeWord.swift;
+/* The wake word and the two ways to sleep: included by wake.pml, post.pml, signal.pml, adjust.pml and guest.pml. Code: Sources/RunLoopCore/Poller/WakeWord.swift;
  * the order of the steps of a pass: Sources/RunLoopCore/Loop/Run.swift.
  *
  * model step                     code step                                              order     pairs with
@@ -88,7 +88,11 @@ end: do :: atomic { buffered -> W = AWAKE; buffered = 0 } od
 /* Before W becomes AWAKE: the loop itself ends a sleep that no waker has ended, and there is no system call for it any more. */
 #define END_SLEEP kernelWakesAllowed = kernelWakesAllowed - IS_SLEEPING(W)
 
-inline wake_in_epoll() { atomic { ONE_PER_SLEEP; if :: published -> ADD_TO_SUM; edge = 1 :: else fi } }
+#ifndef ALSO_REPORTED              /* what else a write to the eventfd makes ready */
+#define ALSO_REPORTED skip
+#endif
+
+inline wake_in_epoll() { atomic { ONE_PER_SLEEP; if :: published -> ADD_TO_SUM; edge = 1; ALSO_REPORTED :: else fi } }
 inline wake_on_word() { atomic { ONE_PER_SLEEP; parked = 0 } }
 
 inline kernel_wake(before) {
@@ -120,6 +124,38 @@ inline wake_up(old) {
 #endif
     :: else
     fi;
+    old = 0
+}
+
+/* Any thread. */
+inline adjust(old) {
+    old = W;
+    do
+#if defined(MUTANT_ADJUST_LEAVES_AWAKE)
+    :: !IS_SLEEPING(old) -> break
+#elif defined(MUTANT_ADJUST_OVERWRITES_PENDING)
+    :: old == ADJUSTING -> break
+#else
+    :: old == PENDING || old == ADJUSTING -> break
+#endif
+    :: else ->
+#if defined(MUTANT_ADJUST_BY_LOAD_AND_STORE)
+        W = ADJUSTING;
+#else
+        atomic {
+            if
+            :: W == old -> W = ADJUSTING
+            :: else     -> old = W; goto again
+            fi
+        };
+#endif
+        if
+        :: IS_SLEEPING(old) -> kernel_wake(old)
+        :: else
+        fi;
+        break;
+again:  skip
+    od;
     old = 0
 }
 

@@ -14,6 +14,7 @@
  *      RLMessagePort.h      requests and replies by name, within a process and between processes
  *      RLMessagePortRequest.h  the requests themselves, answers given later, credentials
  *      RLRunLoopDispatch.h  libdispatch's main queue on the main loop
+ *      RLRunLoopGuest.h     a run loop inside another event loop
  *      RLRunLoopProbe.h     what all loops of the process do, for tracers
  *      RLNotificationCenter.h  events announced by name within the process
  *      RLString.h RLData.h RLArray.h RLSet.h RLDictionary.h RLNumber.h RLDate.h  values
@@ -22,12 +23,13 @@
  *  code written for CFRunLoop compiles with the headers in CoreFoundation/, which declare CF's names for the same
  *  functions. Every header compiles alone, as C99 or later and as C++11 or later.
  *
- *  CF has no counterpart of the functions of RLPort.h, RLPortMessage.h, RLRunLoopProbe.h and RLRunLoopDispatch.h, of
- *  RLRunLoopPerform.h but for its blocks, of RLMessagePortRequest.h but for RLMessagePortSendRequest(), and of these:
- *  RLGetVersion, RLSetErrorHandler, RLRunLoopGetSpinInterval, RLRunLoopSetSpinInterval, RLRunLoopTimerCreateRearmable,
- *  RLRunLoopTimerCreateWithDelay, RLRunLoopTimerSetNextFireDelay, RLSocketSendBytes, RLStringGetByteCount,
- *  RLStringMakeConstant, RLMessagePortCreateRemoteOfUser, RLMessagePortGetNameOwner, RLMessagePortGetCapacity,
- *  RLMessagePortSetCapacity, RLMessagePortAllowsOtherUsers, RLMessagePortSetAllowsOtherUsers.
+ *  CF has no counterpart of the functions of RLPort.h, RLPortMessage.h, RLRunLoopProbe.h, RLRunLoopGuest.h and
+ *  RLRunLoopDispatch.h, of RLRunLoopPerform.h but for its blocks, of RLMessagePortRequest.h but for
+ *  RLMessagePortSendRequest(), and of these: RLGetVersion, RLSetErrorHandler, RLRunLoopGetSpinInterval,
+ *  RLRunLoopSetSpinInterval, RLRunLoopTimerCreateRearmable, RLRunLoopTimerCreateWithDelay,
+ *  RLRunLoopTimerSetNextFireDelay, RLSocketSendBytes, RLStringGetByteCount, RLStringMakeConstant,
+ *  RLMessagePortCreateRemoteOfUser, RLMessagePortGetNameOwner, RLMessagePortGetCapacity, RLMessagePortSetCapacity,
+ *  RLMessagePortAllowsOtherUsers, RLMessagePortSetAllowsOtherUsers.
  *
  *  The labels below a function (Ownership, Thread, Re-entrancy, Errors, Cost) say only where it differs from what every
  *  function promises: RLBase.h, "What every function promises". */
@@ -47,6 +49,7 @@
 #include <RunLoop/RLPortMessage.h>
 #include <RunLoop/RLRunLoop.h>
 #include <RunLoop/RLRunLoopDispatch.h>
+#include <RunLoop/RLRunLoopGuest.h>
 #include <RunLoop/RLRunLoopObserver.h>
 #include <RunLoop/RLRunLoopPerform.h>
 #include <RunLoop/RLRunLoopProbe.h>

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,6 +61,19 @@ static inline int linux_epoll_wait(int epoll, struct epoll_event *events, int ca
 #endif
 }
 static inline int linux_eventfd(void) { return (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC); }
+static inline int linux_timerfd(void) { return (int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC); }
+/* On the monotonic clock, in nanoseconds; zero disarms. */
+static inline int linux_timerfd_set(int fd, uint64_t date)
+{
+    struct itimerspec setting = {.it_value = {(time_t)(date / 1000000000), (long)(date % 1000000000)}};
+    return (int)syscall(SYS_timerfd_settime, fd, TFD_TIMER_ABSTIME, &setting, NULL);
+}
+/* Fetches the events of a set of at most four descriptors, and drops them. */
+static inline int linux_epoll_drop_events(int epoll)
+{
+    struct epoll_event events[4];
+    return linux_epoll_wait(epoll, events, 4, 0);
+}
 
 static inline int linux_ppoll(struct pollfd *look, struct timespec *timeout)
 {

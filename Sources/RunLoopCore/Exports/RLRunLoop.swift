@@ -65,7 +65,7 @@ public func RLRunLoopRunAsCF() {
 }
 
 /// After a call: keeps that from becoming a jump, so that the calling function appears in backtraces.
-private func keepFrame() { linux_callout_barrier(0) }
+func keepFrame() { linux_callout_barrier(0) }
 
 private func run(asCF: Bool, _ function: Name) {
     guard let loop = Registry.current else { return warnOfFailedRun("cannot create this thread's loop: ", function) }

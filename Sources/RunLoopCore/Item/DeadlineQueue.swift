@@ -97,6 +97,9 @@ struct DeadlineQueue: ~Copyable {
         return true
     }
 
+    /// If the queue is empty: makes `tryInsert` fail until the queue is found empty again. In a queue that has timers it never inserts the first.
+    mutating func refuseFirstShortcut() { if near.count == 0 && bucketCount > 0 { bucket(0).pointee.minimum = .max } }
+
     // MARK: inserting, removing and moving
 
     /// Queues a timer that is not queued; there is room for it. O(1) for a far deadline, O(log n) for a near one.

@@ -33,6 +33,9 @@ struct TimerQueue: ~Copyable {
     @inline(__always)
     func tryMove(at position: UInt32, to deadline: UInt64) -> Bool { precise.tryMove(at: position, to: deadline) }
 
+    /// Makes `tryInsert` fail until a timer was looked for again, if it could insert the one that fires first.
+    mutating func refuseFirstShortcut() { precise.refuseFirstShortcut() }
+
     // MARK: for all timers
 
     /// Makes room for `total` timers, of which `timer` is to be one, so that queueing them cannot fail.

@@ -138,6 +138,7 @@ enum Registry {
 
     /// In a child of fork(): a cleanup handler for a call of this object's function, by a thread that does not exist here; nil if there is
     /// none (left). The caller runs it. Any thread.
+    @inline(never)
     static func takeAbandonedCleanup(of object: UnsafeMutableRawPointer) -> CleanupHandler? {
         if !hasAbandonedCleanups { return nil }
         mutex.lock()

@@ -24,7 +24,7 @@ struct Activation: BitwiseCopyable {
     var runsAsCF = false
     /// Whether the run has taken a wake-up.
     var tookWake = false
-    /// 1: a stop was requested before the run began; it is for the outer activation.
+    /// 1: a stop was requested before the run began; it is for the outer activation, or for the guest.
     var stopOfOuter: UInt32 = 0
     /// How many objects at the end of `autoreleased` belong to the run or, outside of any, to the thread.
     var autoreleasedCount = 0
@@ -118,15 +118,15 @@ extension RunLoopPointer {
 
     // MARK: entering and leaving
 
-    /// Makes a new activation the innermost. An earlier stop is not meant for it: it is saved for the outer activation, if there is one,
-    /// and dropped otherwise.
+    /// Makes a new activation the innermost. An earlier stop is not meant for it: it is saved for the outer activation. Outside of any
+    /// run only `dispatchGuest` looks at it.
     private func enter(_ activation: Activation) {
         let stop = pointee.stop.exchange(0, ordering: .acquiringAndReleasing)
         if activation.depth > 1 && pointee.activation.place.isLeft(by: activation.place) { StackPlace.reportJump() }
         dropEvents()
         lock()
         pointee.activation = activation
-        if activation.depth > 1 { pointee.activation.stopOfOuter = stop }
+        pointee.activation.stopOfOuter = stop
         activationChanged()
         unlock()
     }
@@ -144,7 +144,11 @@ extension RunLoopPointer {
         pointee.activation.autoreleasedCount += ended.autoreleasedCount
         activationChanged()
         unlock()
-        if outer.depth == 0 { return pointee.timerSlack.restore() }
+        if outer.depth == 0 {
+            // A host for which a callback has prepared the loop does not know of that stop.
+            if ended.stopOfOuter != 0 && hasWatchTrouble(WatchTrouble.hostWaits) { wakeUpSlow() }
+            return pointee.timerSlack.restore()
+        }
         if ended.tookWake || ended.stopOfOuter != 0 { wakeUp() }
         // A mode that was emptied meanwhile may be the outer activation's.
         pointee.mayBeEmpty.store(1, ordering: .relaxed)

@@ -164,7 +164,8 @@ extension RunLoopPointer {
     func tryAgainLater() {
         if hasWatchTrouble(WatchTrouble.failed) { return }
         noteWatchTrouble(WatchTrouble.failed)
-        pointee.retryDeadline = Clock.now.advanced(by: Self.retryInterval)
+        let deadline = Clock.now.advanced(by: Self.retryInterval)
+        if hasWatchTrouble(WatchTrouble.hostWaits) { pointee.guest.retryDeadline = deadline } else { pointee.retryDeadline = deadline }
     }
 
     /// What to wait for in this mode, after epoll has been told of all changes. Under the lock.
@@ -219,19 +220,21 @@ extension RunLoopPointer {
     /// Whether the next pass has something to do in `handleWatchTrouble`. One load.
     var hasWatchTrouble: Bool { pointee.watchTrouble.load(ordering: .relaxed) != 0 }
 
-    private func hasWatchTrouble(_ kind: UInt32) -> Bool { pointee.watchTrouble.load(ordering: .relaxed) & kind != 0 }
+    /// Whether there is trouble of this kind. One load.
+    func hasWatchTrouble(_ kind: UInt32) -> Bool { pointee.watchTrouble.load(ordering: .relaxed) & kind != 0 }
 
     /// Under the lock.
-    private func noteWatchTrouble(_ kind: UInt32) {
+    func noteWatchTrouble(_ kind: UInt32) {
         pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) | kind, ordering: .relaxed)
     }
 
     /// Under the lock.
-    private func clearWatchTrouble(_ kinds: UInt32) {
+    func clearWatchTrouble(_ kinds: UInt32) {
         pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) & ~kinds, ordering: .relaxed)
     }
 
     private func handleWatchTroubleSlow() {
+        takeOverFromHost()
         lock()
         var done = WatchTrouble.lost
         if pointee.retryDeadline <= Clock.now {

@@ -21,7 +21,7 @@ extension RunLoopPointer {
             let loop = RunLoopPointer(owner)
             loop.updateInterest(of: registration)
             owner.unlockInlined()
-            if !loop.isCurrent { loop.pointee.wake.adjust() }
+            loop.adjustSleep()
             return
         }
         owner.unlockInlined()
@@ -32,14 +32,14 @@ extension RunLoopPointer {
     private static func tellAllLoops(of source: SourcePointer) {
         forEachLoop(of: source) { loop, registration in
             loop.updateInterest(of: registration)
-            if !loop.isCurrent { loop.pointee.wake.adjust() }
+            loop.adjustSleep()
         }
     }
 
     /// Makes sleeping loops of other threads look at the source's descriptor again. Any thread that has a loop; calls no user
     /// code.
     static func recheck(_ source: SourcePointer) {
-        forEachLoop(of: source) { loop, _ in if !loop.isCurrent { loop.pointee.wake.adjust() } }
+        forEachLoop(of: source) { loop, _ in loop.adjustSleep() }
     }
 
     /// Stops watching the descriptor of an internal source before it is closed; loops that the source is added to later do not watch it.

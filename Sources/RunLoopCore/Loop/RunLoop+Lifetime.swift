@@ -36,6 +36,7 @@ extension RunLoopPointer {
         while let observer = locked({ anyObserver }) { remove(observer) }
         dropRequests()
         releaseAllAutoreleased()
+        endHostWait()
         lock()
         pointee.currentModeName.store(0, ordering: .relaxed)
         pointee.wake.reset()
@@ -43,6 +44,7 @@ extension RunLoopPointer {
         pointee.eventBatch.reset()
         freeModes()
         unlock()
+        pointee.guest = Guest()
         pointee.timerPasses = 0
         pointee.cleanupHandlers.removeAll()
         pointee.outerDispatchFrames.removeAll()
@@ -138,6 +140,8 @@ extension RunLoopPointer {
 
     /// In a child of fork(), for the loop of the forking thread: it continues, and will get kernel objects of its own.
     func survive() {
+        endHostWaitLocked()
+        pointee.guest = Guest()
         pointee.poller.detachAfterFork()
         pointee.eventBatch.reset()
         pointee.mustRevisitWatches = true

@@ -278,7 +278,7 @@ extension RunLoopPointer {
         unlock()
         comparisons.release()
         guard isNew else { return }
-        if !isCurrent { pointee.wake.adjust() }
+        adjustSleep()
         let held = HeldWhileCalling()
         held.note(joining)
         for index in 0..<joining.count {

@@ -119,6 +119,7 @@ extension RunLoopPointer {
     func mayHaveHeld(_ mode: ModePointer) -> Bool { pointee.held.count > 0 && pointee.modeWithoutHeld != mode }
 
     /// Whether some request in `held`, from this one on, waits for this mode. Under the lock.
+    @inline(never)
     private func hasHeldFunctions(for mode: ModePointer, from first: Int) -> Bool {
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
         for index in first..<pointee.held.count {
@@ -129,6 +130,7 @@ extension RunLoopPointer {
     }
 
     /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued.
+    @inline(never)
     func makeModesOfRequests() {
         locked {
             if pointee.held.count == 0 && inbox.isEmpty { return }

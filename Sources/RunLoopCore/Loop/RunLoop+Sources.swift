@@ -22,7 +22,7 @@ extension RunLoopPointer {
         comparisons.release()
         if added, let schedule = source.pointee.detail?.pointee.schedule { joined.call(schedule, source.pointee.info, handle) }
         joined.release()
-        if added && !isCurrent {
+        if added && maySleep {
             if source.hasDescriptor { pointee.wake.adjust() } else { wakeUp() }
         }
         return added

@@ -95,6 +95,7 @@ extension RunLoopPointer {
     }
 
     /// Queues a timer of this loop for a deadline that may be another than its own. Under the lock.
+    @inline(never)
     func queue(_ timer: TimerPointer, at deadline: UInt64) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.insert(timer, at: deadline)
         adjustSleep(for: deadline)
@@ -226,7 +227,7 @@ extension TimerPointer {
         if pointee.item.has(.valid) {
             setDate(date)
             let loop = RunLoopPointer(owner)
-            if loop.requeue(self) && !owner.isCurrent { loop.wakeUp() }
+            if loop.requeue(self) && loop.maySleep { loop.wakeUp() }
         }
         owner.unlock()
     }

@@ -22,7 +22,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     private let apartFromPendingSignals = CacheLine()
     var inbox = PerformInbox()
     private let apartFromInbox = CacheLine()
-    /// Until when the loop sleeps, in nanoseconds; 0 while it is awake. A thread that adds an earlier timer makes the loop
+    /// Until when the loop sleeps, or a host in its place, in nanoseconds; 0 while it is awake. A thread that adds an earlier timer makes the loop
     /// compute its limit again. Written by the loop under the lock.
     let sleepLimit = Atomic<UInt64>(0)
     /// How long the loop spins before it sleeps, in nanoseconds; 0 unless the program sets it (docs/PERFORMANCE.md has measurements).
@@ -133,6 +133,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var autoreleased = PlainList<UnsafeRawPointer>()
     /// RLRelease, passed down because its room lies above this one. nil until something was autoreleased.
     var releaseObject: ReleaseFunction?
+    var guest = Guest()
 }
 
 /// Kinds of items that a loop may have had: bits of `RunLoopStorage.everUsed`, never cleared while the loop has its thread.
@@ -149,6 +150,8 @@ enum WatchTrouble {
     static var failed: UInt32 { 1 }
     /// A source's descriptor turned out to be closed, which is still to be reported.
     static var lost: UInt32 { 2 }
+    /// A host waits for the descriptors in place of the loop, which is to end that wait before it runs.
+    static var hostWaits: UInt32 { 4 }
 }
 
 /// What the library has to clean up if the thread ends in a client's function that it calls. Like pthread_cleanup_push, which is a macro
@@ -274,6 +277,14 @@ extension RunLoopPointer {
     /// Makes the loop compute again how long it may sleep, if `deadline` is earlier than its limit. Any thread, under the lock or
     /// after the change.
     func adjustSleep(for deadline: UInt64) {
-        if !isCurrent && deadline < pointee.sleepLimit.load(ordering: .relaxed) { pointee.wake.adjust() }
+        if deadline < pointee.sleepLimit.load(ordering: .relaxed) { pointee.wake.adjust() }
+    }
+
+    /// Whether the loop may be asleep: another thread's, or the calling thread's own while a host waits in its place. Any thread.
+    var maySleep: Bool { !isCurrent || pointee.sleepLimit.load(ordering: .relaxed) != 0 }
+
+    /// Makes the loop look again at what it sleeps for. Any thread.
+    func adjustSleep() {
+        if maySleep { pointee.wake.adjust() }
     }
 }

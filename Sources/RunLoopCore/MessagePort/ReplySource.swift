@@ -141,7 +141,7 @@ extension ReplySourcePointer {
     /// alive.
     func signalAndWakeLocked() {
         pointee.source?.signal()
-        if !pointee.loop.isCurrent { pointee.loop.wakeUp() }
+        if pointee.loop.maySleep { pointee.loop.wakeUp() }
     }
 
     /// Takes the signal back, since no request needs it. Under the port's mutex, as all signalling.

@@ -25,7 +25,10 @@ struct Instant: BitwiseCopyable, Comparable {
     var kernelNanoseconds: UInt64 { self == .never ? nanoseconds : max(nanoseconds, Self.machineStart) - Self.machineStart }
 
     /// In the kernel's form; instants before the start of the machine become that. O(1).
-    var timespec: CLinux.timespec { Self.timespec(max(nanoseconds, Self.machineStart) - Self.machineStart) }
+    var timespec: CLinux.timespec { Self.timespec(sinceMachineStart) }
+
+    /// In nanoseconds; 0 for what was before. O(1).
+    var sinceMachineStart: UInt64 { max(nanoseconds, Self.machineStart) - Self.machineStart }
 
     /// A duration in the kernel's form. O(1).
     static func timespec(_ nanoseconds: UInt64) -> CLinux.timespec {

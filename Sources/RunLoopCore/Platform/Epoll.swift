@@ -22,6 +22,10 @@ enum Epoll {
         preservingSystemError { linux_epoll_ctl(epoll, EPOLL_CTL_DEL, fd, 0, 0) == 0 }
     }
 
+    /// Drops the events of a set of at most four descriptors: an edge is not reported again. False if the descriptor is no epoll (any
+    /// more). One system call.
+    static func dropEvents(_ epoll: Int32) -> Bool { preservingSystemError { linux_epoll_drop_events(epoll) >= 0 || systemError == EINTR } }
+
     /// An event as epoll would report it, with a tag and nothing else.
     static func event(tag: UInt64) -> epoll_event { linux_epoll_event(tag) }
 
@@ -78,5 +82,16 @@ enum EventDescriptor {
                 if linux_read(fd, &count, 8) == 8 { total &+= count } else if systemError != EINTR { return }
             }
         }
+    }
+}
+
+/// A timerfd on the monotonic clock: readable from its deadline until it is set again.
+enum TimerDescriptor {
+    /// A new one, close-on-exec, not set. One system call.
+    static func create() throws(SystemError) -> Int32 { try checked(linux_timerfd()) }
+
+    /// `.never`: it will not be readable. One system call.
+    static func set(_ fd: Int32, to deadline: Instant) {
+        preservingSystemError { _ = linux_timerfd_set(fd, deadline == .never ? 0 : deadline.sinceMachineStart) }
     }
 }

@@ -22,6 +22,7 @@ extension Poller {
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
+        closeHost()
         watches.removeAll()
         firstFree = -1
         indexOfDescriptor.removeAll()
@@ -50,6 +51,7 @@ extension Poller {
             return true
         }
         Descriptor.close(epoll)
+        host.reportsEpoll = false
         epoll = new
         var isWhole = true
         for index in 0..<watches.count where watches[index].state == .listening {
@@ -60,9 +62,11 @@ extension Poller {
     }
 
     /// The program has closed our descriptors, and their numbers may stand for other files. All watches are silent until `listen`.
+    @inline(never)
     mutating func resetDescriptors() {
         epoll = -1
         wakeDescriptor = -1
+        host = HostDescriptors()
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 
@@ -70,6 +74,7 @@ extension Poller {
     /// missing. All watches are silent until `listen`, in an epoll of the child's own.
     mutating func detachAfterFork() {
         closeDescriptors()
+        closeHost()
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 }

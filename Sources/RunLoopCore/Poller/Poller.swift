@@ -61,6 +61,8 @@ struct Poller: ~Copyable {
 
     var epoll: Int32 = -1
     var wakeDescriptor: Int32 = -1
+    /// What a host polls. `Poller+Host.swift`.
+    var host = HostDescriptors()
     var watches = BlockList<Watch>()
     /// The index of a free watch, -1 for none.
     var firstFree: Int32 = -1

@@ -99,6 +99,17 @@ struct WakeWord: ~Copyable {
         }
     }
 
+    /// Ends a sleep for which the thread itself does not wait (`RunLoop+Guest.swift`). A wake-up or an adjustment stays in the word. True if
+    /// there was one, now or since: one system call to end the sleep was or will be made. The loop's thread.
+    func endSleepOfHost() -> Bool { !exchange(Self.sleepingInEpoll, for: Self.awake) }
+
+    /// Takes an adjustment; false if there is none. The loop's thread, awake.
+    func takeAdjustment() -> Bool { exchange(Self.adjusting, for: Self.awake) }
+
+    private func exchange(_ expected: UInt32, for desired: UInt32) -> Bool {
+        word.compareExchange(expected: expected, desired: desired, ordering: .acquiringAndReleasing).exchanged
+    }
+
     /// Sleeps on the word itself. The loop's thread, between `goToSleep(inEpoll: nil)` and `wakeFromSleep`.
     func sleepOnWord(until deadline: Instant) { _ = Futex.wait(word, while: Self.sleepingOnWord, until: deadline) }
 

@@ -1,0 +1,40 @@
+import CLinux
+import CRunLoop
+
+// include/RunLoop/RLRunLoopGuest.h
+
+/// The name behind an argument called mode, which has to be a single mode; nil and a diagnostic otherwise.
+@inline(never)
+private func borrowSingleMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? {
+    guard let name = borrowMode(mode, function) else { return nil }
+    if !name.isCommonModes { return name }
+    Misuse.report(function, "mode", "kRLRunLoopCommonModes is not a single mode")
+    return nil
+}
+
+@implementation @c
+public func RLRunLoopPrepareGuest(_ mode: OpaquePointer?, _ options: UInt, _ state: UnsafeMutablePointer<RLRunLoopGuestState>?) -> UInt8 {
+    guard let name = borrowSingleMode(mode, "RLRunLoopPrepareGuest") else { return 0 }
+    guard let state, state.pointee.version == 0, options & ~UInt(kRLRunLoopGuestTimerInDescriptor) == 0 else {
+        Misuse.report("RLRunLoopPrepareGuest", "state", "NULL or of an unknown version, or the options have unknown bits")
+        return 0
+    }
+    guard let loop = Registry.current, let seconds = loop.prepareGuest(in: name, withTimer: options != 0) else { return 0 }
+    state.pointee.fd = loop.pointee.poller.host.epoll
+    state.pointee.events = Int16(POLLIN)
+    state.pointee.timeout = seconds
+    return 1
+}
+
+@implementation @c
+public func RLRunLoopDispatchGuest(_ mode: OpaquePointer?) -> Int32 {
+    guard let name = borrowSingleMode(mode, "RLRunLoopDispatchGuest"), let loop = Registry.current else {
+        return RunResult.finished.rawValue
+    }
+    let result = loop.dispatchGuest(in: name)
+    keepFrame()
+    return result.rawValue
+}
+
+@implementation @c
+public func RLRunLoopLeaveGuest() { Registry.current?.leaveGuest() }

@@ -1,0 +1,74 @@
+import CLinux
+
+/// The descriptor that a host polls while it waits in place of the loop, and what it is made of: an epoll that stays the same when the
+/// loop's own is replaced, and that reports
+/// - the loop's eventfd, edge-triggered: once for each wake-up,
+/// - the loop's epoll, while the mode has descriptors,
+/// - a timerfd, if the host wants to know of timers by the descriptor, too.
+struct HostDescriptors: BitwiseCopyable {
+    /// Open from the first use to the end of the thread.
+    var epoll: Int32 = -1
+    var timer: Int32 = -1
+    /// What `timer` is set to.
+    var deadline = Instant.never
+    var reportsWakes = false
+    var reportsEpoll = false
+}
+
+// All under the lock of the loop, by its thread. Calls no user code.
+
+extension Poller {
+    /// Opens what is missing. At most nine system calls, none if all is open. False with errno.
+    mutating func openHost(withTimer: Bool) -> Bool {
+        guard open() else { return false }
+        do {
+            if host.epoll < 0 { host.epoll = try Epoll.create() }
+            if !host.reportsWakes {
+                try Epoll.add(host.epoll, wakeDescriptor, .readable, isEdgeTriggered: true, tag: 0)
+                host.reportsWakes = true
+            }
+            if withTimer && host.timer < 0 {
+                let timer = try TimerDescriptor.create()
+                do {
+                    try Epoll.add(host.epoll, timer, .readable, tag: 0)
+                } catch {
+                    Descriptor.close(timer)
+                    return false
+                }
+                host.timer = timer
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Makes the host's descriptor report the loop's epoll, or no more. At most one system call. False with errno.
+    @inline(never)
+    mutating func setReportsEpoll(_ reports: Bool) -> Bool {
+        if reports == host.reportsEpoll { return true }
+        if reports {
+            do { try Epoll.add(host.epoll, epoll, .readable, tag: 0) } catch { return false }
+        } else {
+            Epoll.remove(host.epoll, epoll)
+        }
+        host.reportsEpoll = reports
+        return true
+    }
+
+    /// Makes the host's descriptor readable at a deadline; `.never`: not for the sake of time. At most one system call.
+    @inline(never)
+    mutating func setHostDeadline(_ deadline: Instant) {
+        if deadline == host.deadline { return }
+        host.deadline = deadline
+        TimerDescriptor.set(host.timer, to: deadline)
+    }
+
+    /// The loop's thread ends, or does not exist.
+    @inline(never)
+    mutating func closeHost() {
+        if host.epoll >= 0 { Descriptor.close(host.epoll) }
+        if host.timer >= 0 { Descriptor.close(host.timer) }
+        host = HostDescriptors()
+    }
+}
