@@ -57,6 +57,7 @@ static RLRunLoopRef loop;
 static struct cause causes[MOST];
 static int cause_count;
 static atomic_bool is_over, is_busy;
+static atomic_bool is_served; /* no event is left: the loop may end */
 
 static void serve(void *info) { sem_post(&((struct cause *)info)->served); }
 static void serve_timer(UNUSED RLRunLoopTimerRef timer, void *info) { serve(info); }
@@ -99,7 +100,7 @@ static void *run_loop(void *ready)
     RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
     RLRelease(source);
     sem_post(ready);
-    while (!is_over)
+    while (!is_served)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, HUGE_VAL, 0);
     RLMessagePortInvalidate(local);
     RLRelease(local);
@@ -326,7 +327,8 @@ int main(int count, char **arguments)
         pthread_join(causes[index].thread, NULL);
     pthread_join(busy, NULL);
     pthread_join(stopper, NULL);
-    // The last of the stops may have ended the thread of the loop already.
+    is_served = true;
+    // Posted, as a stop that comes between two runs would be lost. The thread of the loop may have ended already.
     require(RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, stop, NULL) || errno == ESRCH);
     pthread_join(loop_thread, NULL);
     for (int event = 0; event < EVENTS; event++) {
