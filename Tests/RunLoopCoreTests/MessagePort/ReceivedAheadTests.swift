@@ -40,7 +40,12 @@ import Testing
         defer { megabyte.release() }
         var large = packet(1)
         large.data = megabyte
-        var connections = (ReceivedAhead(), ReceivedAhead(), ReceivedAhead(), ReceivedAhead(), ReceivedAhead())
+        let connections = UnsafeMutablePointer<ReceivedAhead>.allocate(capacity: 5)
+        for index in 0..<5 { (connections + index).initialize(to: ReceivedAhead()) }
+        defer {
+            connections.deinitialize(count: 5)
+            connections.deallocate()
+        }
         func fill(_ ahead: inout ReceivedAhead) -> Int {
             var count = 0
             while ahead.begin() {
@@ -50,15 +55,12 @@ import Testing
             }
             return count
         }
-        let counts = [fill(&connections.0), fill(&connections.1), fill(&connections.2), fill(&connections.3), fill(&connections.4)]
+        let counts = [fill(&connections[0]), fill(&connections[1]), fill(&connections[2]), fill(&connections[3]), fill(&connections[4])]
         #expect(counts == [16, 16, 16, 16, 1])
-        for _ in 0..<3 { connections.0.takeFirst()?.data?.release() }
-        #expect(fill(&connections.4) == 2)
-        connections.0.removeAll()
-        #expect(fill(&connections.4) == 13)
-        connections.1.removeAll()
-        connections.2.removeAll()
-        connections.3.removeAll()
-        connections.4.removeAll()
+        for _ in 0..<3 { connections[0].takeFirst()?.data?.release() }
+        #expect(fill(&connections[4]) == 2)
+        connections[0].removeAll()
+        #expect(fill(&connections[4]) == 13)
+        for index in 1..<5 { connections[index].removeAll() }
     }
 }
