@@ -155,7 +155,10 @@ struct EventBatch: ~Copyable {
     }
 
     private mutating func wait(_ epoll: Int32, _ batch: UnsafeMutablePointer<epoll_event>, _ limit: Int, _ timeout: UInt64?) -> Int {
-        if let count = Epoll.wait(epoll, batch, capacity: Int32(limit), timeout: timeout) { return count }
+        let count =
+            timeout == 0
+            ? Epoll.poll(epoll, batch, capacity: Int32(limit)) : Epoll.wait(epoll, batch, capacity: Int32(limit), timeout: timeout)
+        if let count { return count }
         isBroken = true
         return 0
     }

@@ -4,8 +4,10 @@ import CLinux
 
 extension Poller {
     /// Opens the epoll and the eventfd, if they are not open. False with errno.
-    mutating func open() -> Bool {
-        if epoll >= 0 { return true }
+    @inline(__always)
+    mutating func open() -> Bool { epoll >= 0 || create() }
+
+    private mutating func create() -> Bool {
         do {
             epoll = try Epoll.create()
             wakeDescriptor = try EventDescriptor.create()

@@ -29,6 +29,7 @@ import Testing
             _ = Epoll.wait(epoll, events, capacity: 8, timeout: 0)
             _ = Epoll.wait(epoll, events, capacity: 8, timeout: 1)
             #expect(Epoll.wait(-1, events, capacity: 8, timeout: 1) == nil)
+            #expect(Epoll.poll(-1, events, capacity: 8) == nil)
             Epoll.remove(epoll, 0)
             let after = systemError
             #expect(after == 99)
