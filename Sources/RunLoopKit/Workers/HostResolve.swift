@@ -17,6 +17,8 @@ struct HostResolve {
     /// Written by the worker, before the work is done.
     fileprivate var answer: UnsafeMutablePointer<addrinfo>?
     fileprivate var error: Int32 = 0
+    /// What the client is told: written on the loop's thread, and kept until this is freed, as the call may end its thread.
+    fileprivate var addresses: OpaquePointer?
     /// While the work is in modes of a loop: the timer, and in how many modes. Under the lock of the kit.
     fileprivate var timer: OpaquePointer?
     fileprivate var modes = 0
@@ -80,10 +82,8 @@ extension HostResolvePointer {
 
     /// The answer: on the loop's thread.
     fileprivate func call() {
-        let addresses = pointee.error == 0 ? copyAddresses() : nil
-        let error = pointee.error == 0 && addresses == nil ? EAI_MEMORY : pointee.error
-        call(addresses, error)
-        if let addresses { RLRelease(UnsafeRawPointer(addresses)) }
+        if pointee.error == 0 { pointee.addresses = copyAddresses() }
+        call(pointee.addresses, pointee.error == 0 && pointee.addresses == nil ? EAI_MEMORY : pointee.error)
     }
 
     private func call(_ addresses: OpaquePointer?, _ error: Int32) {
@@ -174,6 +174,7 @@ extension HostResolvePointer {
         pointee.references -= 1
         if pointee.references > 0 { return }
         if let answer = pointee.answer { freeaddrinfo(answer) }
+        if let addresses = pointee.addresses { RLRelease(UnsafeRawPointer(addresses)) }
         CLinux.free(pointee.host)
         CLinux.free(pointee.service)
         pointee.client.releaseInfo()
