@@ -124,7 +124,7 @@ $(LIB)/$(SHARED_CF): $(OBJ)/RunLoopCF.o Sources/RunLoopCF/exports.map $(LIB)/lib
 $(LIB)/librunloop-cf.so: $(LIB)/$(SHARED_CF)
 	ln -sf $(SHARED_CF) $@
 
-include Makefile.kit
+include Makefile.kit Makefile.trace
 
 bench: all  ## our library against its peers, one table (QUICK=1: a minute)
 	$(MAKE) -C Tests/bench run

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(1800)
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
 #: What lintian says that is as it should be, and why.
 EXPLAINED = {"initial-upload-closes-no-bugs": "the packages are not for Debian's archive"}
-PACKAGES = ["librunloop-cf0", "librunloop-dev", "librunloop-doc", "librunloop-kit0", "librunloop-kit0-dbgsym", "librunloop0", "librunloop0-dbgsym"]
+PACKAGES = ["librunloop-cf0", "librunloop-dev", "librunloop-doc", "librunloop-kit0", "librunloop-kit0-dbgsym", "librunloop0", "librunloop0-dbgsym", "runloop-tools"]
 
 
 def run(*command, **options):

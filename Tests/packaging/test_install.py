@@ -65,6 +65,7 @@ def test_installed_files_are_exactly_these(installed):
     documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/guide").rglob("*.*")]
     documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*.[ch]")] + ["examples/README.md"]
     others += [f"usr/share/doc/runloop/{name}" for name in documents]
+    others += ["usr/bin/runloop", "usr/lib/runloop/librunloop-trace.so"]
     others += [f"usr/share/man/{path.relative_to(BUILD / 'man')}" for path in (BUILD / "man").glob("man?/*")]
     assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries] + others)
     assert os.readlink(installed / "usr/lib/librunloop.so") == "librunloop.so.0"

@@ -1,0 +1,19 @@
+/* The files of librunloop-trace.so. All of these functions may be called in signal handlers, but for the first. */
+#ifndef RUNLOOP_TRACE_FILES_H
+#define RUNLOOP_TRACE_FILES_H
+#include "TraceFile.h"
+#include <stddef.h>
+
+/* Remembers where files are made; 0 if there is no such directory: then the process is not traced. */
+int traceUseDirectory(const char *path);
+
+/* Makes the calling thread's file, of zeros, and maps it. NULL if that fails, which is reported once for the process. */
+void *traceMapFile(size_t size);
+
+/* Copies /proc/self/maps into the process's file, in place of an earlier copy. */
+void traceCopyMaps(void);
+
+/* The first line of a small file. */
+void traceReadName(const char *path, char name[TRACE_NAME_SIZE]);
+
+#endif

@@ -1,0 +1,187 @@
+/* librunloop-trace.so: records what the run loops of a process do, in the directory that RUNLOOP_TRACE names.
+
+   Preloaded by `runloop trace`. Each thread has a file of its own (TraceFile.h), mapped when its first event comes. Recording an event is
+   reading a counter and writing 32 bytes: no lock, no allocation, no system call. The program must not notice that it is traced: errno is
+   kept, no thread is started, no signal handler set, and if a file cannot be made one line says so and the thread is not recorded. */
+#include "TraceFile.h"
+#include "Files.h"
+#include <RunLoop/RunLoop.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The calling thread's file. A signal handler may record at any moment, so the state says how far it is. */
+static _Thread_local struct TraceHeader *ring __attribute__((tls_model("initial-exec")));
+static _Thread_local enum { NONE, BEING_MADE, MAPPED, FAILED } state __attribute__((tls_model("initial-exec")));
+static _Thread_local int destructorCalls __attribute__((tls_model("initial-exec")));
+
+static int hasCounter;
+static uint32_t capacity = 1 << 16;
+static pthread_key_t threadEnd;
+
+static uint64_t clockNow(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static inline uint64_t ticksNow(void) { return hasCounter ? traceCounter() : clockNow(); }
+
+/* --- files ------------------------------------------------------------------------------------------------------------ */
+
+static void makeRing(void)
+{
+    int saved = errno;
+    state = BEING_MADE;
+    struct TraceHeader *new = traceMapFile(TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord));
+    if (new != NULL) {
+        new->recordSize = sizeof(struct TraceRecord);
+        new->capacity = capacity;
+        new->process = getpid();
+        new->thread = gettid();
+        new->nanoseconds = clockNow();
+        new->ticks = ticksNow();
+        traceReadName("/proc/self/comm", new->processName);
+        traceReadName("/proc/thread-self/comm", new->threadName);
+        /* Last: a reader that sees it sees the rest. */
+        __atomic_store_n(&new->magic, TRACE_MAGIC, __ATOMIC_RELEASE);
+        traceCopyMaps();
+        pthread_setspecific(threadEnd, new);
+    }
+    ring = new;
+    state = new ? MAPPED : FAILED;
+    errno = saved;
+}
+
+/* Called twice: the thread's loop is torn down by another such destructor, and what that calls is to be recorded, too. */
+static void endThread(void *mapped)
+{
+    if (destructorCalls++ == 0) {
+        pthread_setspecific(threadEnd, mapped);
+        return;
+    }
+    ring = NULL;
+    state = FAILED;
+    munmap(mapped, TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord));
+}
+
+/* The mapping is the parent's file. */
+static void forgetInChild(void)
+{
+    if (ring != NULL)
+        munmap(ring, TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord));
+    ring = NULL;
+    state = NONE;
+    destructorCalls = 0;
+}
+
+/* --- records ---------------------------------------------------------------------------------------------------------- */
+
+/* The number of a new record. A signal handler may take one between any two instructions, so on x86 it is one instruction; without the
+   lock prefix, as no other thread takes numbers here. */
+static inline uint64_t takeNumber(struct TraceHeader *its)
+{
+#if defined(__x86_64__)
+    uint64_t number = 1;
+    __asm__ volatile("xaddq %0, %1" : "+r"(number), "+m"(its->written) : : "memory");
+    return number;
+#else
+    return __atomic_fetch_add(&its->written, 1, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline void record(enum TracePart part, const RLRunLoopProbeEvent *event, uint64_t function, uint64_t what)
+{
+    if (state != MAPPED) {
+        if (state == BEING_MADE || state == FAILED)
+            return;
+        makeRing();
+        if (ring == NULL)
+            return;
+    }
+    struct TraceRecord *records = (struct TraceRecord *)((char *)ring + TRACE_HEADER_SIZE);
+    struct TraceRecord *next = &records[takeNumber(ring) & (ring->capacity - 1)];
+    next->info = (uintptr_t)event->info;
+    next->what = what;
+    next->function = function;
+    next->detail = event->detail & 0xFF;
+    next->kind = event->kind;
+    next->part = part;
+    next->ticks = ticksNow();
+}
+
+static void plain(enum TracePart part, const RLRunLoopProbeEvent *event)
+{
+    record(part, event, (uintptr_t)event->function, event->number ? event->number : (uintptr_t)event->object);
+}
+
+static void willCall(const RLRunLoopProbeEvent *event)
+{
+    if (event->kind != kRLRunLoopProbeTimer)
+        return plain(TRACE_WILL_CALL, event);
+    RLAbsoluteTime date = RLRunLoopTimerGetNextFireDate((RLRunLoopTimerRef)(uintptr_t)event->object);
+    uint64_t bits;
+    memcpy(&bits, &date, sizeof bits);
+    record(TRACE_WILL_CALL, event, (uintptr_t)event->function, bits);
+}
+
+static void didCall(const RLRunLoopProbeEvent *event) { plain(TRACE_DID_CALL, event); }
+
+/* The index of a mode's name in the header. O(number of names), and most loops have one. */
+static uint32_t modeIndex(RLStringRef mode)
+{
+    char name[TRACE_NAME_SIZE] = "";
+    if (!RLStringGetCString(mode, name, sizeof name, kRLStringEncodingUTF8))
+        strcpy(name, "?");
+    uint32_t index = 0;
+    while (index < ring->modes && strcmp(ring->modeNames[index], name) != 0)
+        index++;
+    if (index == ring->modes && index < TRACE_MODES) {
+        memcpy(ring->modeNames[index], name, sizeof name);
+        __atomic_store_n(&ring->modes, index + 1, __ATOMIC_RELEASE);
+    }
+    return index < TRACE_MODES ? index : TRACE_MODES - 1;
+}
+
+static void willSleep(const RLRunLoopProbeEvent *event)
+{
+    if (state == NONE)
+        makeRing();
+    if (ring != NULL)
+        record(TRACE_WILL_SLEEP, event, modeIndex((RLStringRef)event->info), (uintptr_t)event->object);
+}
+
+static void didSleep(const RLRunLoopProbeEvent *event) { plain(TRACE_DID_SLEEP, event); }
+static void sent(const RLRunLoopProbeEvent *event) { plain(TRACE_SENT, event); }
+static void received(const RLRunLoopProbeEvent *event) { plain(TRACE_RECEIVED, event); }
+static void dropped(const RLRunLoopProbeEvent *event) { plain(TRACE_DROPPED, event); }
+
+/* --- beginning and end of the process ------------------------------------------------------------------------------------- */
+
+__attribute__((constructor)) static void begin(void)
+{
+    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped};
+    const char *records = getenv("RUNLOOP_TRACE_RECORDS");
+    if (!traceUseDirectory(getenv("RUNLOOP_TRACE")))
+        return;
+    unsigned long wanted = records ? strtoul(records, NULL, 10) : 0;
+    if (wanted >= 64 && wanted <= 1 << 24)
+        for (capacity = 64; capacity < wanted;)
+            capacity *= 2;
+    hasCounter = traceHasCounter();
+    if (pthread_key_create(&threadEnd, endThread) != 0 || pthread_atfork(NULL, NULL, forgetInChild) != 0)
+        return;
+    RLRunLoopSetProbe(&probe);
+}
+
+/* Libraries may have been loaded since. */
+__attribute__((destructor)) static void end(void)
+{
+    if (ring != NULL)
+        traceCopyMaps();
+}

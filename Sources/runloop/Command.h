@@ -1,0 +1,81 @@
+/* What the files of the command `runloop` share. A file's functions are grouped below its name. */
+#ifndef RUNLOOP_COMMAND_H
+#define RUNLOOP_COMMAND_H
+#include "../RunLoopTrace/TraceFile.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Main.c */
+
+/* Prints `runloop: …` and a new line to stderr, and ends the command with status 1. */
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints a line to stderr. */
+void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* malloc and realloc that end the command if there is no memory. */
+void *allocate(size_t size);
+void *reallocate(void *memory, size_t size);
+
+/* Launch.c */
+
+/* Runs a program with the companion preloaded, which leaves its files in a new directory. Returns the program's exit status, or 128 + the
+   signal that ended it. */
+int launchTraced(char **program, unsigned long records, char directory[4096]);
+/* Removes such a directory with what is in it. */
+void removeDirectory(const char *directory);
+
+/* Rings.c */
+
+/* A thread of a traced process. */
+struct Thread {
+    struct TraceHeader header;
+    struct Module *modules; /* of its process */
+    uint64_t overwritten;   /* how many records were lost because the file was full */
+};
+/* A record with the thread that wrote it, and when: nanoseconds of CLOCK_BOOTTIME. */
+struct Event {
+    uint64_t time;
+    struct TraceRecord record;
+    uint32_t thread; /* an index */
+};
+struct Recording {
+    struct Thread *threads;
+    struct Event *events; /* by time */
+    size_t threadCount, eventCount;
+};
+/* Reads all files of a directory. A file that is none of ours, or of another version, is named in one line and left out. */
+struct Recording readRecording(const char *directory);
+
+/* Symbols.c */
+
+struct Module;
+/* Reads a copy of /proc/PID/maps. Never NULL; without the file it is empty. */
+struct Module *readModules(const char *path);
+/* The name of the function at an address, or NULL. `*isOurs`: it is a function of librunloop itself. */
+const char *functionName(struct Module *modules, uint64_t address, int *isOurs);
+
+/* Perfetto.c */
+
+/* What an entry of a trace is. The numbers are those of TrackEvent.Type. */
+enum Shape { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
+struct Entry {
+    enum Shape shape;
+    uint64_t time, track;
+    const char *name, *category;          /* NULL: none */
+    const uint64_t *departing, *arriving; /* the numbers of arrows that begin or end here */
+    size_t departingCount, arrivingCount;
+    double count; /* of a counter */
+    /* A note beside it: NULL, or a text. */
+    const char *noteName, *note;
+};
+void writeProcessTrack(FILE *file, uint64_t track, int process, const char *name);
+void writeThreadTrack(FILE *file, uint64_t track, int process, int thread, const char *name);
+void writeCounterTrack(FILE *file, uint64_t track, uint64_t parent, const char *name, const char *unit);
+void writeEntry(FILE *file, const struct Entry *entry);
+
+/* Draw.c */
+
+/* Writes a recording as a Perfetto trace. */
+void drawTrace(const struct Recording *recording, FILE *file);
+
+#endif
