@@ -22,10 +22,11 @@ static int set_attributes(posix_spawnattr_t *attributes, int flags)
     short bits = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
     sigemptyset(&none);
     sigfillset(&all);
-    if ((flags & linux_new_group) != 0)
-        bits |= POSIX_SPAWN_SETPGROUP;
+    /* A session comes with a process group, and its leader may not make another. */
     if ((flags & linux_new_session) != 0)
         bits |= POSIX_SPAWN_SETSID;
+    else if ((flags & linux_new_group) != 0)
+        bits |= POSIX_SPAWN_SETPGROUP;
     int error = posix_spawnattr_setsigmask(attributes, &none);
     if (error == 0)
         error = posix_spawnattr_setsigdefault(attributes, &all);

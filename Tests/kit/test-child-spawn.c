@@ -188,8 +188,11 @@ START_TEST(group_and_session)
 {
     RLChildSpawnOptions options = shell("read line");
     options.input = kRLChildPipe;
-    for (int session = 0; session < 2; session++) {
-        options.flags = session ? kRLChildNewSession : kRLChildNewProcessGroup;
+    const RLOptionFlags flags[] = {kRLChildNewProcessGroup, kRLChildNewSession,
+                                   kRLChildNewProcessGroup | kRLChildNewSession};
+    for (int i = 0; i < 3; i++) {
+        bool session = i > 0;
+        options.flags = flags[i];
         ck_assert_ptr_nonnull(spawn(&options));
         pid_t process = RLChildGetProcess(watcher.object);
         ck_assert_int_eq(getpgid(process), process);

@@ -130,6 +130,13 @@ START_TEST(a_status_that_the_kernel_does_not_keep_is_lost)
 }
 END_TEST
 
+static void *create_for_own_thread(UNUSED void *info)
+{
+    errno = 0;
+    require(RLChildCreate(NULL, gettid(), child_ended, NULL) == NULL && errno == ESRCH);
+    return NULL;
+}
+
 START_TEST(what_is_no_child_of_ours_is_refused)
 {
     errno = 0;
@@ -139,6 +146,7 @@ START_TEST(what_is_no_child_of_ours_is_refused)
     ck_assert_int_eq(waitpid(held.process, NULL, 0), held.process);
     ck_assert(RLChildCreate(NULL, held.process, child_ended, NULL) == NULL && errno == ESRCH);
     ck_assert(RLChildCreate(NULL, getpid(), child_ended, NULL) == NULL && errno == ECHILD);
+    join_thread(start_thread(create_for_own_thread, NULL));
 }
 END_TEST
 

@@ -85,7 +85,7 @@ typedef struct RLChildContext {
 enum {
     kRLChildSearchPath = 1UL << 0,      /**< `program` is looked for in $PATH, unless it has a slash. */
     kRLChildNewProcessGroup = 1UL << 1, /**< It leads a process group of its own: kill(-process) reaches all of it. */
-    kRLChildNewSession = 1UL << 2       /**< It leads a session of its own, without a terminal. */
+    kRLChildNewSession = 1UL << 2       /**< It leads a session and group of its own, without a terminal. */
 };
 
 /** What a child gets as its descriptors 0, 1 and 2; any number above 0 is a descriptor of yours, which it gets a

@@ -77,8 +77,8 @@ extension ChildPointer {
     /// the program has the handle.
     func attach(_ process: Int32) throws(SystemError) {
         let pidfd = linux_pidfd_open(process)
-        // EINVAL: it is a thread.
-        if pidfd < 0 { throw systemError == EINVAL ? SystemError.make(ESRCH) : .last }
+        // EINVAL, or ENOENT since Linux 6.16: it is a thread.
+        if pidfd < 0 { throw systemError == EINVAL || systemError == ENOENT ? SystemError.make(ESRCH) : .last }
         pointee.pidfd = pidfd
         pointee.object.number = Int(process)
         // EINVAL: Linux before 5.4.
