@@ -1,6 +1,8 @@
 /* RLWorkers: the end of the workers, threads that end, fork, no threads, mistakes. */
 #include "workers.h"
 
+#include <sys/wait.h>
+
 static atomic_int released;
 
 static const void *retain_info(const void *info) { return info; }
@@ -111,6 +113,41 @@ START_TEST(the_child_of_a_fork_has_no_workers_and_may_make_some)
 }
 END_TEST
 
+static pid_t parent;
+static void end_child(void) { _exit(0); }
+static void fork_and_return(RLWorkRef work, void *info)
+{
+    wait_in_job(work, info);
+    pid_t child = fork_child();
+    if (child == 0)
+        require(atexit(end_child) == 0); /* before those that this process has inherited */
+    else {
+        int status;
+        require(waitpid(child, &status, 0) == child && status == 0);
+    }
+}
+static void work_in_parent(RLWorkRef work, void *info)
+{
+    if (getpid() != parent)
+        _exit(1);
+    do_job(work, info);
+}
+
+START_TEST(a_function_that_forks_and_returns_ends_the_child)
+{
+    struct job jobs[2] = {0};
+    RLRelease(workers);
+    workers = RLWorkersCreate(NULL, 1);
+    parent = getpid();
+    submit(&jobs[0], fork_and_return);
+    submit(&jobs[1], work_in_parent);
+    gate_open(&hold);
+    run_until_finished();
+    ck_assert(jobs[0].completed == 1 && jobs[1].completed == 1);
+    drop_jobs(jobs, 2);
+}
+END_TEST
+
 START_TEST(without_threads_a_work_is_refused)
 {
     struct job jobs[2] = {0};
@@ -170,6 +207,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_function_may_end_its_thread);
     tcase_add_test(all, threads_block_signals_and_cancellation);
     tcase_add_test(all, the_child_of_a_fork_has_no_workers_and_may_make_some);
+    tcase_add_test(all, a_function_that_forks_and_returns_ends_the_child);
     tcase_add_test(all, without_threads_a_work_is_refused);
     tcase_add_test(all, wrong_arguments_are_reported);
     return suite;

@@ -37,7 +37,8 @@
  *
  *  The threads block all signals, and cannot be cancelled. A function may end its thread by pthread_exit(): the work
  *  is complete then, and another thread takes over. In the child of a fork() there are no workers: works that had not
- *  ended never do, and RLWorkersSubmit() fails. */
+ *  ended never do, and RLWorkersSubmit() fails. A function that has forked ends the child by returning there, as its
+ *  thread is the only one. */
 #ifndef RUNLOOPKIT_RLWORKERS_H
 #define RUNLOOPKIT_RLWORKERS_H
 #include <RunLoop/RLRunLoopSource.h>

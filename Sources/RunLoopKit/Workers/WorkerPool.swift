@@ -151,10 +151,13 @@ extension WorkerPoolPointer {
         while let work = pool.next() {
             worker.pointee.work = UnsafeMutableRawPointer(work)
             work.run()
+            // The function has forked, and this is the child.
+            if pool.pointee.process != linux_process() { break }
             worker.pointee.work = nil
             RLRelease(UnsafeRawPointer(work.pointee.object.source))
         }
         linux_end_worker()
+        if pool.pointee.process != linux_process() { return nil }
         if worker.pointee.isDetached != 0 { free(worker) }
         pool.drop()
         return nil
@@ -182,6 +185,8 @@ extension WorkerPoolPointer {
     /// A function has ended its thread, by pthread_exit(): its work is complete, and another thread takes over.
     private static func threadWasEnded(_ worker: WorkerPointer) {
         let pool = worker.pointee.pool.assumingMemoryBound(to: WorkerPool.self)
+        // In the child of a fork() no other thread takes over, and the lock may be held for ever.
+        if pool.pointee.process != linux_process() { return }
         if let work = worker.pointee.work?.assumingMemoryBound(to: Work.self) {
             work.complete()
             RLRelease(UnsafeRawPointer(work.pointee.object.source))
