@@ -276,6 +276,39 @@ START_TEST(functions_that_are_null_are_not_called_and_an_unknown_version_is_refu
 }
 END_TEST
 
+static void will_call_other(const RLRunLoopProbeEvent *event) { add('C', event); }
+static void did_call_other(const RLRunLoopProbeEvent *event) { add('D', event); }
+static const RLRunLoopProbe other = {.willCall = will_call_other, .didCall = did_call_other};
+static void set_probe(void *probe) { RLRunLoopSetProbe(probe); }
+static void set_socket_probe(UNUSED RLSocketRef socket, UNUSED RLSocketCallBackType type, UNUSED RLDataRef address,
+                             UNUSED const void *data, UNUSED void *info)
+{
+    RLRunLoopSetProbe(NULL);
+}
+
+START_TEST(the_end_of_a_call_is_told_to_the_probe_that_was_told_of_its_beginning)
+{
+    RLRunLoopPerformFunction(rl, MODE, set_probe, (void *)&other);
+    RLRunLoopPerformFunction(rl, MODE, set_probe, NULL);
+    forget();
+    run_once();
+    assert_told("c4 d4 C4 D4");
+    int ends[2];
+    require(pipe(ends) == 0);
+    forget();
+    RLSocketRef socket = RLSocketCreateWithNative(NULL, ends[1], kRLSocketWriteCallBack, set_socket_probe, NULL);
+    RLRunLoopSourceRef source = RLSocketCreateRunLoopSource(NULL, socket, 0);
+    RLRunLoopAddSource(rl, source, MODE);
+    use_probe();
+    run_once();
+    ck_assert(count >= 2 && records[count - 2].part == 'c' && records[count - 1].part == 'd');
+    drop_source(source);
+    RLSocketInvalidate(socket);
+    RLRelease(socket);
+    close(ends[0]);
+}
+END_TEST
+
 static RLRunLoopSourceRef signalled;
 static void signal_source(UNUSED int number) { RLRunLoopSourceSignal(signalled); }
 START_TEST(a_signal_handler_may_signal)
@@ -306,6 +339,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_message_and_its_callback_have_the_port_in_common);
     tcase_add_test(tcase, a_request_and_its_reply_have_a_number_in_common_in_both_processes);
     tcase_add_test(tcase, functions_that_are_null_are_not_called_and_an_unknown_version_is_refused);
+    tcase_add_test(tcase, the_end_of_a_call_is_told_to_the_probe_that_was_told_of_its_beginning);
     tcase_add_test(tcase, a_signal_handler_may_signal);
     return suite;
 }

@@ -45,8 +45,17 @@ enum Probe {
         _ partAndKind: UInt32, _ detail: UInt32, _ object: UnsafeRawPointer?, _ address: UInt, _ info: UnsafeRawPointer?,
         _ number: UInt64
     ) {
+        tell(linux_probe(), partAndKind, detail, object, address, info, number)
+    }
+
+    /// Tells a probe, which may have been replaced, of an event.
+    @inline(never)
+    private static func tell(
+        _ probe: UnsafeRawPointer?, _ partAndKind: UInt32, _ detail: UInt32, _ object: UnsafeRawPointer?, _ address: UInt, _ info: UnsafeRawPointer?,
+        _ number: UInt64
+    ) {
         let place = Int(partAndKind >> 8) * MemoryLayout<RLIndex>.size
-        guard let tell = linux_probe()?.load(fromByteOffset: place, as: RLRunLoopProbeFunction?.self) else { return }
+        guard let tell = probe?.load(fromByteOffset: place, as: RLRunLoopProbeFunction?.self) else { return }
         var event = RLRunLoopProbeEvent(
             kind: partAndKind & 0xFF, detail: detail, object: object,
             function: unsafeBitCast(address, to: AnyFunction?.self), info: info, number: number)
@@ -59,7 +68,16 @@ enum Probe {
     /// does not have. One function instead of ten saves 800 bytes.
     private typealias Callback = @convention(c) (UInt, UInt, UInt, UInt) -> UInt
 
-    /// Calls a callback, with an event before and after. Returns what it returns, if anything. The loop's thread, without a lock; calls user
+    /// Tells a probe of the beginning or the end of a call.
+    @inline(__always)
+    private static func tell(
+        _ probe: UnsafeRawPointer?, _ part: Part, _ kind: Kind, _ object: UnsafeRawPointer?, _ function: UInt, _ info: UnsafeRawPointer?,
+        _ detail: UInt32
+    ) {
+        tell(probe, part.rawValue << 8 | kind.rawValue, detail, object, function, info, 0)
+    }
+
+    /// Calls a callback, with an event before and after, both for one probe, even if the callback sets another. Returns what it returns, if anything. The loop's thread, without a lock; calls user
     /// code.
     @inline(never)
     @discardableResult
@@ -75,9 +93,10 @@ enum Probe {
         default: break
         }
         let (item, itsInfo) = (UnsafeRawPointer(bitPattern: object), UnsafeRawPointer(bitPattern: info))
-        tell(.willCall, kind, item, address, itsInfo, detail: detail)
+        let probe = linux_probe()
+        tell(probe, .willCall, kind, item, address, itsInfo, detail)
         let result = unsafeBitCast(address, to: Callback.self)(first, second, third, fourth)
-        tell(.didCall, kind, item, address, itsInfo, detail: detail)
+        tell(probe, .didCall, kind, item, address, itsInfo, detail)
         return result
     }
 
@@ -88,9 +107,10 @@ enum Probe {
         _ callout: @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
     ) {
         let (item, function, detail) = (UnsafeRawPointer(socket), addressOfFunction(callout), UInt32(truncatingIfNeeded: type))
-        tell(.willCall, .socket, item, function, info, detail: detail)
+        let probe = linux_probe()
+        tell(probe, .willCall, .socket, item, function, info, detail)
         callout(socket, type, address, data, info)
-        tell(.didCall, .socket, item, function, info, detail: detail)
+        tell(probe, .didCall, .socket, item, function, info, detail)
     }
 
     /// The number that a request and its reply have in both processes: of the process that sends the request, its number there, and the
