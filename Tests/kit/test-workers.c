@@ -7,7 +7,7 @@ START_TEST(a_work_runs_on_a_thread_and_completes_on_the_loop)
     submit(&job, do_job);
     run_until_finished();
     ck_assert_int_eq(job.completed, 1);
-    ck_assert_int_eq(live_workers(), 1);
+    await_workers(1);
     RLRelease(job.work);
 }
 END_TEST
@@ -21,7 +21,7 @@ START_TEST(every_work_completes_once)
     run_until_finished();
     for (int i = 0; i < many; i++)
         ck_assert_int_eq(jobs[i].completed, 1);
-    ck_assert_int_eq(live_workers(), 2);
+    ck_assert_int_le(live_workers(), 2);
     drop_jobs(jobs, many);
 }
 END_TEST
@@ -107,7 +107,7 @@ START_TEST(no_more_run_than_the_limit)
     for (int i = 0; i < 5; i++)
         submit(&jobs[i], wait_in_job);
     await_count(&begun, 2);
-    ck_assert_int_eq(live_workers(), 2);
+    await_workers(2);
     for (int i = 0; i < 5; i++) {
         ck_assert_int_le(begun, 2 + i);
         gate_open(&hold);

@@ -38,6 +38,16 @@ UNUSED static int live_workers(void)
     return count;
 }
 
+/* Returns once there are that many: a thread gives itself its name when it begins. Never more. */
+UNUSED static void await_workers(int wanted)
+{
+    int live;
+    while ((live = live_workers()) != wanted) {
+        require(live < wanted || wanted == 0);
+        sched_yield();
+    }
+}
+
 UNUSED static void set_up(void)
 {
     gate_init(&hold);
@@ -50,8 +60,7 @@ UNUSED static void tear_down(void)
 {
     if (workers != NULL)
         RLRelease(workers);
-    while (live_workers() > 0)
-        sched_yield();
+    await_workers(0);
 }
 
 UNUSED static void do_job(RLWorkRef work, void *info)
