@@ -185,6 +185,39 @@ START_TEST(a_handler_that_replaces_ours_is_respected)
 }
 END_TEST
 
+/* As a library does that handles a signal for the length of a call, during which the last object leaves. */
+static void watch_under_another(UNUSED void *info)
+{
+    struct owner owner = {0};
+    struct sigaction over = {.sa_handler = handle}, ours;
+    own(&owner, SIGUSR1);
+    require(sigaction(SIGUSR1, &over, &ours) == 0);
+    drop_source(owner.object);
+    require(sigaction(SIGUSR1, &ours, NULL) == 0);
+}
+static void raise_under_another(void *info)
+{
+    watch_under_another(info);
+    raise(SIGUSR1);
+    child_assert(!"alive");
+}
+
+START_TEST(ours_installed_again_without_an_object_does_what_was_there_before)
+{
+    struct owner owner = {0};
+    ck_assert_int_eq(run_in_child(raise_under_another, NULL), 128 + SIGUSR1);
+    signal(SIGUSR1, SIG_IGN);
+    watch_under_another(NULL);
+    raise(SIGUSR1);
+    signal(SIGUSR1, handle);
+    own(&owner, SIGUSR1);
+    raise(SIGUSR1);
+    run_passes();
+    ck_assert(owner.count == 1 && handled == 1);
+    drop_source(owner.object);
+}
+END_TEST
+
 /* -- Threads -- */
 
 enum { rounds = 300 };
@@ -315,6 +348,7 @@ Suite *suite_under_test(void)
     tcase_add_test(owners, a_handler_for_one_signal_is_called_once);
     tcase_add_test(owners, a_handler_installed_over_ours_may_call_ours);
     tcase_add_test(owners, a_handler_that_replaces_ours_is_respected);
+    tcase_add_test(owners, ours_installed_again_without_an_object_does_what_was_there_before);
     TCase *threads = add_case(suite, "threads", 60);
     tcase_add_test(threads, objects_come_and_go_while_signals_arrive_on_all_threads);
     tcase_add_test(threads, a_child_goes_on_with_what_the_thread_that_forked_watched);

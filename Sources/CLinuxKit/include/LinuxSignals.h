@@ -36,6 +36,12 @@ static inline int linux_action_is(const struct sigaction *action, linux_handler 
 {
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handler;
 }
+static inline int linux_action_is_default(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == SIG_DFL;
+}
+/* To the calling thread, where it waits until the handler of that signal has returned. */
+static inline void linux_raise(int number) { raise(number); }
 static inline int linux_action_is_function(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);

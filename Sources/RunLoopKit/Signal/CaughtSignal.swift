@@ -82,9 +82,15 @@ struct CaughtSignal: ~Copyable {
             let call = signal.pointee.place.nextAction(&action)
             if call != .fromBehind { signal.pointee.tell(information) }
             signal.pointee.readers.subtract(1, ordering: .sequentiallyConsistent)
+            if call != .fromBehind && signal.pointee.isUnwatched {
+                signal.pointee.place.actByDefault(&action, handler) { signal.pointee.isUnwatched }
+            }
             signal.pointee.place.call(call, &action, information, context)
         }
     }
+
+    /// Whether no object of the signal is in a loop. Any thread.
+    private var isUnwatched: Bool { first.load(ordering: .sequentiallyConsistent) == 0 }
 
     private func tell(_ information: UnsafePointer<siginfo_t>) {
         latest.note(information)

@@ -120,6 +120,17 @@ struct HandlerPlace: ~Copyable {
         return isBehind ? .fromBehind : isInFront ? .replacedAgain : .replaced
     }
 
+    /// There is no object, but another part of the program has installed our handler again, which it had found there earlier. If what
+    /// that replaced was the default, it is installed, and the signal comes again. Async-signal-safe; without the lock, so an object may be
+    /// added meanwhile: either that finds the default, or `isUnwatched` is false then.
+    func actByDefault(_ action: inout sigaction, _ handler: Handler, _ isUnwatched: () -> Bool) {
+        var current = sigaction()
+        if linux_action_is_default(&action) == 0 || linux_get_action(number, &current) != 0 { return }
+        if linux_action_is(&current, handler) == 0 { return }
+        _ = linux_set_action(number, &action)
+        if isUnwatched() { linux_raise(number) } else { _ = linux_set_action(number, &current) }
+    }
+
     /// Makes the call, if the action is a function. Async-signal-safe. Calls user code.
     func call(
         _ call: Call, _ action: inout sigaction, _ information: UnsafeMutablePointer<siginfo_t>, _ context: UnsafeMutableRawPointer?
