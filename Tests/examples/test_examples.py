@@ -56,6 +56,7 @@ PROGRAMS = [
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
 WITH_KIT = ["children", "resolve", "signals", "workers"]  # linked with librunloop-kit, too
+WITH_HOST = ["glib", "uv"]  # other event loops: Tests/guest compiles and runs them
 DEMO = "demo"
 MAKES_MISTAKES = ["errors"]  # on purpose
 SPEAKS_ON_STDERR = [*MAKES_MISTAKES, "values"]
@@ -106,13 +107,13 @@ def check_run(name, program):
 
 
 def test_every_source_file_is_tested():
-    tested = {source for name in [*PROGRAMS, *WITH_BLOCKS, DEMO] for source in sources(name)}
+    tested = {source for name in [*PROGRAMS, *WITH_BLOCKS, *WITH_HOST, DEMO] for source in sources(name)}
     assert tested == set(EXAMPLES.rglob("*.c"))
 
 
 def test_every_expected_output_belongs_to_a_program():
     names = {path.stem for path in (EXAMPLES / "expected").iterdir()}
-    assert names == {*PROGRAMS, *WITH_BLOCKS}
+    assert names == {*PROGRAMS, *WITH_BLOCKS, *WITH_HOST}
 
 
 def declarations():

@@ -51,7 +51,8 @@ int main(void)
 
 
 def test_installed_files_are_exactly_these(installed):
-    headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").iterdir()]
+    headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").glob("*.h")]
+    headers += [f"usr/include/RunLoop/adapters/{path.name}" for path in (INCLUDE / "RunLoop/adapters").iterdir()]
     headers += [f"usr/include/RunLoopKit/{path.name}" for path in (INCLUDE / "RunLoopKit").iterdir()]
     headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
     headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
@@ -76,7 +77,7 @@ def test_installed_files_are_what_was_built(installed):
     for name in ("librunloop.a", "librunloop.so.0", "librunloop-cf.so.0", "librunloop-kit.so.0"):
         assert (installed / "usr/lib" / name).read_bytes() == (BUILD / "lib" / name).read_bytes()
     assert os.access(installed / "usr/lib/librunloop.so.0", os.X_OK)
-    for path in (INCLUDE / "RunLoop").iterdir():
+    for path in (INCLUDE / "RunLoop").glob("*.h"):
         assert (installed / "usr/include/RunLoop" / path.name).read_bytes() == path.read_bytes()
 
 

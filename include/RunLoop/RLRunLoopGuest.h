@@ -11,6 +11,9 @@
  *
  *      static void dispatch(void) { RLRunLoopDispatchGuest(kRLRunLoopDefaultMode); }
  *
+ *  For GLib and libuv that is ready-made, in headers with nothing to link: adapters/glib.h and adapters/uv.h. They also
+ *  have the other direction, a GMainContext or a uv_loop_t that a run loop serves.
+ *
  *  What is promised
  *  ----------------
  *  The descriptor is readable when there is something to dispatch, and only then: a wake-up, a posted function, a stop,

@@ -1,0 +1,38 @@
+/* The matrix with libuv as the host. uv_run() may not be nested. */
+#include "matrix.h"
+#include <RunLoop/adapters/uv.h>
+
+static RLUvGuest *guest;
+static void (*when_stopped)(void);
+static void call_stopped(void *info)
+{
+    (void)info;
+    when_stopped();
+}
+static void closed(uv_handle_t *handle) { free(handle); }
+static void close_and_call(uv_timer_t *timer)
+{
+    void (*function)(void) = (void (*)(void))timer->data;
+    uv_close((uv_handle_t *)timer, closed);
+    function();
+}
+static void host_begin(void (*function)(void))
+{
+    when_stopped = function;
+    guest = RLUvAttach(uv_default_loop(), kRLRunLoopDefaultMode, call_stopped, NULL);
+    CHECK(guest != NULL);
+}
+static void host_run(void) { uv_run(uv_default_loop(), UV_RUN_DEFAULT); }
+static void host_quit(void) { uv_stop(uv_default_loop()); }
+static void host_after(unsigned milliseconds, void (*function)(void))
+{
+    uv_timer_t *timer = malloc(sizeof *timer);
+    uv_timer_init(uv_default_loop(), timer);
+    timer->data = (void *)function;
+    uv_timer_start(timer, close_and_call, milliseconds, 0);
+}
+static void host_end(void)
+{
+    RLUvDetach(guest);
+    uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+}

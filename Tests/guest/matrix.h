@@ -1,0 +1,196 @@
+/* What a run loop does as the guest of a host: the same scenarios for every host. A program defines the functions below and is called with
+ * the name of a scenario; it returns 0 if that works. A time limit outside ends one that hangs. */
+#ifndef RUNLOOP_TESTS_GUEST_MATRIX_H
+#define RUNLOOP_TESTS_GUEST_MATRIX_H
+#include <RunLoop/RunLoop.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(condition)                                                    \
+    do {                                                                    \
+        if (!(condition)) {                                                 \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+            exit(1);                                                        \
+        }                                                                   \
+    } while (0)
+
+/* The host. `stopped` is called after RLRunLoopStop(). */
+static void host_begin(void (*stopped)(void));
+static void host_run(void);  /* until host_quit(), also nested */
+static void host_quit(void); /* the innermost host_run() */
+static void host_after(unsigned milliseconds, void (*function)(void));
+static void host_end(void);
+
+static RLRunLoopRef rl;
+static int calls, passes;
+
+static void quit(void)
+{
+    calls++;
+    host_quit();
+}
+static void quit_function(void *info)
+{
+    (void)info;
+    quit();
+}
+static void stop_loop(void *info) { RLRunLoopStop((RLRunLoopRef)info); }
+static void quit_timer(RLRunLoopTimerRef timer, void *info)
+{
+    (void)timer;
+    (void)info;
+    quit();
+}
+static void count_pass(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
+{
+    (void)observer;
+    (void)activity;
+    (void)info;
+    passes++;
+}
+
+static void add_timer(double seconds)
+{
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, seconds, 0, quit_timer, NULL);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    RLRelease(timer);
+}
+
+/* Runs the host while a thread does something. */
+static void run_beside(void *(*body)(void *), void *info)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, body, info) == 0);
+    host_run();
+    pthread_join(thread, NULL);
+}
+
+static void *post(void *info)
+{
+    CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, quit_function, NULL));
+    return info;
+}
+static void *stop(void *info)
+{
+    RLRunLoopStop(rl);
+    return info;
+}
+static void *add_earlier_timer(void *info)
+{
+    add_timer(0.005);
+    return info;
+}
+static int ends[2];
+static void *write_byte(void *info)
+{
+    CHECK(write(ends[1], "x", 1) == 1);
+    return info;
+}
+static void read_byte(RLFileDescriptorRef f, RLOptionFlags types, void *info)
+{
+    char byte;
+    (void)types;
+    (void)info;
+    CHECK(read(RLFileDescriptorGetNativeDescriptor(f), &byte, 1) == 1);
+    quit();
+}
+
+/* A callback of the run loop in which the host's loop runs, and in that the run loop is served. */
+static void nest_host(void *info)
+{
+    pthread_t thread;
+    (void)info;
+    CHECK(pthread_create(&thread, NULL, post, NULL) == 0);
+    host_run();
+    pthread_join(thread, NULL);
+    CHECK(calls == 1);
+    quit();
+}
+
+/* A callback of the host in which the run loop runs by itself. */
+static void nest_loop(void)
+{
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 0.005, 0, quit_timer, NULL);
+    int before = calls;
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    RLRunLoopTimerInvalidate(timer);
+    RLRelease(timer);
+    CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_loop, rl));
+    CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0) == kRLRunLoopRunStopped);
+    CHECK(calls == before);
+    /* And afterwards it is a guest as before. */
+    add_timer(0.005);
+}
+
+static void stopped(void) { quit(); }
+
+int main(int count, char **arguments)
+{
+    const char *scenario = count > 1 ? arguments[1] : "";
+    rl = RLRunLoopGetCurrent();
+    RLRunLoopObserverRef observer = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, 1, 0, count_pass, NULL);
+    RLRunLoopSourceContext nothing = {.perform = NULL};
+    RLRunLoopSourceRef keeper = RLRunLoopSourceCreate(NULL, 0, &nothing);
+    RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
+    host_begin(stopped);
+    int wanted = 1;
+    if (strcmp(scenario, "timer") == 0) {
+        add_timer(0.005);
+        host_run();
+    } else if (strcmp(scenario, "post") == 0) {
+        run_beside(post, NULL);
+    } else if (strcmp(scenario, "stop") == 0) {
+        run_beside(stop, NULL);
+    } else if (strcmp(scenario, "earlier-timer") == 0) {
+        add_timer(1000);
+        run_beside(add_earlier_timer, NULL);
+    } else if (strcmp(scenario, "descriptor") == 0) {
+        CHECK(pipe(ends) == 0);
+        RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, ends[0], 1, read_byte, NULL);
+        RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, f, 0);
+        RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
+        RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
+        run_beside(write_byte, NULL);
+        RLFileDescriptorInvalidate(f);
+        RLRelease(source);
+        RLRelease(f);
+        close(ends[1]);
+    } else if (strcmp(scenario, "nested") == 0) {
+        CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, nest_host, NULL));
+        host_run();
+        wanted = 2;
+    } else if (strcmp(scenario, "nested-loop") == 0) {
+        host_after(1, nest_loop);
+        host_run();
+    } else if (strcmp(scenario, "host") == 0) {
+        /* What is the host's own goes on beside, from a callback of the run loop, too. */
+        host_after(5, quit);
+        host_run();
+        host_after(5, quit);
+        host_run();
+        wanted = 2;
+    } else if (strcmp(scenario, "idle") == 0) {
+        add_timer(1000);
+        host_after(200, quit);
+        host_run();
+        CHECK(passes <= 3);
+    } else {
+        return 2;
+    }
+    CHECK(calls == wanted);
+    host_end();
+    /* The loop is an ordinary one again. */
+    calls = 0;
+    CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_loop, rl));
+    CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0) == kRLRunLoopRunStopped);
+    RLRunLoopObserverInvalidate(observer);
+    RLRelease(observer);
+    RLRunLoopSourceInvalidate(keeper);
+    RLRelease(keeper);
+    return 0;
+}
+#endif

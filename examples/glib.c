@@ -1,0 +1,61 @@
+/* glib.c - a run loop inside GLib's main loop, and GLib inside a run loop: adapters/glib.h. */
+#include <RunLoop/adapters/glib.h>
+#include <stdio.h>
+
+static GMainLoop *mainLoop;
+
+static void tick(RLRunLoopTimerRef timer, void *info)
+{
+    (void)timer;
+    (void)info;
+    printf("a timer of the run loop\n");
+}
+
+static gboolean glibTick(gpointer info)
+{
+    printf("a timeout of GLib\n");
+    if (info != NULL)
+        RLRunLoopStop((RLRunLoopRef)info);
+    return G_SOURCE_REMOVE;
+}
+
+/* Called after RLRunLoopStop(): what a stop means is up to the host. */
+static gboolean stopped(gpointer info)
+{
+    printf("stopped\n");
+    g_main_loop_quit((GMainLoop *)info);
+    return G_SOURCE_REMOVE;
+}
+
+int main(void)
+{
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    mainLoop = g_main_loop_new(NULL, FALSE);
+
+    /* GLib waits, the run loop is its guest. */
+    GSource *source = RLGSourceNew(kRLRunLoopDefaultMode);
+    g_source_set_callback(source, stopped, mainLoop, NULL);
+    g_source_attach(source, NULL);
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, NULL);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    g_timeout_add(20, glibTick, rl);
+    g_main_loop_run(mainLoop);
+    g_source_destroy(source);
+    g_source_unref(source);
+    RLRelease(timer);
+
+    /* The run loop waits, GLib is its guest. */
+    RLGMainContextRef glib = RLGMainContextAdd(NULL, kRLRunLoopCommonModes);
+    if (glib == NULL) {
+        perror("glib");
+        return 1;
+    }
+    timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, NULL);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    g_timeout_add(20, glibTick, rl);
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0);
+    RLGMainContextRemove(glib);
+    RLRelease(timer);
+    g_main_loop_unref(mainLoop);
+    return result == kRLRunLoopRunStopped ? 0 : 1;
+}

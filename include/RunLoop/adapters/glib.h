@@ -1,0 +1,254 @@
+/** @file glib.h
+ *  GLib: a run loop in a GMainContext, and a GMainContext in a run loop. Static functions, nothing to link but GLib.
+ *  Example: examples/glib.c
+ *
+ *  RLGSourceNew() makes a GSource for the calling thread's run loop. Attached to the context that this thread runs, it
+ *  serves timers, sources, posted functions and sockets of the loop next to those of GLib, also in nested main loops:
+ *
+ *      GSource *source = RLGSourceNew(kRLRunLoopDefaultMode);
+ *      g_source_attach(source, NULL);
+ *      g_source_unref(source);
+ *      g_main_loop_run(loop);
+ *
+ *  RLGMainContextAdd() makes the calling thread's run loop serve a GMainContext while it runs in a mode: the loop waits
+ *  in the context's place, so g_idle_add(), g_timeout_add(), GIO and D-Bus work in a program that calls RLRunLoopRun().
+ *
+ *      RLGMainContextRef glib = RLGMainContextAdd(NULL, kRLRunLoopCommonModes);
+ *      RLRunLoopRun();
+ *      RLGMainContextRemove(glib);
+ *
+ *  Use one of the two for a thread. */
+#ifndef RUNLOOP_ADAPTERS_GLIB_H
+#define RUNLOOP_ADAPTERS_GLIB_H
+#include <RunLoop/RunLoop.h>
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+RL_EXTERN_C_BEGIN
+
+/* -- A run loop in a GMainContext ------------------------------------------------------------------------------------- */
+
+typedef struct RLGSource {
+    GSource source;
+    RLRunLoopMode mode;
+    RLRunLoopRef loop;
+    gpointer tag;
+    int fd;
+} RLGSource;
+
+/* GLib may call prepare twice in a row, without a check between: any order is fine here. */
+static inline gboolean RLGSourcePrepare(GSource *source, gint *timeout)
+{
+    RLGSource *its = (RLGSource *)source;
+    RLRunLoopGuestState state;
+    memset(&state, 0, sizeof state);
+    *timeout = -1;
+    if (RLRunLoopGetCurrent() != its->loop ||
+        !RLRunLoopPrepareGuest(its->mode, kRLRunLoopGuestTimerInDescriptor, &state))
+        return FALSE;
+    if (state.fd != its->fd) { /* the first time, or in the child of a fork() */
+        if (its->tag != NULL)
+            g_source_remove_unix_fd(source, its->tag);
+        its->fd = state.fd;
+        its->tag = g_source_add_unix_fd(source, state.fd, G_IO_IN);
+    }
+    return state.timeout == 0;
+}
+
+static inline gboolean RLGSourceCheck(GSource *source)
+{
+    RLGSource *its = (RLGSource *)source;
+    return its->tag != NULL && g_source_query_unix_fd(source, its->tag) != 0;
+}
+
+/* The callback, if there is one, is called when RLRunLoopStop() was: it may quit GLib's main loop. */
+static inline gboolean RLGSourceDispatch(GSource *source, GSourceFunc callback, gpointer data)
+{
+    RLGSource *its = (RLGSource *)source;
+    if (RLRunLoopGetCurrent() == its->loop && RLRunLoopDispatchGuest(its->mode) == kRLRunLoopRunStopped &&
+        callback != NULL)
+        return callback(data);
+    return G_SOURCE_CONTINUE;
+}
+
+static inline void RLGSourceFinalize(GSource *source)
+{
+    RLGSource *its = (RLGSource *)source;
+    if (RLRunLoopGetCurrent() == its->loop)
+        RLRunLoopLeaveGuest();
+    RLRelease(its->mode);
+    RLRelease(its->loop);
+}
+
+/** Creates a source that serves the calling thread's run loop in one mode, at most one for a thread.
+ *  Attach it to the context that this thread runs. g_source_set_callback() sets what is called after RLRunLoopStop().
+ *  @param mode  the mode; not kRLRunLoopCommonModes.
+ *  @return the source; release it with g_source_unref(). */
+static inline GSource *RLGSourceNew(RLRunLoopMode mode)
+{
+    static GSourceFuncs functions; /* not const in GLib's interface */
+    functions.prepare = RLGSourcePrepare;
+    functions.check = RLGSourceCheck;
+    functions.dispatch = RLGSourceDispatch;
+    functions.finalize = RLGSourceFinalize;
+    GSource *source = g_source_new(&functions, sizeof(RLGSource));
+    RLGSource *its = (RLGSource *)source;
+    gint timeout;
+    its->mode = (RLRunLoopMode)RLRetain(mode);
+    its->loop = (RLRunLoopRef)RLRetain(RLRunLoopGetCurrent());
+    its->fd = -1;
+    g_source_set_can_recurse(source, TRUE);
+    g_source_set_name(source, "RunLoop");
+    RLGSourcePrepare(source, &timeout); /* a stop counts from now on */
+    return source;
+}
+
+/* -- A GMainContext in a run loop ------------------------------------------------------------------------------------- */
+
+/** A context that a run loop serves: see RLGMainContextAdd(). */
+typedef struct RLGMainContext {
+    GMainContext *context;
+    RLRunLoopSourceRef ready;      /* on `epoll`, which holds what the context polls, and `timer` */
+    RLRunLoopObserverRef observer; /* asks the context before each wait */
+    GPollFD *polled;               /* what is in `epoll` */
+    gint count, capacity, priority;
+    int epoll, timer;
+} * RLGMainContextRef;
+
+static inline int RLGMainContextPort(void *info) { return ((RLGMainContextRef)info)->epoll; }
+
+/* All that is wanted of a descriptor, which may be polled several times; 0: it is not. */
+static inline gushort RLGMainContextWants(const GPollFD *polled, gint count, int fd)
+{
+    gushort events = 0;
+    for (gint index = 0; index < count; index++)
+        if (polled[index].fd == fd)
+            events |= polled[index].events | G_IO_ERR; /* so that it is not 0 */
+    return events;
+}
+
+/* Asks the context what it waits for, and has the run loop wait for that. */
+static inline void RLGMainContextQuery(RLGMainContextRef its)
+{
+    gint timeout, count;
+    GPollFD *polled = (GPollFD *)g_malloc((gsize)its->capacity * sizeof(GPollFD));
+    gboolean isReady = g_main_context_prepare(its->context, &its->priority);
+    while ((count = g_main_context_query(its->context, its->priority, &timeout, polled, its->capacity)) >
+           its->capacity) {
+        its->capacity = count;
+        polled = (GPollFD *)g_realloc(polled, (gsize)its->capacity * sizeof(GPollFD));
+    }
+    for (gint index = 0; index < its->count; index++)
+        if (RLGMainContextWants(polled, count, its->polled[index].fd) == 0)
+            epoll_ctl(its->epoll, EPOLL_CTL_DEL, its->polled[index].fd, NULL);
+    for (gint index = 0; index < count; index++) {
+        struct epoll_event event; /* poll(2) and epoll(7) use the same bits */
+        memset(&event, 0, sizeof event);
+        event.events = RLGMainContextWants(polled, count, polled[index].fd);
+        /* A number that was closed and used again is not in the set. */
+        if (epoll_ctl(its->epoll, EPOLL_CTL_MOD, polled[index].fd, &event) < 0)
+            epoll_ctl(its->epoll, EPOLL_CTL_ADD, polled[index].fd, &event);
+    }
+    g_free(its->polled);
+    its->polled = polled;
+    its->count = count;
+    struct itimerspec date;
+    memset(&date, 0, sizeof date);
+    if (isReady || timeout == 0)
+        date.it_value.tv_nsec = 1;
+    else if (timeout > 0)
+        date.it_value.tv_sec = timeout / 1000, date.it_value.tv_nsec = timeout % 1000 * 1000000L;
+    timerfd_settime(its->timer, 0, &date, NULL);
+}
+
+/* One iteration of the context, without waiting. It may be nested. */
+static inline void RLGMainContextPerform(void *info)
+{
+    RLGMainContextRef its = (RLGMainContextRef)info;
+    RLGMainContextQuery(its);
+    g_poll(its->polled, (guint)its->count, 0);
+    if (g_main_context_check(its->context, its->priority, its->polled, its->count))
+        g_main_context_dispatch(its->context);
+}
+
+/* Before each wait, since a callback of the run loop may have added something to the context. */
+static inline void RLGMainContextBeforeWaiting(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
+{
+    (void)observer;
+    (void)activity;
+    RLGMainContextQuery((RLGMainContextRef)info);
+}
+
+/** Ends what RLGMainContextAdd() began, on the same thread; not in a callback of the context. */
+static inline void RLGMainContextRemove(RLGMainContextRef its)
+{
+    if (its->observer != NULL) {
+        RLRunLoopObserverInvalidate(its->observer);
+        RLRelease(its->observer);
+    }
+    if (its->ready != NULL) {
+        RLRunLoopSourceInvalidate(its->ready);
+        RLRelease(its->ready);
+    }
+    if (its->timer >= 0)
+        close(its->timer);
+    if (its->epoll >= 0)
+        close(its->epoll);
+    g_main_context_release(its->context);
+    g_main_context_unref(its->context);
+    g_free(its->polled);
+    g_free(its);
+}
+
+/** Makes the calling thread's run loop serve a context until RLGMainContextRemove(), in a mode or in the common modes.
+ *  The thread owns the context all the time. As the context keeps the mode from being empty, a run ends by
+ *  RLRunLoopStop() or its time limit.
+ *  @param context  NULL for the default context.
+ *  @return NULL if another thread owns the context (errno EBUSY), or out of memory or descriptors. */
+static inline RLGMainContextRef RLGMainContextAdd(GMainContext *context, RLRunLoopMode mode)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    RLRunLoopSourceContext1 of_ready;
+    RLRunLoopObserverContext of_observer;
+    struct epoll_event event;
+    memset(&of_ready, 0, sizeof of_ready);
+    memset(&of_observer, 0, sizeof of_observer);
+    memset(&event, 0, sizeof event);
+    if (context == NULL)
+        context = g_main_context_default();
+    /* GLib wakes a context only if a thread owns it. */
+    if (!g_main_context_acquire(context)) {
+        errno = EBUSY;
+        return NULL;
+    }
+    RLGMainContextRef its = g_new0(struct RLGMainContext, 1);
+    its->context = g_main_context_ref(context);
+    its->capacity = 8;
+    of_ready.version = 1;
+    of_ready.info = of_observer.info = its;
+    of_ready.getPort = RLGMainContextPort;
+    of_ready.perform = RLGMainContextPerform;
+    event.events = EPOLLIN;
+    its->epoll = epoll_create1(EPOLL_CLOEXEC);
+    its->timer = timerfd_create(1 /* CLOCK_MONOTONIC, which strict C hides */, TFD_CLOEXEC);
+    if (its->epoll >= 0 && its->timer >= 0 && epoll_ctl(its->epoll, EPOLL_CTL_ADD, its->timer, &event) == 0) {
+        its->ready = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&of_ready);
+        its->observer =
+            RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeWaiting, 1, 0, RLGMainContextBeforeWaiting, &of_observer);
+    }
+    if (loop == NULL || its->ready == NULL || its->observer == NULL) {
+        int error = errno;
+        RLGMainContextRemove(its);
+        errno = error;
+        return NULL;
+    }
+    RLRunLoopAddSource(loop, its->ready, mode);
+    RLRunLoopAddObserver(loop, its->observer, mode);
+    return its;
+}
+
+RL_EXTERN_C_END
+#endif
