@@ -104,7 +104,7 @@ static void send_what_goes(void)
     int32_t id = 0;
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
     require(remote != NULL);
-    while (send_one(remote, id * (SMALL_ONES + 1), size_of(id * (SMALL_ONES + 1), MEGABYTE), 0.3) == 0)
+    while (send_one(remote, id * (SMALL_ONES + 1), size_of(id * (SMALL_ONES + 1), MEGABYTE), 1) == 0)
         id++;
     require(write(count_of_sender, &id, sizeof id) == sizeof id);
     pause();
