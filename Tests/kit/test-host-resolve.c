@@ -27,6 +27,24 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     return error;
 }
 
+static RLHostResolveRef to_invalidate;
+static void *invalidate_object(void *object)
+{
+    RLRunLoopSourceInvalidate(object);
+    return NULL;
+}
+
+/* Called by the kit: at that moment another thread may invalidate the object. */
+void RLRunLoopAddTimer(RLRunLoopRef loop, RLRunLoopTimerRef timer, RLRunLoopMode mode)
+{
+    void (*real)(RLRunLoopRef, RLRunLoopTimerRef, RLRunLoopMode) = dlsym(RTLD_NEXT, "RLRunLoopAddTimer");
+    if (to_invalidate) {
+        join_thread(start_thread(invalidate_object, to_invalidate));
+        require(RLGetTypeID(timer) == RLRunLoopTimerGetTypeID());
+    }
+    real(loop, timer, mode);
+}
+
 struct query {
     RLHostResolveRef object;
     int calls, error;
@@ -219,6 +237,16 @@ START_TEST(the_end_of_a_thread_leaves_the_object)
 }
 END_TEST
 
+START_TEST(added_and_invalidated_at_once)
+{
+    struct query query = {0};
+    query.object = to_invalidate = RLHostResolveCreate(NULL, "127.0.0.1", NULL, NULL, 3600, resolved, NULL);
+    add(query.object);
+    ck_assert(!RLRunLoopSourceIsValid(query.object));
+    RLRelease(query.object);
+}
+END_TEST
+
 static struct lifetime life;
 static RLStringRef describe_life(UNUSED const void *info) { return NULL; }
 static void never(UNUSED RLHostResolveRef resolve, UNUSED RLArrayRef addresses, UNUSED int error, UNUSED void *info)
@@ -274,6 +302,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_cancelled_one_is_not_called);
     tcase_add_test(all, the_time_limit_follows_the_object);
     tcase_add_test(all, the_end_of_a_thread_leaves_the_object);
+    tcase_add_test(all, added_and_invalidated_at_once);
     tcase_add_test(all, info_is_retained_until_the_object_is_freed);
     tcase_add_test(all, wrong_arguments_are_reported);
     return suite;

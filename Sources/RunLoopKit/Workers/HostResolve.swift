@@ -120,17 +120,21 @@ extension HostResolvePointer {
         let isFirst = change > 0 && pointee.modes == 1
         let isLast = change < 0 && pointee.modes == 0
         let known = pointee.timer
-        if isLast { pointee.timer = nil }
+        // Another thread may remove the work from its last mode meanwhile, and release the timer.
+        if isLast { pointee.timer = nil } else if let known { RLRetain(UnsafeRawPointer(known)) }
         KitLock.unlock()
-        if isLast, let known {
-            RLRunLoopTimerInvalidate(known)
-            return RLRelease(UnsafeRawPointer(known))
-        }
         guard let timer = isFirst ? makeTimer() : known else { return }
-        if change > 0 { RLRunLoopAddTimer(loop, timer, mode) } else { RLRunLoopRemoveTimer(loop, timer, mode) }
+        if isLast {
+            RLRunLoopTimerInvalidate(timer)
+        } else if change > 0 {
+            RLRunLoopAddTimer(loop, timer, mode)
+        } else {
+            RLRunLoopRemoveTimer(loop, timer, mode)
+        }
+        RLRelease(UnsafeRawPointer(timer))
     }
 
-    /// The timer, which keeps the work alive while it is valid; nil if there is none, or the work has left the loop meanwhile.
+    /// The timer, which keeps the work alive while it is valid, with a reference of the caller's; nil if there is none, or the work has left the loop meanwhile.
     private func makeTimer() -> OpaquePointer? {
         if pointee.timeout >= 1e10 { return nil }
         var context = RLRunLoopTimerContext()
@@ -144,7 +148,10 @@ extension HostResolvePointer {
         }
         KitLock.lock()
         let isWanted = pointee.modes > 0
-        if isWanted { pointee.timer = timer }
+        if isWanted {
+            pointee.timer = timer
+            RLRetain(UnsafeRawPointer(timer))
+        }
         KitLock.unlock()
         if isWanted { return timer }
         RLRelease(UnsafeRawPointer(timer))
