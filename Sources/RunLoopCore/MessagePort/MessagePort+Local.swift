@@ -233,7 +233,8 @@ extension MessagePortPointer {
         return queue.source(
             of: withUnsafeMutablePointer(to: &pointee.header) { $0 }, order: order, threadContext,
             PortSource.Functions(
-                perform: { performSource($0) }, release: { releaseSource($0) }, follow: { port(from: $0).follow($1, $2) }))
+                perform: { performSource($0) }, release: { releaseSource($0) },
+                follow: { port(from: $0).follow($1.load(as: PortSource.Attachment.self), $2) }))
     }
 
     /// Watches all connections in a loop and mode where the port's source is, or stops that. Under the queue's `attachmentsMutex`.
@@ -282,4 +283,4 @@ private func releaseSource(_ info: UnsafeRawPointer?) {
     _ = port.release()
 }
 
-private func port(from object: UnsafeMutablePointer<ObjectHeader>) -> MessagePortPointer { Handle.storage(UnsafeRawPointer(object)) }
+private func port(from object: UnsafeMutableRawPointer) -> MessagePortPointer { Handle.storage(UnsafeRawPointer(object)) }

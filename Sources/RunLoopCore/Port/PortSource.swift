@@ -17,8 +17,9 @@ struct PortSource: ~Copyable {
         let perform: @convention(c) (UnsafeMutableRawPointer?) -> Void
         /// The release function: calls `destroy`, then releases the port.
         let release: @convention(c) (UnsafeRawPointer?) -> Void
-        /// Called under `attachmentsMutex` after the source was looked for in a mode, with whether it is there.
-        var follow: ((UnsafeMutablePointer<ObjectHeader>, Attachment, Bool) -> Void)?
+        /// Called under `attachmentsMutex` with the port after the source was looked for in a mode, with the address of the `Attachment`
+        /// and whether the source is there.
+        var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer, Bool) -> Void)?
     }
 
     /// The port, which the source retains as a client does.
@@ -103,7 +104,7 @@ extension PortSourcePointer {
             }
         }
         queue.unlockSenders()
-        pointee.functions.follow?(pointee.port, attachment, isThere)
+        withUnsafePointer(to: attachment) { pointee.functions.follow?(pointee.port, $0, isThere) }
         queue.pointee.attachmentsMutex.unlock()
         removedMode?.release()
     }
