@@ -28,6 +28,11 @@ def test_they_are_of_one_provider_and_have_no_semaphore():
     assert {semaphore for _, _, _, semaphore, _ in notes()} == {0}
 
 
+def test_gdb_finds_them():
+    found = output("gdb", "-batch", "-nx", "-ex", "info probes stap runloop", shared())
+    assert len(re.findall(r"\brunloop +call\b", found)) >= 10 and len(re.findall(r"\brunloop +called\b", found)) >= 10
+
+
 def test_probes_are_where_callbacks_are_called():
     symbols = {}
     for line in output("nm", "-D", "-S", "--defined-only", shared()).splitlines():

@@ -8,7 +8,8 @@
  *  Calls and what led to them
  *  --------------------------
  *  willCall and didCall come in pairs on the loop's thread, and nest if a callback runs the loop. Both go to the probe
- *  that was set before the call. A callback that ends its thread has no didCall. What led to a call is found by what the events have in common:
+ *  that was set before the call. A callback that ends its thread has no didCall. What led to a call is found by what the
+ *  events have in common:
  *
  *      sent                       what follows                         in common
  *      Source: a signal           the source is performed              function and info

@@ -17,23 +17,28 @@ static inline void linux_set_probe(const void *probe)
 
 /* A label, and a note as systemtap's <sys/sdt.h> writes it: where the probe is, its provider and name, and where its arguments are. A
    kernel that is told to puts a breakpoint on the instruction behind the label. Others put a nop there, which is quicker to step over;
-   here the probes cost nothing. The section .stapsdt.base, by which a tool notices that a file was moved after linking, is left out:
-   nothing moves this library. */
-#define LINUX_STATIC_PROBE(name, arguments, ...)                    \
-    __asm__ volatile("990:\n"                                       \
-                     "\t.pushsection .note.stapsdt,\"\",\"note\"\n" \
-                     "\t.balign 4\n"                                \
-                     "\t.4byte 992f-991f, 994f-993f, 3\n"           \
-                     "991:\t.asciz \"stapsdt\"\n"                   \
-                     "992:\t.balign 4\n"                            \
-                     "993:\t.8byte 990b, 0, 0\n"                    \
-                     "\t.asciz \"runloop\"\n"                       \
-                     "\t.asciz \"" name "\"\n"                      \
-                     "\t.asciz \"" arguments "\"\n"                 \
-                     "994:\t.balign 4\n"                            \
-                     "\t.popsection\n"                              \
-                     :                                              \
-                     : __VA_ARGS__                                  \
+   here the probes cost nothing. The section .stapsdt.base, one byte, tells whether the file was moved after linking; gdb does not read
+   the notes of a file without it. "R" keeps it, though nothing that the linker looks at refers to it. */
+#define LINUX_STATIC_PROBE_BASE                                                       \
+    "\t.ifndef _.stapsdt.base\n"                                                      \
+    "\t.pushsection .stapsdt.base,\"aGR\",\"progbits\",.stapsdt.base,comdat\n"        \
+    "\t.weak _.stapsdt.base\n\t.hidden _.stapsdt.base\n_.stapsdt.base:\n\t.space 1\n" \
+    "\t.size _.stapsdt.base, 1\n\t.popsection\n\t.endif\n"
+#define LINUX_STATIC_PROBE(name, arguments, ...)                                            \
+    __asm__ volatile(LINUX_STATIC_PROBE_BASE "990:\n"                                       \
+                                             "\t.pushsection .note.stapsdt,\"\",\"note\"\n" \
+                                             "\t.balign 4\n"                                \
+                                             "\t.4byte 992f-991f, 994f-993f, 3\n"           \
+                                             "991:\t.asciz \"stapsdt\"\n"                   \
+                                             "992:\t.balign 4\n"                            \
+                                             "993:\t.8byte 990b, _.stapsdt.base, 0\n"       \
+                                             "\t.asciz \"runloop\"\n"                       \
+                                             "\t.asciz \"" name "\"\n"                      \
+                                             "\t.asciz \"" arguments "\"\n"                 \
+                                             "994:\t.balign 4\n"                            \
+                                             "\t.popsection\n"                              \
+                     :                                                                      \
+                     : __VA_ARGS__                                                          \
                      : "memory")
 
 /* A client's function is about to be called. */

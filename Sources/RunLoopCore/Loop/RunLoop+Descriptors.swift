@@ -117,7 +117,7 @@ extension RunLoopPointer {
         if pointee.poller.underRegisteredCount == 0 { return }
         for index in 0..<pointee.poller.indexLimit where pointee.poller[index].isUnderRegistered && hasInterest(onWatch: index, mode) {
             listen(index)
-            pointee.eventBatch.notePlaceLost()
+            pointee.eventBatch.noteReregistration()
             pointee.modeInOrder = nil
         }
     }

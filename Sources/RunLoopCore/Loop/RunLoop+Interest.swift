@@ -25,11 +25,11 @@ extension RunLoopPointer {
             return
         }
         owner.unlockInlined()
-        tellAllLoops(of: source)
+        updateAllLoops(of: source)
     }
 
     /// Loops that the source is added to meanwhile see its new interest anyway.
-    private static func tellAllLoops(of source: SourcePointer) {
+    private static func updateAllLoops(of source: SourcePointer) {
         forEachLoop(of: source) { loop, registration in
             loop.updateInterest(of: registration)
             loop.adjustSleep()

@@ -55,7 +55,7 @@ extension RunLoopPointer {
     func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
         PerformRequest.retain(modes: modes)
-        if Probe.isSet { tellSent(request) }
+        if Probe.isSet { probeSent(request) }
         switch inbox.enqueue(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
         case .queued: return true
         case .queuedAndWakeNeeded:
@@ -63,19 +63,19 @@ extension RunLoopPointer {
             return true
         case .failed:
             PerformRequest.release(modes: modes)
-            if Probe.isSet { tellDropped(request) }
+            if Probe.isSet { probeDropped(request) }
             request.destroy()
             return false
         }
     }
 
     @inline(never)
-    private func tellSent(_ request: PerformRequest) {
+    private func probeSent(_ request: PerformRequest) {
         Probe.tell(.sent, .function, self, addressOfFunction(request.function), request.info)
     }
 
     @inline(never)
-    private func tellDropped(_ request: PerformRequest) {
+    private func probeDropped(_ request: PerformRequest) {
         Probe.tell(.dropped, .function, self, addressOfFunction(request.function), request.info)
     }
 

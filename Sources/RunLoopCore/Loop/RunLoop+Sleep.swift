@@ -47,7 +47,7 @@ extension RunLoopPointer {
 
         if wasEmptied(mode) { return .over }
         if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
-            if Probe.isSet { tellWillSleep(mode, until: limit) }
+            if Probe.isSet { probeWillSleep(mode, until: limit) }
             if target.isNothing {
                 pointee.wake.sleepOnWord(until: limit)
             } else {
@@ -64,7 +64,7 @@ extension RunLoopPointer {
     }
 
     @inline(never)
-    private func tellWillSleep(_ mode: ModePointer, until limit: Instant) {
+    private func probeWillSleep(_ mode: ModePointer, until limit: Instant) {
         Probe.tell(.willSleep, .sleep, self, 0, UnsafeRawPointer(mode.pointee.name), number: limit.kernelNanoseconds)
     }
 

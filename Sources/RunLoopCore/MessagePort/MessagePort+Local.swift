@@ -124,7 +124,7 @@ extension MessagePortPointer {
         let loop = RunLoopPointer(request.pointee.threadContext.unsafelyUnwrapped)
         let level = loop.pushCleanup(
             CleanupHandler(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
-        if Probe.isSet { tellReceived(request) }
+        if Probe.isSet { probeReceived(request) }
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
             handle, request.pointee.message, request.pointee.data.handle, info, callout)
         loop.popCleanup(level)

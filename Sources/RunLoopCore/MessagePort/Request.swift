@@ -75,7 +75,7 @@ extension RequestPointer {
     /// Sends the reply of a request that no other thread can answer, or whose answer the caller has claimed.
     func sendReply(_ data: DataPointer?) {
         if pointee.id == 0 { return }
-        if Probe.isSet { tellReply() }
+        if Probe.isSet { probeReply() }
         if let data, data.pointee.count > Frame.lengthLimit { return sendNoReply() }
         if let remote = pointee.connection.pointee.remote {
             let reply = data?.lastingCopy()
@@ -250,13 +250,13 @@ extension MessagePortPointer {
     }
 
     /// Tells the probe that this port is about to handle a request.
-    func tellReceived(_ request: RequestPointer) {
+    func probeReceived(_ request: RequestPointer) {
         tell(.received, .messagePort, request.pointee.id, of: request.pointee.connection.pointee.credentials.process)
     }
 }
 
 extension RequestPointer {
-    private func tellReply() {
+    private func probeReply() {
         pointee.connection.pointee.port.tell(.sent, .reply, pointee.id, of: pointee.connection.pointee.credentials.process)
     }
 }

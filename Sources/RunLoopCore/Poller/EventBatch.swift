@@ -22,8 +22,9 @@ struct EventBatch: ~Copyable {
     private(set) var isFresh = false
     /// How many of the next batches are turns, as so many descriptors have been passed over.
     private var turnsOwed = 0
-    /// How many descriptors have lost their place in epoll's order: for so many batches the loop does not rely on it.
-    private var placesLost = 0
+    /// How many descriptors have been registered anew, and so lost their place in epoll's order: for so many batches the loop does not
+    /// rely on it.
+    private var reregistrations = 0
     /// The loop chooses which event goes first, and remembers which it took.
     private(set) var isTurn = false
     /// The batch was fetched for a loop that takes one event.
@@ -63,13 +64,13 @@ struct EventBatch: ~Copyable {
 
     /// A descriptor that may be ready has come into the epoll set again, behind all others. Where all events are taken it loses nothing by
     /// that; where one is, it is owed a turn.
-    mutating func notePlaceLost() { placesLost = min(placesLost + 1, 4 * Self.capacity) }
+    mutating func noteReregistration() { reregistrations = min(reregistrations + 1, 4 * Self.capacity) }
 
     /// Drops events and turns, because epoll and wake descriptor are replaced or closed.
     mutating func reset() {
         drop()
         turnsOwed = 0
-        placesLost = 0
+        reregistrations = 0
         wakes = 0
         staleWaits = 0
         sawStaleEvent = false
@@ -139,11 +140,11 @@ struct EventBatch: ~Copyable {
             timeout = now < deadline ? deadline.nanoseconds - now.nanoseconds : 0
         }
         isFresh = true
-        isSingle = extent == .one && turnsOwed | placesLost == 0 && !target.alwaysReady
+        isSingle = extent == .one && turnsOwed | reregistrations == 0 && !target.alwaysReady
         isForOne = extent != .all
         isTurn = isForOne || turnsOwed > 0
         if turnsOwed > 0 { turnsOwed -= 1 }
-        if placesLost > 0 { placesLost -= 1 }
+        if reregistrations > 0 { reregistrations -= 1 }
         let limit = isSingle ? 1 : isPartial && isTurn ? shorterBatch() : Self.capacity
         count = wait(target.epoll, batch, limit, timeout)
         isPartial = !isSingle && count == limit
