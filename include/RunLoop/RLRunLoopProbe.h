@@ -8,8 +8,8 @@
  *  Calls and what led to them
  *  --------------------------
  *  willCall and didCall come in pairs on the loop's thread, and nest if a callback runs the loop. Both go to the probe
- *  that was set before the call. A callback that ends its thread has no didCall. What led to a call is found by what the
- *  events have in common:
+ *  that was set before the call. A callback that ends its thread has no didCall. What led to a call is found by what
+ *  the events have in common:
  *
  *      sent                       what follows                         in common
  *      Source: a signal           the source is performed              function and info
@@ -72,8 +72,9 @@ typedef struct RLRunLoopProbeEvent {
     uint64_t number;
 } RLRunLoopProbeEvent;
 
-/** A function of a probe. It is called with no lock held, and must not run the loop or end the thread. `sent` may also
- *  be called in signal handlers, and must be async-signal-safe. The event is valid during the call. */
+/** A function of a probe. It must not run the loop or end the thread. `sent` may be called in signal handlers and under
+ *  locks of librunloop-kit.so, and must be async-signal-safe; the others are called with no lock held. The event is
+ *  valid during the call. */
 typedef void (*RLRunLoopProbeFunction)(const RLRunLoopProbeEvent *event);
 
 /** What a probe consists of. Functions that are NULL are not called. */

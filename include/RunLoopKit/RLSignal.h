@@ -15,7 +15,8 @@
  *  While the object is in a loop, the kit has a handler for its signal. It interrupts no system call that SA_RESTART
  *  can continue, changes no signal mask, takes no lock and allocates nothing. What the signal did by default (end the
  *  process, as a rule) is not done meanwhile. When the last object of a signal has left its last loop, what was
- *  installed before is installed again, unless another handler is in force by then: that stays.
+ *  installed before is installed again, unless another handler is in force by then: that stays. Signals of which the
+ *  object has not told yet when it leaves are told of if it is added again, as every source stays signalled.
  *
  *  Several owners
  *  --------------

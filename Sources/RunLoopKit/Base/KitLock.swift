@@ -1,7 +1,7 @@
 import CLinuxKit
 
 /// The lock of the kit: for the lists of objects that signal handlers and workers read. Held for a few instructions; no function of the
-/// program is called under it.
+/// program is called under it but a probe's `sent`, which is async-signal-safe.
 enum KitLock {
     /// Has fork() take the lock, so that a child does not find it held, and lets the child forget what other threads were doing.
     private static let forkIsPrepared: Bool = {
