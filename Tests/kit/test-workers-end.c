@@ -136,6 +136,8 @@ static void work_in_parent(RLWorkRef work, void *info)
 START_TEST(a_function_that_forks_and_returns_ends_the_child)
 {
     struct job jobs[2] = {0};
+    if (THREAD_SANITIZED) /* it has given up the thread before exit() is called, and faults */
+        return;
     RLRelease(workers);
     workers = RLWorkersCreate(NULL, 1);
     parent = getpid();

@@ -51,7 +51,8 @@ enum Probe {
     /// Tells a probe, which may have been replaced, of an event.
     @inline(never)
     private static func tell(
-        _ probe: UnsafeRawPointer?, _ partAndKind: UInt32, _ detail: UInt32, _ object: UnsafeRawPointer?, _ address: UInt, _ info: UnsafeRawPointer?,
+        _ probe: UnsafeRawPointer?, _ partAndKind: UInt32, _ detail: UInt32, _ object: UnsafeRawPointer?, _ address: UInt,
+        _ info: UnsafeRawPointer?,
         _ number: UInt64
     ) {
         let place = Int(partAndKind >> 8) * MemoryLayout<RLIndex>.size

@@ -134,7 +134,8 @@ extension HostResolvePointer {
         RLRelease(UnsafeRawPointer(timer))
     }
 
-    /// The timer, which keeps the work alive while it is valid, with a reference of the caller's; nil if there is none, or the work has left the loop meanwhile.
+    /// The timer, which keeps the work alive while it is valid, with a reference of the caller's; nil if there is none, or the work has
+    /// left the loop meanwhile.
     private func makeTimer() -> OpaquePointer? {
         if pointee.timeout >= 1e10 { return nil }
         var context = RLRunLoopTimerContext()

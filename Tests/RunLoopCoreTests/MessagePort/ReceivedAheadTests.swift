@@ -2,8 +2,9 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What was received before the loop could deliver it comes out in order, and takes no more memory than what waits.
-@Suite struct ReceivedAheadTests {
+/// What was received before the loop could deliver it comes out in order, and takes no more memory than what waits. One after the other, as
+/// one of them fills what the process may receive ahead.
+@Suite(.serialized) struct ReceivedAheadTests {
     private func packet(_ number: Int) -> ReceivedPacket {
         var packet = ReceivedPacket()
         packet.frame = Frame(kind: .request, payloadLocation: .absent, id: 0, message: Int32(number), length: 0, deadline: .never)
