@@ -114,7 +114,7 @@ START_TEST(a_run_in_whose_callback_the_loop_was_prepared_goes_on)
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
     require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, prepare_then_wake, NULL));
     require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, prepare_only, timer));
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.05, 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0), kRLRunLoopRunFinished); /* after the timer */
     /* It slept, and did not spin. */
     ck_assert_int_ge(atomic_load(&counted), 2);
     ck_assert_int_le(atomic_load(&counted), 8);

@@ -176,7 +176,7 @@ START_TEST(a_timer_makes_the_descriptor_readable)
     timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.02, 0.01, count_timer, &counted);
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
     prepare();
-    ck_assert(state.timeout == HUGE_VAL);
+    ck_assert(state.timeout == HUGE_VAL || state.timeout == 0); /* 0: the date has come already */
     for (int ticks = 1; ticks <= 5; ticks++) {
         await_readable();
         ck_assert_int_eq(dispatch(), kRLRunLoopRunTimedOut);
