@@ -279,7 +279,7 @@ extension MessagePortPointer {
         pointee.claim = .none
         pointee.invalidation = nil
         pointee.context.release = nil
-        invalidate()
+        // Before the connections go, as such a request does not keep its own.
         var nextRequest = pointee.requestsInProgress
         while let request = nextRequest {
             nextRequest = request.pointee.outer
@@ -287,6 +287,7 @@ extension MessagePortPointer {
             removeInProgress(request)
             _ = request.release()
         }
+        invalidate()
     }
 }
 
