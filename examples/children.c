@@ -59,9 +59,11 @@ static int sortWords(void)
                                    .output = kRLChildPipe};
     RLChildContext context = {.info = "sort"};
     RLFileDescriptorContext counter = {.info = &total};
-    RLChildRef child = watch(RLChildCreateBySpawning(NULL, &options, ended, &context));
-    if (child == NULL)
+    RLChildRef child = RLChildCreateBySpawning(NULL, &options, ended, &context);
+    if (child == NULL) {
+        perror("children");
         return 0;
+    }
     RLFileDescriptorRef input = RLChildCreatePipe(child, 0, NULL, NULL);
     RLFileDescriptorRef output = RLChildCreatePipe(child, 1, readOutput, &counter);
     RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, output, 0);
@@ -71,8 +73,9 @@ static int sortWords(void)
     /* Few words fit into the pipe at once; the end of its input makes sort begin. */
     int isWritten = write(RLFileDescriptorGetNativeDescriptor(input), words, strlen(words)) == (ssize_t)strlen(words);
     RLFileDescriptorInvalidate(input);
-    while (RLRunLoopSourceIsValid(source)) /* all of the output, and then the child's end */
+    while (RLRunLoopSourceIsValid(source)) /* all of the output, and then the child's end, which may come earlier */
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 1);
+    watch(child);
     int isFinished = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0) == kRLRunLoopRunFinished;
     RLRelease(input);
     RLRelease(source);

@@ -393,12 +393,14 @@ START_TEST(a_run_goes_on_when_another_thread_releases_the_last_reference)
 }
 END_TEST
 
-static void cancel_queued(UNUSED struct item *item)
+static void cancel_queued(struct item *item)
 {
     /* Queued without waking the loop, so that it is all that keeps the mode when the item has gone. */
     require(RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, do_nothing, &rl));
     invalidate(item);
-    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, do_nothing, &rl), 1);
+    /* The loop may hear that a message port's descriptor is closed, and then calls the function in the pass that this makes. */
+    RLIndex cancelled = RLRunLoopCancelPerformFunction(rl, do_nothing, &rl);
+    ck_assert(cancelled == 1 || (cancelled == 0 && item->kind == MESSAGE_PORT));
 }
 
 START_TEST(a_run_ends_when_another_thread_cancels_the_last_function)
