@@ -202,12 +202,14 @@ extension MessagePortPointer {
         let source = queue.sharedSourceLocked
         queue.unlockBoth()
         // Senders are told first that the port is invalid, and then that there is no reply.
-        closeConnections { _ in true }
+        closeConnections { connection in connection.pointee.role == .inProcess }
         drained.forEach { _ = RequestPointer($0).release() }
         if let source {
             RunLoopPointer.invalidate(source)
             source.release()
         }
+        // No loop watches the sockets any more, so shutting them down wakes none.
+        closeConnections { _ in true }
     }
 }
 
