@@ -1,36 +1,24 @@
-/* librunloop-trace.so: records what the run loops of a process do, in the directory that RUNLOOP_TRACE names.
+/* Records what the run loops of a process do, in the directory that RUNLOOP_TRACE names.
 
-   Preloaded by `runloop trace`. Each thread has a file of its own (TraceFile.h), mapped when its first event comes. Recording an event is
+   Asked for by `runloop trace`. Each thread has a file of its own (TraceFile.h), mapped when its first event comes. Recording an event is
    reading a counter and writing 32 bytes: no lock, no allocation, no system call. The program must not notice that it is traced: errno is
    kept, no thread is started, no signal handler set, and if a file cannot be made one line says so and the thread is not recorded. */
-#include "TraceFile.h"
+#include "Companion.h"
 #include "Files.h"
-#include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The calling thread's file. A signal handler may record at any moment, so the state says how far it is. */
-static _Thread_local struct TraceHeader *ring __attribute__((tls_model("initial-exec")));
-static _Thread_local enum { NONE, BEING_MADE, MAPPED, FAILED } state __attribute__((tls_model("initial-exec")));
-static _Thread_local int destructorCalls __attribute__((tls_model("initial-exec")));
+static THREAD_LOCAL struct TraceHeader *ring;
+static THREAD_LOCAL enum { NONE, BEING_MADE, MAPPED, FAILED } state;
+static THREAD_LOCAL int destructorCalls;
 
-static int hasCounter;
 static uint32_t capacity = 1 << 16;
 static pthread_key_t threadEnd;
-
-static uint64_t clockNow(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-static inline uint64_t ticksNow(void) { return hasCounter ? traceCounter() : clockNow(); }
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
 
@@ -163,20 +151,19 @@ static void dropped(const RLRunLoopProbeEvent *event) { plain(TRACE_DROPPED, eve
 
 /* --- beginning and end of the process ------------------------------------------------------------------------------------- */
 
-__attribute__((constructor)) static void begin(void)
+const RLRunLoopProbe *traceBegin(void)
 {
     static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped};
     const char *records = getenv("RUNLOOP_TRACE_RECORDS");
     if (!traceUseDirectory(getenv("RUNLOOP_TRACE")))
-        return;
+        return NULL;
     unsigned long wanted = records ? strtoul(records, NULL, 10) : 0;
     if (wanted >= 64 && wanted <= 1 << 24)
         for (capacity = 64; capacity < wanted;)
             capacity *= 2;
-    hasCounter = traceHasCounter();
     if (pthread_key_create(&threadEnd, endThread) != 0 || pthread_atfork(NULL, NULL, forgetInChild) != 0)
-        return;
-    RLRunLoopSetProbe(&probe);
+        return NULL;
+    return &probe;
 }
 
 /* Libraries may have been loaded since. */

@@ -1,6 +1,7 @@
 /* What the files of the command `runloop` share. A file's functions are grouped below its name. */
 #ifndef RUNLOOP_COMMAND_H
 #define RUNLOOP_COMMAND_H
+#include "../RunLoopTrace/Symbols.h"
 #include "../RunLoopTrace/TraceFile.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -16,8 +17,16 @@ void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *allocate(size_t size);
 void *reallocate(void *memory, size_t size);
 
+/* Prints how the command is used. Returns 2, the status for wrong arguments. */
+int printUsage(FILE *file);
+
+/* TraceCommand.c: a command with its arguments, of which the first is its name. Returns the exit status. */
+int traceCommand(int count, char **arguments);
+
 /* Launch.c */
 
+/* Adds the companion to LD_PRELOAD, for the programs that this process executes. */
+void preloadCompanion(void);
 /* Runs a program with the companion preloaded, which leaves its files in a new directory. Returns the program's exit status, or 128 + the
    signal that ended it. */
 int launchTraced(char **program, unsigned long records, char directory[4096]);
@@ -45,14 +54,6 @@ struct Recording {
 };
 /* Reads all files of a directory. A file that is none of ours, or of another version, is named in one line and left out. */
 struct Recording readRecording(const char *directory);
-
-/* Symbols.c */
-
-struct Module;
-/* Reads a copy of /proc/PID/maps. Never NULL; without the file it is empty. */
-struct Module *readModules(const char *path);
-/* The name of the function at an address, or NULL. `*isOurs`: it is a function of librunloop itself. */
-const char *functionName(struct Module *modules, uint64_t address, int *isOurs);
 
 /* Perfetto.c */
 

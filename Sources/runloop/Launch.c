@@ -33,14 +33,20 @@ static void findCompanion(char path[4096])
 }
 
 /* What is preloaded already stays. */
-static void setEnvironment(const char *directory, unsigned long records)
+void preloadCompanion(void)
 {
-    char companion[4096], number[32], preload[8192];
+    char companion[4096], preload[8192];
     const char *others = getenv("LD_PRELOAD");
     findCompanion(companion);
     snprintf(preload, sizeof preload, "%s%s%s", companion, others && *others ? ":" : "", others ? others : "");
-    snprintf(number, sizeof number, "%lu", records);
     setenv("LD_PRELOAD", preload, 1);
+}
+
+static void setEnvironment(const char *directory, unsigned long records)
+{
+    char number[32];
+    preloadCompanion();
+    snprintf(number, sizeof number, "%lu", records);
     setenv("RUNLOOP_TRACE", directory, 1);
     setenv("RUNLOOP_TRACE_RECORDS", number, 1);
 }

@@ -1,9 +1,9 @@
 /* Names of functions, static ones too: from the symbol tables of the files that a process had mapped. Elf files are read here rather than
-   by a library, so that the command runs wherever librunloop does. */
-#include "Command.h"
+   by a library, so that both the command and the companion run wherever librunloop does. */
+#include "Symbols.h"
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,33 +24,55 @@ struct Module {
     uint64_t shift; /* of an address in the process to that in the file's tables */
     struct Symbol *symbols;
     size_t count;
+    struct Mapped {
+        const char *content;
+        size_t size;
+    } files[2]; /* which have the symbols' names */
 };
 
 struct Module *readModules(const char *path)
 {
     FILE *file = fopen(path, "re");
     char line[8192], rights[8], name[4096];
-    struct Module *first = allocate(sizeof *first), *last = first;
-    *first = (struct Module){0};
+    struct Module *first = NULL, **last = &first;
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         unsigned long start, end, offset;
         if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %4095[^\n]", &start, &end, rights, &offset, name) != 5 ||
             strchr(rights, 'x') == NULL || name[0] != '/')
             continue;
-        last = last->next = allocate(sizeof *last);
-        *last = (struct Module){.start = start, .end = end, .offset = offset, .path = strdup(name)};
+        struct Module *module = malloc(sizeof *module);
+        if (module == NULL)
+            break;
+        *module = (struct Module){.start = start, .end = end, .offset = offset, .path = strdup(name)};
         const char *base = strrchr(name, '/') + 1;
-        last->isOurs = strncmp(base, "librunloop.so", 13) == 0;
+        module->isOurs = strncmp(base, "librunloop.so", 13) == 0;
+        *last = module;
+        last = &module->next;
     }
     if (file != NULL)
         fclose(file);
     return first;
 }
 
-/* A file in memory, for as long as the command runs; NULL if there is none. */
-static const char *mapFile(const char *path, size_t *size)
+void freeModules(struct Module *modules)
+{
+    while (modules != NULL) {
+        struct Module *next = modules->next;
+        for (int index = 0; index < 2; index++)
+            if (modules->files[index].content != NULL)
+                munmap((void *)(uintptr_t)modules->files[index].content, modules->files[index].size);
+        free(modules->symbols);
+        free(modules->path);
+        free(modules);
+        modules = next;
+    }
+}
+
+/* A file in memory, until the module is freed; NULL if there is none. */
+static const char *mapFile(struct Module *module, const char *path, size_t *size)
 {
     struct stat status;
+    struct Mapped *place = &module->files[module->files[0].content != NULL];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     void *content = MAP_FAILED;
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= (off_t)sizeof(Elf64_Ehdr)) {
@@ -59,7 +81,10 @@ static const char *mapFile(const char *path, size_t *size)
     }
     if (fd >= 0)
         close(fd);
-    return content == MAP_FAILED ? NULL : content;
+    if (content == MAP_FAILED)
+        return NULL;
+    *place = (struct Mapped){content, *size};
+    return content;
 }
 
 /* A table within a file, or NULL if it does not lie in it. */
@@ -102,7 +127,10 @@ static void addSymbols(struct Module *module, const char *file, size_t size, uin
         const char *names = table(file, size, texts->sh_offset, texts->sh_size, 1);
         if (symbols == NULL || names == NULL || texts->sh_size == 0 || names[texts->sh_size - 1] != 0)
             continue;
-        module->symbols = reallocate(module->symbols, (module->count + symbolCount) * sizeof *module->symbols);
+        void *more = realloc(module->symbols, (module->count + symbolCount + 1) * sizeof *module->symbols);
+        if (more == NULL)
+            continue;
+        module->symbols = more;
         for (size_t number = 0; number < symbolCount; number++)
             if (ELF64_ST_TYPE(symbols[number].st_info) == STT_FUNC && symbols[number].st_value != 0 &&
                 symbols[number].st_name < texts->sh_size)
@@ -128,7 +156,7 @@ static void addDebugSymbols(struct Module *module, const char *file, size_t size
             snprintf(path + strlen(path), sizeof path - strlen(path), byte == 0 ? "%02x/" : "%02x", id[byte]);
         strcat(path, ".debug");
         size_t debugSize;
-        const char *debug = mapFile(path, &debugSize);
+        const char *debug = mapFile(module, path, &debugSize);
         if (debug != NULL)
             addSymbols(module, debug, debugSize, SHT_SYMTAB);
     }
@@ -138,7 +166,7 @@ static void readSymbols(struct Module *module)
 {
     size_t size, count = 0;
     module->isRead = 1;
-    const char *file = mapFile(module->path, &size);
+    const char *file = module->path ? mapFile(module, module->path, &size) : NULL;
     if (file == NULL || sections(file, size, &count) == NULL)
         return;
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)file;

@@ -1,0 +1,56 @@
+/* The probe of librunloop-trace.so, and what it begins with in a process that has it preloaded: nothing but what the environment asks for by
+   name. */
+#include "Companion.h"
+#include <stddef.h>
+#include <stdlib.h>
+
+#define PARTS 4
+
+THREAD_LOCAL int isCompanionThread;
+int hasCounter;
+
+/* Grows only; the count is written last. */
+static const RLRunLoopProbe *parts[PARTS];
+static int partCount;
+
+#define TELL(function)                                                                     \
+    static void function(const RLRunLoopProbeEvent *event)                                 \
+    {                                                                                      \
+        int count = isCompanionThread ? 0 : __atomic_load_n(&partCount, __ATOMIC_ACQUIRE); \
+        for (int index = 0; index < count; index++)                                        \
+            if (parts[index]->function != NULL)                                            \
+                parts[index]->function(event);                                             \
+    }
+TELL(willCall)
+TELL(didCall)
+TELL(willSleep)
+TELL(didSleep)
+TELL(sent)
+TELL(received)
+TELL(dropped)
+
+int companionUse(const RLRunLoopProbe *part)
+{
+    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped};
+    static int isTaken;
+    while (__atomic_exchange_n(&isTaken, 1, __ATOMIC_ACQUIRE))
+        continue;
+    int count = partCount, found = 0;
+    for (int index = 0; index < count; index++)
+        found |= parts[index] == part;
+    if (!found && count < PARTS) {
+        parts[count] = part;
+        __atomic_store_n(&partCount, count + 1, __ATOMIC_RELEASE);
+        found = 1;
+    }
+    __atomic_store_n(&isTaken, 0, __ATOMIC_RELEASE);
+    return found && RLRunLoopSetProbe(&probe);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    hasCounter = traceHasCounter();
+    const RLRunLoopProbe *trace = traceBegin();
+    if (trace != NULL)
+        companionUse(trace);
+}
