@@ -9,8 +9,8 @@ suite=$1
 shift
 
 in_it='
-dpkg -i /root/*.deb >/dev/null
-cd /root
+cd /mnt
+dpkg -i ./*.deb >/dev/null
 cp /usr/share/doc/runloop/examples/hello.c .
 gcc -std=c11 hello.c -o hello $(pkg-config --cflags --libs runloop)
 ./hello
@@ -40,5 +40,5 @@ test -z "$left" || { echo "left behind: $left"; exit 1; }
 echo "$PRETTY_NAME: $(ldd --version | head -n 1)"
 '
 exec mmdebstrap --quiet --variant=minbase --include=gcc,libc6-dev,pkgconf,cmake,meson,man-db \
-    --customize-hook="copy-in $* /root" \
+    --customize-hook="copy-in $* /mnt" \
     --customize-hook="chroot \"\$1\" sh -euc '$in_it'" "$suite" /dev/null

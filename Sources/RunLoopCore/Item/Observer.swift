@@ -43,7 +43,7 @@ extension ObserverPointer {
     /// never invalidated.
     func destroy() {
         if pointee.item.has(.valid) { pointee.context.released(pointee.context.info) }
-        // Its call never returned, in a child of fork().
+        // What a call retained that never returned, in a child of fork().
         if let owed = pointee.owedRelease { pointee.context.released(owed) }
         ObserverStorage.slab.deallocate(self)
     }

@@ -187,7 +187,7 @@ extension TimerPointer {
     private func destroyDetail() {
         let detail = knownDetail
         let context = detail.pointee.context
-        // What a call owes that never returned, in a child of fork().
+        // What a call retained that never returned, in a child of fork().
         if let retained = detail.pointee.retainedInfo { context.released(retained) }
         if pointee.item.has(.valid) || detail.pointee.owesRelease { context.released(context.info) }
         TimerDetail.slab.deallocate(detail)

@@ -4,7 +4,7 @@ import Synchronization
 
 /// RLMessagePortRequest: a request that a local port has received, until it is answered.
 ///
-/// It is answered once: by the result of the port's function; by RLMessagePortRequestReply, if the client has taken the request over; or,
+/// A request is answered once: by the result of the port's function; by RLMessagePortRequestReply, if the client has taken the request over; or,
 /// when the last reference is released, by telling the sender that there will be no reply. `answered` decides between threads; the other
 /// fields are written as they say.
 struct RequestStorage: ObjectStorage, Linked, ~Copyable {

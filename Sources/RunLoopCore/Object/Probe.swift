@@ -52,8 +52,7 @@ enum Probe {
     @inline(never)
     private static func tell(
         _ probe: UnsafeRawPointer?, _ partAndKind: UInt32, _ detail: UInt32, _ object: UnsafeRawPointer?, _ address: UInt,
-        _ info: UnsafeRawPointer?,
-        _ number: UInt64
+        _ info: UnsafeRawPointer?, _ number: UInt64
     ) {
         let place = Int(partAndKind >> 8) * MemoryLayout<RLIndex>.size
         guard let tell = probe?.load(fromByteOffset: place, as: RLRunLoopProbeFunction?.self) else { return }
@@ -78,8 +77,8 @@ enum Probe {
         tell(probe, part.rawValue << 8 | kind.rawValue, detail, object, function, info, 0)
     }
 
-    /// Calls a callback, with an event before and after, both for one probe, even if the callback sets another. Returns what it returns, if anything. The loop's thread, without a lock; calls user
-    /// code.
+    /// Calls a callback, with an event before and after, both for one probe, even if the callback sets another. Returns what the callback
+    /// returns, if anything. The loop's thread, without a lock; calls user code.
     @inline(never)
     @discardableResult
     static func call(

@@ -55,7 +55,7 @@ extension KitObject {
         var context = RLRunLoopSourceContext()
         context.info = unfilled
         RLRunLoopSourceGetContext(handle, &context)
-        // It is no source: librunloop has said so.
+        // The handle is no source: librunloop has reported that.
         if context.info == unfilled { return nil }
         if isOfTheKit(context), let object = context.info {
             let found = object.assumingMemoryBound(to: KitObject.self).pointee.kind

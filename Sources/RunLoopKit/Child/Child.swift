@@ -8,13 +8,13 @@ import Synchronization
 struct Child: ~Copyable, KitStorage {
     static var kind: KitKind { .child }
 
-    /// How far it is.
+    /// How far the wait for a child's end is.
     fileprivate enum Progress: UInt8, AtomicRepresentable {
-        /// Nothing has found it ended.
+        /// The child was not seen to have ended.
         case running
-        /// A loop waits for it now, which takes no time.
+        /// A loop calls waitid() for the child, which takes no time.
         case waiting
-        /// It was waited for: the status is known.
+        /// The child was waited for: its status is known.
         case ended
     }
 

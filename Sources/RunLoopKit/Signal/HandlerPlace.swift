@@ -30,7 +30,7 @@ struct HandlerPlace: ~Copyable {
         case replaced
         /// What it replaced the second time, which may call our handler again.
         case replacedAgain
-        /// It was called by that: what it replaced the first time.
+        /// What it replaced the first time: the handler it replaced the second time has called it.
         case fromBehind
     }
 

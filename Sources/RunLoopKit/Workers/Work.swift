@@ -8,17 +8,17 @@ import Synchronization
 struct Work: ~Copyable, KitStorage {
     static var kind: KitKind { .work }
 
-    /// How far it is. The thread that moves it on takes the next step.
+    /// How far a work is. The thread that moves it on takes the next step.
     enum Progress: UInt8, AtomicRepresentable {
-        /// It was not handed over.
+        /// The work was not handed to workers yet.
         case idle
-        /// It waits for its turn.
+        /// The work waits for its turn.
         case queued
-        /// Its function runs.
+        /// The function runs.
         case running
-        /// Its function has returned.
+        /// The function has returned.
         case done
-        /// Its completion was called, or never will be.
+        /// The completion was called, or never will be.
         case over
     }
 
@@ -86,13 +86,13 @@ extension WorkPointer {
     /// Whether it was not invalidated. Any thread.
     var isValid: Bool { RLRunLoopSourceIsValid(pointee.object.source) != 0 }
 
-    /// It is handed over; false if it was before. Any thread.
+    /// Marks the work as handed over; false if it was before. Any thread.
     func enqueue() -> Bool { move(.idle, to: .queued) }
 
-    /// It was not taken after all. The thread that has enqueued it.
+    /// Takes back `enqueue`, if no worker can have the work after all. The thread that has enqueued it.
     func dequeue() { move(.queued, to: .idle) }
 
-    /// Its turn has come: calls its function, unless it was cancelled. A worker.
+    /// Calls the function, unless the work was cancelled: its turn has come. A worker.
     func run() {
         if !isValid { move(.queued, to: .over) }
         guard move(.queued, to: .running) else { return }
@@ -100,7 +100,7 @@ extension WorkPointer {
         complete()
     }
 
-    /// Its function has ended, by a return or with its thread: has a loop call its completion. A worker.
+    /// Has a loop call the completion, after the function has returned or its thread has ended. A worker.
     func complete() {
         guard move(.running, to: .done) else { return }
         RLRunLoopSourceSignal(pointee.object.source)
@@ -109,14 +109,14 @@ extension WorkPointer {
         KitLock.unlock()
     }
 
-    /// Its completion is not called any more, nor its function, if that has not begun: returns whether that is so. Any thread.
+    /// Prevents the call of the completion, and that of the function if it has not begun: returns whether it had not. Any thread.
     func cancel() -> Bool {
         let hasNotBegun = move(.queued, to: .over) || move(.idle, to: .over)
         RLRunLoopSourceInvalidate(pointee.object.source)
         return hasNotBegun
     }
 
-    /// Its time is over: true if its completion was not called and will not be. Any thread.
+    /// Ends the work at its time limit: true if its completion was not called and will not be. Any thread.
     func expire() -> Bool { move(.idle, to: .over) || move(.queued, to: .over) || move(.running, to: .over) }
 
     /// Calls the client, on the loop's thread.
