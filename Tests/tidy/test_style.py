@@ -26,7 +26,7 @@ SMALL = {
 MARKS = r"\b(TODO|FIXME|XXX|HACK)\b"
 #: Where a machine keeps its things; /proc, /dev, /tmp and /usr are everybody's.
 PLACES = r"(?<![\w.*])/(home|root|Users|work|opt|mnt)/\w"
-TEXT = {".swift", ".c", ".h", ".py", ".md", ".map", ".pml", ".txt", ".mk", ".modulemap", ".limits", ""}
+TEXT = {".swift", ".c", ".h", ".py", ".md", ".map", ".pml", ".txt", ".mk", ".sh", ".modulemap", ".limits", ""}
 
 
 def tracked():
@@ -55,6 +55,13 @@ def test_c_files_have_a_readable_size():
         if path.suffix in (".c", ".h") and name.startswith(("Sources/", "Tests/")):
             limit = LARGEST_TEST if name.startswith("Tests/") else LARGEST
             assert (len(path.read_text().splitlines()) > limit) == (name in LONG_TESTS), name
+
+
+def test_comments_fit_the_width():
+    """The formatters break code, but no comment."""
+    expect_none(f"{path.relative_to(ROOT)}:{number}" for path in tracked() if path.suffix in (".swift", ".c", ".h")
+                for number, line in enumerate(path.read_text().splitlines(), 1)
+                if len(line) > 150 and line.lstrip().startswith(("//", "/*", "*")))
 
 
 def functions(path):

@@ -1,9 +1,10 @@
 import CLinux
 import Synchronization
 
-/// A ring buffer in shared memory, which the server makes and passes when it sees many small one-way requests. Through it a client sends small one-way requests without a system call. The client writes entries
-/// and publishes how far it has come (`tail`); the server reads them and publishes how far it has come (`head`). Only when the server may
-/// be asleep the client sends a packet through the socket, the *doorbell*.
+/// A ring buffer in shared memory, which the server makes and passes when it sees many small one-way requests. Through it a client
+/// sends small one-way requests without a system call. The client writes entries and publishes how far it has come (`tail`); the server
+/// reads them and publishes how far it has come (`head`). Only when the server may be asleep the client sends a packet through the
+/// socket, the *doorbell*.
 ///
 /// The server leaves the doorbell unread in its socket until the ring is empty. So the descriptor is ready, for epoll and for every loop
 /// that watches it, as long as there is an entry to deliver.

@@ -1,6 +1,6 @@
 /* A CFSocket of every set of types on a connection of every kind: connected, connecting for ever, refused or reset,
- * listening, or one that is always there (datagrams). At random: its flags, what is enabled and disabled before and after it is in a loop, and when there is room to
- * write, something to read, a client, or an error.
+ * listening, or one that is always there (datagrams). At random: its flags, what is enabled and disabled before and after
+ * it is in a loop, and when there is room to write, something to read, a client, or an error.
  *
  * CoreFoundation remembers what its thread has seen, whatever is disabled later (difference 7). So nothing is changed while
  * something is ready: the connection begins with a full buffer, and everything that is ready is called back before the next
