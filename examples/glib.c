@@ -4,19 +4,18 @@
 
 static GMainLoop *mainLoop;
 
-static void tick(RLRunLoopTimerRef timer, void *info)
-{
-    (void)timer;
-    (void)info;
-    printf("a timer of the run loop\n");
-}
-
 static gboolean glibTick(gpointer info)
 {
     printf("a timeout of GLib\n");
-    if (info != NULL)
-        RLRunLoopStop((RLRunLoopRef)info);
+    RLRunLoopStop((RLRunLoopRef)info);
     return G_SOURCE_REMOVE;
+}
+
+static void tick(RLRunLoopTimerRef timer, void *info)
+{
+    (void)timer;
+    printf("a timer of the run loop\n");
+    g_timeout_add(1, glibTick, info);
 }
 
 /* Called after RLRunLoopStop(): what a stop means is up to the host. */
@@ -30,15 +29,15 @@ static gboolean stopped(gpointer info)
 int main(void)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
+    RLRunLoopTimerContext context = {.info = rl};
     mainLoop = g_main_loop_new(NULL, FALSE);
 
     /* GLib waits, the run loop is its guest. */
     GSource *source = RLGSourceNew(kRLRunLoopDefaultMode);
     g_source_set_callback(source, stopped, mainLoop, NULL);
     g_source_attach(source, NULL);
-    RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, NULL);
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, &context);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
-    g_timeout_add(20, glibTick, rl);
     g_main_loop_run(mainLoop);
     g_source_destroy(source);
     g_source_unref(source);
@@ -50,9 +49,8 @@ int main(void)
         perror("glib");
         return 1;
     }
-    timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, NULL);
+    timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, &context);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
-    g_timeout_add(20, glibTick, rl);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0);
     RLGMainContextRemove(glib);
     RLRelease(timer);

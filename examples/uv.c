@@ -4,18 +4,18 @@
 
 static RLRunLoopRef rl;
 
-static void tick(RLRunLoopTimerRef timer, void *info)
-{
-    (void)timer;
-    (void)info;
-    printf("a timer of the run loop\n");
-}
-
 static void uvTick(uv_timer_t *timer)
 {
     (void)timer;
     printf("a timer of libuv\n");
     RLRunLoopStop(rl);
+}
+
+static void tick(RLRunLoopTimerRef timer, void *info)
+{
+    (void)timer;
+    printf("a timer of the run loop\n");
+    uv_timer_start(info, uvTick, 1, 0);
 }
 
 /* Called after RLRunLoopStop(): what a stop means is up to the host. */
@@ -29,6 +29,7 @@ int main(void)
 {
     uv_loop_t *loop = uv_default_loop();
     uv_timer_t timer;
+    RLRunLoopTimerContext context = {.info = &timer};
     rl = RLRunLoopGetCurrent();
     uv_timer_init(loop, &timer);
 
@@ -38,10 +39,9 @@ int main(void)
         perror("uv");
         return 1;
     }
-    RLRunLoopTimerRef soon = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, NULL);
+    RLRunLoopTimerRef soon = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, &context);
     RLRunLoopAddTimer(rl, soon, kRLRunLoopDefaultMode);
     RLRelease(soon);
-    uv_timer_start(&timer, uvTick, 20, 0);
     uv_run(loop, UV_RUN_DEFAULT);
     RLUvDetach(guest);
 
@@ -51,10 +51,9 @@ int main(void)
         perror("uv");
         return 1;
     }
-    soon = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, NULL);
+    soon = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, &context);
     RLRunLoopAddTimer(rl, soon, kRLRunLoopDefaultMode);
     RLRelease(soon);
-    uv_timer_start(&timer, uvTick, 20, 0);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0);
     RLUvLoopRemove(uv);
     uv_close((uv_handle_t *)&timer, NULL);

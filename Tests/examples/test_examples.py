@@ -56,7 +56,7 @@ PROGRAMS = [
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
 WITH_KIT = ["children", "resolve", "signals", "workers"]  # linked with librunloop-kit, too
-WITH_HOST = ["glib", "uv"]  # other event loops: Tests/guest compiles and runs them
+WITH_HOST = ["ev", "event", "glib", "sd-event", "uv"]  # other event loops: Tests/guest compiles and runs them
 DEMO = "demo"
 MAKES_MISTAKES = ["errors"]  # on purpose
 SPEAKS_ON_STDERR = [*MAKES_MISTAKES, "values"]

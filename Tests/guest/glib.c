@@ -1,79 +1,43 @@
 /* What adapters/glib.h promises beyond the matrix: GLib as the guest of a run loop, and the order of calls that sd-event did not stand. */
+#include "check.h"
 #include <RunLoop/adapters/glib.h>
 #include <glib-unix.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define CHECK(condition)                                                    \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                        \
-        }                                                                   \
-    } while (0)
-
-static RLRunLoopRef rl;
-static int calls;
-
-static gboolean stop(gpointer info)
+static gboolean on_time(gpointer info)
 {
     (void)info;
-    calls++;
-    RLRunLoopStop(rl);
+    stop();
     return G_SOURCE_REMOVE;
 }
 static gboolean stop_after_read(gint fd, GIOCondition condition, gpointer info)
 {
-    char byte;
-    CHECK((condition & G_IO_IN) && read(fd, &byte, 1) == 1);
-    return stop(info);
+    CHECK((condition & G_IO_IN) && fd == ends[0]);
+    read_byte();
+    return on_time(info);
 }
 static void *idle_on_thread(void *info)
 {
-    g_idle_add(stop, NULL);
+    g_idle_add(on_time, NULL);
     return info;
 }
 static void *timeout_on_thread(void *info)
 {
-    g_timeout_add(5, stop, NULL);
-    return info;
-}
-static int ends[2];
-static void *write_byte(void *info)
-{
-    CHECK(write(ends[1], "x", 1) == 1);
+    g_timeout_add(5, on_time, NULL);
     return info;
 }
 static void add_in_callback(void *info)
 {
     (void)info;
-    g_timeout_add(5, stop, NULL);
+    g_timeout_add(5, on_time, NULL);
 }
 
 /* GLib's callback runs the run loop again, which serves GLib in there. */
 static gboolean nest(gpointer info)
 {
-    g_timeout_add(5, stop, NULL);
-    CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0) == kRLRunLoopRunStopped);
+    g_timeout_add(5, on_time, NULL);
+    run_loop();
     CHECK(calls == 1);
-    return stop(info);
-}
-static void count_pass(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
-{
-    (void)observer;
-    (void)activity;
-    ++*(int *)info;
-}
-
-static void run_beside(void *(*body)(void *))
-{
-    pthread_t thread;
-    CHECK(body == NULL || pthread_create(&thread, NULL, body, NULL) == 0);
-    CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0) == kRLRunLoopRunStopped);
-    if (body != NULL)
-        pthread_join(thread, NULL);
+    return on_time(info);
 }
 
 static void glib_in_loop(const char *scenario)
@@ -82,35 +46,27 @@ static void glib_in_loop(const char *scenario)
     int wanted = 1;
     CHECK(glib != NULL);
     if (strcmp(scenario, "timeout") == 0) {
-        g_timeout_add(5, stop, NULL);
-        run_beside(NULL);
+        g_timeout_add(5, on_time, NULL);
+        run_loop();
     } else if (strcmp(scenario, "idle-from-thread") == 0) {
-        run_beside(idle_on_thread);
+        run_beside(idle_on_thread, run_loop);
     } else if (strcmp(scenario, "earlier-timeout-from-thread") == 0) {
-        g_timeout_add(1000000, stop, NULL);
-        run_beside(timeout_on_thread);
+        g_timeout_add(1000000, on_time, NULL);
+        run_beside(timeout_on_thread, run_loop);
     } else if (strcmp(scenario, "descriptor") == 0) {
-        CHECK(pipe(ends) == 0);
         g_unix_fd_add(ends[0], G_IO_IN, stop_after_read, NULL);
-        run_beside(write_byte);
+        run_beside(write_byte, run_loop);
     } else if (strcmp(scenario, "in-callback") == 0) {
         CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, add_in_callback, NULL));
-        run_beside(NULL);
+        run_loop();
     } else if (strcmp(scenario, "nested") == 0) {
         g_idle_add(nest, NULL);
-        run_beside(NULL);
+        run_loop();
         wanted = 2;
     } else if (strcmp(scenario, "quiet") == 0) {
-        int passes = 0;
-        RLRunLoopObserverContext context = {.info = &passes};
-        RLRunLoopObserverRef observer =
-            RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, 1, 0, count_pass, &context);
-        RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
-        g_timeout_add(200, stop, NULL);
-        run_beside(NULL);
+        g_timeout_add(200, on_time, NULL);
+        run_loop();
         CHECK(passes <= 6);
-        RLRunLoopObserverInvalidate(observer);
-        RLRelease(observer);
     } else {
         exit(2);
     }
@@ -164,10 +120,11 @@ static void prepare_twice(void)
 
 int main(int count, char **arguments)
 {
-    rl = RLRunLoopGetCurrent();
+    RLRunLoopObserverRef observer = begin_counting_passes();
     if (count > 1 && strcmp(arguments[1], "systemd-43098") == 0)
         prepare_twice();
     else
         glib_in_loop(count > 1 ? arguments[1] : "");
+    end_counting_passes(observer);
     return 0;
 }

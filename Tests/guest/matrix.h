@@ -1,21 +1,8 @@
 /* What a run loop does as the guest of a host: the same scenarios for every host. A program defines the functions below and is called with
- * the name of a scenario; it returns 0 if that works. A time limit outside ends one that hangs. */
+ * the name of a scenario; it returns 0 if that works. */
 #ifndef RUNLOOP_TESTS_GUEST_MATRIX_H
 #define RUNLOOP_TESTS_GUEST_MATRIX_H
-#include <RunLoop/RunLoop.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define CHECK(condition)                                                    \
-    do {                                                                    \
-        if (!(condition)) {                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-            exit(1);                                                        \
-        }                                                                   \
-    } while (0)
+#include "check.h"
 
 /* The host. `stopped` is called after RLRunLoopStop(). */
 static void host_begin(void (*stopped)(void));
@@ -23,9 +10,6 @@ static void host_run(void);  /* until host_quit(), also nested */
 static void host_quit(void); /* the innermost host_run() */
 static void host_after(unsigned milliseconds, void (*function)(void));
 static void host_end(void);
-
-static RLRunLoopRef rl;
-static int calls, passes;
 
 static void quit(void)
 {
@@ -44,14 +28,6 @@ static void quit_timer(RLRunLoopTimerRef timer, void *info)
     (void)info;
     quit();
 }
-static void count_pass(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
-{
-    (void)observer;
-    (void)activity;
-    (void)info;
-    passes++;
-}
-
 static void add_timer(double seconds)
 {
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, seconds, 0, quit_timer, NULL);
@@ -59,21 +35,12 @@ static void add_timer(double seconds)
     RLRelease(timer);
 }
 
-/* Runs the host while a thread does something. */
-static void run_beside(void *(*body)(void *), void *info)
-{
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, body, info) == 0);
-    host_run();
-    pthread_join(thread, NULL);
-}
-
 static void *post(void *info)
 {
     CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, quit_function, NULL));
     return info;
 }
-static void *stop(void *info)
+static void *stop_on_thread(void *info)
 {
     RLRunLoopStop(rl);
     return info;
@@ -83,29 +50,20 @@ static void *add_earlier_timer(void *info)
     add_timer(0.005);
     return info;
 }
-static int ends[2];
-static void *write_byte(void *info)
+static void quit_after_read(RLFileDescriptorRef f, RLOptionFlags types, void *info)
 {
-    CHECK(write(ends[1], "x", 1) == 1);
-    return info;
-}
-static void read_byte(RLFileDescriptorRef f, RLOptionFlags types, void *info)
-{
-    char byte;
+    (void)f;
     (void)types;
     (void)info;
-    CHECK(read(RLFileDescriptorGetNativeDescriptor(f), &byte, 1) == 1);
+    read_byte();
     quit();
 }
 
 /* A callback of the run loop in which the host's loop runs, and in that the run loop is served. */
 static void nest_host(void *info)
 {
-    pthread_t thread;
     (void)info;
-    CHECK(pthread_create(&thread, NULL, post, NULL) == 0);
-    host_run();
-    pthread_join(thread, NULL);
+    run_beside(post, host_run);
     CHECK(calls == 1);
     quit();
 }
@@ -130,11 +88,9 @@ static void stopped(void) { quit(); }
 int main(int count, char **arguments)
 {
     const char *scenario = count > 1 ? arguments[1] : "";
-    rl = RLRunLoopGetCurrent();
-    RLRunLoopObserverRef observer = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, 1, 0, count_pass, NULL);
+    RLRunLoopObserverRef observer = begin_counting_passes();
     RLRunLoopSourceContext nothing = {.perform = NULL};
     RLRunLoopSourceRef keeper = RLRunLoopSourceCreate(NULL, 0, &nothing);
-    RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
     RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
     host_begin(stopped);
     int wanted = 1;
@@ -142,19 +98,18 @@ int main(int count, char **arguments)
         add_timer(0.005);
         host_run();
     } else if (strcmp(scenario, "post") == 0) {
-        run_beside(post, NULL);
+        run_beside(post, host_run);
     } else if (strcmp(scenario, "stop") == 0) {
-        run_beside(stop, NULL);
+        run_beside(stop_on_thread, host_run);
     } else if (strcmp(scenario, "earlier-timer") == 0) {
         add_timer(1000);
-        run_beside(add_earlier_timer, NULL);
+        run_beside(add_earlier_timer, host_run);
     } else if (strcmp(scenario, "descriptor") == 0) {
-        CHECK(pipe(ends) == 0);
-        RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, ends[0], 1, read_byte, NULL);
+        RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, ends[0], 1, quit_after_read, NULL);
         RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, f, 0);
         RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
         RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
-        run_beside(write_byte, NULL);
+        run_beside(write_byte, host_run);
         RLFileDescriptorInvalidate(f);
         RLRelease(source);
         RLRelease(f);
@@ -187,8 +142,7 @@ int main(int count, char **arguments)
     calls = 0;
     CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_loop, rl));
     CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0) == kRLRunLoopRunStopped);
-    RLRunLoopObserverInvalidate(observer);
-    RLRelease(observer);
+    end_counting_passes(observer);
     RLRunLoopSourceInvalidate(keeper);
     RLRelease(keeper);
     return 0;

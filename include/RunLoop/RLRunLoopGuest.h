@@ -11,8 +11,9 @@
  *
  *      static void dispatch(void) { RLRunLoopDispatchGuest(kRLRunLoopDefaultMode); }
  *
- *  For GLib and libuv that is ready-made, in headers with nothing to link: adapters/glib.h and adapters/uv.h. They also
- *  have the other direction, a GMainContext or a uv_loop_t that a run loop serves.
+ *  For GLib, libuv, sd-event, libevent and libev that is ready-made, in headers with nothing to link: adapters/glib.h,
+ *  uv.h, sd-event.h, event.h and ev.h. The first three also have the other direction, a run loop that serves a
+ *  GMainContext, a uv_loop_t or an sd_event.
  *
  *  What is promised
  *  ----------------
@@ -29,7 +30,9 @@
  *
  *  There are no states to respect. Both functions may be called in any order, any number of times, on the loop's
  *  thread, also in callbacks of the loop and of the host, and in loops of the host that are nested in them. A
- *  dispatch with nothing to do does no harm. RLRunLoopRunInMode() may be called, too, and has its usual meaning.
+ *  dispatch with nothing to do does no harm. RLRunLoopRunInMode() may be called, too, and has its usual meaning. While
+ *  a dispatch is under way the descriptor tells of nothing: a loop of the host that is nested in one of its callbacks
+ *  prepares first.
  *
  *  A dispatch is a run of one pass, as RLRunLoopRunInMode(mode, 0, 0) makes it: see RLRunLoop.h. So observers get
  *  Entry, BeforeTimers, BeforeSources and Exit, and nothing about waiting, as the loop does not wait. Of descriptors

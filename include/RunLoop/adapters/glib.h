@@ -20,13 +20,8 @@
  *  Use one of the two for a thread. */
 #ifndef RUNLOOP_ADAPTERS_GLIB_H
 #define RUNLOOP_ADAPTERS_GLIB_H
-#include <RunLoop/RunLoop.h>
-#include <errno.h>
+#include <RunLoop/adapters/common.h>
 #include <glib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 RL_EXTERN_C_BEGIN
 
 /* -- A run loop in a GMainContext ------------------------------------------------------------------------------------- */
@@ -110,15 +105,11 @@ static inline GSource *RLGSourceNew(RLRunLoopMode mode)
 
 /** A context that a run loop serves: see RLGMainContextAdd(). */
 typedef struct RLGMainContext {
+    RLHosted hosted; /* first */
     GMainContext *context;
-    RLRunLoopSourceRef ready;      /* on `epoll`, which holds what the context polls, and `timer` */
-    RLRunLoopObserverRef observer; /* asks the context before each wait */
-    GPollFD *polled;               /* what is in `epoll` */
+    GPollFD *polled; /* what is in the epoll */
     gint count, capacity, priority;
-    int epoll, timer;
 } * RLGMainContextRef;
-
-static inline int RLGMainContextPort(void *info) { return ((RLGMainContextRef)info)->epoll; }
 
 /* All that is wanted of a descriptor, which may be polled several times; 0: it is not. */
 static inline gushort RLGMainContextWants(const GPollFD *polled, gint count, int fd)
@@ -143,25 +134,19 @@ static inline void RLGMainContextQuery(RLGMainContextRef its)
     }
     for (gint index = 0; index < its->count; index++)
         if (RLGMainContextWants(polled, count, its->polled[index].fd) == 0)
-            epoll_ctl(its->epoll, EPOLL_CTL_DEL, its->polled[index].fd, NULL);
+            epoll_ctl(its->hosted.epoll, EPOLL_CTL_DEL, its->polled[index].fd, NULL);
     for (gint index = 0; index < count; index++) {
         struct epoll_event event; /* poll(2) and epoll(7) use the same bits */
         memset(&event, 0, sizeof event);
         event.events = RLGMainContextWants(polled, count, polled[index].fd);
         /* A number that was closed and used again is not in the set. */
-        if (epoll_ctl(its->epoll, EPOLL_CTL_MOD, polled[index].fd, &event) < 0)
-            epoll_ctl(its->epoll, EPOLL_CTL_ADD, polled[index].fd, &event);
+        if (epoll_ctl(its->hosted.epoll, EPOLL_CTL_MOD, polled[index].fd, &event) < 0)
+            epoll_ctl(its->hosted.epoll, EPOLL_CTL_ADD, polled[index].fd, &event);
     }
     g_free(its->polled);
     its->polled = polled;
     its->count = count;
-    struct itimerspec date;
-    memset(&date, 0, sizeof date);
-    if (isReady || timeout == 0)
-        date.it_value.tv_nsec = 1;
-    else if (timeout > 0)
-        date.it_value.tv_sec = timeout / 1000, date.it_value.tv_nsec = timeout % 1000 * 1000000L;
-    timerfd_settime(its->timer, 0, &date, NULL);
+    RLHostedSetDelay(&its->hosted, isReady ? 0 : timeout);
 }
 
 /* One iteration of the context, without waiting. It may be nested. */
@@ -174,8 +159,7 @@ static inline void RLGMainContextPerform(void *info)
         g_main_context_dispatch(its->context);
 }
 
-/* Before each wait, since a callback of the run loop may have added something to the context. */
-static inline void RLGMainContextBeforeWaiting(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
+static inline void RLGMainContextObserve(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
 {
     (void)observer;
     (void)activity;
@@ -185,18 +169,7 @@ static inline void RLGMainContextBeforeWaiting(RLRunLoopObserverRef observer, RL
 /** Ends what RLGMainContextAdd() began, on the same thread; not in a callback of the context. */
 static inline void RLGMainContextRemove(RLGMainContextRef its)
 {
-    if (its->observer != NULL) {
-        RLRunLoopObserverInvalidate(its->observer);
-        RLRelease(its->observer);
-    }
-    if (its->ready != NULL) {
-        RLRunLoopSourceInvalidate(its->ready);
-        RLRelease(its->ready);
-    }
-    if (its->timer >= 0)
-        close(its->timer);
-    if (its->epoll >= 0)
-        close(its->epoll);
+    RLHostedEnd(&its->hosted);
     g_main_context_release(its->context);
     g_main_context_unref(its->context);
     g_free(its->polled);
@@ -210,13 +183,6 @@ static inline void RLGMainContextRemove(RLGMainContextRef its)
  *  @return NULL if another thread owns the context (errno EBUSY), or out of memory or descriptors. */
 static inline RLGMainContextRef RLGMainContextAdd(GMainContext *context, RLRunLoopMode mode)
 {
-    RLRunLoopRef loop = RLRunLoopGetCurrent();
-    RLRunLoopSourceContext1 of_ready;
-    RLRunLoopObserverContext of_observer;
-    struct epoll_event event;
-    memset(&of_ready, 0, sizeof of_ready);
-    memset(&of_observer, 0, sizeof of_observer);
-    memset(&event, 0, sizeof event);
     if (context == NULL)
         context = g_main_context_default();
     /* GLib wakes a context only if a thread owns it. */
@@ -227,26 +193,12 @@ static inline RLGMainContextRef RLGMainContextAdd(GMainContext *context, RLRunLo
     RLGMainContextRef its = g_new0(struct RLGMainContext, 1);
     its->context = g_main_context_ref(context);
     its->capacity = 8;
-    of_ready.version = 1;
-    of_ready.info = of_observer.info = its;
-    of_ready.getPort = RLGMainContextPort;
-    of_ready.perform = RLGMainContextPerform;
-    event.events = EPOLLIN;
-    its->epoll = epoll_create1(EPOLL_CLOEXEC);
-    its->timer = timerfd_create(1 /* CLOCK_MONOTONIC, which strict C hides */, TFD_CLOEXEC);
-    if (its->epoll >= 0 && its->timer >= 0 && epoll_ctl(its->epoll, EPOLL_CTL_ADD, its->timer, &event) == 0) {
-        its->ready = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&of_ready);
-        its->observer =
-            RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeWaiting, 1, 0, RLGMainContextBeforeWaiting, &of_observer);
-    }
-    if (loop == NULL || its->ready == NULL || its->observer == NULL) {
+    if (!RLHostedBegin(&its->hosted, mode, RLGMainContextPerform, RLGMainContextObserve)) {
         int error = errno;
         RLGMainContextRemove(its);
         errno = error;
         return NULL;
     }
-    RLRunLoopAddSource(loop, its->ready, mode);
-    RLRunLoopAddObserver(loop, its->observer, mode);
     return its;
 }
 

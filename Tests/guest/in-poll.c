@@ -1,0 +1,50 @@
+/* The matrix with a poll(2) of the program's own as the host, which tells time by its timeout: it prepares the run loop before each wait. */
+#include "matrix.h"
+#include <math.h>
+#include <poll.h>
+#include <time.h>
+
+static void (*when_stopped)(void), (*later)(void);
+static int depth, quits;
+static double date; /* of `later` */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+static void host_begin(void (*function)(void))
+{
+    RLRunLoopGuestState state = {.version = 0};
+    when_stopped = function;
+    CHECK(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, 0, &state)); /* a stop counts from now on */
+}
+static void host_run(void)
+{
+    int here = ++depth;
+    while (quits == 0 || depth > here) {
+        RLRunLoopGuestState state = {.version = 0};
+        CHECK(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, 0, &state));
+        double wait = fmin(state.timeout, later != NULL ? fmax(date - now(), 0) : HUGE_VAL);
+        struct pollfd polled = {.fd = state.fd, .events = state.events};
+        int ready = poll(&polled, 1, wait == HUGE_VAL ? -1 : (int)fmin(ceil(wait * 1000), 1e9));
+        if ((ready > 0 || wait == state.timeout) &&
+            RLRunLoopDispatchGuest(kRLRunLoopDefaultMode) == kRLRunLoopRunStopped)
+            when_stopped();
+        if (later != NULL && now() >= date) {
+            void (*function)(void) = later;
+            later = NULL;
+            function();
+        }
+    }
+    quits--;
+    depth--;
+}
+static void host_quit(void) { quits++; }
+static void host_after(unsigned milliseconds, void (*function)(void))
+{
+    date = now() + milliseconds / 1000.0;
+    later = function;
+}
+static void host_end(void) { RLRunLoopLeaveGuest(); }

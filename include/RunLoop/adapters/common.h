@@ -1,0 +1,229 @@
+/** @file common.h
+ *  What the adapters share. Programs include the header of their library: uv.h, glib.h, sd-event.h and so on. */
+#ifndef RUNLOOP_ADAPTERS_COMMON_H
+#define RUNLOOP_ADAPTERS_COMMON_H
+#include <RunLoop/RunLoop.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+RL_EXTERN_C_BEGIN
+
+/* -- A run loop in another loop ----------------------------------------------------------------------------------------- */
+
+/* The beginning of what an adapter allocates. It lives until it is detached, and no dispatch is under way. */
+typedef struct RLGuest {
+    RLRunLoopMode mode;
+    void (*stopped)(void *info); /* called after RLRunLoopStop(); may be NULL */
+    void *info;
+    int fd, uses, isAttached;
+} RLGuest;
+
+static inline void RLGuestRelease(RLGuest *guest)
+{
+    if (--guest->uses > 0)
+        return;
+    RLRelease(guest->mode);
+    free(guest);
+}
+
+/* Prepares the calling thread's loop. NULL with errno. */
+static inline RLGuest *RLGuestCreate(size_t size, RLRunLoopMode mode, void (*stopped)(void *info), void *info)
+{
+    RLRunLoopGuestState state;
+    RLGuest *guest = (RLGuest *)calloc(1, size);
+    memset(&state, 0, sizeof state);
+    if (guest == NULL)
+        return NULL;
+    if (!RLRunLoopPrepareGuest(mode, kRLRunLoopGuestTimerInDescriptor, &state)) {
+        int error = errno;
+        free(guest);
+        errno = error;
+        return NULL;
+    }
+    guest->mode = (RLRunLoopMode)RLRetain(mode);
+    guest->stopped = stopped;
+    guest->info = info;
+    guest->fd = state.fd;
+    guest->uses = guest->isAttached = 1;
+    return guest;
+}
+
+/* When the descriptor is readable. A callback of the run loop may detach the guest. */
+static inline void RLGuestDispatch(RLGuest *guest)
+{
+    guest->uses++;
+    if (RLRunLoopDispatchGuest(guest->mode) == kRLRunLoopRunStopped && guest->isAttached && guest->stopped != NULL)
+        guest->stopped(guest->info);
+    RLGuestRelease(guest);
+}
+
+static inline void RLGuestDetach(RLGuest *guest)
+{
+    guest->isAttached = 0;
+    RLRunLoopLeaveGuest();
+    RLGuestRelease(guest);
+}
+
+/* -- Another loop in a run loop ----------------------------------------------------------------------------------------- */
+
+/* The beginning of what an adapter allocates. */
+typedef struct RLHosted {
+    RLRunLoopSourceRef ready;      /* on `epoll`, which holds the other loop's descriptors, and `timer` */
+    RLRunLoopObserverRef observer; /* asks the other loop before each wait what it waits for */
+    int epoll, timer;
+    long delay; /* what `timer` was set to */
+} RLHosted;
+
+static inline int RLHostedPort(void *info) { return ((RLHosted *)info)->epoll; }
+
+/* Makes `ready` ready after so many milliseconds; 0: in the next pass; -1: not at all. */
+static inline void RLHostedSetDelay(RLHosted *its, long milliseconds)
+{
+    struct itimerspec date;
+    if (milliseconds == -1 && its->delay == -1)
+        return;
+    memset(&date, 0, sizeof date);
+    if (milliseconds == 0) {
+        date.it_value.tv_nsec = 1;
+    } else if (milliseconds > 0) {
+        date.it_value.tv_sec = milliseconds / 1000;
+        date.it_value.tv_nsec = milliseconds % 1000 * 1000000L;
+    }
+    timerfd_settime(its->timer, 0, &date, NULL);
+    its->delay = milliseconds;
+}
+
+/* Ends what RLHostedBegin() began, also if that failed half-way. */
+static inline void RLHostedEnd(RLHosted *its)
+{
+    if (its->observer != NULL) {
+        RLRunLoopObserverInvalidate(its->observer);
+        RLRelease(its->observer);
+    }
+    if (its->ready != NULL) {
+        RLRunLoopSourceInvalidate(its->ready);
+        RLRelease(its->ready);
+    }
+    if (its->timer >= 0)
+        close(its->timer);
+    if (its->epoll >= 0)
+        close(its->epoll);
+}
+
+/* The calling thread's loop will call perform(its) when something in `epoll` is ready, and observe(…, its) at the beginning of
+ * a run and before each wait, since callbacks of the run loop may have changed what the other loop waits for.
+ * False with errno: call RLHostedEnd() then, too. */
+static inline int RLHostedBegin(RLHosted *its, RLRunLoopMode mode, void (*perform)(void *info),
+                                RLRunLoopObserverCallBack observe)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    RLRunLoopSourceContext1 of_ready;
+    RLRunLoopObserverContext of_observer;
+    struct epoll_event event;
+    memset(&of_ready, 0, sizeof of_ready);
+    memset(&of_observer, 0, sizeof of_observer);
+    memset(&event, 0, sizeof event);
+    of_ready.version = 1;
+    of_ready.info = of_observer.info = its;
+    of_ready.getPort = RLHostedPort;
+    of_ready.perform = perform;
+    event.events = EPOLLIN;
+    its->delay = -1;
+    its->epoll = epoll_create1(EPOLL_CLOEXEC);
+    its->timer = timerfd_create(1 /* CLOCK_MONOTONIC, which strict C hides */, TFD_CLOEXEC);
+    if (its->epoll >= 0 && its->timer >= 0 && epoll_ctl(its->epoll, EPOLL_CTL_ADD, its->timer, &event) == 0) {
+        its->ready = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&of_ready);
+        its->observer =
+            RLRunLoopObserverCreate(NULL, kRLRunLoopEntry | kRLRunLoopBeforeWaiting, 1, 0, observe, &of_observer);
+    }
+    if (loop == NULL || its->ready == NULL || its->observer == NULL)
+        return 0;
+    RLRunLoopAddSource(loop, its->ready, mode);
+    RLRunLoopAddObserver(loop, its->observer, mode);
+    return 1;
+}
+
+/* -- Another loop with a descriptor of its own, which may not be run in its own callbacks ------------------------------- */
+
+/* Results of RLHostedLoop.run, where others are milliseconds. */
+enum {
+    kRLHostedWhenReadable = -1, /* there is nothing to do before the descriptor is readable */
+    kRLHostedBusy = -2,         /* a callback of the other loop is under way, though not called from here */
+    kRLHostedOver = -3          /* not again */
+};
+
+typedef struct RLHostedLoop {
+    RLHosted hosted;
+    /* Does what is due, without waiting. Returns in how many milliseconds to do so again at the latest. */
+    long (*run)(void *info);
+    void *info;
+    int fd, isRunning, isWatched;
+} RLHostedLoop;
+
+/* False with errno. */
+static inline int RLHostedLoopWatch(RLHostedLoop *its, int isWatched)
+{
+    struct epoll_event event;
+    if (its->isWatched == isWatched)
+        return 1;
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    its->isWatched = isWatched;
+    return epoll_ctl(its->hosted.epoll, isWatched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, its->fd, &event) == 0;
+}
+
+static inline void RLHostedLoopPerform(void *info)
+{
+    RLHostedLoop *its = (RLHostedLoop *)info;
+    long delay = kRLHostedBusy;
+    if (!its->isRunning) {
+        its->isRunning = 1;
+        delay = its->run(its->info);
+        its->isRunning = 0;
+    }
+    if (delay == kRLHostedOver) {
+        RLRunLoopObserverInvalidate(its->hosted.observer);
+        RLRunLoopSourceInvalidate(its->hosted.ready);
+        return;
+    }
+    /* A run in a callback of the other loop would be woken over and over by what only that loop can serve. */
+    RLHostedLoopWatch(its, delay != kRLHostedBusy);
+    RLHostedSetDelay(&its->hosted, delay >= 0 ? delay : -1);
+}
+
+static inline void RLHostedLoopObserve(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
+{
+    (void)observer;
+    (void)activity;
+    RLHostedLoopPerform(info);
+}
+
+static inline void RLHostedLoopRemove(RLHostedLoop *its)
+{
+    RLHostedEnd(&its->hosted);
+    free(its);
+}
+
+/* Makes the calling thread's loop serve another one. NULL with errno. */
+static inline RLHostedLoop *RLHostedLoopAdd(int fd, long (*run)(void *info), void *info, RLRunLoopMode mode)
+{
+    RLHostedLoop *its = (RLHostedLoop *)calloc(1, sizeof *its);
+    if (its == NULL)
+        return NULL;
+    its->run = run;
+    its->info = info;
+    its->fd = fd;
+    if (!RLHostedBegin(&its->hosted, mode, RLHostedLoopPerform, RLHostedLoopObserve) || !RLHostedLoopWatch(its, 1)) {
+        int error = errno;
+        RLHostedLoopRemove(its);
+        errno = error;
+        return NULL;
+    }
+    return its;
+}
+
+RL_EXTERN_C_END
+#endif
