@@ -28,10 +28,11 @@ TELL(didSleep)
 TELL(sent)
 TELL(received)
 TELL(dropped)
+TELL(willPass)
 
 int companionUse(const RLRunLoopProbe *part)
 {
-    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped};
+    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped, willPass};
     static int isTaken;
     while (__atomic_exchange_n(&isTaken, 1, __ATOMIC_ACQUIRE))
         continue;

@@ -145,7 +145,12 @@ static void willSleep(const RLRunLoopProbeEvent *event)
 }
 
 static void didSleep(const RLRunLoopProbeEvent *event) { plain(TRACE_DID_SLEEP, event); }
-static void sent(const RLRunLoopProbeEvent *event) { plain(TRACE_SENT, event); }
+/* That the loop is to wake up is not drawn; a wake-up that ends a sleep is. */
+static void sent(const RLRunLoopProbeEvent *event)
+{
+    if (event->kind != kRLRunLoopProbeWakeUp)
+        plain(TRACE_SENT, event);
+}
 static void received(const RLRunLoopProbeEvent *event) { plain(TRACE_RECEIVED, event); }
 static void dropped(const RLRunLoopProbeEvent *event) { plain(TRACE_DROPPED, event); }
 
@@ -153,7 +158,7 @@ static void dropped(const RLRunLoopProbeEvent *event) { plain(TRACE_DROPPED, eve
 
 const RLRunLoopProbe *traceBegin(void)
 {
-    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped};
+    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped, NULL};
     const char *records = getenv("RUNLOOP_TRACE_RECORDS");
     if (!traceUseDirectory(getenv("RUNLOOP_TRACE")))
         return NULL;

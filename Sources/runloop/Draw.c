@@ -248,7 +248,7 @@ void drawTrace(const struct Recording *recording, FILE *file)
         writeCounterTrack(file, trackOfPosts(its->process), trackOfProcess(its->process), "posted, not yet called",
                           "functions");
         if (recording->threads[index].overwritten > 0)
-            warn("thread %d of %s (%d): the first %llu events were overwritten; keep more with -n", its->thread,
+            warn("thread %d of %s (%d): events overwritten: the first %llu; keep more with -n", its->thread,
                  its->processName, its->process, (unsigned long long)recording->threads[index].overwritten);
     }
     for (size_t index = 0; index < recording->eventCount; index++) {

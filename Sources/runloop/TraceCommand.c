@@ -40,7 +40,7 @@ int traceCommand(int count, char **arguments)
     if (recording.threadCount == 0)
         warn("no run loop was seen: the program uses none, or is linked with librunloop.a, which cannot be traced");
     else
-        warn("%s: %zu events of %zu threads; open it with https://ui.perfetto.dev", path, recording.eventCount,
-             recording.threadCount);
+        warn("%s: %zu event%s of %zu thread%s; open it with https://ui.perfetto.dev", path, recording.eventCount,
+             recording.eventCount == 1 ? "" : "s", recording.threadCount, recording.threadCount == 1 ? "" : "s");
     return status;
 }

@@ -22,7 +22,9 @@ static void did_sleep(const RLRunLoopProbeEvent *event) { add('w', event); }
 static void sent(const RLRunLoopProbeEvent *event) { add('>', event); }
 static void received(const RLRunLoopProbeEvent *event) { add('<', event); }
 static void dropped(const RLRunLoopProbeEvent *event) { add('x', event); }
-static const RLRunLoopProbe everything = {0, will_call, did_call, will_sleep, did_sleep, sent, received, dropped};
+static void will_pass(const RLRunLoopProbeEvent *event) { add('p', event); }
+/* Without passes, of which there may be more than one expects. */
+static const RLRunLoopProbe everything = {0, will_call, did_call, will_sleep, did_sleep, sent, received, dropped, NULL};
 
 static RLRunLoopRef rl;
 static void use_probe(void)
@@ -197,6 +199,33 @@ START_TEST(a_sleep_says_until_when_and_what_ended_it)
 }
 END_TEST
 
+START_TEST(each_pass_is_told_with_its_loop_and_mode)
+{
+    static const RLRunLoopProbe passes = {.willCall = will_call, .willPass = will_pass};
+    ck_assert(RLRunLoopSetProbe(&passes));
+    RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
+    run_once();
+    assert_told("p13 c4");
+    ck_assert(told(0)->object == rl && told(0)->info == kRLRunLoopDefaultMode);
+    RLRunLoopSourceRef source = make_source(0, stop_current, NULL);
+    RLRunLoopAddSource(rl, source, MODE);
+    RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
+    RLRunLoopPostFunction(rl, MODE, (void (*)(void *))RLRunLoopSourceSignal, source);
+    RLRunLoopRun();
+    /* Signalled in a function, the source is performed in the same pass. */
+    assert_told("p13 c4 p13 c4 c4 c1");
+    drop_source(source);
+}
+END_TEST
+
+START_TEST(a_call_of_wake_up_is_told_whether_or_not_the_loop_sleeps)
+{
+    RLRunLoopWakeUp(rl);
+    assert_told(">14");
+    ck_assert_ptr_eq(told(0)->object, rl);
+}
+END_TEST
+
 static void receive(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, UNUSED void *info) {}
 START_TEST(a_message_and_its_callback_have_the_port_in_common)
 {
@@ -336,6 +365,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, timers_observers_and_descriptors_are_told_with_their_objects);
     tcase_add_test(tcase, descriptor_objects_and_sockets_are_told_with_what_happened);
     tcase_add_test(tcase, a_sleep_says_until_when_and_what_ended_it);
+    tcase_add_test(tcase, each_pass_is_told_with_its_loop_and_mode);
+    tcase_add_test(tcase, a_call_of_wake_up_is_told_whether_or_not_the_loop_sleeps);
     tcase_add_test(tcase, a_message_and_its_callback_have_the_port_in_common);
     tcase_add_test(tcase, a_request_and_its_reply_have_a_number_in_common_in_both_processes);
     tcase_add_test(tcase, functions_that_are_null_are_not_called_and_an_unknown_version_is_refused);

@@ -2,7 +2,7 @@
  *  Probes: functions that are told what all run loops of the process do.
  *  Example: examples/probe.c
  *
- *  A probe sees each callback begin and end, each sleep, and what was sent from one thread or process to another. It
+ *  A probe sees each callback begin and end, each pass and sleep, and what was sent from one thread or process to another. It
  *  is for tracers, profilers and watchdogs. Without a probe each of these places costs two instructions.
  *
  *  Calls and what led to them
@@ -50,7 +50,9 @@ enum {
     kRLRunLoopProbeReply = 9,          /**< The callback of an asynchronous request; detail: the result. */
     kRLRunLoopProbeInvalidation = 10,  /**< The invalidation callback of a port, message port or request. */
     kRLRunLoopProbeSleep = 11,         /**< A sleep. didSleep has what ended it in detail. */
-    kRLRunLoopProbeWake = 12           /**< The end of another thread's sleep, by one system call. */
+    kRLRunLoopProbeWake = 12,          /**< The end of another thread's sleep, by one system call. */
+    kRLRunLoopProbePass = 13,          /**< A pass of a loop; info: the mode. */
+    kRLRunLoopProbeWakeUp = 14         /**< A call of RLRunLoopWakeUp. If it ends a sleep, Wake follows. */
 };
 
 /** What ended a sleep: the detail of didSleep. */
@@ -64,9 +66,9 @@ enum {
 typedef struct RLRunLoopProbeEvent {
     uint32_t kind;          /**< One of the kinds. */
     uint32_t detail;        /**< See the kinds. */
-    const void *object;     /**< The timer, observer, port, …; of posts, sleeps and wake-ups the loop. */
+    const void *object;     /**< The timer, observer, port, …; of posts, passes, sleeps, wake-ups the loop. */
     void (*function)(void); /**< The function that is, or will be, called, whatever its type. */
-    const void *info;       /**< That function's info. Of willSleep: the mode. */
+    const void *info;       /**< That function's info. Of willSleep and willPass: the mode. */
     /** Of requests and replies: what they have in common. Of willSleep: when the sleep ends at the latest, in
      *  nanoseconds of CLOCK_MONOTONIC; UINT64_MAX for no limit. */
     uint64_t number;
@@ -87,6 +89,7 @@ typedef struct RLRunLoopProbe {
     RLRunLoopProbeFunction sent;      /**< A signal, post, message, request, reply or wake-up. */
     RLRunLoopProbeFunction received;  /**< A request or reply has arrived. */
     RLRunLoopProbeFunction dropped;   /**< What was sent will not arrive. */
+    RLRunLoopProbeFunction willPass;  /**< A pass begins: a loop is about to look for work. */
 } RLRunLoopProbe;
 
 /** Sets the probe of the process, in place of the one before.

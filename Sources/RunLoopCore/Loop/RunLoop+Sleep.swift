@@ -63,6 +63,10 @@ extension RunLoopPointer {
         return end(of: pointee.wake.wakeFromSleep(), mode, limit)
     }
 
+    /// Tells the probe that a pass begins. Calls user code.
+    @inline(never)
+    func probePass(_ mode: ModePointer) { Probe.tell(.willPass, .pass, self, 0, UnsafeRawPointer(mode.pointee.name)) }
+
     @inline(never)
     private func probeWillSleep(_ mode: ModePointer, until limit: Instant) {
         Probe.tell(.willSleep, .sleep, self, 0, UnsafeRawPointer(mode.pointee.name), number: limit.kernelNanoseconds)

@@ -100,7 +100,11 @@ extension RequestPointer {
     }
 
     /// Tells the sender, if the request is unanswered, that there will be no reply.
-    private func dropUnanswered() { if claimReply() && pointee.id != 0 { sendNoReply() } }
+    private func dropUnanswered() {
+        if !claimReply() || pointee.id == 0 { return }
+        if Probe.isSet { probeReply() }
+        sendNoReply()
+    }
 
     /// Tells the sender that there will be no reply.
     private func sendNoReply() {

@@ -8,13 +8,13 @@ enum Probe {
     /// What an event is about, with the values of the public header.
     enum Kind: UInt32 {
         case source = 1
-        case timer, observer, function, fileDescriptor, socket, port, messagePort, reply, invalidation, sleep, wake
+        case timer, observer, function, fileDescriptor, socket, port, messagePort, reply, invalidation, sleep, wake, pass, wakeUp
     }
 
     /// Which function of the probe an event is for: its place in the public struct, behind the version.
     enum Part: UInt32 {
         case willCall = 1
-        case didCall, willSleep, didSleep, sent, received, dropped
+        case didCall, willSleep, didSleep, sent, received, dropped, willPass
     }
 
     /// Whether there is a probe. Any thread, async-signal-safe.
