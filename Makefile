@@ -8,6 +8,7 @@ BUILD     ?= build
 SWIFTC    ?= swiftc
 CLANG     ?= clang
 AR        ?= ar
+STRIP     ?= strip
 # Debian's libbsd-dev. One object of it is taken: the libraries need libc alone at run time.
 LIBBSD    ?= $(shell $(CLANG) -print-file-name=libbsd.a 2>/dev/null || echo libbsd.a)
 
@@ -117,8 +118,8 @@ $(OBJ)/RunLoopCF.o: Sources/RunLoopCF/RunLoopCF.c $(OBJ)/cf-names.inc
 BESIDE ?= -Wl,-rpath,'$$ORIGIN'
 $(LIB)/$(SHARED_CF): $(OBJ)/RunLoopCF.o Sources/RunLoopCF/exports.map $(LIB)/librunloop.so
 	$(CLANG) -fuse-ld=lld -shared -Wl,-soname,$(SHARED_CF) $(BESIDE) -Wl,--version-script=Sources/RunLoopCF/exports.map \
-	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -o $@.new $< -L$(LIB) -lrunloop
-	strip --strip-unneeded $@.new
+	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,--build-id -o $@.new $< -L$(LIB) -lrunloop
+	$(STRIP) --strip-unneeded $@.new
 	mv $@.new $@
 
 $(LIB)/librunloop-cf.so: $(LIB)/$(SHARED_CF)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "docs/man"))
 from man import Manual, contents  # noqa: E402
 
 ORDER = ["NAME", "LIBRARY", "SYNOPSIS", "DESCRIPTION", "PARAMETERS", "TYPES", "OWNERSHIP", "RETURN VALUES", "EXAMPLES", "ERRORS",
-         "THREADS", "COST", "SEE ALSO"]
+         "THREADS", "COST", "COREFOUNDATION", "SEE ALSO"]
 CHAPTERS = contents()
 NAMES = [page.name for chapter in CHAPTERS for page in chapter.pages]
 
@@ -47,7 +47,8 @@ def test_every_header_has_a_page():
 
 
 def test_mandoc_finds_no_fault(pages, manual):
-    result = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *(str(pages / name) for name in manual)],
+    commands = (ROOT / "docs/man").glob("*.1")
+    result = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *(str(pages / name) for name in manual), *commands],
                             capture_output=True, text=True)
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
 
@@ -84,6 +85,15 @@ def test_synopsis_is_the_declaration(manual):
         assert result.replace(" ", "") == kind.partition("(")[0].replace(" ", ""), function["name"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_described(manual, name):
+    """Also what the header leaves out because it is the same everywhere: a reader of the page has not read that."""
+    page = manual[f"man3/{name}.3"]
+    wanted = {parameter for _, _, names in declared(page) for parameter in names if parameter not in ("void", "...")}
+    said = dict(re.findall(r"^\.It Fa (\w+)\n(.+)", section(page, "PARAMETERS"), re.MULTILINE))
+    assert wanted == set(said)
+
+
 def plain(page):
     """The words of a page, without macros and punctuation."""
     page = re.sub(r"^\.(Pf (\S+) )?([A-Z][a-z]\b)?", " ", page, flags=re.MULTILINE)
@@ -118,7 +128,8 @@ def test_references_lead_to_pages_that_exist(pages, manual):
     for name, page in manual.items():
         for other, number in re.findall(r"\bXr (\S+) (\d)\b", page):
             if re.match(r"RL|runloop", other):
-                assert (pages / f"man{number}/{other}.{number}").exists(), f"{name}: {other}({number})"
+                assert (pages / f"man{number}/{other}.{number}").exists() or number == "1" and (ROOT / f"docs/man/{other}.1").exists(), \
+                    f"{name}: {other}({number})"
 
 
 def test_every_function_and_every_name_of_cf_opens_its_page(pages):
@@ -133,7 +144,23 @@ def test_every_function_and_every_name_of_cf_opens_its_page(pages):
     assert ours - set(aliases.values()) == {"RLStringMakeConstant", "RLRunLoopPerformFunctionWithRelease"}  # parts of macros
     for name in ("CFRunLoopAddTimer", "CFRetain", "CFRunLoopRunInMode", "CFRunLoopPerformBlock", "CFRunLoopTimerCreateWithHandler"):
         assert name in opened
-    assert "\n.Nm RLRunLoopAddTimer ," in (pages / "man3/CFRunLoopAddTimer.3").read_text()
+    page = (pages / "man3/CFRunLoopAddTimer.3").read_text()
+    assert "\n.Nm RLRunLoopAddTimer ," in page and ".Fn CFRunLoopAddTimer ," in section(page, "COREFOUNDATION")
+
+
+@pytest.mark.parametrize("name, others", [("RLRunLoopAddTimer", {"RLRunLoopTimerCreate 3", "runloop-timer 7", "runloop-modes 7"}),
+                                          ("RLRunLoopSourceSignal", {"RLRunLoopWakeUp 3", "runloop-source 7"}),
+                                          ("RLMessagePortSendRequest", {"RLMessagePortCreateRemote 3", "runloop-message-port 7"})])
+def test_pages_lead_to_what_is_needed_next(manual, name, others):
+    """Where the objects come from, and what they are."""
+    assert others <= set(re.findall(r"^\.Xr (\S+ \d)", section(manual[f"man3/{name}.3"], "SEE ALSO"), re.MULTILINE))
+
+
+def test_constants_stand_below_the_type_that_has_them(manual):
+    """A typedef in front of an enumeration is its type only if the values are of it."""
+    shown = section(manual["man3/RLFileDescriptorEnableCallBacks.3"], "TYPES")
+    assert "kRLFileDescriptorReadCallBack" in shown and "NativeDescriptor" not in shown
+    assert ".Vt RLRunLoopRunResult :" in manual["man7/runloop.7"]
 
 
 def test_the_first_page_has_a_whole_program(manual):
@@ -141,8 +168,15 @@ def test_the_first_page_has_a_whole_program(manual):
 
 
 @pytest.mark.parametrize("subject", ["modes", "source", "timer", "port", "message-port", "porting", "debugging"])
-def test_every_subject_has_a_page(pages, subject):
-    assert re.search(rf"^\.Nm runloop-{subject}$", (pages / f"man7/runloop-{subject}.7").read_text(), re.MULTILINE)
+def test_every_subject_has_a_page(pages, manual, subject):
+    path = pages / f"man7/runloop-{subject}.7"
+    assert not path.is_symlink() and re.search(rf"^\.Nm runloop-{subject}$", path.read_text(), re.MULTILINE)
+    assert f".It Xr runloop-{subject} 7\n" in section(manual["man7/runloop.7"], "PAGES BY SUBJECT")
+
+
+def test_lists_of_documents_are_lists(manual):
+    points = re.findall(r"^- ", (ROOT / "docs/guide/03-modes.md").read_text(), re.MULTILINE)
+    assert len(points) > 2 and manual["man7/runloop-modes.7"].count("\n.It\n") == len(points)
 
 
 def test_pages_are_the_same_again(manual, tmp_path):

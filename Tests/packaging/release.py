@@ -14,7 +14,8 @@ pytestmark = pytest.mark.timeout(1800)
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
 #: What lintian says that is as it should be, and why.
 EXPLAINED = {"initial-upload-closes-no-bugs": "the packages are not for Debian's archive"}
-PACKAGES = ["librunloop-cf0", "librunloop-dev", "librunloop-doc", "librunloop-kit0", "librunloop-kit0-dbgsym", "librunloop0", "librunloop0-dbgsym", "runloop-tools"]
+PACKAGES = ["librunloop-cf0", "librunloop-cf0-dbgsym", "librunloop-dev", "librunloop-doc", "librunloop-kit0", "librunloop-kit0-dbgsym",
+            "librunloop0", "librunloop0-dbgsym", "runloop-tools", "runloop-tools-dbgsym"]
 
 
 def run(*command, **options):
@@ -55,6 +56,27 @@ def test_types_are_written_down(name, tmp_path):
 
 def test_packages_are_these(made):
     assert sorted(path.name.split("_")[0] for path in made.glob("*.deb")) == PACKAGES
+
+
+def test_packages_name_their_maintainer(made):
+    """By Debian's variables, or the author of the commit: nobody is made up."""
+    wanted = "{DEBFULLNAME} <{DEBEMAIL}>".format(**os.environ) if os.environ.get("DEBEMAIL") else \
+        output("git", "log", "-1", "--format=%an <%ae>", cwd=ROOT).strip()
+    assert {output("dpkg-deb", "--field", package, "Maintainer").strip() for package in made.glob("*.deb")} == {wanted}
+
+
+def test_debug_packages_have_what_the_libraries_lack(made, tmp_path):
+    """For each library and command that is installed stripped: a file by its build id, with lines of our sources."""
+    for package in made.glob("*.deb"):
+        run("dpkg-deb", "-x", package, tmp_path)
+    stripped = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink() and path.suffix != ".debug"
+                and path.read_bytes()[:4] == b"\x7fELF"]
+    assert len(stripped) == 5, stripped
+    for path in stripped:
+        number = re.search(r"Build ID: (\w+)", output("readelf", "-n", path))[1]
+        assert ".debug_info" not in output("readelf", "-SW", path), path
+        lines = output("readelf", "--debug-dump=info", tmp_path / f"usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug")
+        assert "DW_TAG_compile_unit" in lines, path
 
 
 def test_lintian_finds_no_fault(made):

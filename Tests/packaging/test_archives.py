@@ -62,6 +62,18 @@ def test_archives_made_again_are_the_same(archives, tmp_path):
     assert {name: path.read_bytes() for name, path in again.items()} == {name: path.read_bytes() for name, path in archives.items()}
 
 
+@pytest.mark.parametrize("variables, who", [({"DEBFULLNAME": "A Name", "DEBEMAIL": "name@a.org"}, "A Name <name@a.org>"),
+                                            ({"DEBEMAIL": ""}, None)])
+def test_packages_are_from_who_makes_them(variables, who):
+    """By Debian's variables, or else the author of the commit."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")} | variables
+    commands = output("make", "-n", "deb", cwd=ROOT, env=environment)
+    who = who or output("git", "log", "-1", "--format=%an <%ae>", cwd=ROOT).strip()
+    assert f"s|@MAINTAINER@|{who}|" in commands
+    for name in ("control", "changelog"):
+        assert (ROOT / f"packaging/debian/{name}.in").read_text().count("@MAINTAINER@") == 1
+
+
 @pytest.fixture
 def unpacked(archives, version, tmp_path):
     with tarfile.open(archives[f"librunloop-{version}-{MACHINE}.tar.gz"]) as binaries:

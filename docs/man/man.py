@@ -6,21 +6,32 @@ import pathlib
 import re
 import sys
 
-from headers import INCLUDE, ROOT, Header, without_comments
+from headers import INCLUDE, ROOT, Header, name_of, without_comments
 from mdoc import ERRORS, Writer, argument
 
 HERE = pathlib.Path(__file__).resolve().parent
 #: The longest example that is shown whole, in lines; of a longer one a part.
 LONGEST = 32
-#: What the comment of a parameter need not say.
-ALLOCATOR = "Ignored; pass NULL."
+#: What the comment of a parameter need not say: by its type, or else what the type's name says.
+PARAMETERS = {
+    "RLAllocatorRef": "Ignored; pass NULL.",
+    "RLRunLoopRef": "The loop: RLRunLoopGetCurrent(), RLRunLoopGetMain(), or one that another thread has handed out.",
+    "RLRunLoopMode": "The name of a mode: kRLRunLoopDefaultMode, one of your own, or kRLRunLoopCommonModes for all common modes.",
+    "RLFileDescriptorRef": "The descriptor object.",
+    "RLMessagePortRef": "The port, a local or a remote one.",
+    "RLMessagePortRequestRef": "The request.",
+    "RLNotificationName": "The name of the notification.",
+    "RLNotificationCenterRef": "The centre: RLNotificationCenterGetLocalCenter().",
+}
+#: Subjects of which SEE ALSO says nothing because an argument is of their type: they are everywhere.
+EVERYWHERE = {"runloop", "runloop-objects", "runloop-string", "runloop-data", "runloop-array", "runloop-date"}
 #: How to link what a folder of headers declares.
 LIBRARIES = {"RunLoop": ["librunloop (\\-lrunloop, pkg-config runloop)"],
              "RunLoopKit": ["librunloop-kit (\\-lrunloop-kit \\-lrunloop, pkg-config runloop-kit)"]}
-#: Further names of pages of section 7.
-SUBJECTS = {"runloop-modes": "runloop"}
-#: Pages of section 7 that are documents.
-DOCUMENTS = {"runloop-porting": "docs/PORTING.md", "runloop-debugging": "docs/DEBUGGING.md"}
+#: Pages of section 7 that are documents, and what the list of subjects says of them.
+DOCUMENTS = {"runloop-modes": ("docs/guide/03-modes.md", "Modes: what a run serves, and what it leaves waiting."),
+             "runloop-porting": ("docs/PORTING.md", "Programs from macOS, and from other event loops."),
+             "runloop-debugging": ("docs/DEBUGGING.md", "Reports of misuse, backtraces, checkers.")}
 
 
 class Page:
@@ -96,13 +107,18 @@ class Manual:
         self.types = {}
         for header in self.headers.values():
             for before, kind in zip([None, *header.types], header.types):
-                if kind.kind == "enum" and not kind.name and before and before.kind == "other" and "*" not in before.declaration:
+                if kind.kind == "enum" and not kind.name and before and re.match(r"typedef (RLIndex|RLOptionFlags|u?int32_t) ", before.declaration):
                     kind.name = before.name
                 if kind.name and kind.kind != "other":
                     self.types[kind.name] = kind
         for function in [*self.functions.values(), *self.callbacks.values()]:
             self.cite(function)
         self.aliases = self.names_of_corefoundation()
+        #: Where objects of a type come from: the page of the function that creates them.
+        self.origins = {}
+        for function in self.functions.values():
+            if re.search("Create|GetLocalCenter", function.name) and function.result.startswith("RL"):
+                self.origins.setdefault(function.result, self.pages[function.name])
 
     def page_of(self, name):
         """The page of a function, or of a header's file."""
@@ -148,6 +164,7 @@ class Manual:
         lines += self.errors(page, functions, write)
         lines += self.threads(functions, write)
         lines += self.labelled("COST", "Cost", functions, write)
+        lines += self.names_in_cf(page)
         return lines + self.see_also(page, write)
 
     def synopsis(self, functions):
@@ -191,16 +208,26 @@ class Manual:
         return lines
 
     def described(self, function):
-        """Parameters in the order of the declaration, with their texts; objects of which nothing is said are left out."""
+        """Parameters in the order of the declaration, with their texts."""
         other = self.own_text(function)[1]
         texts = {**other.described, **function.described}
         for parameter in function.parameters:
-            name = re.search(r"\(\^(\w+)\)|(\w+)$", parameter)
-            name = name and (name[1] or name[2])
-            if name in texts:
-                yield name, texts[name]
-            elif name == "allocator":
-                yield name, ALLOCATOR
+            if parameter != "...":
+                name = name_of(parameter)
+                yield name, texts.get(name) or self.of_type(parameter, name, function)
+
+    @staticmethod
+    def of_type(parameter, name, function):
+        """What is to be said of an object that a function's comment does not mention."""
+        kind = parameter.split()[0]
+        if kind == "RLRunLoopMode" and function.name == "RLRunLoopAddCommonMode":
+            return "The name of a mode."
+        if kind == "RLMessagePortRef" and name != "port":
+            return f"The {name} port."
+        if kind in PARAMETERS:
+            return PARAMETERS[kind]
+        noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", re.sub(r"^RL(Mutable)?(RunLoop)?|Ref$", "", kind)).lower()
+        return f"{'A' if name[-1].isdigit() else 'The other' if name.startswith('other') else 'The'} {noun}."
 
     def parameters(self, functions, write):
         said = {}
@@ -252,7 +279,7 @@ class Manual:
         lines = [".Pp"]
         if kind.kind == "struct":
             lines = [*write.literal(kind.declaration.splitlines()), ".Pp"]
-        lines += write.text(kind.text) if kind.kind == "struct" or not kind.name else [f".Vt {kind.name} :", *write.text(kind.text)]
+        lines += write.text(kind.text) if kind.kind == "struct" or not kind.name else [f".Vt {kind.name} :", *write.text(lower_first(kind.text))]
         macro = "Fa" if kind.kind == "struct" else "Dv"
         lines.append(f".Bl -tag -width {min(24, max(len(name) for name, _ in kind.members) + 1)}n")
         for name, text in kind.members:
@@ -286,8 +313,11 @@ class Manual:
             numbers.add("ENOMEM")
         if not any(function.parameters for function in functions) and not said:
             return []
-        lines = [".Sh ERRORS", "Misuse returns 0, false or", ".Dv NULL ,", "unless it is said otherwise, and so does a failure.",
-                 ".Va errno", "is then:", ".Bl -tag -width Er"]
+        if all(function.result == "void" for function in functions):
+            lines = [".Sh ERRORS", "After misuse or a failure"]
+        else:
+            lines = [".Sh ERRORS", "Misuse returns 0, false or", ".Dv NULL ,", "unless it is said otherwise, and so does a failure;"]
+        lines += [".Va errno", "is then:", ".Bl -tag -width Er"]
         for name in sorted(numbers):
             lines += [f".It Bq Er {name}", *write.text(ERRORS[name])]
         lines.append(".El")
@@ -312,15 +342,25 @@ class Manual:
             if said:
                 merged.setdefault(" ".join(upper_first(text) for text in said), []).append(function.name)
         lines = []
-        if sum(map(len, merged.values())) < len(functions):
-            lines = [".Pp", *write.text("Any thread may call " + ("the functions of which nothing is said below" if merged else
-                     "these functions" if len(functions) > 1 else "this function") + ", also in every callback.")]
-            lines += write.text(("They call" if len(functions) > 1 else "It calls") + " no function of the program.")
         for text, names in merged.items():
             if not any(function.labels.get("Thread") for function in functions if function.name in names):
                 text = "Any thread. " + text
             lines += [".Pp", *(self.subject(names) if len(functions) > 1 else []), *write.text(text)]
+        others = [function.name for function in functions if not any(function.name in names for names in merged.values())]
+        if others:
+            called = listed([f"Fn {name}" for name in others]) if merged else ["these functions" if len(functions) > 1 else "this function"]
+            called[-1] += " ," if merged else ","
+            lines += [".Pp", "Any thread may call", *called, "also in every callback."]
+            lines += ["They call no function of the program." if len(others) > 1 else "It calls no function of the program."]
         return [".Sh THREADS", *lines[1:]]
+
+    def names_in_cf(self, page):
+        """For readers who came by CoreFoundation's name of a function."""
+        names = [name for ours in page.names for name, alias in self.aliases.items() if alias == ours]
+        if not names:
+            return []
+        return [".Sh COREFOUNDATION", "In programs that include", ".In CoreFoundation/CoreFoundation.h", ".Pq Xr runloop-porting 7 :",
+                *(f".Fn {name} ," for name in names[:-1]), f".Fn {names[-1]} ."]
 
     def labelled(self, title, label, functions, write, lines=()):
         merged = {}
@@ -380,6 +420,12 @@ class Manual:
 
     def see_also(self, page, write):
         names = {(other.name, 3) for other in page.chapter.pages if other is not page} | write.references
+        kinds = {parameter.split()[0] for name in page.names for parameter in self.functions[name].parameters}
+        for origin in (self.origins[kind] for kind in kinds & self.origins.keys()):
+            if origin.chapter.name not in EVERYWHERE:
+                names |= {(origin.name, 3), (origin.chapter.name, 7)}
+        if page.chapter.name == "runloop" and "RLRunLoopMode" in kinds:
+            names.add(("runloop-modes", 7))
         names |= {(page.chapter.name, 7), ("runloop", 7), ("runloop-objects", 7)}
         names.discard((page.name, 3))
         return [".Sh SEE ALSO", *self.references(names)]
@@ -392,14 +438,13 @@ class Manual:
     # ---- A page of section 7 ----
 
     def brief(self, chapter):
-        """What the header calls its subject, without the word before the colon."""
-        return lower_first(re.sub(r"^[^:]*: ", "", self.headers[chapter.headers[0]].brief).rstrip("."))
+        """What the header calls its subject."""
+        return lower_first(self.headers[chapter.headers[0]].brief.rstrip("."))
 
     def of_chapter(self, chapter):
         headers = [self.headers[name] for name in chapter.headers]
         write = Writer(lambda name: None if name in chapter.headers else self.page_of(name))
-        names = [chapter.name, *(other for other, page in SUBJECTS.items() if page == chapter.name)]
-        lines = self.head(chapter.name, 7, names, self.brief(chapter))
+        lines = self.head(chapter.name, 7, [chapter.name], self.brief(chapter))
         lines += [".Sh SYNOPSIS", *(f".In {header.folder}/{header.name}" for header in headers), ".Sh DESCRIPTION"]
         differences = []
         for number, header in enumerate(headers):
@@ -417,9 +462,10 @@ class Manual:
             lines += [".Sh PAGES BY SUBJECT", ".Bl -tag -width Ds"]
             for other in self.chapters:
                 if other is not chapter:
-                    lines += [f".It Xr {other.name} 7", *write.text(upper_first(self.brief(other)) + ".")]
-            lines += [".It Xr runloop-porting 7", "Programs from macOS.", ".It Xr runloop-debugging 7",
-                      "Reports of misuse, backtraces, checkers.", ".El"]
+                    lines += [f".It Xr {other.name} 7", *write.text(self.headers[other.headers[0]].brief)]
+            for name, (_, said) in DOCUMENTS.items():
+                lines += [f".It Xr {name} 7", *write.text(said)]
+            lines += [".It Xr runloop 1", "The command: traces of programs that run.", ".El"]
         lines += [".Sh FUNCTIONS", ".Bl -tag -width Ds"]
         for page in chapter.pages:
             lines += [f".It Xr {page.name} 3", *write.text(upper_first(page.brief) + ".")]
@@ -465,11 +511,11 @@ class Manual:
 
     # ---- A page of section 7 that is a document ----
 
-    def of_document(self, name, path):
+    def of_document(self, name, path, brief):
         write = Writer(self.page_of)
-        title, _, text = path.read_text().partition("\n")
-        body = write.markdown(text)
-        return [*self.head(name, 7, [name], lower_first(title.lstrip("# "))), ".Sh DESCRIPTION", *body[body[:1] == [".Pp"]:],
+        text = path.read_text().partition("\n")[2]
+        body = write.markdown(re.sub(r"^!\[[^\]]*\]\([^)]*\)\n|^Next: .*\n", "", text, flags=re.MULTILINE))  # pictures, and the next chapter
+        return [*self.head(name, 7, [name], lower_first(brief.rstrip("."))), ".Sh DESCRIPTION", *body[body[:1] == [".Pp"]:],
                 ".Sh SEE ALSO", *self.references(write.references | {("runloop", 7)})]
 
     # ---- All of them ----
@@ -481,15 +527,14 @@ class Manual:
             files[f"man7/{chapter.name}.7"] = self.of_chapter(chapter)
             for page in chapter.pages:
                 files[f"man3/{page.name}.3"] = self.of_functions(page)
-        for name, document in DOCUMENTS.items():
-            files[f"man7/{name}.7"] = self.of_document(name, ROOT / document)
+        for name, (document, said) in DOCUMENTS.items():
+            files[f"man7/{name}.7"] = self.of_document(name, ROOT / document, said)
         for name, lines in files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
             self.place(path, lambda new: new.write_text("\n".join(lines) + "\n"))
         links = {f"man3/{name}.3": f"{page.name}.3" for name, page in self.pages.items() if name != page.name}
         links |= {f"man3/{name}.3": f"{self.pages[ours].name}.3" for name, ours in self.aliases.items()}
-        links |= {f"man7/{name}.7": f"{page}.7" for name, page in SUBJECTS.items()}
         for name, target in links.items():
             self.place(directory / name, lambda new: new.symlink_to(target))
         current = {*files, *links}

@@ -11,7 +11,7 @@ ERRORS = {
     "ECANCELED": "The request was cancelled.",
     "ECONNREFUSED": "The name is not served.",
     "EILSEQ": "The bytes are not valid in the encoding, or it lacks a character.",
-    "EINVAL": "Misuse. It is also reported, and changes nothing.",
+    "EINVAL": "Misuse, such as NULL for an object. It is also reported, and changes nothing.",
     "EMFILE": "The process has no descriptors left.",
     "EMSGSIZE": "The message is too long for one datagram.",
     "ENAMETOOLONG": "The name, or the path of the directory of ports, is too long.",
@@ -62,6 +62,8 @@ class Writer:
         if match := re.fullmatch(r"`(RL\w+)(?:\(\))?`", word):
             if self.page_of(match[1]):
                 return self.function(match[1])
+        if match := re.fullmatch(r"`(kRL[A-Z]\w+)`", word):
+            return f"Dv {match[1]}"
         if match := re.fullmatch(r"`([^`]+)`", word):
             return f"Ql {' '.join(argument(part) for part in [match[1]])}"
         if match := re.fullmatch(r"(k?(?:RL|CF)[A-Z]\w+|RLSTR|fork|longjmp|abort|free|malloc|getaddrinfo|dispatch_main)\(\)", word):
@@ -124,7 +126,7 @@ class Writer:
         def end_list():
             if items:
                 numbered = items[0][0] != "-"
-                written.append('.Bl -tag -width "10."' if numbered else ".Bl -bullet")
+                written.append('.Bl -tag -width 4n' if numbered else ".Bl -bullet")
                 for mark, words in items:
                     written.extend([f".It {mark}" if numbered else ".It", *self.text(" ".join(words))])
                 written.append(".El")
@@ -164,14 +166,20 @@ class Writer:
         return written
 
     def markdown(self, text):
-        """A document: paragraphs, headings, fenced code and tables of two columns, which become lists."""
-        written, paragraph, row = [], [], 0
+        """A document: paragraphs, lists, headings, fenced code and tables of two columns, which become lists."""
+        written, paragraph, row, points = [], [], 0, []
 
         def plain(words):
             return re.sub(r"\*+(\S[^*]*)\*+", r"\1", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words))
 
         def end():
             nonlocal row
+            if points:
+                written.append(".Bl -bullet")
+                for point in points:
+                    written.extend([".It", *self.text(plain(" ".join(point)))])
+                written.append(".El")
+                points.clear()
             if paragraph:
                 written.extend([".Pp", *self.text(plain(" ".join(paragraph)))])
                 paragraph.clear()
@@ -186,6 +194,8 @@ class Writer:
                     written.extend(self.literal(fence))
                 else:
                     end()
+                    if line == "```text" and written[-1:] == [".Ed"]:
+                        written.extend([".Pp", "It prints:"])
                 fence = [] if fence is None else None
             elif fence is not None:
                 fence.append(line)
@@ -201,8 +211,14 @@ class Writer:
             elif line.startswith("#"):
                 end()
                 written.append(f".Ss {plain(line.lstrip('# '))}")
+            elif line.startswith("- "):
+                if not points:
+                    end()
+                points.append([line[2:].strip()])
+            elif points and line.startswith("  "):
+                points[-1].append(line.strip())
             elif line.strip():
-                if row:
+                if row or points:
                     end()
                 paragraph.append(line.strip())
             else:

@@ -178,11 +178,11 @@ class Site:
             return f'<a href="{self.reference(name, section, "reference/index.html")}">{word}</a>'
 
         parts = ["<h1>Reference</h1>", "<p>A page for each subject, and one for each group of functions. Installed, they are manual pages: "
-                 "<code>man runloop</code>, <code>man RLRunLoopRun</code>.</p>"]
+                 "<code>man 7 runloop</code>, <code>man RLRunLoopRun</code>.</p>"]
         subjects = " · ".join(f'<a href="#{chapter.name}">{chapter.name.removeprefix("runloop-")}</a>' for chapter in self.manual.chapters)
         parts.append(f"<p>{subjects}</p>")
         for chapter in self.manual.chapters:
-            parts.append(f'<h2 id="{chapter.name}">{link(chapter.name, 7, chapter.name)}</h2>\n<p>{sentence(self.manual.brief(chapter))}.</p>\n<dl>')
+            parts.append(f'<h2 id="{chapter.name}">{link(chapter.name, 7, chapter.name)}</h2>\n<p>{sentence(self.manual.headers[chapter.headers[0]].brief)}</p>\n<dl>')
             for page in chapter.pages:
                 names = ", ".join(link(name, 3, f"<code>{name}</code>") for name in page.names)
                 parts.append(f"<dt>{sentence(page.brief)}</dt><dd>{names}</dd>")
