@@ -40,8 +40,7 @@ def compile_core(*words, directory):
 def occurrences():
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
-        compile_core(*EMBEDDED, "-Onone", "-c", "-num-threads", "2", "-index-store-path", directory / "index",
-                     "-index-ignore-system-modules", directory=directory)
+        compile_core(*EMBEDDED, "-typecheck", "-index-store-path", directory / "index", "-index-ignore-system-modules", directory=directory)
         return index_store.occurrences(toolchain(), directory / "index")
 
 
