@@ -1,6 +1,7 @@
 """What `make release-check` tries, which takes minutes: two builds are the same; Debian packages are installed, used and purged."""
 
 import os
+import pathlib
 import re
 import subprocess
 import tarfile
@@ -26,10 +27,10 @@ def run(*command, **options):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """The source archive and the packages, made of the last commit."""
-    directory = tmp_path_factory.mktemp("dist")
-    run("make", "deb", f"DIST={directory}", cwd=ROOT)
+def made():
+    """Where `make deb` has put the source archive and the packages."""
+    directory = pathlib.Path(os.environ.get("RL_DIST", BUILD / "dist"))
+    assert list(directory.glob("*.deb")), "make deb has not been run"
     return directory
 
 
