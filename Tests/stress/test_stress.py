@@ -11,7 +11,7 @@ BUILD = pathlib.Path(os.environ.get("RL_BUILD", HERE.parents[1] / "build")).reso
 SECONDS = int(os.environ.get("RL_STRESS_SECONDS", "1"))
 
 
-@pytest.mark.parametrize("name", ["wakeups", "storms", "names", "churn"])
+@pytest.mark.parametrize("name", ["wakeups", "storms", "names", "churn", "forks"])
 @pytest.mark.timeout(SECONDS + 180)
 def test_stress(name):
     command = ["make", "-s", "-C", HERE, f"BUILD={BUILD}", f"SECONDS={SECONDS}", f"run-{name}"]

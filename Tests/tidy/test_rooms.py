@@ -27,7 +27,8 @@ CALLS_CLIENTS = {
     "Object/ClientContext.swift": "contexts: retain, release, copyDescription, equal, hash",
     "Object/Misuse.swift": "the error handler",
     "Object/Probe.swift": "the probe, and callbacks while there is one",
-    "Port/PortSource.swift": "a message port's function, after its source was looked for in a mode: no client's",
+    "Port/PortSource.swift": "what a port does after its source was looked for in a mode, or is gone: no client's",
+    "Port/PortRegistry.swift": "what a port of either kind does at fork(): no client's",
     "Value/ElementCalls.swift": "what collections do with their elements",
     "Value/NotificationCenter.swift": "observers of notifications",
 }

@@ -47,14 +47,14 @@ public func RLMessagePortCreateLocal(
         if wanted == nil { return nil }
     }
     guard Registry.current != nil else { return nil }
-    if let wanted, let known = MessagePortRegistry.withNames({ MessagePortRegistry.find(wanted, isRemote: false) }) {
+    if let wanted, let known = PortRegistry.withNames({ MessagePortPointer.find(wanted, isRemote: false) }) {
         return known.handle
     }
     // Retained before the lock of the names is taken; released if there is no new port.
     client.info = client.retained()
     var isNew = false
-    let port = MessagePortRegistry.withNames { () -> MessagePortPointer? in
-        if let wanted, let known = MessagePortRegistry.find(wanted, isRemote: false) { return known }
+    let port = PortRegistry.withNames { () -> MessagePortPointer? in
+        if let wanted, let known = MessagePortPointer.find(wanted, isRemote: false) { return known }
         let new = MessagePortPointer.createLocal(wanted, callout, client)
         isNew = new != nil
         return new
@@ -68,8 +68,8 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
     while true {
         var local: MessagePortPointer?
         var isNew = false
-        let port = MessagePortRegistry.withNames { () -> MessagePortPointer? in
-            if let known = MessagePortRegistry.find(name, isRemote: true, of: user) { return known }
+        let port = PortRegistry.withNames { () -> MessagePortPointer? in
+            if let known = MessagePortPointer.find(name, isRemote: true, of: user) { return known }
             isNew = true
             return MessagePortPointer.createRemote(name, of: user, &local)
         }
@@ -122,12 +122,12 @@ public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?)
         return 0
     }
     var known: MessagePortPointer?
-    let isDone = MessagePortRegistry.withNames { () -> Bool in
+    let isDone = PortRegistry.withNames { () -> Bool in
         if !port.isValid {
             systemError = EPIPE
             return false
         }
-        known = MessagePortRegistry.find(name, isRemote: false)
+        known = MessagePortPointer.find(name, isRemote: false)
         if known == port { return true }
         if known == nil { return port.claimName(name) }
         systemError = EADDRINUSE
@@ -164,7 +164,9 @@ public func RLMessagePortSetInvalidationCallBack(_ port: OpaquePointer?, _ callo
 
 @implementation @c
 public func RLMessagePortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: OpaquePointer?, _ order: Int) -> OpaquePointer? {
-    guard let port = borrow(port, "RLMessagePortCreateRunLoopSource"), let loop = Registry.current else { return nil }
+    guard let port = borrow(port, "RLMessagePortCreateRunLoopSource"), !port.pointee.isRemote, let loop = Registry.current else {
+        return nil
+    }
     return port.source(order: order, loop.threadContext)?.handle
 }
 
@@ -193,7 +195,7 @@ public func RLMessagePortSetAllowsOtherUsers(_ port: OpaquePointer?, _ allows: U
         systemError = port.pointee.isRemote ? EINVAL : EPIPE
         return 0
     }
-    let isDone = MessagePortRegistry.withNames { port.setAllowsOthers(allows != 0) }
+    let isDone = PortRegistry.withNames { port.setAllowsOthers(allows != 0) }
     port.closeUnauthorized()
     return isDone ? 1 : 0
 }

@@ -6,30 +6,28 @@ import Synchronization
 
 /// The clients of all ports of the process that have not said yet which name they want, in the order in which they were accepted.
 enum SilentClients {
-    /// Comes after all locks of message ports.
-    static let mutex = Mutex()
-    /// The list, with the newest client first. Guarded by `mutex`, as is `oldest`.
+    /// The list, with the newest client first. Guarded by the mutex of `PortRegistry`, as is `oldest`.
     private nonisolated(unsafe) static var newest: UnsafeMutablePointer<Connection.Silent>?
     private nonisolated(unsafe) static var oldest: UnsafeMutablePointer<Connection.Silent>?
 
     /// Adds a client that was just accepted, before it can be closed. Any thread.
     static func add(_ connection: ConnectionPointer) {
         let client = connection.silent
-        mutex.lock()
+        PortRegistry.mutex.lock()
         client.pointee.connection = connection
         client.link(into: &newest)
         if oldest == nil { oldest = client }
-        mutex.unlock()
+        PortRegistry.mutex.unlock()
     }
 
     /// Removes a client that has said something, or is being closed. Any thread.
     @inline(never)
     static func remove(_ connection: ConnectionPointer) {
         let client = connection.silent
-        mutex.lock()
+        PortRegistry.mutex.lock()
         if client == oldest { oldest = client.pointee.previous }
         client.unlink(from: &newest)
-        mutex.unlock()
+        PortRegistry.mutex.unlock()
     }
 
     /// Disconnects the client that was accepted first, if that was before `limit`; false if there is none. One system call for each client
@@ -37,17 +35,18 @@ enum SilentClients {
     @inline(never)
     static func disconnectFirst(acceptedBefore limit: Instant) -> Bool {
         while true {
-            mutex.lock()
+            PortRegistry.mutex.lock()
             guard let connection = oldest?.pointee.connection, connection.pointee.silent.since < limit else {
-                mutex.unlock()
+                PortRegistry.mutex.unlock()
                 return false
             }
             connection.retain()
-            mutex.unlock()
+            PortRegistry.mutex.unlock()
             // What it has said is about to be received, or delivered.
             let isSilent =
                 Descriptor.poll(connection.pointee.fd, for: .readable).isEmpty && !connection.locked { connection.pointee.handshakeDone }
-            if isSilent { connection.close() } else { remove(connection) }
+            remove(connection)
+            if isSilent { connection.close() }
             connection.release()
             if isSilent { return true }
         }

@@ -33,6 +33,8 @@ struct Connection: Linked, ~Copyable {
     /// The socket; -1 if there is none, and in a child of fork().
     var fd: Int32
     var isOpen = true
+    /// `close` was called. In a child of fork() connections of the parent are neither open nor closed before that.
+    var isClosed = false
     /// Descriptors may come with packets: to a client that is to get a ring; to all on Linux before 6.16.
     var mayHoldDescriptors = PacketSocket.mayHoldDescriptors
     /// Server: the client has sent the name that it wants.
@@ -69,9 +71,9 @@ struct Connection: Linked, ~Copyable {
 typealias ConnectionPointer = UnsafeMutablePointer<Connection>
 
 extension ConnectionPointer {
-    /// Creates a connection and puts it into its port's list. It has two references: that of the list, which another thread may release
-    /// at once, and the caller's. Takes over `fd`, and closes it on failure. nil if out of memory, if the port is invalid, or if the
-    /// peer's user is not authorized. Any thread, without a lock.
+    /// Creates a connection and puts it into its port's list. It has two references: that of open ones, which `close` releases, perhaps
+    /// at once on another thread, and the caller's. Takes over `fd`, and closes it on failure. nil if out of memory, if the port is
+    /// invalid, or if the peer's user is not authorized. Any thread, without a lock.
     static func make(
         _ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer, remote: MessagePortPointer? = nil
     ) -> ConnectionPointer? {
@@ -93,17 +95,14 @@ extension ConnectionPointer {
             connection.pointee.source = source
         }
         connection.retain()
+        if role == .server { SilentClients.add(connection) }
         let isAuthorized = port.locked { () -> Bool in
             let isAuthorized = port.pointee.isValid && (!hasPeer || port.accepts(peer))
-            if isAuthorized {
-                connection.link(into: &port.pointee.connections)
-                if role == .server { SilentClients.add(connection) }
-            }
+            if isAuthorized { connection.link(into: &port.pointee.connections) }
             return isAuthorized
         }
         if isAuthorized { return connection }
-        connection.shutDown()
-        connection.release()
+        if connection.shutDown() { connection.release() }
         connection.release()
         return nil
     }
@@ -117,6 +116,7 @@ extension ConnectionPointer {
     func release() {
         if !pointee.references.countDown() { return }
         let (port, remote) = (pointee.port, pointee.remote)
+        port.locked { _ = unlink(from: &port.pointee.connections) }
         if pointee.fd >= 0 { PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, mayHold: pointee.mayHoldDescriptors) }
         pointee.sendQueue.removeAll()
         pointee.ahead.removeAll()
@@ -167,42 +167,46 @@ extension ConnectionPointer {
         return source
     }
 
-    /// Closes the connection: removes it from its port and from all loops, and tells the other end. Any thread that has a reference,
-    /// without a lock; calls invalidation functions. A second call has no effect.
+    /// Closes the connection: removes it from all loops, and tells the other end. Any thread that has a reference, without a lock; calls
+    /// invalidation functions. A second call has no effect.
     @inline(never)
     func close() {
-        if !pointee.port.locked({ unlink(from: &pointee.port.pointee.connections) }) { return }
-        if pointee.role == .server { SilentClients.remove(self) }
-        shutDown()
+        if !shutDown() { return }
         pointee.remote?.invalidate()
         callRequestInvalidations()
         release()
     }
 
-    /// Shuts the socket down and invalidates the source, of a connection that is in no list. Any thread, without a lock.
-    func shutDown() {
+    /// Shuts the socket down and invalidates the source; false if that was done before. Any thread, without a lock.
+    private func shutDown() -> Bool {
+        var isFirst = false
         let source = locked { () -> SourcePointer? in
             if pointee.isOpen && pointee.fd >= 0 {
                 PacketSocket.shutDown(pointee.fd)
                 // A client that puts an entry into the ring from now on sends a doorbell, which fails.
                 if pointee.ring.isOpen { pointee.ring.requestDoorbell() }
             }
+            isFirst = !pointee.isClosed
+            pointee.isClosed = true
             pointee.isOpen = false
             pointee.ahead.removeAll()
             defer { pointee.source = nil }
             return pointee.source
         }
-        guard let source else { return }
+        if pointee.role == .server { SilentClients.remove(self) }
+        guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)
         source.release()
+        return isFirst
     }
 
-    /// In a child of fork(): closes the descriptor, without a shutdown, which the peer would notice, and forgets its requests.
-    func closeInChild() {
+    /// In a child of fork(): closes the descriptor, without a shutdown, which the peer would notice, and cancels the calls of invalidation
+    /// functions of requests.
+    func resetInChild() {
         pointee.isOpen = false
         if pointee.fd >= 0 { Descriptor.close(pointee.fd) }
         pointee.fd = -1
-        forgetWatchedRequests()
+        cancelRequestInvalidations()
     }
 
     /// The source with a reference for the caller; nil once the connection is closed. Any thread, without the mutex.

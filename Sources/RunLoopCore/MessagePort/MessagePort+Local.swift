@@ -17,45 +17,8 @@ extension MessagePortPointer {
             port.releaseInternal()
             return nil
         }
-        MessagePortRegistry.insert(port)
+        PortRegistry.insert(port.base)
         return port
-    }
-
-    /// Gives the port a name, in place of the one that it may have. False with errno. Under the registry's names.
-    func claimName(_ name: StringPointer) -> Bool {
-        guard let claim = try? NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
-        guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
-            NameServer.release(name, NameServer.Claim(listener: -1, lock: claim.lock))
-            systemError = ENOMEM
-            return false
-        }
-        let old = pointee.claim
-        let oldName = pointee.name
-        oldName?.retain()
-        MessagePortRegistry.setName(self, name, claim)
-        if let oldName {
-            NameServer.release(oldName, old)
-            closeConnections { $0.pointee.role == .listener && $0.pointee.fd == old.listener }
-            oldName.release()
-        }
-        watch(connection)
-        connection.release()
-        return true
-    }
-
-    /// Lets other users connect, or forbids it; in the second case the caller goes on with `closeUnauthorized`. False with errno. Under
-    /// the registry's names.
-    func setAllowsOthers(_ allows: Bool) -> Bool {
-        let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
-            pointee.allowsOthers = allows
-            return (pointee.name, pointee.claim)
-        }
-        // `accepts` keeps unauthorized users out even if the file's mode could not be changed.
-        if let name, claim.lock >= 0, (try? NameServer.open(name, claim, toAll: allows)) == nil, allows {
-            locked { pointee.allowsOthers = false }
-            return false
-        }
-        return true
     }
 
     /// Disconnects other users if they may not connect any more. Without a lock; calls user code.
@@ -64,32 +27,21 @@ extension MessagePortPointer {
     }
 
     /// Closes the connections for which `condition` holds. Any thread, without a lock; calls user code.
-    private func closeConnections(where condition: (ConnectionPointer) -> Bool) {
+    func closeConnections(where condition: (ConnectionPointer) -> Bool) {
         var connection: ConnectionPointer?
         while let next = nextConnection(&connection) { if condition(next) { next.close() } }
     }
 
-    /// Whether the bytes of `data` are the port's name. Any thread, without the mutex.
-    func isNamed(_ data: DataPointer?) -> Bool {
-        guard let data else { return false }
-        return locked {
-            guard let name = pointee.name else { return false }
-            return name.count == data.pointee.count && memcmp(name.pointee.bytes, data.bytes, name.count) == 0
-        }
-    }
-
     // MARK: connections
 
-    /// The connection behind `connection` in the port's list; pass a variable that is nil to get the first. For a walk over all of them,
-    /// which may visit some twice and allocates nothing. The variable has a reference until it is nil again. Any thread, without the
-    /// mutex.
+    /// The connection behind `connection` in the port's list, open or closed; pass a variable that is nil to get the first. The variable
+    /// has a reference until it is nil again. Any thread, without the mutex.
     @inline(never)
     func nextConnection(_ connection: inout ConnectionPointer?) -> ConnectionPointer? {
         let last = connection
         connection = locked {
-            let isListed = last != nil && (last == pointee.connections || last?.pointee.previous != nil)
-            let next = isListed ? last?.pointee.following : pointee.connections
-            next?.retain()
+            var next = last.map { $0.pointee.following } ?? pointee.connections
+            while let other = next, !other.pointee.references.countUpUnlessZero() { next = other.pointee.following }
             return next
         }
         last?.release()
@@ -100,7 +52,9 @@ extension MessagePortPointer {
 
     /// The perform function of the port's source: handles one request, and further ones as long as a client cannot observe that they came
     /// in the same pass. The loop's thread, without a lock; calls the port's function.
-    func deliverRequests(_ portSource: PortSourcePointer, on loop: RunLoopPointer) {
+    func deliverRequests(_ portSource: PortSourcePointer) {
+        guard let threadContext = ThreadContextPointer.current else { return }
+        let loop = RunLoopPointer(threadContext)
         portSource.resyncIfNeeded(on: loop)
         var count = 0
         while let queued = queue.takeNext(portSource, inStream: count > 1) {
@@ -160,7 +114,7 @@ extension MessagePortPointer {
     func endCallInlined(_ request: RequestPointer) {
         pointee.mutex.lockInlined()
         removeInProgress(request)
-        let isLast = pointee.runningCalls == 1 && !pointee.isValid
+        let isLast = pointee.runningCalls <= 1 && !pointee.isValid
         if !isLast { pointee.runningCalls -= 1 }
         pointee.mutex.unlockInlined()
         if isLast { endCall() }
@@ -216,7 +170,7 @@ extension MessagePortPointer {
 /// Cleanup of a thread that ended inside a port's function: the sender is told that there is no reply, unless the client has taken the
 /// request over.
 private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) {
-    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    let port = MessagePortPointer(port)
     let request: RequestPointer = Handle.storage(UnsafeRawPointer(request.unsafelyUnwrapped))
     let context = port.context
     if context.retain != nil { context.released(info) }
@@ -228,19 +182,8 @@ private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMu
 // every loop and mode.
 
 extension MessagePortPointer {
-    /// RLMessagePortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if
-    /// the port is remote or invalid, or with ENOMEM. Any thread that has a context; calls no user code.
-    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
-        if pointee.isRemote { return nil }
-        return queue.source(
-            of: withUnsafeMutablePointer(to: &pointee.header) { $0 }, order: order, threadContext,
-            PortSource.Functions(
-                perform: { performSource($0) }, release: { releaseSource($0) },
-                follow: { port(from: $0).follow($1.load(as: PortSource.Attachment.self), $2) }))
-    }
-
     /// Watches all connections in a loop and mode where the port's source is, or stops that. Under the queue's `attachmentsMutex`.
-    fileprivate func follow(_ attachment: PortSource.Attachment, _ isThere: Bool) {
+    func follow(_ attachment: PortSource.Attachment, _ isThere: Bool) {
         var connection: ConnectionPointer?
         while let next = nextConnection(&connection) {
             guard let source = next.sharedSource else { continue }
@@ -269,20 +212,3 @@ extension MessagePortPointer {
         if !attachment.loop.add(source, in: attachment.mode), systemError == ENOMEM { queue.requestResync() }
     }
 }
-
-/// The perform function.
-private func performSource(_ info: UnsafeMutableRawPointer?) {
-    guard let threadContext = ThreadContextPointer.current else { return }
-    let portSource = PortSourcePointer(info: info)
-    port(from: portSource.pointee.port).deliverRequests(portSource, on: RunLoopPointer(threadContext))
-}
-
-/// The release function.
-private func releaseSource(_ info: UnsafeRawPointer?) {
-    let portSource = PortSourcePointer(info: info)
-    let port = port(from: portSource.pointee.port)
-    portSource.destroy()
-    _ = port.release()
-}
-
-private func port(from object: UnsafeMutableRawPointer) -> MessagePortPointer { Handle.storage(UnsafeRawPointer(object)) }

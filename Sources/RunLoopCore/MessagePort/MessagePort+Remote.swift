@@ -9,7 +9,7 @@ extension MessagePortPointer {
     /// `user` serves it. `local` is set to the port of this process that has the name, with a reference that the caller releases without
     /// the lock. Under the registry's names.
     static func createRemote(_ name: StringPointer, of user: UInt32, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
-        if user == PacketSocket.own.user { local = MessagePortRegistry.find(name, isRemote: false) }
+        if user == PacketSocket.own.user { local = find(name, isRemote: false) }
         let fd = local == nil ? try? NameServer.connect(name, of: user) : -1
         guard let fd else { return nil }
         guard let port = make(isRemote: true, name, of: user, nil, .empty) else {
@@ -21,7 +21,7 @@ extension MessagePortPointer {
         systemError = ECONNREFUSED
         if local.map({ port.connect(within: $0) }) ?? port.connect(fd, name) {
             systemError = saved
-            MessagePortRegistry.insert(port)
+            PortRegistry.insert(port.base)
             return port
         }
         port.locked { port.pointee.isValid = false }
@@ -233,7 +233,7 @@ extension MessagePortPointer {
 
 /// Cleanup of a thread that ended inside a function that was called while it waited for a reply.
 private func abandonWait(_ pending: UnsafeMutableRawPointer, _ port: UnsafeMutableRawPointer?) {
-    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port.unsafelyUnwrapped))
+    let port = MessagePortPointer(port.unsafelyUnwrapped)
     let pending = pending.assumingMemoryBound(to: PendingRequest.self)
     var reply: DataPointer?
     _ = port.finishWaiting(pending, pending.pointee.replySource.pointee.loop, &reply)

@@ -11,11 +11,20 @@ import Synchronization
 /// The source that a client has created for a port counts as a client.
 ///
 /// Guarded by `mutex`, except for what says otherwise. Under the mutex no user code is called and no lock of a loop is taken.
-struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
+struct MessagePortStorage: PortObject, ~Copyable {
     static var kind: Kind { .messagePort }
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 
-    var header: ObjectHeader
+    /// The queue has a local port's requests of this process.
+    var base = PortHeader(
+        .messagePort,
+        PortHeader.Functions(
+            deliver: {
+                let portSource = PortSourcePointer(info: $0)
+                MessagePortPointer(portSource.pointee.port).deliverRequests(portSource)
+            }, release: { _ = MessagePortPointer($0).release() },
+            follow: { MessagePortPointer($0).follow($1.load(as: PortSource.Attachment.self), $2) },
+            fork: { MessagePortPointer($0).fork($1) }))
     let internalReferences = Atomic<UInt32>(1)
     let isRemote: Bool
     /// Local: other users may connect.
@@ -34,13 +43,11 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     var runningCalls: UInt32 = 0
     /// One of the internal references is that of all references of clients.
     var isKeptByClients = true
-    /// The list of connections, each retained: of a local port those to all its clients and the one that listens, of a remote port the one
-    /// to another process.
+    /// The list of connections until they are freed, also of those that are closed: of a local port those to all its clients and the one
+    /// that listens, of a remote port the one to another process.
     var connections: ConnectionPointer?
 
     // Local ports.
-    /// Requests of this process.
-    var queue = PortQueue(capacity: PortStorage.defaultCapacity)
     /// The descriptors of the name.
     var claim = NameServer.Claim.none
     /// The list of requests that the port's function is handling, the latest first.
@@ -57,12 +64,7 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
     /// The number of the latest request that wants a reply.
     var lastID: UInt32 = 0
 
-    // Links of the list of all message ports, under the registry's mutex.
-    var previous: MessagePortPointer?
-    var following: MessagePortPointer?
-
     init(isRemote: Bool, name: StringPointer?, of user: UInt32, _ callout: Callout?, _ context: ClientContext) {
-        header = ObjectHeader(.messagePort)
         self.isRemote = isRemote
         self.user = user
         self.name = name
@@ -74,12 +76,6 @@ struct MessagePortStorage: ObjectStorage, Linked, ~Copyable {
 typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
 
 extension MessagePortPointer {
-    /// The queue by its address, as in `PortPointer.queue`.
-    var queue: PortQueuePointer {
-        let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
-        return PortQueuePointer(mutating: address)
-    }
-
     // Out of line, as several small functions below: a system call is near, and code size counts as well.
 
     /// Takes the mutex. Any thread.
@@ -102,42 +98,23 @@ extension MessagePortPointer {
     static func make(
         isRemote: Bool, _ name: StringPointer?, of user: UInt32, _ callout: MessagePortStorage.Callout?, _ context: ClientContext
     ) -> MessagePortPointer? {
-        guard MessagePortRegistry.isPrepared,
-            let memory = aligned_alloc(64, (MemoryLayout<MessagePortStorage>.size + 63) & ~63)
-        else {
-            systemError = ENOMEM
-            return nil
-        }
+        guard let port = allocate() else { return nil }
         name?.retain()
-        let port = memory.bindMemory(to: MessagePortStorage.self, capacity: 1)
         port.initialize(to: MessagePortStorage(isRemote: isRemote, name: name, of: user, callout, context))
         return port
     }
 
     // MARK: references
 
-    /// Adds a reference for a thread that has found the port in a list; false if the last one was released. Any thread.
-    @inline(never)
-    func retainIfAlive() -> Bool {
-        var seen = pointee.header.references.load(ordering: .acquiring)
-        while seen > 0 {
-            let (done, now) = pointee.header.references.weakCompareExchange(
-                expected: seen, desired: seen + 1, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
-            if done { return true }
-            seen = now
-        }
-        return false
-    }
-
     /// Releases a reference; the last one invalidates the port. False if there was none. Any thread, without a lock; may call user code.
     @inline(never)
     func release() -> Bool {
-        if pointee.header.releaseUnlessLast() { return true }
-        if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
+        if pointee.base.object.releaseUnlessLast() { return true }
+        if pointee.base.object.references.load(ordering: .acquiring) == 0 { return false }
         // The call of a function that keeps the port may end on another thread.
         retainInternal()
         invalidate()
-        if pointee.header.release(), locked({ takeReferenceOfClients() }) { releaseInternal() }
+        if pointee.base.object.release(), locked({ takeReferenceOfClients() }) { releaseInternal() }
         releaseInternal()
         return true
     }
@@ -147,7 +124,7 @@ extension MessagePortPointer {
     @inline(never)
     private func takeReferenceOfClients() -> Bool {
         if pointee.isValid || pointee.runningCalls > 0 { return false }
-        let isReferenced = pointee.header.references.load(ordering: .acquiring) > 0
+        let isReferenced = pointee.base.object.references.load(ordering: .acquiring) > 0
         if isReferenced == pointee.isKeptByClients { return false }
         pointee.isKeptByClients = isReferenced
         if isReferenced { retainInternal() }
@@ -166,11 +143,9 @@ extension MessagePortPointer {
 
     /// Frees the port, which nothing keeps any more.
     private func destroy() {
-        MessagePortRegistry.remove(self)
-        pointee.header.tag = 0
-        pointee.name?.release()
-        deinitialize(count: 1)
-        free(self)
+        let name = pointee.name
+        deallocatePort()
+        name?.release()
     }
 
     // MARK: invalidation
@@ -185,9 +160,13 @@ extension MessagePortPointer {
         if wasValid { pointee.runningCalls += 1 }
         let invalidation = pointee.invalidation
         unlock()
-        if !wasValid { return }
+        if wasValid { end(invalidation) }
+    }
+
+    /// The rest of `invalidate`, which has counted a call. Without a lock; calls user code.
+    private func end(_ invalidation: PortStorage.InvalidationCallout?) {
         retainInternal()
-        MessagePortRegistry.releaseName(of: self)
+        releaseName()
         if pointee.isRemote { closeRemote() } else { closeLocal() }
         if let invalidation { callInvalidation(invalidation) }
         endCall()
@@ -206,7 +185,8 @@ extension MessagePortPointer {
     /// reference; may call user code.
     func endCall() {
         lock()
-        pointee.runningCalls -= 1
+        // In a child of fork() some calls were not counted.
+        if pointee.runningCalls > 0 { pointee.runningCalls -= 1 }
         let isLast = pointee.runningCalls == 0 && !pointee.isValid
         let context = pointee.context
         if isLast { pointee.context = .empty }
@@ -244,56 +224,65 @@ extension MessagePortPointer {
     }
 }
 
-// What `MessagePortRegistry` does with a port at fork().
+// fork(): names and connections are the parent's, so in the child all message ports become invalid, and no function of a client is called.
 
 extension MessagePortPointer {
-    /// Locks all connections. Under the port's mutex.
-    func lockConnections() {
+    /// A step of a fork().
+    func fork(_ step: UInt8) {
+        switch PortHeader.ForkStep(rawValue: step) {
+        case .lock:
+            lock()
+            queue.lockBoth()
+            forEachConnection { $0.pointee.mutex.lock() }
+        case .unlock:
+            forEachConnection { $0.pointee.mutex.unlock() }
+            queue.unlockBoth()
+            unlock()
+        case .reset: resetInChild()
+        default: endInChild()
+        }
+    }
+
+    /// Calls `body`, which must not free any, for all connections of the port. Under the mutex, or in a child of fork().
+    private func forEachConnection(_ body: (ConnectionPointer) -> Void) {
         var next = pointee.connections
         while let connection = next {
-            connection.pointee.mutex.lock()
+            body(connection)
             next = connection.pointee.following
         }
     }
 
-    /// Unlocks them.
-    func unlockConnections() {
-        var next = pointee.connections
-        while let connection = next {
-            connection.pointee.mutex.unlock()
-            next = connection.pointee.following
-        }
-    }
-
-    /// Invalidates the port in a child of fork(), and forgets the calls of threads that do not exist there: those of the forking thread,
-    /// whose loop is `survivor`, go on. No function of the client is called.
-    func closeInChild(_ survivor: RunLoopPointer?) {
-        pointee.runningCalls = survivor?.countCleanups(of: self) ?? 0
-        var next = pointee.connections
-        while let connection = next {
-            connection.closeInChild()
-            next = connection.pointee.following
-        }
-        pointee.connection?.closeInChild()
-        NameServer.closeInChild(pointee.claim)
-        pointee.claim = .none
+    /// Forgets the calls of threads that do not exist, and everything that the parent would notice, also of ports that such a thread was
+    /// invalidating. Keeps the port until `endInChild`.
+    private func resetInChild() {
+        retainInternal()
+        pointee.isValid = false
+        pointee.runningCalls = callsOfForker + 1
         pointee.invalidation = nil
         pointee.context.release = nil
+        NameServer.closeInChild(pointee.claim)
+        pointee.claim = .none
+        forEachConnection { $0.resetInChild() }
+    }
+
+    /// Invalidates the port.
+    private func endInChild() {
         // Before the connections go, as such a request does not keep its own.
-        var nextRequest = pointee.requestsInProgress
-        while let request = nextRequest {
-            nextRequest = request.pointee.outer
-            if request.pointee.threadContext == survivor?.threadContext { continue }
+        var next = pointee.requestsInProgress
+        while let request = next {
+            next = request.pointee.outer
+            if request.pointee.threadContext == ThreadContextPointer.current { continue }
             removeInProgress(request)
             _ = request.release()
         }
-        invalidate()
+        end(nil)
+        releaseInternal()
     }
 }
 
 /// Cleanup of a thread that ended inside a port's invalidation function.
 private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
-    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    let port = MessagePortPointer(port)
     port.endCall()
     port.releaseInternal()
 }

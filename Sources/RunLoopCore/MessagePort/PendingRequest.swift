@@ -229,7 +229,7 @@ extension MessagePortPointer {
 /// Cleanup of a thread that ended inside the function of a request.
 private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
     let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
-    let port: MessagePortPointer = Handle.storage(UnsafeRawPointer(port))
+    let port = MessagePortPointer(port)
     port.endCall()
     port.finish(pending)
 }

@@ -171,7 +171,7 @@ extension MessagePortPointer {
     /// Receives ahead for all ports that a loop serves. The loop's thread, without a lock; may call user code if a connection ends.
     static func receiveAhead(on loop: RunLoopPointer, until deadline: Instant) {
         var port: MessagePortPointer?
-        while let next = MessagePortRegistry.nextServed(by: loop, &port) {
+        while let next = nextServed(by: loop, &port) {
             var connection: ConnectionPointer?
             while let next = next.nextConnection(&connection) { if Clock.now < deadline { next.receiveAhead(loop.threadContext) } }
         }

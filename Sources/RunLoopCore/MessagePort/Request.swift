@@ -232,8 +232,8 @@ extension ConnectionPointer {
         return (request, callout, request.pointee.invalidationInfo)
     }
 
-    /// In a child of fork(): empties the list.
-    func forgetWatchedRequests() { while let request = pointee.watchedRequests { request.stopWatching() } }
+    /// Cancels those calls, in a child of fork().
+    func cancelRequestInvalidations() { while let request = pointee.watchedRequests { request.stopWatching() } }
 
     /// Whether the other end is still there. A system call if it is another process. Under the mutex.
     fileprivate var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }

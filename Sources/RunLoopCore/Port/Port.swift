@@ -7,14 +7,20 @@ import Synchronization
 ///
 /// The queue has locks of its own; each other field says what guards it. A port lives as long as clients, messages or its source have
 /// references to it.
-struct PortStorage: ObjectStorage, Linked, ~Copyable {
+struct PortStorage: PortObject, ~Copyable {
     static var kind: Kind { .port }
     typealias Callout = @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
     typealias InvalidationCallout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
-    /// On the same cache line as what senders write, since receivers do not touch it.
-    var header: ObjectHeader
-    var queue: PortQueue
+    var base = PortHeader(
+        .port,
+        PortHeader.Functions(
+            deliver: {
+                let portSource = PortSourcePointer(info: $0)
+                PortPointer(portSource.pointee.port).deliverMessages(portSource)
+            },
+            release: { _ = PortPointer($0).release() },
+            fork: { PortPointer($0).fork($1) }))
     let callout: Callout
     // Written under both locks of the queue, so either lock is enough to read them.
     /// Empty once the port is invalid and the last call of its functions has returned.
@@ -23,68 +29,33 @@ struct PortStorage: ObjectStorage, Linked, ~Copyable {
     /// How many calls of the client's functions are under way. Under the receivers' lock.
     var runningCalls: UInt32 = 0
     var isValid = true
-    /// Links of the list of all ports, which fork() walks. Under `PortRegistry`'s mutex.
-    var previous: PortPointer?
-    var following: PortPointer?
-
-    /// How many messages may wait in a new port before senders have to.
-    static var defaultCapacity: UInt32 { 1024 }
 }
 
 typealias PortPointer = UnsafeMutablePointer<PortStorage>
 
 extension PortPointer {
-    /// The queue by its address: an inout access would claim that no other thread uses it.
-    var queue: PortQueuePointer {
-        let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
-        return PortQueuePointer(mutating: address)
-    }
-
     /// Creates a port with one reference; nil with ENOMEM. Takes over `context.info`, which the caller has retained. One allocation. Any
     /// thread.
     static func create(_ callout: @escaping PortStorage.Callout, _ context: ClientContext) -> PortPointer? {
-        guard PortRegistry.isPrepared, let memory = aligned_alloc(64, (MemoryLayout<PortStorage>.size + 63) & ~63) else {
-            systemError = ENOMEM
-            return nil
-        }
-        let port = memory.bindMemory(to: PortStorage.self, capacity: 1)
-        port.initialize(
-            to: PortStorage(
-                header: ObjectHeader(.port), queue: PortQueue(capacity: PortStorage.defaultCapacity), callout: callout,
-                context: context))
-        PortRegistry.insert(port)
+        guard let port = allocate() else { return nil }
+        port.initialize(to: PortStorage(callout: callout, context: context))
+        PortRegistry.insert(port.base)
         return port
     }
 
     /// Adds a reference. Any thread, lock-free.
     @inline(__always)
-    func retain() { pointee.header.retain() }
+    func retain() { pointee.base.object.retain() }
 
     /// Releases a reference; the last one invalidates the port first. Returns false if there was none. Any thread; may call the client's
     /// functions.
     func release() -> Bool {
-        if pointee.header.releaseUnlessLast() { return true }
+        if pointee.base.object.releaseUnlessLast() { return true }
         // The last reference is kept until the port is invalidated: the client's functions get the port as an argument.
-        if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
+        if pointee.base.object.references.load(ordering: .acquiring) == 0 { return false }
         invalidate()
-        if pointee.header.release() { destroy() }
+        if pointee.base.object.release() { deallocatePort() }
         return true
-    }
-
-    /// Frees the port. No reference is left.
-    private func destroy() {
-        PortRegistry.remove(self)
-        pointee.header.tag = 0
-        deinitialize(count: 1)
-        free(self)
-    }
-
-    /// RLPortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if the
-    /// port is invalid, or with ENOMEM. Any thread that has a context; calls no user code.
-    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
-        queue.source(
-            of: withUnsafeMutablePointer(to: &pointee.header) { $0 }, order: order, threadContext,
-            PortSource.Functions(perform: { performSource($0) }, release: { releaseSource($0) }))
     }
 
     // MARK: sending
@@ -115,7 +86,9 @@ extension PortPointer {
 
     /// The perform function of the port's source: delivers one message, and further ones as long as a client cannot observe that they
     /// came in the same pass. The loop's thread, without a lock; calls the port's function.
-    fileprivate func deliverMessages(_ portSource: PortSourcePointer, on loop: RunLoopPointer) {
+    fileprivate func deliverMessages(_ portSource: PortSourcePointer) {
+        guard let threadContext = ThreadContextPointer.current else { return }
+        let loop = RunLoopPointer(threadContext)
         portSource.resyncIfNeeded(on: loop)
         var count = 0
         var level = 0
@@ -158,7 +131,8 @@ extension PortPointer {
     /// Ends a call of the client's function. The last one after the port was invalidated releases the info.
     fileprivate func endCall() {
         queue.lockReceivers()
-        pointee.runningCalls -= 1
+        // In a child of fork() some calls were not counted.
+        if pointee.runningCalls > 0 { pointee.runningCalls -= 1 }
         let isLast = pointee.runningCalls == 0 && !pointee.isValid
         let context = pointee.context
         if isLast {
@@ -211,9 +185,15 @@ extension PortPointer {
         _ = release()
     }
 
-    /// In a child of fork(): forgets the calls of threads that do not exist there. Only those of the forking thread, whose loop is
-    /// `survivor`, go on. Under both locks of the queue.
-    func abandonCalls(of survivor: RunLoopPointer?) { pointee.runningCalls = survivor?.countCleanups(of: self) ?? 0 }
+    /// A step of a fork(). Ports are memory, of which the child has a copy; only the calls that other threads were in are forgotten.
+    fileprivate func fork(_ step: UInt8) {
+        switch PortHeader.ForkStep(rawValue: step) {
+        case .lock: queue.lockBoth()
+        case .unlock: queue.unlockBoth()
+        case .reset: pointee.runningCalls = callsOfForker
+        default: break
+        }
+    }
 
     /// Whether the port has not been invalidated. Any thread.
     var isValid: Bool { queue.isOpen }
@@ -246,25 +226,9 @@ extension PortPointer {
     }
 }
 
-/// The perform function of a port's source.
-private func performSource(_ info: UnsafeMutableRawPointer?) {
-    guard let threadContext = ThreadContextPointer.current else { return }
-    let portSource = PortSourcePointer(info: info)
-    let port: PortPointer = Handle.storage(UnsafeRawPointer(portSource.pointee.port))
-    port.deliverMessages(portSource, on: RunLoopPointer(threadContext))
-}
-
-/// The release function.
-private func releaseSource(_ info: UnsafeRawPointer?) {
-    let portSource = PortSourcePointer(info: info)
-    let port: PortPointer = Handle.storage(UnsafeRawPointer(portSource.pointee.port))
-    portSource.destroy()
-    _ = port.release()
-}
-
 /// Cleanup of a thread that ended inside a port's invalidation function.
 private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
-    let port: PortPointer = Handle.storage(UnsafeRawPointer(port))
+    let port = PortPointer(port)
     port.endCall()
     _ = port.release()
 }
@@ -272,7 +236,7 @@ private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
 /// Cleanup of a thread that ended inside a port's callback.
 private func abandonDelivery(_ port: UnsafeMutableRawPointer, _ message: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?) {
     let message: PortMessagePointer? = message.map { Handle.storage(UnsafeRawPointer($0)) }
-    let port: PortPointer = Handle.storage(UnsafeRawPointer(port))
+    let port = PortPointer(port)
     if let message, message.finishDelivery() { _ = message.release() }
     port.endCall()
 }

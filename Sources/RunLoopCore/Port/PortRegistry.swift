@@ -1,14 +1,17 @@
-import CLinux
 import Synchronization
 
-/// The list of all ports, which keeps fork() from copying a port while another thread changes it.
+/// The list of all ports of the process, of both kinds: finds message ports by their names, and keeps fork() from copying a port while
+/// another thread changes it.
 ///
 /// The locks of ports are taken before those of loops. So the fork handlers are registered after `Registry`'s: they are the first to run
 /// before a fork, and the last after it.
 enum PortRegistry {
-    private static let mutex = Mutex()
-    /// The first port of the list. Guarded by `mutex`.
-    private nonisolated(unsafe) static var first: PortPointer?
+    /// Guards the list.
+    static let mutex = Mutex()
+    /// The first port of the list, which has invalid ports too.
+    private nonisolated(unsafe) static var first: PortHeaderPointer?
+    /// Held while a name of a message port is claimed, looked up or released, so that one thread at a time does. Comes before `mutex`.
+    private static let namesMutex = Mutex()
 
     /// Registers the fork handlers at the first use. False if out of memory, or if the thread can have no loop.
     static let isPrepared: Bool = {
@@ -17,50 +20,70 @@ enum PortRegistry {
         return true
     }()
 
+    /// Runs `body`, which must not call user code, while no other thread changes which names there are. Any thread, without a lock of a
+    /// port.
+    static func withNames<Result>(_ body: () -> Result) -> Result {
+        namesMutex.lock()
+        let result = body()
+        namesMutex.unlock()
+        return result
+    }
+
     /// Adds a new port. Any thread.
-    static func insert(_ port: PortPointer) {
+    static func insert(_ port: PortHeaderPointer) {
         mutex.lock()
         port.link(into: &first)
         mutex.unlock()
     }
 
-    /// Removes a port that is about to be freed. Any thread.
-    static func remove(_ port: PortPointer) {
+    /// Removes a port that is about to be freed; it need not be in the list. Any thread.
+    static func remove(_ port: PortHeaderPointer) {
         mutex.lock()
         port.unlink(from: &first)
         mutex.unlock()
     }
 
-    /// Locks every queue. No thread waits for one port's lock while it holds another's, so their order does not matter.
-    private static func beforeFork() {
+    /// The next port behind `last`, or the first of all, for which `condition` holds, which is called under the mutex. O(number of
+    /// ports). Any thread.
+    @inline(never)
+    static func next(behind last: PortHeaderPointer? = nil, where condition: (PortHeaderPointer) -> Bool) -> PortHeaderPointer? {
         mutex.lock()
+        defer { mutex.unlock() }
+        var next = last.map { $0.pointee.following } ?? first
+        while let port = next, !condition(port) { next = port.pointee.following }
+        return next
+    }
+
+    // MARK: fork
+
+    private static func forEach(_ step: PortHeader.ForkStep) {
         var next = first
         while let port = next {
-            port.queue.pointee.attachmentsMutex.lock()
-            port.queue.lockBoth()
             next = port.pointee.following
+            if step == .lock { port.queue.pointee.attachmentsMutex.lock() }
+            port.pointee.functions.fork(port, step.rawValue)
+            if step == .unlock { port.queue.pointee.attachmentsMutex.unlock() }
         }
     }
 
-    /// Ports are memory, of which the child has a copy; only the calls that other threads were in are forgotten.
-    private static func afterForkInChild() {
-        let survivor = ThreadContextPointer.current.map { RunLoopPointer($0) }
-        var next = first
-        while let port = next {
-            port.abandonCalls(of: survivor)
-            next = port.pointee.following
-        }
-        afterFork()
+    /// Locks everything. No thread waits for one port's lock while it holds another's, so their order does not matter.
+    private static func beforeFork() {
+        namesMutex.lock()
+        mutex.lock()
+        forEach(.lock)
     }
 
     /// Unlocks everything again, in parent and child.
+    @inline(never)
     private static func afterFork() {
-        var next = first
-        while let port = next {
-            port.queue.unlockBoth()
-            port.queue.pointee.attachmentsMutex.unlock()
-            next = port.pointee.following
-        }
+        forEach(.unlock)
         mutex.unlock()
+        namesMutex.unlock()
+    }
+
+    private static func afterForkInChild() {
+        afterFork()
+        forEach(.reset)
+        forEach(.end)
     }
 }

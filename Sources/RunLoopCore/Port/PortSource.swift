@@ -11,21 +11,8 @@ struct PortSource: ~Copyable {
         var mode: StringPointer
     }
 
-    /// What differs between the kinds of ports.
-    struct Functions {
-        /// The perform function.
-        let perform: @convention(c) (UnsafeMutableRawPointer?) -> Void
-        /// The release function: calls `destroy`, then releases the port.
-        let release: @convention(c) (UnsafeRawPointer?) -> Void
-        /// Called under `attachmentsMutex` with the port after the source was looked for in a mode, with the address of the `Attachment`
-        /// and whether the source is there.
-        var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer, Bool) -> Void)?
-    }
-
     /// The port, which the source retains as a client does.
-    let port: UnsafeMutablePointer<ObjectHeader>
-    let queue: PortQueuePointer
-    let functions: Functions
+    let port: PortHeaderPointer
     /// 1 if there was no memory to note an attachment, or to watch a connection there. The source is then signalled, to try again in the
     /// next pass. Any thread.
     let needsResync = Atomic<UInt32>(0)
@@ -44,21 +31,20 @@ extension PortSourcePointer {
     }
 
     /// Creates a source, which is not yet the port's, and its info. nil with ENOMEM. Any thread that has a context.
-    fileprivate static func make(
-        _ port: UnsafeMutablePointer<ObjectHeader>, _ queue: PortQueuePointer, order: Int, _ threadContext: ThreadContextPointer,
-        _ functions: PortSource.Functions
-    ) -> PortSourcePointer? {
+    fileprivate static func make(_ port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> PortSourcePointer? {
         guard let memory = malloc(MemoryLayout<PortSource>.size) else {
             systemError = ENOMEM
             return nil
         }
         let portSource = memory.bindMemory(to: PortSource.self, capacity: 1)
-        portSource.initialize(to: PortSource(port: port, queue: queue, functions: functions))
-        let detail = SourceDetail(release: functions.release, schedule: { updateSource($0, $1, $2) }, cancel: { updateSource($0, $1, $2) })
+        portSource.initialize(to: PortSource(port: port))
+        let detail = SourceDetail(
+            release: { PortSourcePointer(info: $0).destroy() }, schedule: { updateSource($0, $1, $2) },
+            cancel: { updateSource($0, $1, $2) })
         portSource.pointee.source = SourcePointer.create(
-            threadContext, order: order, info: memory, perform: functions.perform, getPort: nil, detail)
+            threadContext, order: order, info: memory, perform: port.pointee.functions.deliver, getPort: nil, detail)
         if portSource.pointee.source != nil {
-            port.pointee.retain()
+            port.pointee.object.retain()
             return portSource
         }
         portSource.deinitialize(count: 1)
@@ -67,15 +53,17 @@ extension PortSourcePointer {
         return nil
     }
 
-    /// For the release function of the source: frees the info. The caller then releases the port.
-    func destroy() {
-        let queue = pointee.queue
+    /// The release function of the source: frees the info, and releases the port.
+    private func destroy() {
+        let port = pointee.port
+        let queue = port.queue
         queue.lockSenders()
         if queue.pointee.portSource == self { queue.pointee.portSource = nil }
         for index in 0..<pointee.attachments.count { pointee.attachments[index].mode.release() }
         queue.unlockSenders()
         deinitialize(count: 1)
         free(self)
+        port.pointee.functions.release(port)
     }
 
     // MARK: where the source is
@@ -84,7 +72,7 @@ extension PortSourcePointer {
     /// order than they made them, but the last look is right. Any thread, without a lock.
     fileprivate func update(_ attachment: PortSource.Attachment) {
         guard let source = pointee.source else { return }
-        let queue = pointee.queue
+        let queue = pointee.port.queue
         queue.pointee.attachmentsMutex.lock()
         let isThere = attachment.loop.contains(source, in: attachment.mode)
         queue.lockSenders()
@@ -104,7 +92,7 @@ extension PortSourcePointer {
             }
         }
         queue.unlockSenders()
-        withUnsafePointer(to: attachment) { pointee.functions.follow?(pointee.port, $0, isThere) }
+        withUnsafePointer(to: attachment) { pointee.port.pointee.functions.follow?(pointee.port, $0, isThere) }
         queue.pointee.attachmentsMutex.unlock()
         removedMode?.release()
     }
@@ -148,18 +136,14 @@ private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointe
 // What a queue does with the source of its port.
 
 extension PortQueuePointer {
-    /// Returns the port's source with a reference for the caller, creating it if there is none. nil if the port is invalid, or with ENOMEM.
-    /// Any thread that has a context, without a lock; calls no user code.
-    func source(
-        of port: UnsafeMutablePointer<ObjectHeader>, order: Int, _ threadContext: ThreadContextPointer, _ functions: PortSource.Functions
-    ) -> SourcePointer? {
+    /// `PortPointer.source` of the port that has this queue. Without a lock.
+    func source(of port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         lockSenders()
         let known = knownSourceLocked
         let isOpen = isOpenLocked
         unlockSenders()
         if known != nil || !isOpen { return known }
-        guard let new = PortSourcePointer.make(port, self, order: order, threadContext, functions), let source = new.pointee.source
-        else { return nil }
+        guard let new = PortSourcePointer.make(port, order: order, threadContext), let source = new.pointee.source else { return nil }
         lockSenders()
         // Another thread may have been faster, or have invalidated the port.
         let other = knownSourceLocked

@@ -1,0 +1,102 @@
+import CLinux
+import Synchronization
+
+// The names of message ports, and what else `PortRegistry` is asked about them.
+
+extension MessagePortPointer {
+    /// The valid port of this kind and name, a remote one for `user`, with a reference for the caller; nil if there is none. O(number of
+    /// ports). Any thread.
+    static func find(_ name: StringPointer, isRemote: Bool, of user: UInt32 = 0) -> MessagePortPointer? {
+        next { port in
+            port.pointee.isRemote == isRemote && (!isRemote || port.pointee.user == user) && port.pointee.name?.equals(name) == true
+                && port.isValid
+        }
+    }
+
+    /// The next local port behind `port` that a loop serves, which becomes `port`, with a reference until it is nil again; pass a variable
+    /// that is nil to get the first. O(number of ports). Any thread, without a lock; may call user code.
+    static func nextServed(by loop: RunLoopPointer, _ port: inout MessagePortPointer?) -> MessagePortPointer? {
+        let last = port
+        port = next(behind: last) { $0.queue.isServed(by: loop) }
+        _ = last?.release()
+        return port
+    }
+
+    /// The next message port behind `last`, or the first of all, for which `condition` holds, with a reference for the caller.
+    private static func next(behind last: MessagePortPointer? = nil, where condition: (MessagePortPointer) -> Bool) -> MessagePortPointer? {
+        PortRegistry.next(behind: last?.base) { base in
+            Handle.isKind(.messagePort, base) && condition(MessagePortPointer(base)) && base.pointee.object.references.countUpUnlessZero()
+        }.map { MessagePortPointer($0) }
+    }
+
+    /// Gives the port a name, in place of the one that it may have. False with errno. Under the registry's names.
+    func claimName(_ name: StringPointer) -> Bool {
+        guard let claim = try? NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
+        guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
+            NameServer.release(name, NameServer.Claim(listener: -1, lock: claim.lock))
+            systemError = ENOMEM
+            return false
+        }
+        let old = pointee.claim
+        let oldName = pointee.name
+        oldName?.retain()
+        setName(name, claim)
+        if let oldName {
+            NameServer.release(oldName, old)
+            closeConnections { $0.pointee.role == .listener && $0.pointee.fd == old.listener }
+            oldName.release()
+        }
+        watch(connection)
+        connection.release()
+        return true
+    }
+
+    /// Lets other users connect, or forbids it; in the second case the caller goes on with `closeUnauthorized`. False with errno. Under
+    /// the registry's names.
+    func setAllowsOthers(_ allows: Bool) -> Bool {
+        let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
+            pointee.allowsOthers = allows
+            return (pointee.name, pointee.claim)
+        }
+        // `accepts` keeps unauthorized users out even if the file's mode could not be changed.
+        if let name, claim.lock >= 0, (try? NameServer.open(name, claim, toAll: allows)) == nil, allows {
+            locked { pointee.allowsOthers = false }
+            return false
+        }
+        return true
+    }
+
+    /// Sets the name of a local port and takes over the claim of it. Under the registry's names.
+    private func setName(_ name: StringPointer, _ claim: NameServer.Claim) {
+        PortRegistry.mutex.lock()
+        lock()
+        let old = pointee.name
+        name.retain()
+        pointee.name = name
+        pointee.claim = claim
+        unlock()
+        PortRegistry.mutex.unlock()
+        old?.release()
+    }
+
+    /// Releases the name of a local port that has become invalid. Any thread, without a lock.
+    func releaseName() {
+        if pointee.isRemote { return }
+        PortRegistry.withNames {
+            let claim = locked { () -> NameServer.Claim in
+                defer { pointee.claim = .none }
+                return pointee.claim
+            }
+            if claim.lock >= 0, let name = pointee.name { NameServer.release(name, claim) }
+        }
+    }
+
+    /// Whether the bytes of `data` are the port's name. Any thread, without the mutex.
+    func isNamed(_ data: DataPointer?) -> Bool {
+        guard let data else { return false }
+        return locked {
+            guard let name = pointee.name else { return false }
+            return name.count == data.pointee.count && memcmp(name.pointee.bytes, data.bytes, name.count) == 0
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import CLinux
+import Synchronization
+
+/// What ports of both kinds begin with: what the registry, and the port's source, have to know of them.
+struct PortHeader: Linked, ~Copyable {
+    /// What differs between the kinds. The first argument is the port.
+    struct Functions {
+        /// The perform function of the port's source, whose info is a `PortSource`.
+        let deliver: @convention(c) (UnsafeMutableRawPointer?) -> Void
+        /// Releases a reference.
+        let release: @convention(c) (UnsafeMutableRawPointer) -> Void
+        /// Called under `attachmentsMutex` after the source was looked for in a mode, with the address of the `Attachment` and whether
+        /// the source is there.
+        var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer, Bool) -> Void)?
+        /// One step of a fork().
+        let fork: @convention(c) (UnsafeMutableRawPointer, UInt8) -> Void
+    }
+
+    /// The steps of a fork(), each for all ports before the next. No user code is called.
+    enum ForkStep: UInt8 {
+        /// The forking thread takes the locks of the port, but `attachmentsMutex`.
+        case lock
+        /// It releases them, in parent and child.
+        case unlock
+        /// The child forgets what threads were doing that it does not have.
+        case reset
+        /// The child ends what belongs to the parent.
+        case end
+    }
+
+    /// On the same cache line as what senders write, since receivers do not touch it.
+    var object: ObjectHeader
+    var queue: PortQueue
+    let functions: Functions
+    // Links of the list of all ports. Under `PortRegistry`'s mutex.
+    var previous: PortHeaderPointer?
+    var following: PortHeaderPointer?
+
+    init(_ kind: Kind, _ functions: Functions) {
+        object = ObjectHeader(kind)
+        queue = PortQueue(capacity: Self.defaultCapacity)
+        self.functions = functions
+    }
+
+    /// How many messages may wait in a new port before senders have to.
+    static var defaultCapacity: UInt32 { 1024 }
+}
+
+typealias PortHeaderPointer = UnsafeMutablePointer<PortHeader>
+
+extension PortHeaderPointer {
+    /// The queue by its address: an inout access would claim that no other thread uses it.
+    var queue: PortQueuePointer {
+        let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
+        return PortQueuePointer(mutating: address)
+    }
+}
+
+/// A struct that begins with a `PortHeader`.
+protocol PortObject: ObjectStorage, ~Copyable {}
+
+extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
+    /// The port of which the caller knows the kind.
+    init(_ port: UnsafeMutableRawPointer) { self = port.assumingMemoryBound(to: Pointee.self) }
+
+    var base: PortHeaderPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: PortHeader.self) }
+    var queue: PortQueuePointer { base.queue }
+
+    /// RLPortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if the
+    /// port is invalid, or with ENOMEM. Any thread that has a context; calls no user code.
+    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? { queue.source(of: base, order: order, threadContext) }
+
+    /// In a child of fork(): how many calls of the client's functions the forking thread is in, which are all that go on.
+    var callsOfForker: UInt32 { ThreadContextPointer.current.map { RunLoopPointer($0).countCleanups(of: self) } ?? 0 }
+
+    /// Memory for a port; nil with ENOMEM, also if there is none for what all ports need. Any thread.
+    static func allocate() -> UnsafeMutablePointer? {
+        guard PortRegistry.isPrepared, let memory = aligned_alloc(64, (MemoryLayout<Pointee>.size + 63) & ~63) else {
+            systemError = ENOMEM
+            return nil
+        }
+        return memory.bindMemory(to: Pointee.self, capacity: 1)
+    }
+
+    /// Frees the memory of a port, to which there is no reference any more. Any thread.
+    func deallocatePort() {
+        PortRegistry.remove(base)
+        base.pointee.object.tag = 0
+        deinitialize(count: 1)
+        free(self)
+    }
+}
+
+extension Atomic<UInt32> {
+    /// Adds a reference for a thread that has found an object in a list; false if the last one was released. Any thread.
+    @inline(never)
+    func countUpUnlessZero() -> Bool {
+        var seen = load(ordering: .acquiring)
+        while seen > 0 {
+            let (done, now) = weakCompareExchange(
+                expected: seen, desired: seen + 1, successOrdering: .acquiringAndReleasing, failureOrdering: .acquiring)
+            if done { return true }
+            seen = now
+        }
+        return false
+    }
+}

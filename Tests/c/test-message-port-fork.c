@@ -1,0 +1,151 @@
+/* Message ports in the child of a fork(), whatever threads were doing with them: the parent's descriptors are closed there, and what the
+ * forking thread was doing goes on. */
+#include "message-port.h"
+
+#include <poll.h>
+
+/* -- A fork in a function of the context, which the library calls around the callback ----------------------------------------------- */
+static pid_t forked = -1;
+static int calls, call_that_forks;
+
+static void take_call(void)
+{
+    if (++calls == call_that_forks)
+        forked = fork_child();
+}
+
+static const void *retain_and_fork(const void *info)
+{
+    take_call();
+    return info;
+}
+
+static void release_and_fork(UNUSED const void *info) { take_call(); }
+
+static RLDataRef answer(UNUSED RLMessagePortRef port, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+{
+    return (RLDataRef)RLRetain(data);
+}
+
+START_TEST(the_thread_forks_in_a_function_of_the_context)
+{
+    RLMessagePortContext context = {.retain = retain_and_fork, .release = release_and_fork};
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, &context, NULL);
+    RLRunLoopSourceRef source = RLMessagePortCreateRunLoopSource(NULL, port, 0);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, MODE);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLDataRef reply = NULL;
+    call_that_forks = _i;
+    int32_t result = ask(remote, 1, "x", 10, MODE, &reply);
+    RLMessagePortInvalidate(port);
+    RLRelease(source);
+    RLRelease(port);
+    if (forked == 0) {
+        child_assert(result == kRLMessagePortBecameInvalidError && !RLMessagePortIsValid(remote));
+        RLRelease(remote);
+        _exit(0);
+    }
+    RLRelease(remote);
+    ck_assert(is_text(reply, "x"));
+    RLRelease(reply);
+    end_process(forked, 0);
+}
+END_TEST
+
+/* -- A fork while another thread invalidates a port -------------------------------------------------------------------------------- */
+enum { CLIENTS = 3 };
+static gate in_callback, may_go_on;
+static RLMessagePortRequestRef taken[CLIENTS];
+static int requests;
+
+static int open_sockets(void)
+{
+    int count = 0;
+    struct stat status;
+    for (int fd = 0; fd < 256; fd++)
+        count += fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+    return count;
+}
+
+static void wait_in_callback(UNUSED RLMessagePortRequestRef request, UNUSED void *info)
+{
+    gate_open(&in_callback);
+    gate_pass(&may_go_on);
+}
+
+static RLDataRef take_over(RLMessagePortRef port, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    taken[requests] = RLMessagePortCopyRequest(port);
+    RLMessagePortRequestSetInvalidationCallBack(taken[requests++], wait_in_callback, NULL);
+    return NULL;
+}
+
+static void *invalidate_with_clients(UNUSED void *info)
+{
+    struct server server;
+    serve(&server, NAME, take_over, NULL);
+    gate_open(&in_callback);
+    while (requests < CLIENTS)
+        RLRunLoopRunInMode(MODE, 10, true);
+    end_server(&server);
+    for (int i = 0; i < CLIENTS; i++)
+        RLRelease(taken[i]);
+    return NULL;
+}
+
+static void look_in_child(UNUSED void *info)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(20); /* a lock that no thread will ever give back */
+    child_assert(open_sockets() == 0);
+    for (int i = 0; i < CLIENTS; i++) {
+        child_assert(RLMessagePortRequestGetRemainingTime(taken[i]) == 0);
+        RLRelease(taken[i]);
+    }
+    struct server server;
+    serve(&server, RLSTR("com.example.child"), take_over, NULL);
+    end_server(&server);
+}
+
+START_TEST(a_port_that_another_thread_invalidates_leaves_no_descriptor_in_the_child)
+{
+    pid_t clients[CLIENTS];
+    int ready[2];
+    gate_init(&in_callback);
+    gate_init(&may_go_on);
+    make_pipe(ready);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = fork_child();
+        if (clients[i] == 0) {
+            while (poll(&(struct pollfd){.fd = ready[0], .events = POLLIN}, 1, -1) < 1) {}
+            RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+            RLDataRef reply;
+            ask(remote, i, "x", 1e9, MODE, &reply);
+            RLRelease(remote);
+            _exit(0);
+        }
+    }
+    pthread_t thread = start_thread(invalidate_with_clients, NULL);
+    gate_pass(&in_callback);
+    ck_assert_int_eq(write(ready[1], "r", 1), 1);
+    for (int i = 0; i < CLIENTS; i++) {
+        gate_pass(&in_callback);
+        ck_assert_int_eq(run_in_child(look_in_child, NULL), 0);
+        gate_open(&may_go_on);
+    }
+    join_thread(thread);
+    for (int i = 0; i < CLIENTS; i++)
+        end_process(clients[i], 0);
+    close_pipe(ready);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-fork");
+    TCase *tcase = add_case(suite, "fork", 60);
+    tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
+    tcase_add_loop_test(tcase, the_thread_forks_in_a_function_of_the_context, 2, 4);
+    tcase_add_test(tcase, a_port_that_another_thread_invalidates_leaves_no_descriptor_in_the_child);
+    return suite;
+}
