@@ -56,7 +56,7 @@ PROGRAMS = [
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
 WITH_KIT = ["children", "resolve", "signals", "workers"]  # linked with librunloop-kit, too
-WITH_HOST = ["ev", "event", "glib", "sd-event", "uv"]  # other event loops: Tests/guest compiles and runs them
+WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them
 DEMO = "demo"
 MAKES_MISTAKES = ["errors"]  # on purpose
 SPEAKS_ON_STDERR = [*MAKES_MISTAKES, "values"]
@@ -107,13 +107,13 @@ def check_run(name, program):
 
 
 def test_every_source_file_is_tested():
-    tested = {source for name in [*PROGRAMS, *WITH_BLOCKS, *WITH_HOST, DEMO] for source in sources(name)}
+    tested = {source for name in [*PROGRAMS, *WITH_BLOCKS, *WITH_LIBRARY, DEMO] for source in sources(name)}
     assert tested == set(EXAMPLES.rglob("*.c"))
 
 
 def test_every_expected_output_belongs_to_a_program():
     names = {path.stem for path in (EXAMPLES / "expected").iterdir()}
-    assert names == {*PROGRAMS, *WITH_BLOCKS, *WITH_HOST}
+    assert names == {*PROGRAMS, *WITH_BLOCKS, *WITH_LIBRARY}
 
 
 def declarations():

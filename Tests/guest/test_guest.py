@@ -6,9 +6,11 @@ should. A loop with nothing to do makes no system call.
 RL_BUILD  the build directory with lib/librunloop.so (default: build, in the root of the repository)
 """
 
+import http.server
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -31,7 +33,9 @@ SCENARIOS = {
     "uv": ["timer", "async-from-thread", "libuv-1565", "timer-in-callback", "nested", "quiet"],
     "sd-event": ["timer", "descriptor", "descriptor-in-callback", "timer-in-callback", "pending", "nested", "nested-in-its-own-run",
                  "exit", "quiet"],
+    "dbus": ["many", "nested", "from-thread", "disconnected", "remove", "quiet"],
 }
+WITH_SERVER = {"curl": ["many", "nested", "upload", "refused", "timeout", "remove"]}
 #: Adapter: how to compile and link its library.
 ADAPTERS = {
     "poll": ["-lm"],
@@ -39,6 +43,8 @@ ADAPTERS = {
     "uv": ["libuv"],
     "sd-event": ["libsystemd"],
     "event": ["libevent_core"],
+    "curl": ["libcurl"],
+    "dbus": ["dbus-1"],
     "ev": ["-lev", "-fno-strict-aliasing"],  # Debian's has no pkg-config file
 }
 HEADERS = [name for name in ADAPTERS if name != "poll"]
@@ -71,12 +77,53 @@ def run(*command):
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("guest")
-    return {name: build("clang", HERE / f"{name}.c", name.removeprefix("in-"), folder / name, "-std=gnu11") for name in SCENARIOS}
+    return {name: build("clang", HERE / f"{name}.c", name.removeprefix("in-"), folder / name, "-std=gnu11") for name in [*SCENARIOS, *WITH_SERVER]}
 
 
 @pytest.mark.parametrize("name, scenario", [(name, scenario) for name, scenarios in SCENARIOS.items() for scenario in scenarios])
 def test_scenario(programs, name, scenario):
     assert run(programs[name], scenario) == ""
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """A web server for curl.c, which says what is asked for."""
+
+    protocol_version = "HTTP/1.1"  # connections are used again
+
+    def answer(self, content):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def do_GET(self):
+        if self.path == "/never":
+            self.rfile.read()  # until the client leaves
+            self.close_connection = True
+        else:
+            self.answer(b"x" * int(self.path.removeprefix("/length/")))
+
+    def do_POST(self):
+        length = int(self.headers["Content-Length"])
+        self.answer(b"%d" % len(self.rfile.read(length)))
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("scenario", WITH_SERVER["curl"])
+def test_transfers(programs, server, scenario):
+    assert run(programs["curl"], scenario, server) == ""
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -22,11 +22,15 @@ static void *send_async(void *info)
     return info;
 }
 /* libuv issue 1565: what is started outside of uv_run() is not in the descriptor of uv_backend_fd() before the next one. */
-static void start_later(void *info)
+static void start_poll(void)
 {
-    (void)info;
     uv_poll_init(uv_default_loop(), &polled, ends[0]);
     uv_poll_start(&polled, UV_READABLE, on_poll);
+}
+static void start_poll_later(void *info)
+{
+    (void)info;
+    start_poll();
     write_byte(NULL);
 }
 static void start_timer_later(void *info)
@@ -40,7 +44,7 @@ static void nest(uv_timer_t *its)
 {
     (void)its;
     int before = passes;
-    start_later(NULL);
+    write_byte(NULL);
     CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.05, 0) == kRLRunLoopRunTimedOut);
     CHECK(passes - before <= 6 && calls == 0);
 }
@@ -62,10 +66,11 @@ int main(int count, char **arguments)
     } else if (strcmp(scenario, "async-from-thread") == 0) {
         body = send_async;
     } else if (strcmp(scenario, "libuv-1565") == 0) {
-        CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, start_later, NULL));
+        CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, start_poll_later, NULL));
     } else if (strcmp(scenario, "timer-in-callback") == 0) {
         CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, start_timer_later, NULL));
     } else if (strcmp(scenario, "nested") == 0) {
+        start_poll();
         uv_timer_start(&timer, nest, 1, 0);
     } else if (strcmp(scenario, "quiet") == 0) {
         uv_timer_start(&timer, on_timer, 200, 0);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 RL_EXTERN_C_BEGIN
 
-/* -- A run loop in another loop ----------------------------------------------------------------------------------------- */
+/* -- A run loop in another loop ------------------------------------------------------------------------------------ */
 
 /* The beginning of what an adapter allocates. It lives until it is detached, and no dispatch is under way. */
 typedef struct RLGuest {
@@ -67,7 +67,7 @@ static inline void RLGuestDetach(RLGuest *guest)
     RLGuestRelease(guest);
 }
 
-/* -- Another loop in a run loop ----------------------------------------------------------------------------------------- */
+/* -- Another loop in a run loop ------------------------------------------------------------------------------------ */
 
 /* The beginning of what an adapter allocates. */
 typedef struct RLHosted {
@@ -113,8 +113,8 @@ static inline void RLHostedEnd(RLHosted *its)
         close(its->epoll);
 }
 
-/* The calling thread's loop will call perform(its) when something in `epoll` is ready, and observe(…, its) at the beginning of
- * a run and before each wait, since callbacks of the run loop may have changed what the other loop waits for.
+/* The calling thread's loop will call perform(its) when something in `epoll` is ready, and observe(…, its) at the
+ * beginning of a run and before each wait, since callbacks of the run loop may have changed what the other loop waits for.
  * False with errno: call RLHostedEnd() then, too. */
 static inline int RLHostedBegin(RLHosted *its, RLRunLoopMode mode, void (*perform)(void *info),
                                 RLRunLoopObserverCallBack observe)
@@ -146,7 +146,7 @@ static inline int RLHostedBegin(RLHosted *its, RLRunLoopMode mode, void (*perfor
     return 1;
 }
 
-/* -- Another loop with a descriptor of its own, which may not be run in its own callbacks ------------------------------- */
+/* -- Another loop with a descriptor of its own, which may not be run in its own callbacks -------------------------- */
 
 /* Results of RLHostedLoop.run, where others are milliseconds. */
 enum {

@@ -34,8 +34,7 @@ static inline void RLEvReady(struct ev_loop *loop, ev_io *io, int events)
     RLGuestDispatch((RLGuest *)io->data);
 }
 
-/* A dispatch that is under way serves the run loop itself, and the descriptor says nothing. In an ev_run() in one of its callbacks
- * it is to be told again. */
+/* While a dispatch is under way the descriptor tells of nothing. In one of its callbacks an ev_run() asks anew. */
 static inline void RLEvPrepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
     RLGuest *guest = (RLGuest *)prepare->data;

@@ -24,7 +24,7 @@
 #include <glib.h>
 RL_EXTERN_C_BEGIN
 
-/* -- A run loop in a GMainContext ------------------------------------------------------------------------------------- */
+/* -- A run loop in a GMainContext ---------------------------------------------------------------------------------- */
 
 typedef struct RLGSource {
     GSource source;
@@ -101,7 +101,7 @@ static inline GSource *RLGSourceNew(RLRunLoopMode mode)
     return source;
 }
 
-/* -- A GMainContext in a run loop ------------------------------------------------------------------------------------- */
+/* -- A GMainContext in a run loop ---------------------------------------------------------------------------------- */
 
 /** A context that a run loop serves: see RLGMainContextAdd(). */
 typedef struct RLGMainContext {

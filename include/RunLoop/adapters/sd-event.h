@@ -1,5 +1,6 @@
 /** @file sd-event.h
- *  sd-event: a run loop in an sd_event, and an sd_event in a run loop. Static functions, nothing to link but libsystemd.
+ *  sd-event: a run loop in an sd_event, and an sd_event in a run loop. Static functions, nothing to link but
+ *  libsystemd.
  *  Example: examples/sd-event.c
  *
  *  RLSdEventAttach() serves the calling thread's run loop from an sd_event that the same thread runs: timers, sources,
@@ -24,7 +25,7 @@
 #include <systemd/sd-event.h>
 RL_EXTERN_C_BEGIN
 
-/* -- A run loop in an sd_event ---------------------------------------------------------------------------------------- */
+/* -- A run loop in an sd_event ------------------------------------------------------------------------------------- */
 
 /** A run loop that an sd_event serves: see RLSdEventAttach(). */
 typedef struct RLSdEventGuest {
@@ -73,13 +74,13 @@ static inline void RLSdEventDetach(RLSdEventGuest *its)
     RLGuestDetach(&its->guest);
 }
 
-/* -- An sd_event in a run loop ---------------------------------------------------------------------------------------- */
+/* -- An sd_event in a run loop ------------------------------------------------------------------------------------- */
 
 /** An sd_event that a run loop serves: see RLSdEventAdd(). */
 typedef RLHostedLoop *RLSdEventRef;
 
-/* Between two calls the sd_event is in its initial state, in which everything is allowed: its timers are armed, and what is
- * pending is served in the next pass. */
+/* Between two calls the sd_event is in its initial state, in which everything is allowed: its timers are armed, and what
+ * is pending is served in the next pass. */
 static inline long RLSdEventRun(void *info)
 {
     sd_event *event = (sd_event *)info;
@@ -99,8 +100,8 @@ static inline void RLSdEventRemove(RLSdEventRef sd)
 }
 
 /** Makes the calling thread's run loop serve an sd_event until RLSdEventRemove(), in a mode or in the common modes.
- *  As it keeps the mode from being empty, a run ends by RLRunLoopStop() or its time limit. After sd_event_exit() and the
- *  exit sources the sd_event is not served any more, and does not keep the mode from being empty.
+ *  As it keeps the mode from being empty, a run ends by RLRunLoopStop() or its time limit. After sd_event_exit() and
+ *  the exit sources the sd_event is not served any more, and does not keep the mode from being empty.
  *  @return NULL with errno if it is out of memory or descriptors, or if the sd_event has exited (ESTALE). */
 static inline RLSdEventRef RLSdEventAdd(sd_event *event, RLRunLoopMode mode)
 {

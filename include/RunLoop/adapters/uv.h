@@ -2,8 +2,8 @@
  *  libuv: a run loop in a uv_loop_t, and a uv_loop_t in a run loop. Static functions, nothing to link but libuv.
  *  Example: examples/uv.c
  *
- *  RLUvAttach() serves the calling thread's run loop from a uv_loop_t that the same thread runs: timers, sources, posted
- *  functions and sockets of the loop next to libuv's handles.
+ *  RLUvAttach() serves the calling thread's run loop from a uv_loop_t that the same thread runs: timers, sources,
+ *  posted functions and sockets of the loop next to libuv's handles.
  *
  *      RLUvGuest *guest = RLUvAttach(uv_default_loop(), kRLRunLoopDefaultMode, NULL, NULL);
  *      uv_run(uv_default_loop(), UV_RUN_DEFAULT);
@@ -15,15 +15,15 @@
  *      RLRunLoopRun();
  *      RLUvLoopRemove(uv);
  *
- *  uv_run() may not be called in callbacks of the same uv_loop_t. So a run loop that runs in such a callback does not serve
- *  libuv meanwhile. Use one of the two for a thread. */
+ *  uv_run() may not be called in callbacks of the same uv_loop_t. So a run loop that runs in such a callback does not
+ *  serve libuv meanwhile. Use one of the two for a thread. */
 #ifndef RUNLOOP_ADAPTERS_UV_H
 #define RUNLOOP_ADAPTERS_UV_H
 #include <RunLoop/adapters/common.h>
 #include <uv.h>
 RL_EXTERN_C_BEGIN
 
-/* -- A run loop in a uv_loop_t ---------------------------------------------------------------------------------------- */
+/* -- A run loop in a uv_loop_t ------------------------------------------------------------------------------------- */
 
 /** A run loop that a uv_loop_t serves: see RLUvAttach(). */
 typedef struct RLUvGuest {
@@ -72,12 +72,12 @@ static inline void RLUvDetach(RLUvGuest *its)
     RLGuestDetach(&its->guest);
 }
 
-/* -- A uv_loop_t in a run loop ---------------------------------------------------------------------------------------- */
+/* -- A uv_loop_t in a run loop ------------------------------------------------------------------------------------- */
 
 /** A uv_loop_t that a run loop serves: see RLUvLoopAdd(). */
 typedef RLHostedLoop *RLUvLoopRef;
 
-/* In uv_run() libuv also registers what was started since the last time; its descriptor knows nothing of that before. */
+/* uv_run() also registers what was started since the last time; its descriptor knows nothing of that before. */
 static inline long RLUvLoopRun(void *info)
 {
     uv_loop_t *loop = (uv_loop_t *)info;
