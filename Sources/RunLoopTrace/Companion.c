@@ -1,7 +1,9 @@
 /* The probe of librunloop-trace.so, and what it begins with in a process that has it preloaded: nothing but what the environment asks for by
    name. */
 #include "Companion.h"
+#include "Service.h"
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define PARTS 4
@@ -29,6 +31,7 @@ TELL(sent)
 TELL(received)
 TELL(dropped)
 TELL(willPass)
+TELL(willPass)
 
 int companionUse(const RLRunLoopProbe *part)
 {
@@ -54,4 +57,20 @@ __attribute__((constructor)) static void begin(void)
     const RLRunLoopProbe *trace = traceBegin();
     if (trace != NULL)
         companionUse(trace);
+    serviceLoaded();
+    const char *explain = getenv("RUNLOOP_EXPLAIN"), *signal = getenv("RUNLOOP_EXPLAIN_SIGNAL");
+    const char *stall = getenv("RUNLOOP_STALL");
+    int wanted = stall && *stall && stallsBegin(stall, getenv("RUNLOOP_STALL_SIGNAL"));
+    if (explain && *explain) {
+        serviceAnswer();
+        wanted = 1;
+    }
+    if (signal && *signal) {
+        int number = signalNamed(signal);
+        if (number == 0 || !serviceExplainOn(number))
+            fprintf(stderr, "runloop: RUNLOOP_EXPLAIN_SIGNAL=%s: no such signal, or it cannot be caught\n", signal);
+        wanted |= number != 0;
+    }
+    if (wanted)
+        serviceStart(1);
 }

@@ -20,8 +20,14 @@ void *reallocate(void *memory, size_t size);
 /* Prints how the command is used. Returns 2, the status for wrong arguments. */
 int printUsage(FILE *file);
 
-/* TraceCommand.c: a command with its arguments, of which the first is its name. Returns the exit status. */
+/* Commands, each with its arguments, of which the first is its name. They return the exit status. */
+
+/* TraceCommand.c */
 int traceCommand(int count, char **arguments);
+/* RunCommand.c */
+int runCommand(int count, char **arguments);
+/* ExplainCommand.c */
+int explainCommand(int count, char **arguments);
 
 /* Launch.c */
 

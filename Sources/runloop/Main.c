@@ -14,6 +14,11 @@ static const struct Command {
      "what came of it. FILE (trace.pftrace) is opened with https://ui.perfetto.dev. Processes that the program\n"
      "starts are in it, too. Each thread keeps its last RECORDS events (65536).\n",
      traceCommand},
+    {"run", "[-s SECONDS[,abort]] [-b SIGNAL] PROGRAM [ARGUMENT ...]",
+     "Runs a program that `runloop explain` can ask. -s names callbacks that last longer than SECONDS, once\n"
+     "each; -b adds a backtrace, for which SIGNAL is sent to the thread.\n",
+     runCommand},
+    {"explain", "PID", "Says in plain words what each run loop of a process does, and why.\n", explainCommand},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)

@@ -9,7 +9,7 @@ import pytest
 from public_headers import INCLUDE, ROOT, RUNLOOP, children, clang, declarations, of_kind
 
 LABELS = ["Ownership", "Thread", "Re-entrancy", "Errors", "Cost", "Since", "Example"]
-ALL = declarations("RunLoop/RunLoop.h RunLoopKit/RunLoopKit.h")
+ALL = declarations("RunLoop/RunLoop.h RunLoopKit/RunLoopKit.h RunLoopTrace/RunLoopTrace.h")
 #: What repeats a promise that RLBase.h makes for all functions, by label.
 REPEATED = {
     "Ownership": r"(none( changes)?|(Create|Copy|Get) rule|you own the result)[.;]?$",

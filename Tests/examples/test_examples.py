@@ -47,6 +47,7 @@ PROGRAMS = [
     "resolve",
     "signalfd",
     "signals",
+    "stalls",
     "strings",
     "timeout",
     "timers",
@@ -56,6 +57,7 @@ PROGRAMS = [
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
 WITH_KIT = ["children", "resolve", "signals", "workers"]  # linked with librunloop-kit, too
+WITH_TRACE = ["stalls"]  # linked with librunloop-trace, too
 WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them
 DEMO = "demo"
 MAKES_MISTAKES = ["errors"]  # on purpose
@@ -78,6 +80,8 @@ def compile_program(compiler, name, output, extra=(), libraries=()):
         pytest.skip(f"{compiler} is not installed")
     assert (LIBRARY / "librunloop.so").exists(), f"no librunloop.so in {LIBRARY}: build it, or set RL_BUILD"
     command = [compiler, *FLAGS, *extra, "-I", REPO / "include", *sources(name), "-o", output]
+    if name in WITH_TRACE:
+        command += ["-L", LIBRARY / "runloop", f"-Wl,-rpath,{LIBRARY}/runloop", "-lrunloop-trace"]
     command += ["-L", LIBRARY, *(["-lrunloop-kit"] if name in WITH_KIT else []), "-lrunloop", f"-Wl,-rpath,{LIBRARY}", *libraries]
     result = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT)
     assert result.returncode == 0, result.stderr

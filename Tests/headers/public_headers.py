@@ -8,7 +8,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 INCLUDE = ROOT / "include"
-RUNLOOP = sorted(path.relative_to(INCLUDE).as_posix() for folder in ("RunLoop", "RunLoopKit") for path in (INCLUDE / folder).glob("*.h"))
+RUNLOOP = sorted(path.relative_to(INCLUDE).as_posix() for folder in ("RunLoop", "RunLoopKit", "RunLoopTrace")
+                 for path in (INCLUDE / folder).glob("*.h"))
 COREFOUNDATION = sorted(path.relative_to(INCLUDE).as_posix() for path in (INCLUDE / "CoreFoundation").glob("*.h"))
 
 

@@ -53,11 +53,11 @@ int main(void)
 def test_installed_files_are_exactly_these(installed):
     headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").glob("*.h")]
     headers += [f"usr/include/RunLoop/adapters/{path.name}" for path in (INCLUDE / "RunLoop/adapters").iterdir()]
-    headers += [f"usr/include/RunLoopKit/{path.name}" for path in (INCLUDE / "RunLoopKit").iterdir()]
+    headers += [f"usr/include/{folder}/{path.name}" for folder in ("RunLoopKit", "RunLoopTrace") for path in (INCLUDE / folder).iterdir()]
     headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
     headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
     libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",
-                 "librunloop-kit.so", "librunloop-kit.so.0", "pkgconfig/runloop-kit.pc", "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc", "cmake/RunLoop/RunLoopConfig.cmake",
+                 "librunloop-kit.so", "librunloop-kit.so.0", "pkgconfig/runloop-kit.pc", "pkgconfig/runloop-trace.pc", "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc", "cmake/RunLoop/RunLoopConfig.cmake",
                  "cmake/RunLoop/RunLoopConfigVersion.cmake"]
     numbers = [re.search(r"Build ID: (\w+)", output("readelf", "-n", BUILD / "lib" / name))[1]
                for name in ("librunloop.so", "librunloop-kit.so")]
@@ -112,7 +112,7 @@ def test_nothing_installed_names_the_place_of_installation(installed):
     assert str(installed) not in text and str(ROOT) not in text
     header = (INCLUDE / "RunLoop/RLBase.h").read_text()
     numbers = [re.search(rf"#define RL_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
-    for package in ("runloop", "runloop-cf", "runloop-kit"):
+    for package in ("runloop", "runloop-cf", "runloop-kit", "runloop-trace"):
         assert pkg_config(installed, "--modversion", package=package) == [".".join(numbers)]
 
 

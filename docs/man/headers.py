@@ -114,7 +114,7 @@ class Header:
 
     def __init__(self, name):
         self.name = name
-        self.folder = next(folder for folder in ("RunLoop", "RunLoopKit") if (INCLUDE / folder / name).exists())
+        self.folder = next(folder for folder in ("RunLoop", "RunLoopKit", "RunLoopTrace") if (INCLUDE / folder / name).exists())
         self.source = (INCLUDE / self.folder / name).read_text()
         self.functions, self.callbacks, self.types, self.constants = [], [], [], []
         self.read_head()

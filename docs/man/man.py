@@ -27,7 +27,8 @@ PARAMETERS = {
 EVERYWHERE = {"runloop", "runloop-objects", "runloop-string", "runloop-data", "runloop-array", "runloop-date"}
 #: How to link what a folder of headers declares.
 LIBRARIES = {"RunLoop": ["librunloop (\\-lrunloop, pkg-config runloop)"],
-             "RunLoopKit": ["librunloop-kit (\\-lrunloop-kit \\-lrunloop, pkg-config runloop-kit)"]}
+             "RunLoopKit": ["librunloop-kit (\\-lrunloop-kit \\-lrunloop, pkg-config runloop-kit)"],
+             "RunLoopTrace": ["librunloop-trace (\\-lrunloop-trace \\-lrunloop, pkg-config runloop-trace)"]}
 #: Pages of section 7 that are documents, and what the list of subjects says of them.
 DOCUMENTS = {"runloop-modes": ("docs/guide/03-modes.md", "Modes: what a run serves, and what it leaves waiting."),
              "runloop-porting": ("docs/PORTING.md", "Programs from macOS, and from other event loops."),

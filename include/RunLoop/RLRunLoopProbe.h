@@ -46,13 +46,14 @@ enum {
     kRLRunLoopProbeFileDescriptor = 5, /**< A descriptor's callback; detail: the types. */
     kRLRunLoopProbeSocket = 6,         /**< A socket's callback; detail: the type. */
     kRLRunLoopProbePort = 7,           /**< A port's callback. */
-    kRLRunLoopProbeMessagePort = 8,    /**< A message port's callback; detail: the message id. */
-    kRLRunLoopProbeReply = 9,          /**< The callback of an asynchronous request; detail: the result. */
-    kRLRunLoopProbeInvalidation = 10,  /**< The invalidation callback of a port, message port or request. */
-    kRLRunLoopProbeSleep = 11,         /**< A sleep. didSleep has what ended it in detail. */
-    kRLRunLoopProbeWake = 12,          /**< The end of another thread's sleep, by one system call. */
-    kRLRunLoopProbePass = 13,          /**< A pass of a loop; info: the mode. */
-    kRLRunLoopProbeWakeUp = 14         /**< A call of RLRunLoopWakeUp. If it ends a sleep, Wake follows. */
+    /** A message port's callback; detail: the message id. Of a request that is sent 1 if a reply is wanted. */
+    kRLRunLoopProbeMessagePort = 8,
+    kRLRunLoopProbeReply = 9,         /**< The callback of an asynchronous request; detail: the result. */
+    kRLRunLoopProbeInvalidation = 10, /**< The invalidation callback of a port, message port or request. */
+    kRLRunLoopProbeSleep = 11,        /**< A sleep. didSleep has what ended it in detail. */
+    kRLRunLoopProbeWake = 12,         /**< The end of another thread's sleep, by one system call. */
+    kRLRunLoopProbePass = 13,         /**< A pass of a loop; info: the mode. */
+    kRLRunLoopProbeWakeUp = 14        /**< A call of RLRunLoopWakeUp. If it ends a sleep, Wake follows. */
 };
 
 /** What ended a sleep: the detail of didSleep. */

@@ -50,6 +50,7 @@ private func describe(_ kind: Kind, _ object: UnsafeRawPointer, _ what: Name, _ 
     text.append(">")
 }
 
+/// A loop, its modes, and what is in each. The companion's explanations are made of this (Sources/RunLoopTrace/Explain.c).
 private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
     begin(.runLoop, loop, &text)
     loop.locked {
@@ -59,27 +60,53 @@ private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
             guard let mode = loop.pointee.modes[number] else { continue }
             text.append(" ")
             text.append(mode.pointee.name.pointee.bytes, mode.pointee.name.count)
-            text.append("(")
             var sources = 0
             var timers = 0
             for index in 0..<mode.pointee.sets.count {
                 sources += mode.pointee.sets[index].pointee.sourceCount
                 timers += mode.pointee.sets[index].pointee.timerCount
             }
-            text.append("sources=", decimal: sources)
+            text.append("(sources=", decimal: sources)
             text.append(" timers=", decimal: timers)
+            loop.pointee.registrations.forEach { registration in
+                guard registration.set?.pointee.modes.contains(number) == true, !registration.source.pointee.item.has(.unreferenced) else {
+                    return
+                }
+                text.append(" {")
+                describe(what: registration.source, &text)
+                if registration.isWatched, let watch = registration.watch {
+                    text.append(" fd=", decimal: Int(loop.pointee.poller[watch].fd))
+                }
+                text.append("}")
+            }
             text.append(")")
         }
     }
     text.append(">")
 }
 
+/// What a source is, without calling its client's functions.
+private func describe(what source: SourcePointer, _ text: inout TextBuffer) {
+    text.append("version=", decimal: source.version)
+    text.append(" order=", decimal: source.pointee.order)
+    text.append(" signalled=", decimal: source.isSignalled ? 1 : 0)
+    var function = addressOfFunction(source.pointee.function.perform)
+    if source.pointee.item.has(.isOfEndpoint) {
+        function = addressOfFunction(EndpointPointer(info: source.pointee.info).pointee.callout.ofDescriptor)
+    }
+    describe(callout: function, &text)
+}
+
+private func describe(callout function: UInt, _ text: inout TextBuffer) {
+    text.append(" callout=")
+    text.append(address: UnsafeRawPointer(bitPattern: function))
+}
+
 private func describe(_ source: SourcePointer, _ text: inout TextBuffer) {
     begin(.source, source, &text)
     describe(valid: source.item, &text)
-    text.append(" version=", decimal: source.version)
-    text.append(" order=", decimal: source.pointee.order)
-    text.append(" signalled=", decimal: source.isSignalled ? 1 : 0)
+    text.append(" ")
+    describe(what: source, &text)
     describe(source.clientContext, source.pointee.info, &text)
 }
 

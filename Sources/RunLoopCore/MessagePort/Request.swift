@@ -250,7 +250,7 @@ extension MessagePortPointer {
     @inline(never)
     fileprivate func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32) {
         let hash = locked { pointee.name?.hashValue32 ?? 0 }
-        Probe.tell(part, kind, self, number: Probe.flow(process: process, id, nameHash: hash))
+        Probe.tell(part, kind, self, detail: id == 0 ? 0 : 1, number: Probe.flow(process: process, id, nameHash: hash))
     }
 
     /// Tells the probe that this port is about to handle a request.

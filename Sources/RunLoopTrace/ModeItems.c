@@ -1,0 +1,108 @@
+/* What a mode holds: read from what RLCopyDescription says of a loop. The two libraries are of one version; what is not understood is left
+   out. */
+#include "Explanation.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTED 12 /* sources */
+
+/* A mode, as RLCopyDescription describes it: NAME(sources=2 timers=1 {...} {...}). */
+struct ModeItems {
+    char *description;
+    const char *items;
+    int sources, timers, isCut;
+};
+
+static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
+{
+    struct ModeItems found = {0};
+    char start[NOW_NAME_WORDS * sizeof(uint64_t) + 16];
+    RLStringRef description = RLCopyDescription(loop);
+    const char *text = description ? RLStringGetCStringPtr(description, kRLStringEncodingUTF8) : NULL;
+    snprintf(start, sizeof start, " %s(sources=", mode);
+    const char *place = text ? strstr(text, start) : NULL;
+    if (place != NULL && sscanf(place + strlen(start), "%d timers=%d", &found.sources, &found.timers) == 2) {
+        found.description = strdup(place + strlen(start));
+        char *end = found.description ? strchr(found.description, ')') : NULL;
+        found.isCut = end == NULL;
+        if (end != NULL)
+            *end = 0;
+        found.items = found.description ? strchr(found.description, '{') : NULL;
+    }
+    if (description != NULL)
+        RLRelease(description);
+    return found;
+}
+
+/* A source in such a list; returns what follows, NULL at the end. */
+struct SourceItem {
+    int version, signalled, descriptor;
+    unsigned long function;
+};
+
+static const char *readItem(const char *items, struct SourceItem *item)
+{
+    long order;
+    item->descriptor = -1;
+    if (items == NULL || sscanf(items, "{version=%d order=%ld signalled=%d callout=%lx fd=%d}", &item->version, &order,
+                                &item->signalled, &item->function, &item->descriptor) < 4)
+        return NULL;
+    const char *next = strchr(items + 1, '{');
+    return next ? next : "";
+}
+
+static void sayItems(struct Explanation *it, const struct ModeItems *items)
+{
+    struct SourceItem item;
+    const char *rest = items->items;
+    for (int count = 0; (rest = readItem(rest, &item)) != NULL; count++) {
+        fputs(count == 0 ? ": " : ", ", it->text);
+        if (count == LISTED) {
+            fputs("and others", it->text);
+            return;
+        }
+        int isOurs = isOfLibrary(it, item.function);
+        if (isOurs)
+            fputs("one of the library's, for a port, a message port or a reply", it->text);
+        else
+            sayFunction(it->text, it->modules, item.function);
+        if (item.descriptor >= 0) {
+            fputs(" on descriptor ", it->text);
+            sayDescriptor(it->text, item.descriptor);
+        } else if (!isOurs)
+            fputs(item.signalled ? " when it is signalled, as it is" : " when it is signalled", it->text);
+    }
+}
+
+void sayWhatKeeps(struct Explanation *it, const char *mode)
+{
+    struct ModeItems items = itemsOf(it->now->loop, mode);
+    if (items.description == NULL)
+        return;
+    const char *and = items.sources > 0 && items.timers > 0 ? " and " : "";
+    fprintf(it->text, " The mode %s ", mode);
+    if (items.sources + items.timers == 0)
+        fputs("has no source and no timer: a run in it ends as soon as no function is posted to it", it->text);
+    else
+        fputs("does not end by itself, as it has ", it->text);
+    if (items.timers > 0)
+        fprintf(it->text, "%d timer%s", items.timers, items.timers == 1 ? "" : "s");
+    fputs(and, it->text);
+    if (items.sources > 0)
+        fprintf(it->text, "%d source%s", items.sources, items.sources == 1 ? "" : "s");
+    sayItems(it, &items);
+    fputs(items.isCut ? " …." : ".", it->text);
+    free(items.description);
+}
+
+int descriptorOfSource(struct Explanation *it, uint64_t function)
+{
+    struct ModeItems items = itemsOf(it->now->loop, (const char *)it->now->state.mode);
+    struct SourceItem item;
+    int found = -1;
+    for (const char *rest = items.items; (rest = readItem(rest, &item)) != NULL;)
+        if (item.function == function && item.descriptor >= 0)
+            found = item.descriptor;
+    free(items.description);
+    return found;
+}

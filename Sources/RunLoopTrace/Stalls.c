@@ -1,0 +1,245 @@
+/* Callbacks that last too long: found by looking, a few times in each span of time that counts as a stall, whether a thread is where it was. */
+#include "Companion.h"
+#include "Now.h"
+#include "Service.h"
+#include "Words.h"
+#include <RunLoopTrace/RunLoopTrace.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LOOKS 4 /* in each span */
+#define FRAMES 64
+
+/* What was asked for. Under the lock, which is held during the callback. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t threshold; /* in nanoseconds; 0: nothing */
+static int mustAbort, backtraceSignal;
+static RLStallCallBack callout;
+static void *calloutInfo;
+
+/* The companion's thread alone. */
+static RLRunLoopTimerRef timer;
+static uint64_t timerThreshold, lastLook;
+static THREAD_LOCAL int isReporting;
+
+/* --- backtraces ----------------------------------------------------------------------------------------------------------- */
+
+/* One at a time. The handler may be late, so each side moves the state on by an exchange. */
+static struct {
+    enum { IDLE, ASKED, WRITING, DONE } state;
+    int thread, count;
+    void *frames[FRAMES];
+} backtraced;
+
+static void noteBacktrace(int number)
+{
+    int saved = errno, asked = ASKED;
+    (void)number;
+    if (__atomic_load_n(&backtraced.thread, __ATOMIC_ACQUIRE) == gettid() &&
+        __atomic_compare_exchange_n((int *)&backtraced.state, &asked, WRITING, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        backtraced.count = backtrace(backtraced.frames, FRAMES);
+        __atomic_store_n((int *)&backtraced.state, DONE, __ATOMIC_RELEASE);
+    }
+    errno = saved;
+}
+
+/* Waits a second at most: the thread may block the signal. The first two frames are the handler's. */
+static void sayBacktrace(FILE *text, struct Module *modules, int thread)
+{
+    int asked = ASKED;
+    __atomic_store_n(&backtraced.thread, thread, __ATOMIC_RELEASE);
+    __atomic_store_n((int *)&backtraced.state, ASKED, __ATOMIC_RELEASE);
+    if (syscall(SYS_tgkill, getpid(), thread, backtraceSignal) != 0)
+        return;
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        if (__atomic_load_n((int *)&backtraced.state, __ATOMIC_ACQUIRE) == DONE)
+            break;
+        usleep(1000);
+    }
+    if (__atomic_compare_exchange_n((int *)&backtraced.state, &asked, IDLE, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
+        asked != DONE)
+        return;
+    for (int index = 2; index < backtraced.count; index++) {
+        int isOurs;
+        uint64_t address = (uintptr_t)backtraced.frames[index];
+        /* The address is where the call returns to, which may be behind the function. */
+        const char *name = functionName(modules, address - 1, &isOurs);
+        if (isOurs)
+            break;
+        fprintf(text, "\n    0x%llx %s", (unsigned long long)address, name ? name : "?");
+    }
+}
+
+RLBoolean RLStallWatchSetSignal(int number)
+{
+    struct sigaction action = {.sa_handler = noteBacktrace, .sa_flags = SA_RESTART};
+    void *frame;
+    /* The first call loads the unwinder, which no handler can. */
+    backtrace(&frame, 1);
+    if (number != 0 && sigaction(number, &action, NULL) != 0)
+        return 0;
+    pthread_mutex_lock(&lock);
+    backtraceSignal = number;
+    pthread_mutex_unlock(&lock);
+    return 1;
+}
+
+/* --- looking -------------------------------------------------------------------------------------------------------------- */
+
+static void report(const struct NowSnapshot *now, uint64_t lasted)
+{
+    const struct NowCall *call = &now->state.frames[now->state.depth - 1];
+    struct Module *modules = readModules("/proc/self/maps");
+    char *line = NULL;
+    size_t size;
+    int isOurs;
+    FILE *text = open_memstream(&line, &size);
+    RLStall stall = {.thread = now->thread, .kind = (uint32_t)call->kind, .object = (const void *)call->object};
+    stall.function = (void (*)(void))call->function;
+    stall.info = (const void *)call->info;
+    stall.functionName = functionName(modules, call->function, &isOurs);
+    stall.seconds = (double)lasted * 1e-9;
+    if (text != NULL) {
+        fputs("runloop: stall: ", text);
+        sayThread(text, now->thread);
+        fputs(" has been in ", text);
+        sayCallback(text, modules, call->kind, call->function, call->descriptor);
+        fputs(" for ", text);
+        sayTime(text, lasted);
+        saySystemCall(text, now->thread);
+        if (backtraceSignal != 0)
+            sayBacktrace(text, modules, now->thread);
+        fclose(text);
+    }
+    stall.text = line ? line : "runloop: stall";
+    if (callout != NULL) {
+        isReporting = 1;
+        callout(&stall, calloutInfo);
+        isReporting = 0;
+    } else
+        dprintf(STDERR_FILENO, "%s\n", stall.text);
+    if (mustAbort)
+        abort();
+    free(line);
+    freeModules(modules);
+}
+
+/* What was seen of a thread counts, up to somewhat more than the distance of two looks. So no time counts in which this thread did not run
+   either: the process was stopped, or the machine suspended. */
+static void look(const struct NowSnapshot *now, uint64_t time, uint64_t elapsed)
+{
+    struct NowWatch *watch = &now->live->watch;
+    const struct NowState *state = &now->state;
+    uint64_t most = threshold / LOOKS * 3 / 2, inThis = time > state->changed ? time - state->changed : 0;
+    if (elapsed > most)
+        elapsed = most;
+    if (watch->thread != now->thread || watch->changed != state->changed || watch->calls != state->calls)
+        *watch = (struct NowWatch){.thread = now->thread, .changed = state->changed, .calls = state->calls};
+    if (state->depth == 0 || state->depth > NOW_FRAMES || state->asleep != 0 || watch->isReported)
+        return;
+    watch->lasted += elapsed < inThis - watch->lasted ? elapsed : inThis - watch->lasted;
+    if (watch->lasted < threshold)
+        return;
+    char letter = stateOfThread(now->thread);
+    if (letter == 'T' || letter == 't') {
+        watch->lasted = 0;
+        return;
+    }
+    watch->isReported = 1;
+    report(now, watch->lasted);
+}
+
+static void lookAtAll(RLRunLoopTimerRef its, void *info)
+{
+    struct NowSnapshot *snapshots;
+    uint64_t time = clockNow(), elapsed = time - lastLook;
+    (void)its, (void)info;
+    lastLook = time;
+    int count = nowCopy(NULL, &snapshots);
+    pthread_mutex_lock(&lock);
+    for (int index = 0; index < count && threshold != 0; index++)
+        look(&snapshots[index], clockNow(), elapsed);
+    pthread_mutex_unlock(&lock);
+    nowFree(snapshots, count);
+}
+
+void stallsUpdate(void)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t wanted = threshold;
+    pthread_mutex_unlock(&lock);
+    if (timer != NULL && wanted != timerThreshold) {
+        RLRunLoopTimerInvalidate(timer);
+        RLRelease(timer);
+        timer = NULL;
+    }
+    if (wanted == 0 || timer != NULL)
+        return;
+    double period = (double)wanted * 1e-9 / LOOKS;
+    timer = RLRunLoopTimerCreateWithDelay(NULL, period, period, lookAtAll, NULL);
+    timerThreshold = wanted;
+    lastLook = clockNow();
+    if (timer != NULL)
+        RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
+}
+
+/* --- beginning ------------------------------------------------------------------------------------------------------------ */
+
+static int isSpan(double seconds) { return seconds >= 0.001 && seconds <= 1e6; }
+
+static void set(double seconds, RLStallCallBack function, void *info, int abortToo)
+{
+    if (!isReporting)
+        pthread_mutex_lock(&lock);
+    threshold = (uint64_t)(seconds * 1e9);
+    callout = function;
+    calloutInfo = info;
+    mustAbort = abortToo;
+    if (!isReporting)
+        pthread_mutex_unlock(&lock);
+    servicePoke();
+}
+
+RLBoolean RLStallWatchStart(RLTimeInterval seconds, RLStallCallBack function, void *info)
+{
+    if (!isSpan(seconds)) {
+        errno = EINVAL;
+        return 0;
+    }
+    set(seconds, function, info, 0);
+    return serviceStart(0) != 0;
+}
+
+void RLStallWatchStop(void) { set(0, NULL, NULL, 0); }
+
+int stallsBegin(const char *value, const char *name)
+{
+    char *end;
+    double seconds = strtod(value, &end);
+    int abortToo = strcmp(end, ",abort") == 0;
+    int number = name && *name ? signalNamed(name) : 0;
+    if (!isSpan(seconds) || end == value || (*end != 0 && !abortToo)) {
+        fprintf(stderr, "runloop: RUNLOOP_STALL=%s: expected seconds from 0.001 on, perhaps with \",abort\"\n", value);
+        return 0;
+    }
+    if (name && *name && (number == 0 || !RLStallWatchSetSignal(number)))
+        fprintf(stderr, "runloop: RUNLOOP_STALL_SIGNAL=%s: no such signal, or it cannot be caught\n", name);
+    set(seconds, NULL, NULL, abortToo);
+    return 1;
+}
+
+static void forgetInChild(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    timer = NULL;
+    backtraced.state = IDLE;
+}
+
+__attribute__((constructor)) static void prepareForFork(void) { pthread_atfork(NULL, NULL, forgetInChild); }
