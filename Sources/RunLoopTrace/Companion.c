@@ -31,7 +31,6 @@ TELL(sent)
 TELL(received)
 TELL(dropped)
 TELL(willPass)
-TELL(willPass)
 
 int companionUse(const RLRunLoopProbe *part)
 {

@@ -2,8 +2,8 @@
  *  Probes: functions that are told what all run loops of the process do.
  *  Example: examples/probe.c
  *
- *  A probe sees each callback begin and end, each pass and sleep, and what was sent from one thread or process to another. It
- *  is for tracers, profilers and watchdogs. Without a probe each of these places costs two instructions.
+ *  A probe sees each callback begin and end, each pass and sleep, and what was sent from one thread or process to
+ *  another. It is for tracers, profilers and watchdogs. Without a probe each of these places costs two instructions.
  *
  *  Calls and what led to them
  *  --------------------------
