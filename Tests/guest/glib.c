@@ -1,5 +1,5 @@
 /* What adapters/glib.h promises beyond the matrix: GLib as the guest of a run loop, and the order of calls that sd-event did not stand. */
-#include "check.h"
+#include "latency.h"
 #include <RunLoop/adapters/glib.h>
 #include <glib-unix.h>
 
@@ -34,13 +34,25 @@ static void add_in_callback(void *info)
 /* GLib's callback runs the run loop again, which serves GLib in there. */
 static gboolean nest(gpointer info)
 {
+    g_idle_add(on_time, NULL);
+    run_loop();
     g_timeout_add(5, on_time, NULL);
     run_loop();
-    CHECK(calls == 1);
+    CHECK(calls == 2);
     return on_time(info);
 }
 
-static void glib_in_loop(const char *scenario)
+/* By GLib, in the run loop; or by the run loop itself. */
+static gboolean call_readable(gint fd, GIOCondition condition, gpointer readable)
+{
+    (void)fd;
+    (void)condition;
+    ((void (*)(void))readable)();
+    return G_SOURCE_CONTINUE;
+}
+static void watch(int fd, void (*readable)(void)) { g_unix_fd_add(fd, G_IO_IN, call_readable, readable); }
+
+static void glib_in_loop(const char *scenario, const char *kind)
 {
     RLGMainContextRef glib = RLGMainContextAdd(NULL, kRLRunLoopCommonModes);
     int wanted = 1;
@@ -62,11 +74,13 @@ static void glib_in_loop(const char *scenario)
     } else if (strcmp(scenario, "nested") == 0) {
         g_idle_add(nest, NULL);
         run_loop();
-        wanted = 2;
+        wanted = 3;
     } else if (strcmp(scenario, "quiet") == 0) {
         g_timeout_add(200, on_time, NULL);
         run_loop();
         CHECK(passes <= 6);
+    } else if (strcmp(scenario, "latency") == 0 && kind != NULL) {
+        measure_latency(kind, watch, run_loop, stop);
     } else {
         exit(2);
     }
@@ -124,7 +138,7 @@ int main(int count, char **arguments)
     if (count > 1 && strcmp(arguments[1], "systemd-43098") == 0)
         prepare_twice();
     else
-        glib_in_loop(count > 1 ? arguments[1] : "");
+        glib_in_loop(count > 1 ? arguments[1] : "", count > 2 ? arguments[2] : NULL);
     end_counting_passes(observer);
     return 0;
 }

@@ -29,4 +29,17 @@ static void host_after(unsigned milliseconds, void (*function)(void))
 {
     ev_once(loop, -1, 0, milliseconds / 1000.0, call, (void *)function);
 }
+static ev_io watch;
+static void call_readable(struct ev_loop *its, ev_io *io, int events)
+{
+    (void)its;
+    (void)events;
+    ((void (*)(void))io->data)();
+}
+static void host_watch(int fd, void (*readable)(void))
+{
+    ev_io_init(&watch, call_readable, fd, EV_READ);
+    watch.data = (void *)readable;
+    ev_io_start(loop, &watch);
+}
 static void host_end(void) { RLEvDetach(guest); }

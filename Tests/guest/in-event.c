@@ -31,8 +31,16 @@ static void host_after(unsigned milliseconds, void (*function)(void))
     struct timeval delay = {.tv_usec = (suseconds_t)milliseconds * 1000};
     CHECK(event_base_once(base, -1, EV_TIMEOUT, call, (void *)function, &delay) == 0);
 }
+static struct event *watch;
+static void host_watch(int fd, void (*readable)(void))
+{
+    watch = event_new(base, fd, EV_READ | EV_PERSIST, call, (void *)readable);
+    CHECK(watch != NULL && event_add(watch, NULL) == 0);
+}
 static void host_end(void)
 {
+    if (watch != NULL)
+        event_free(watch);
     RLEventDetach(guest);
     event_base_free(base);
 }

@@ -1,6 +1,7 @@
 /* The matrix with GLib's main loop as the host. */
 #include "matrix.h"
 #include <RunLoop/adapters/glib.h>
+#include <glib-unix.h>
 
 static GSource *source;
 static GMainLoop *loops[8];
@@ -34,6 +35,14 @@ static void host_run(void)
 }
 static void host_quit(void) { g_main_loop_quit(loops[depth - 1]); }
 static void host_after(unsigned milliseconds, void (*function)(void)) { g_timeout_add(milliseconds, call, function); }
+static gboolean call_readable(gint fd, GIOCondition condition, gpointer readable)
+{
+    (void)fd;
+    (void)condition;
+    ((void (*)(void))readable)();
+    return G_SOURCE_CONTINUE;
+}
+static void host_watch(int fd, void (*readable)(void)) { g_unix_fd_add(fd, G_IO_IN, call_readable, readable); }
 static void host_end(void)
 {
     g_source_destroy(source);

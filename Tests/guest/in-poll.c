@@ -4,8 +4,8 @@
 #include <poll.h>
 #include <time.h>
 
-static void (*when_stopped)(void), (*later)(void);
-static int depth, quits;
+static void (*when_stopped)(void), (*later)(void), (*when_readable)(void);
+static int depth, quits, watched = -1;
 static double date; /* of `later` */
 
 static double now(void)
@@ -27,11 +27,13 @@ static void host_run(void)
         RLRunLoopGuestState state = {.version = 0};
         CHECK(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, 0, &state));
         double wait = fmin(state.timeout, later != NULL ? fmax(date - now(), 0) : HUGE_VAL);
-        struct pollfd polled = {.fd = state.fd, .events = state.events};
-        int ready = poll(&polled, 1, wait == HUGE_VAL ? -1 : (int)fmin(ceil(wait * 1000), 1e9));
-        if ((ready > 0 || wait == state.timeout) &&
+        struct pollfd polled[] = {{.fd = state.fd, .events = state.events}, {.fd = watched, .events = POLLIN}};
+        int ready = poll(polled, 2, wait == HUGE_VAL ? -1 : (int)fmin(ceil(wait * 1000), 1e9));
+        if ((polled[0].revents || (ready == 0 && wait == state.timeout)) &&
             RLRunLoopDispatchGuest(kRLRunLoopDefaultMode) == kRLRunLoopRunStopped)
             when_stopped();
+        if (polled[1].revents)
+            when_readable();
         if (later != NULL && now() >= date) {
             void (*function)(void) = later;
             later = NULL;
@@ -46,5 +48,10 @@ static void host_after(unsigned milliseconds, void (*function)(void))
 {
     date = now() + milliseconds / 1000.0;
     later = function;
+}
+static void host_watch(int fd, void (*readable)(void))
+{
+    watched = fd;
+    when_readable = readable;
 }
 static void host_end(void) { RLRunLoopLeaveGuest(); }

@@ -38,6 +38,18 @@ static void host_after(unsigned milliseconds, void (*function)(void))
     CHECK(sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, milliseconds * 1000, 1, call, (void *)function) >=
           0);
 }
+static int call_readable(sd_event_source *source, int fd, uint32_t events, void *readable)
+{
+    (void)source;
+    (void)fd;
+    (void)events;
+    ((void (*)(void))readable)();
+    return 0;
+}
+static void host_watch(int fd, void (*readable)(void))
+{
+    CHECK(sd_event_add_io(event, NULL, fd, EPOLLIN, call_readable, (void *)readable) >= 0);
+}
 static void host_end(void)
 {
     RLSdEventDetach(guest);

@@ -31,8 +31,23 @@ static void host_after(unsigned milliseconds, void (*function)(void))
     timer->data = (void *)function;
     uv_timer_start(timer, close_and_call, milliseconds, 0);
 }
+static uv_poll_t polled;
+static void call_readable(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    CHECK(status == 0);
+    ((void (*)(void))poll->data)();
+}
+static void host_watch(int fd, void (*readable)(void))
+{
+    uv_poll_init(uv_default_loop(), &polled, fd);
+    polled.data = (void *)readable;
+    uv_poll_start(&polled, UV_READABLE, call_readable);
+}
 static void host_end(void)
 {
     RLUvDetach(guest);
+    if (polled.data != NULL)
+        uv_close((uv_handle_t *)&polled, NULL);
     uv_run(uv_default_loop(), UV_RUN_DEFAULT);
 }

@@ -2,13 +2,14 @@
  * the name of a scenario; it returns 0 if that works. */
 #ifndef RUNLOOP_TESTS_GUEST_MATRIX_H
 #define RUNLOOP_TESTS_GUEST_MATRIX_H
-#include "check.h"
+#include "latency.h"
 
 /* The host. `stopped` is called after RLRunLoopStop(). */
 static void host_begin(void (*stopped)(void));
 static void host_run(void);  /* until host_quit(), also nested */
 static void host_quit(void); /* the innermost host_run() */
 static void host_after(unsigned milliseconds, void (*function)(void));
+static void host_watch(int fd, void (*readable)(void));
 static void host_end(void);
 
 static void quit(void)
@@ -55,6 +56,11 @@ static void quit_after_read(RLFileDescriptorRef f, RLOptionFlags types, void *in
     (void)f;
     (void)types;
     (void)info;
+    read_byte();
+    quit();
+}
+static void quit_after_read_by_host(void)
+{
     read_byte();
     quit();
 }
@@ -127,7 +133,11 @@ int main(int count, char **arguments)
         host_run();
         host_after(5, quit);
         host_run();
-        wanted = 2;
+        host_watch(ends[0], quit_after_read_by_host);
+        run_beside(write_byte, host_run);
+        wanted = 3;
+    } else if (strcmp(scenario, "latency") == 0 && count == 3) {
+        measure_latency(arguments[2], host_watch, host_run, quit);
     } else if (strcmp(scenario, "idle") == 0) {
         add_timer(1000);
         host_after(200, quit);

@@ -1,5 +1,5 @@
 /* What adapters/sd-event.h promises beyond the matrix: sd-event as the guest of a run loop. */
-#include "check.h"
+#include "latency.h"
 #include <RunLoop/adapters/sd-event.h>
 #include <time.h>
 
@@ -65,6 +65,18 @@ static int nest(sd_event_source *source, uint64_t date, void *info)
     return 0;
 }
 
+/* By sd-event, in the run loop; or by the run loop itself. */
+static int call_readable(sd_event_source *source, int fd, uint32_t events, void *readable)
+{
+    (void)source, (void)fd, (void)events;
+    ((void (*)(void))readable)();
+    return 0;
+}
+static void watch(int fd, void (*readable)(void))
+{
+    CHECK(sd_event_add_io(event, NULL, fd, EPOLLIN, call_readable, (void *)readable) >= 0);
+}
+
 int main(int count, char **arguments)
 {
     const char *scenario = count > 1 ? arguments[1] : "";
@@ -114,6 +126,8 @@ int main(int count, char **arguments)
         add_time(200, on_time);
         run_loop();
         CHECK(passes <= 6);
+    } else if (strcmp(scenario, "latency") == 0 && count == 3) {
+        measure_latency(arguments[2], watch, run_loop, stop);
     } else {
         return 2;
     }

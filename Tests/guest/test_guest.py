@@ -60,7 +60,7 @@ def build(compiler, source, adapter, program, *options):
         assert known.returncode == 0, known.stderr
         flags += known.stdout.split()
     done = subprocess.run(
-        [compiler, "-O1", "-g", "-Wall", "-Wextra", "-Werror", *options, f"-I{ROOT / 'include'}", source, "-o", program,
+        [compiler, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", *options, f"-I{ROOT / 'include'}", source, "-o", program,
          f"-L{LIBRARY}", f"-Wl,-rpath,{LIBRARY}", "-lrunloop", "-pthread", *flags],
         capture_output=True, text=True, timeout=TIME_LIMIT)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 /* What adapters/uv.h promises beyond the matrix: libuv as the guest of a run loop. */
-#include "check.h"
+#include "latency.h"
 #include <RunLoop/adapters/uv.h>
 
 static uv_timer_t timer, other;
@@ -49,6 +49,20 @@ static void nest(uv_timer_t *its)
     CHECK(passes - before <= 6 && calls == 0);
 }
 
+/* By libuv, in the run loop; or by the run loop itself. */
+static void call_readable(uv_poll_t *its, int status, int events)
+{
+    (void)events;
+    CHECK(status == 0);
+    ((void (*)(void))its->data)();
+}
+static void watch(int fd, void (*readable)(void))
+{
+    uv_poll_init(uv_default_loop(), &polled, fd);
+    polled.data = (void *)readable;
+    uv_poll_start(&polled, UV_READABLE, call_readable);
+}
+
 int main(int count, char **arguments)
 {
     const char *scenario = count > 1 ? arguments[1] : "";
@@ -74,6 +88,9 @@ int main(int count, char **arguments)
         uv_timer_start(&timer, nest, 1, 0);
     } else if (strcmp(scenario, "quiet") == 0) {
         uv_timer_start(&timer, on_timer, 200, 0);
+    } else if (strcmp(scenario, "latency") == 0 && count == 3) {
+        measure_latency(arguments[2], watch, run_loop, stop);
+        return 0;
     } else {
         return 2;
     }

@@ -71,7 +71,9 @@ static inline void RLGuestDetach(RLGuest *guest)
 
 /* The beginning of what an adapter allocates. */
 typedef struct RLHosted {
+    RLRunLoopRef loop;
     RLRunLoopSourceRef ready;      /* on `epoll`, which holds the other loop's descriptors, and `timer` */
+    RLRunLoopSourceRef soon;       /* signalled if there is something to do in the next pass */
     RLRunLoopObserverRef observer; /* asks the other loop before each wait what it waits for */
     int epoll, timer;
     long delay; /* what `timer` was set to */
@@ -79,21 +81,23 @@ typedef struct RLHosted {
 
 static inline int RLHostedPort(void *info) { return ((RLHosted *)info)->epoll; }
 
-/* Makes `ready` ready after so many milliseconds; 0: in the next pass; -1: not at all. */
+/* Has `perform` called after so many milliseconds at the latest; 0: in the next pass; -1: not because of time. */
 static inline void RLHostedSetDelay(RLHosted *its, long milliseconds)
 {
     struct itimerspec date;
-    if (milliseconds == -1 && its->delay == -1)
+    if (milliseconds == 0) {
+        RLRunLoopSourceSignal(its->soon);
+        RLRunLoopWakeUp(its->loop); /* it is about to wait */
+    }
+    if (milliseconds <= 0 && its->delay == -1)
         return;
     memset(&date, 0, sizeof date);
-    if (milliseconds == 0) {
-        date.it_value.tv_nsec = 1;
-    } else if (milliseconds > 0) {
+    if (milliseconds > 0) {
         date.it_value.tv_sec = milliseconds / 1000;
         date.it_value.tv_nsec = milliseconds % 1000 * 1000000L;
     }
     timerfd_settime(its->timer, 0, &date, NULL);
-    its->delay = milliseconds;
+    its->delay = milliseconds > 0 ? milliseconds : -1;
 }
 
 /* Ends what RLHostedBegin() began, also if that failed half-way. */
@@ -107,6 +111,10 @@ static inline void RLHostedEnd(RLHosted *its)
         RLRunLoopSourceInvalidate(its->ready);
         RLRelease(its->ready);
     }
+    if (its->soon != NULL) {
+        RLRunLoopSourceInvalidate(its->soon);
+        RLRelease(its->soon);
+    }
     if (its->timer >= 0)
         close(its->timer);
     if (its->epoll >= 0)
@@ -119,30 +127,34 @@ static inline void RLHostedEnd(RLHosted *its)
 static inline int RLHostedBegin(RLHosted *its, RLRunLoopMode mode, void (*perform)(void *info),
                                 RLRunLoopObserverCallBack observe)
 {
-    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    RLRunLoopSourceContext of_soon;
     RLRunLoopSourceContext1 of_ready;
     RLRunLoopObserverContext of_observer;
     struct epoll_event event;
+    memset(&of_soon, 0, sizeof of_soon);
     memset(&of_ready, 0, sizeof of_ready);
     memset(&of_observer, 0, sizeof of_observer);
     memset(&event, 0, sizeof event);
     of_ready.version = 1;
-    of_ready.info = of_observer.info = its;
+    of_soon.info = of_ready.info = of_observer.info = its;
     of_ready.getPort = RLHostedPort;
-    of_ready.perform = perform;
+    of_soon.perform = of_ready.perform = perform;
     event.events = EPOLLIN;
+    its->loop = RLRunLoopGetCurrent();
     its->delay = -1;
     its->epoll = epoll_create1(EPOLL_CLOEXEC);
     its->timer = timerfd_create(1 /* CLOCK_MONOTONIC, which strict C hides */, TFD_CLOEXEC);
     if (its->epoll >= 0 && its->timer >= 0 && epoll_ctl(its->epoll, EPOLL_CTL_ADD, its->timer, &event) == 0) {
+        its->soon = RLRunLoopSourceCreate(NULL, 0, &of_soon);
         its->ready = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&of_ready);
         its->observer =
             RLRunLoopObserverCreate(NULL, kRLRunLoopEntry | kRLRunLoopBeforeWaiting, 1, 0, observe, &of_observer);
     }
-    if (loop == NULL || its->ready == NULL || its->observer == NULL)
+    if (its->loop == NULL || its->soon == NULL || its->ready == NULL || its->observer == NULL)
         return 0;
-    RLRunLoopAddSource(loop, its->ready, mode);
-    RLRunLoopAddObserver(loop, its->observer, mode);
+    RLRunLoopAddSource(its->loop, its->soon, mode);
+    RLRunLoopAddSource(its->loop, its->ready, mode);
+    RLRunLoopAddObserver(its->loop, its->observer, mode);
     return 1;
 }
 
@@ -186,6 +198,7 @@ static inline void RLHostedLoopPerform(void *info)
     }
     if (delay == kRLHostedOver) {
         RLRunLoopObserverInvalidate(its->hosted.observer);
+        RLRunLoopSourceInvalidate(its->hosted.soon);
         RLRunLoopSourceInvalidate(its->hosted.ready);
         return;
     }
