@@ -11,6 +11,9 @@ __attribute__((no_sanitize("address"))) static bool must_fail(void)
     failures--;
     return true;
 }
+#ifndef __has_feature
+#define __has_feature(feature) 0 /* gcc */
+#endif
 #if !__has_feature(thread_sanitizer) /* which has to have malloc for itself */
 #include "../faults/failing-memory.h"
 #endif

@@ -104,6 +104,15 @@ def test_no_path_of_one_machine():
                 if re.search(PLACES, line))
 
 
+def test_gcc_compiles_it_too():
+    """Most tests are compiled by clang alone; on other machines gcc is the compiler, which has no __has_feature."""
+    def guarded(text):
+        return re.match(r"#\s*(if|elif)(def|ndef| defined\()? *__has_feature(?!\()", re.search(r"^.*__has_feature.*$", text, re.MULTILINE)[0])
+
+    texts = {path: path.read_text() for path in tracked() if path.suffix in (".c", ".h")}
+    expect_none(path for path, text in texts.items() if "__has_feature" in text and not guarded(text))
+
+
 def test_lines_end_where_they_end():
     expect_none(f"{path.relative_to(ROOT)}:{number}" for path in tracked() if path.suffix in (".swift", ".c", ".h", ".py")
                 for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1)
