@@ -19,20 +19,32 @@ GUEST = pathlib.Path(__file__).with_name("guest")
 pytestmark = pytest.mark.timeout(300)
 
 
-def guest(directory, *words):
-    """Swift's modules are compiled for the first guest and kept for the others."""
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The guest's objects, for Swift's shared runtime and for the static one: flags → file."""
     if shutil.which("swiftc") is None:
         pytest.skip("swiftc is not installed")
-    program = directory / "guest"
-    output("swiftc", "-swift-version", "5", "-O", "-module-cache-path", directory.parent / "cache", *words,
-           GUEST / "main.swift", "-Xlinker", "--export-dynamic", "-o", program)
-    return program
+    directory = tmp_path_factory.mktemp("compiled")
+    for flags in ([], ["-static-stdlib"]):
+        output("swiftc", "-swift-version", "5", "-O", "-module-cache-path", directory / "cache", *flags, "-c", GUEST / "main.swift",
+               "-o", directory / f"guest{''.join(flags)}.o")
+    return directory
 
 
-@pytest.fixture(scope="module")
-def stranger(tmp_path_factory):
+@pytest.fixture
+def guest(compiled, tmp_path):
+    """Links one, with what comes before it."""
+    def link(*words):
+        flags = [word for word in words if word == "-static-stdlib"]
+        output("swiftc", *words, compiled / f"guest{''.join(flags)}.o", "-Xlinker", "--export-dynamic", "-o", tmp_path / "guest")
+        return tmp_path / "guest"
+    return link
+
+
+@pytest.fixture
+def stranger(guest):
     """A guest that is not linked with the library."""
-    return guest(tmp_path_factory.mktemp("stranger"))
+    return guest()
 
 
 def c_part(directory, *flags, name="ours.o"):
@@ -63,28 +75,28 @@ def test_loaded_before_the_swift_runtime_by_preloading(stranger, tmp_path):
     run(stranger, late_part(tmp_path), LD_PRELOAD=str(shared()))
 
 
-def test_linked_before_the_swift_runtime(tmp_path):
-    program = guest(tmp_path, shared(), c_part(tmp_path, "-c"))
+def test_linked_before_the_swift_runtime(guest, tmp_path):
+    program = guest(shared(), c_part(tmp_path, "-c"))
     assert needed(program)[0] == "librunloop.so.0"
     run(program)
 
 
-def test_linked_after_the_swift_runtime(tmp_path):
-    program = guest(tmp_path, c_part(tmp_path, "-c"), f"-L{BUILD / 'lib'}", "-lrunloop")
+def test_linked_after_the_swift_runtime(guest, tmp_path):
+    program = guest(c_part(tmp_path, "-c"), f"-L{BUILD / 'lib'}", "-lrunloop")
     libraries = needed(program)
     assert libraries.index("librunloop.so.0") > libraries.index("libswiftCore.so")
     run(program)
 
 
-def test_archive_in_a_program_with_the_shared_runtime(tmp_path):
-    program = guest(tmp_path, c_part(tmp_path, "-c"), archive())
+def test_archive_in_a_program_with_the_shared_runtime(guest, tmp_path):
+    program = guest(c_part(tmp_path, "-c"), archive())
     assert "librunloop.so.0" not in needed(program)
     run(program)
 
 
-def test_archive_in_a_program_with_the_static_runtime(tmp_path):
+def test_archive_in_a_program_with_the_static_runtime(guest, tmp_path):
     """Both runtimes in one file: the archive's must not be global."""
-    program = guest(tmp_path, "-static-stdlib", c_part(tmp_path, "-c"), archive())
+    program = guest("-static-stdlib", c_part(tmp_path, "-c"), archive())
     assert not [name for name in needed(program) if "swift" in name or "runloop" in name]
     run(program)
 
