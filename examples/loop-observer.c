@@ -21,6 +21,7 @@ enum { activityCount = sizeof activities / sizeof activities[0] };
 typedef struct Log {
     int calls[activityCount]; /* how often each activity was seen */
     int ticks;
+    int sleeps; /* how often nothing was due in BeforeWaiting */
     RLRunLoopActivity first, last;
     RLRunLoopRunResult result;
     int observerIsFine;
@@ -37,6 +38,8 @@ static void observe(RLRunLoopObserverRef observer, RLRunLoopActivity activity, v
             log->calls[i]++;
         }
     }
+    if (activity == kRLRunLoopBeforeWaiting && RLRunLoopIsIdleInMode(kRLRunLoopDefaultMode))
+        log->sleeps++; /* a late timer may be due by now */
     if (log->first == 0)
         log->first = activity;
     log->last = activity;
@@ -105,6 +108,7 @@ int main(void)
     int ok = log.result == kRLRunLoopRunStopped && log.ticks == 2 && log.observerIsFine;
     for (int i = 0; i < activityCount; i++)
         ok = ok && log.calls[i] > 0;
+    ok = ok && log.sleeps <= log.calls[3];
     ok = ok && log.first == kRLRunLoopEntry && log.last == kRLRunLoopExit;
     puts(ok ? "all six activities were observed, from entry to exit" : "something is missing");
     return ok ? 0 : 1;

@@ -90,6 +90,8 @@ int main(void)
         perror("modes");
         return 1;
     }
+    /* The clock alone does not keep a run going: in a mode without another source a run is Finished at once. */
+    RLRunLoopSourceSetKeepsModeRunning(program.clock, 0);
 
     puts("all three are signalled; one pass in \"question\" mode, which is not a common mode yet:");
     RLRunLoopSourceSignal(program.ordinary);

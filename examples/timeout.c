@@ -43,10 +43,14 @@ int main(void)
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), events, kRLRunLoopDefaultMode);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0);
 
+    /* Nothing else is in the loop: a run that the timer is not to keep going ends at once, armed or not. */
+    RLRunLoopTimerSetKeepsModeRunning(connection.timeout, 0);
+    int ends = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0) == kRLRunLoopRunFinished;
+
     /* HUGE_VAL would disarm it and leave it in the loop; this is the end of it. */
     RLRunLoopTimerInvalidate(connection.timeout);
     RLRelease(connection.timeout);
     RLRelease(events);
     printf("%d events, %d timeouts\n", connection.events, connection.timeouts);
-    return result == kRLRunLoopRunStopped && connection.events == 20 && connection.timeouts == 2 ? 0 : 1;
+    return ends && result == kRLRunLoopRunStopped && connection.events == 20 && connection.timeouts == 2 ? 0 : 1;
 }

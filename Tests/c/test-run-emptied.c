@@ -178,24 +178,38 @@ static int run_beside(struct helper *helper, struct item *item, int yields, RLRu
     return result;
 }
 
-START_TEST(a_run_ends_when_another_thread_invalidates_the_last_item)
+static void empty_the_mode(enum kind kind, void (*act)(struct item *item))
 {
     static struct helper helper;
-    pthread_t thread = start_helper(&helper, invalidate);
+    pthread_t thread = start_helper(&helper, act);
     for (int round = 0; round < SCALED(ROUNDS); round++) {
         struct item item;
         RLRunLoopMode mode = round & 1 ? RLSTR("custom") : kRLRunLoopDefaultMode;
-        make_item(&item, _i, round % 4 == 0 ? kRLRunLoopCommonModes : mode);
+        make_item(&item, kind, round % 4 == 0 ? kRLRunLoopCommonModes : mode);
         if (round % 4 == 1 && item.source)
             RLRunLoopAddSource(rl, item.source, RLSTR("another"));
-        int yields = round & 2 ? -1 : round / 4;
-        ck_assert_int_eq(run_beside(&helper, &item, yields, mode, 1e10), kRLRunLoopRunFinished);
+        ck_assert_int_eq(run_beside(&helper, &item, round & 2 ? -1 : round / 4, mode, 1e10), kRLRunLoopRunFinished);
         drop_item(&item);
     }
     end_helper(&helper, thread);
 }
-END_TEST
 
+START_TEST(a_run_ends_when_another_thread_invalidates_the_last_item) { empty_the_mode(_i, invalidate); }
+END_TEST
+static void unreference(struct item *item)
+{
+    if (item->kind == TIMER)
+        RLRunLoopTimerSetKeepsModeRunning((RLRunLoopTimerRef)item->object, 0);
+    else
+        RLRunLoopSourceSetKeepsModeRunning(item->source, 0);
+}
+
+START_TEST(a_run_ends_when_another_thread_makes_the_last_item_unreferenced)
+{
+    if (_i != FUNCTION)
+        empty_the_mode(_i, unreference);
+}
+END_TEST
 static void invalidate_and_post_stop(struct item *item)
 {
     invalidate(item);
@@ -379,7 +393,7 @@ static void release_and_post_stop(struct item *item)
     require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_current, NULL));
 }
 
-/* The loop has the item, whoever else lets go of it: nothing is invalidated by that, and the mode is as full as before. */
+/* The loop has the item: nothing is invalidated by that, and the mode is as full as before. */
 START_TEST(a_run_goes_on_when_another_thread_releases_the_last_reference)
 {
     static struct helper helper;
@@ -422,6 +436,7 @@ Suite *suite_under_test(void)
     tcase_add_unchecked_fixture(all, use_own_directory, remove_own_directory);
     tcase_add_checked_fixture(all, use_current_loop, NULL);
     tcase_add_loop_test(all, a_run_ends_when_another_thread_invalidates_the_last_item, 0, KINDS);
+    tcase_add_loop_test(all, a_run_ends_when_another_thread_makes_the_last_item_unreferenced, 0, KINDS);
     tcase_add_loop_test(all, a_run_whose_mode_keeps_something_goes_on, 0, KINDS);
     tcase_add_loop_test(all, an_outer_run_ends_whose_mode_is_emptied_during_a_nested_one, 0, 2 * KINDS);
     tcase_add_loop_test(all, a_nested_run_ends_alone, 0, KINDS);

@@ -99,6 +99,16 @@ START_TEST(stop_ends_the_run_before_the_next_message)
 }
 END_TEST
 
+static void unreference_port(void) { RLRunLoopSourceSetKeepsModeRunning(port_source, 0); }
+
+START_TEST(emptied_a_run_that_nothing_keeps_ends_before_the_next_message)
+{
+    deed = unreference_port;
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, 0), kRLRunLoopRunFinished);
+    assert_notes("first");
+}
+END_TEST
+
 static void queue_function(void) { RLRunLoopPerformFunction(rl, MODE, note_info, "function"); }
 
 START_TEST(functions_that_were_queued_come_first)
@@ -310,6 +320,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tests, queued_sources_come_first_after_a_nested_run_too);
     tcase_add_test(tests, return_after_source_a_run_returns_after_one_message);
     tcase_add_test(tests, stop_ends_the_run_before_the_next_message);
+    tcase_add_test(tests, emptied_a_run_that_nothing_keeps_ends_before_the_next_message);
     tcase_add_test(tests, functions_that_were_queued_come_first);
     tcase_add_test(tests, functions_that_were_taken_out_of_the_inbox_come_first);
     tcase_add_test(tests, signals_another_source_that_is_signalled_comes_first);

@@ -14,6 +14,19 @@
  *  after its first call; it is still valid in that call. An observer that is in one loop cannot be added to another.
  *  Info is retained once in Create and released when the observer becomes invalid or, if it never does, is freed.
  *
+ *  Idle work
+ *  ---------
+ *  BeforeWaiting does not promise that the thread will sleep: as in CF, a timer may be due, and another thread may
+ *  have queued a function. What must wait until nothing else is due (libuv's uv_idle_t, GLib's g_idle_add()) asks
+ *  first, does a part of the work, and wakes its own loop, so that the next pass looks for other things and comes here
+ *  again:
+ *
+ *      static void idle(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
+ *      {
+ *          if (RLRunLoopIsIdleInMode(kRLRunLoopDefaultMode) && work_a_little(info))
+ *              RLRunLoopWakeUp(RLRunLoopGetCurrent());
+ *      }
+ *
  *  What not to expect
  *  ------------------
  *  The time between an activity and the event that follows it is not fixed: callbacks run in between. In a run of 0
@@ -106,6 +119,14 @@ RL_EXPORT RLBoolean RLRunLoopObserverIsValid(RLRunLoopObserverRef observer);
  *  @param context  set its version to 0 before the call.
  *  Ownership: info is not retained for you. */
 RL_EXPORT void RLRunLoopObserverGetContext(RLRunLoopObserverRef observer, RLRunLoopObserverContext *context);
+
+/** Returns whether the calling thread's loop would sleep if it came to step 7 in a mode now. See "Idle work".
+ *  It would if no function is queued, no version-0 source signalled, no timer due, unless its tolerance lets it wait,
+ *  no descriptor ready, and the loop was not woken. 0 also if only a pass can find out, as when what was signalled has
+ *  been removed.
+ *  @param mode  a single mode, as a rule the one that runs.
+ *  Cost: O(sets of modes); a system call if the mode has descriptors. */
+RL_EXPORT RLBoolean RLRunLoopIsIdleInMode(RLRunLoopMode mode);
 
 /* ---- With a block (clang -fblocks; the program links the blocks runtime) ---- */
 

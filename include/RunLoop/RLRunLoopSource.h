@@ -121,6 +121,14 @@ RL_EXPORT void RLRunLoopSourceInvalidate(RLRunLoopSourceRef source);
 /** Returns whether a source can still perform: whether it was not invalidated. */
 RL_EXPORT RLBoolean RLRunLoopSourceIsValid(RLRunLoopSourceRef source);
 
+/** Sets whether a source keeps its modes from being empty, in every loop that it is in or comes into.
+ *  If not (libuv: it is "unreferenced"), it performs as ever while something else keeps the run going, such as a source
+ *  for the signal that ends the program; alone in a mode it never performs, as runs of an empty mode end at once. If
+ *  this empties the mode of a run on another thread, that run ends. CF has no such function.
+ *  @param keeps  1, as when it was created, or 0.
+ *  Cost: O(loops that it is in). */
+RL_EXPORT void RLRunLoopSourceSetKeepsModeRunning(RLRunLoopSourceRef source, RLBoolean keeps);
+
 /** Copies the context of a source, also of an invalid one.
  *  @param context  set its version to 0 or 1 before the call: it says how large the struct is, and no more is written.
  *                  Afterwards version is that of the source, and says which struct it is.

@@ -152,6 +152,13 @@ RL_EXPORT void RLRunLoopTimerInvalidate(RLRunLoopTimerRef timer);
  *  called. */
 RL_EXPORT RLBoolean RLRunLoopTimerIsValid(RLRunLoopTimerRef timer);
 
+/** Sets whether a timer keeps its modes from being empty.
+ *  If not (libuv: it is "unreferenced"), it is called as ever while something else keeps the run going, such as for
+ *  statistics every second; alone in a mode it is never called, as runs of an empty mode end at once. If this empties
+ *  the mode of a run on another thread, that run ends. CF has no such function.
+ *  @param keeps  1, as when it was created, or 0. */
+RL_EXPORT void RLRunLoopTimerSetKeepsModeRunning(RLRunLoopTimerRef timer, RLBoolean keeps);
+
 /** Copies the context of a timer. If that is invalid, info is NULL.
  *  @param context  set its version to 0 before the call.
  *  Ownership: info is not retained for you. */

@@ -60,6 +60,12 @@ public func RLRunLoopObserverIsValid(_ observer: OpaquePointer?) -> UInt8 {
 }
 
 @implementation @c
+public func RLRunLoopIsIdleInMode(_ mode: OpaquePointer?) -> UInt8 {
+    guard let name = borrowMode(mode, "RLRunLoopIsIdleInMode"), let loop = Registry.current else { return 0 }
+    return loop.isIdle(in: name) ? 1 : 0
+}
+
+@implementation @c
 public func RLRunLoopObserverGetContext(_ observer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopObserverContext>?) {
     guard let observer = borrow(observer, "RLRunLoopObserverGetContext") else { return }
     storeContext(context, "RLRunLoopObserverGetContext") {

@@ -70,6 +70,12 @@ public func RLRunLoopSourceIsValid(_ source: OpaquePointer?) -> UInt8 {
 }
 
 @implementation @c
+public func RLRunLoopSourceSetKeepsModeRunning(_ source: OpaquePointer?, _ keeps: UInt8) {
+    guard let source = borrow(source, "RLRunLoopSourceSetKeepsModeRunning") else { return }
+    RunLoopPointer.setUnreferenced(source, keeps == 0)
+}
+
+@implementation @c
 public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopSourceContext>?) {
     guard let source = borrow(source, "RLRunLoopSourceGetContext") else { return }
     guard let context else { return Misuse.report("RLRunLoopSourceGetContext", "context", expected: "a context", got: nil) }

@@ -144,6 +144,11 @@ public func RLRunLoopTimerIsValid(_ timer: OpaquePointer?) -> UInt8 {
 }
 
 @implementation @c
+public func RLRunLoopTimerSetKeepsModeRunning(_ timer: OpaquePointer?, _ keeps: UInt8) {
+    borrow(timer, "RLRunLoopTimerSetKeepsModeRunning")?.setUnreferenced(keeps == 0)
+}
+
+@implementation @c
 public func RLRunLoopTimerGetContext(_ timer: OpaquePointer?, _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?) {
     guard let timer = borrow(timer, "RLRunLoopTimerGetContext") else { return }
     storeContext(context, "RLRunLoopTimerGetContext") {

@@ -17,10 +17,12 @@ struct ModeSet: ~Copyable {
     var timerCount = 0
     /// The signalled version-0 sources, by order.
     var signalled = IndexedHeap<SourceKey>()
-    /// Sources of either kind, without unreferenced ones.
+    /// Sources of either kind.
     var sourceCount = 0
-    /// Sources that wait for a descriptor, also unreferenced ones.
+    /// Sources that wait for a descriptor.
     var portCount = 0
+    /// How many of the sources and timers do not keep a mode from being empty.
+    var unreferencedCount = 0
 
     init(of loop: ThreadContextPointer, modes: consuming BitSet) {
         self.loop = loop
@@ -28,7 +30,7 @@ struct ModeSet: ~Copyable {
     }
 
     /// Whether it has no item that keeps a mode from being empty.
-    var isEmpty: Bool { sourceCount | timerCount == 0 }
+    var isEmpty: Bool { sourceCount &+ timerCount == unreferencedCount }
 }
 
 typealias ModeSetPointer = UnsafeMutablePointer<ModeSet>

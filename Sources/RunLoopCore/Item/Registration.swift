@@ -31,7 +31,7 @@ struct Registration: ~Copyable {
     /// The address of `RegistrationPointer.set`. Up to here an inline registration is in the first cache line of its source.
     let modeSetAddress = Atomic<UInt>(0)
     fileprivate let pendingSignalsOrNextOfWatch = Atomic<UInt>(0)
-    /// The address of `RegistrationPointer.nextOfSource`.
+    /// The address of `RegistrationPointer.nextOfSource`; its lowest bit is `isUnreferenced`.
     fileprivate let nextOfSourceAddress = Atomic<UInt>(0)
     /// The next in the bucket of the loop's `RegistrationTable`.
     var nextInBucket: RegistrationPointer?
@@ -87,8 +87,19 @@ extension RegistrationPointer {
 
     /// The source's registration in another loop. Changed under the source's lock; signallers read it without.
     var nextOfSource: RegistrationPointer? {
-        get { RegistrationPointer(bitPattern: pointee.nextOfSourceAddress.load(ordering: .acquiring)) }
-        nonmutating set { pointee.nextOfSourceAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
+        get { RegistrationPointer(bitPattern: pointee.nextOfSourceAddress.load(ordering: .acquiring) & ~1) }
+        nonmutating set { store(UInt(bitPattern: newValue), isUnreferenced) }
+    }
+
+    /// Whether the source counts as one that does not keep its modes in this loop from being empty. Under the lock of the loop or of the
+    /// source; changed under both.
+    var isUnreferenced: Bool {
+        get { pointee.nextOfSourceAddress.load(ordering: .relaxed) & 1 != 0 }
+        nonmutating set { store(UInt(bitPattern: nextOfSource), newValue) }
+    }
+
+    private func store(_ next: UInt, _ isUnreferenced: Bool) {
+        pointee.nextOfSourceAddress.store(next | (isUnreferenced ? 1 : 0), ordering: .releasing)
     }
 
     /// The loop that a used registration is in. Under that loop's lock or the source's.
@@ -128,7 +139,7 @@ extension RegistrationPointer {
     /// Marks the registration as unused. Keeps what late signallers may read, and the generation. Under the loop's lock.
     func clear() {
         set = nil
-        nextOfSource = nil
+        pointee.nextOfSourceAddress.store(0, ordering: .releasing)
         pointee.nextInBucket = nil
         if source.hasDescriptor {
             lastDispatch = 0

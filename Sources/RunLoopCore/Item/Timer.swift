@@ -272,11 +272,18 @@ extension TimerPointer {
         return knownDetail.pointee.context
     }
 
+    /// Counts the timer as in a set (1), or no more (-1). Under the lock.
+    @inline(__always)
+    func count(in set: ModeSetPointer, _ change: Int) {
+        set.pointee.timerCount &+= change
+        if pointee.item.has(.unreferenced) { set.pointee.unreferencedCount &+= change }
+    }
+
     /// Removes a timer from its set and its loop. Under the lock; true if it is to be destroyed after unlocking.
     func leaveSet() -> Bool {
         let set = pointee.set.unsafelyUnwrapped
         set.pointee.timers.remove(self)
-        set.pointee.timerCount &-= 1
+        count(in: set, -1)
         pointee.set = nil
         pointee.item.clear(.bound)
         return item.releaseInternal()
@@ -284,7 +291,7 @@ extension TimerPointer {
 }
 
 extension ItemState {
-    /// Whether a timer has no detail and, of the flags that say where it is, exactly these.
+    /// Whether a timer has no detail, is not unreferenced, and has, of the flags that say where it is, exactly these.
     @inline(__always)
-    func isSimple(_ flags: ItemFlags) -> Bool { has(flags, of: [.valid, .bound, .firing, .hasDetail]) }
+    func isSimple(_ flags: ItemFlags) -> Bool { has(flags, of: [.valid, .bound, .firing, .hasDetail, .unreferenced]) }
 }

@@ -25,13 +25,13 @@ enum MainQueue {
         // Retained, since the work may take the source away.
         let bits = source.load(ordering: .acquiring)
         let served = bits > inTheMaking ? SourcePointer(bitPattern: bits) : nil
-        if let served, let loop = Registry.current {
+        if let served {
             served.pointee.item.object.retain()
-            loop.setUnreferenced(served, true)
+            RunLoopPointer.setUnreferenced(served, true)
         }
         Dispatch.drainMainQueue()
-        if let served, let loop = Registry.current {
-            loop.setUnreferenced(served, false)
+        if let served {
+            RunLoopPointer.setUnreferenced(served, false)
             served.release()
         }
         isDraining = false

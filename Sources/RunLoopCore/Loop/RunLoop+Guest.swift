@@ -145,6 +145,20 @@ extension RunLoopPointer {
             || !isQueueEmpty(mode) || hasWatchTrouble(WatchTrouble.lost)
     }
 
+    /// RLRunLoopIsIdleInMode: whether a pass that came to step 7 now would sleep. At most one system call, unless epoll has to be told of
+    /// changes.
+    @inline(__always)
+    func isIdle(in name: StringPointer) -> Bool {
+        lock()
+        defer { unlock() }
+        guard case .mode(let mode) = choose(name, make: false) else { return true }
+        let target = self.target(mode)
+        if pointee.wake.isPending || pointee.knownReady.tag != 0 || latestWake(mode) <= Clock.now.nanoseconds || hasWork(mode) {
+            return false
+        }
+        return target.isNothing || !target.alwaysReady && Descriptor.poll(target.epoll, for: .readable).isEmpty
+    }
+
     /// Makes the host's descriptor readable. At most one system call.
     @inline(never)
     private func signalHost() {

@@ -1,7 +1,7 @@
 import Synchronization
 
-// The interest of descriptor objects and sockets, which changes with every call of their users. No step of the iteration; any
-// thread.
+// The interest of descriptor objects and sockets, which changes with every call of their users; and what else concerns all loops of a
+// source. No step of the iteration; any thread.
 
 extension RunLoopPointer {
     /// Updates the interest of an internal source. `events` is called under the lock, so if several threads call this, the last one sets
@@ -55,9 +55,29 @@ extension RunLoopPointer {
         }
     }
 
+    /// Sets whether a source keeps its modes from being empty. If several threads do this at a time, each loop counts the source as the
+    /// last one wants it. Any thread; calls no user code.
+    @inline(never)
+    static func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
+        let owner = source.item.lock()
+        source.pointee.item.setUnreferenced(isUnreferenced)
+        owner.unlock()
+        forEachLoop(of: source) { loop, registration in
+            let isUnreferenced = registration.source.pointee.item.has(.unreferenced)
+            if registration.isUnreferenced == isUnreferenced { return }
+            registration.isUnreferenced = isUnreferenced
+            registration.set.unsafelyUnwrapped.pointee.unreferencedCount += isUnreferenced ? 1 : -1
+            loop.noteEmptied()
+        }
+    }
+
+    /// Gets a loop and the source's registration there. A function without captures: one copy of `forEachLoop` serves all callers.
+    private typealias LoopFunction = @convention(thin) (RunLoopPointer, RegistrationPointer) -> Void
+
     /// Calls `body` under the locks of source and loop, once for each loop that has the source all the time. O(square of the
     /// number of loops).
-    private static func forEachLoop(of source: SourcePointer, _ body: (RunLoopPointer, RegistrationPointer) -> Void) {
+    @inline(never)
+    private static func forEachLoop(of source: SourcePointer, _ body: LoopFunction) {
         var last: ThreadContextPointer?
         while let next = loop(of: source, after: last) {
             let owner = source.item.lock(and: next)

@@ -179,7 +179,7 @@ extension RunLoopPointer {
             let set = pointee.sets[index]
             guard set.pointee.modes.contains(ModeSet.common), !set.pointee.modes.contains(mode.pointee.number) else { continue }
             if set.pointee.modes.insert(mode.pointee.number) { _ = mode.pointee.sets.append(set) }
-            if !set.pointee.isEmpty || set.pointee.portCount > 0 { mode.pointee.isMade = true }
+            if set.pointee.sourceCount | set.pointee.timerCount > 0 { mode.pointee.isMade = true }
         }
         pointee.mustRevisitWatches = true
         pointee.modeWithoutHeld = nil
@@ -190,8 +190,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether the mode has no source, no timer, and no function waiting for it. Observers do not count. O(number of sets of the
-    /// mode). The loop's thread.
+    /// Whether the mode has no source, no timer, and no function waiting for it. Observers and unreferenced items do not count. O(number of
+    /// sets of the mode). The loop's thread.
     ///
     /// `asCF`: the run was begun by CF's name. In CFRunLoop a common mode of the main loop stands for libdispatch's main queue and is
     /// never empty, whether or not anything uses that queue; programs rely on it. Only a callback of that queue can run the loop to its
@@ -210,9 +210,9 @@ extension RunLoopPointer {
         !MainQueue.isDraining && self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
     }
 
-    /// Whether a source or timer is in the mode. Under the lock.
+    /// Whether a source or timer is in the mode that keeps it from being empty. Under the lock.
     @inline(__always)
-    private func hasItems(_ mode: ModePointer) -> Bool {
+    func hasItems(_ mode: ModePointer) -> Bool {
         var index = 0
         while index < mode.pointee.sets.count {
             if !mode.pointee.sets[index].pointee.isEmpty { return true }
@@ -221,8 +221,8 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Ends the loop's sleep if the mode that runs is empty by now. Any thread but the loop's, after it has invalidated an item
-    /// or cancelled a function. Removing an item does not call this: as in CFRunLoop it may be on its way to another mode.
+    /// Ends the loop's sleep if the mode that runs is empty by now. Any thread, after it has invalidated an item of another thread's loop,
+    /// made one unreferenced, or cancelled a function. Removing an item does not call this: as in CFRunLoop it may be on its way to another mode.
     @inline(never)
     func noteEmptied() {
         pointee.mayBeEmpty.store(1, ordering: .releasing)

@@ -15,6 +15,8 @@ enum OtherWork {
     case returnAfterSource
     /// The run was asked to stop.
     case stop
+    /// Nothing keeps the run going any more: the source has become unreferenced.
+    case emptied
     /// Functions are to be performed, perhaps in another mode.
     case functions
     /// Another source was signalled, and the loop has not looked yet for which mode.
@@ -92,6 +94,7 @@ extension RunLoopPointer {
         }
         if pointee.activation.returnsAfterSource { return .returnAfterSource }
         if pointee.stop.load(ordering: .relaxed) != 0 { return .stop }
+        if !hasItems(mode) { return .emptied }
         if !inbox.isEmpty || mayHaveHeld(mode) { return .functions }
         if hasSignals(besides: source, registration) { return .signals }
         if !isQueueEmpty(mode) { return .queuedSources }

@@ -65,6 +65,7 @@ extension RunLoopPointer {
             return false
         }
         source.item.retainInternal()
+        registration.isUnreferenced = source.pointee.item.has(.unreferenced)
         count(registration, in: new, 1)
         link(registration, to: source)
         return true
@@ -84,27 +85,12 @@ extension RunLoopPointer {
     }
 
     private func count(_ registration: RegistrationPointer, in set: ModeSetPointer, _ change: Int) {
-        if !registration.source.pointee.item.has(.unreferenced) { set.pointee.sourceCount += change }
+        set.pointee.sourceCount += change
+        if registration.isUnreferenced { set.pointee.unreferencedCount += change }
         if registration.isWatched {
             set.pointee.portCount += change
             noteUse(of: EverUsed.descriptors)
         }
-    }
-
-    /// Sets whether an internal source keeps its modes in this loop, the only one it may be in, from being empty. Any thread.
-    func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
-        let owner = source.item.lock(and: threadContext)
-        if source.pointee.item.has(.unreferenced) != isUnreferenced {
-            if let registration = source.registration(in: threadContext), let set = registration.set {
-                set.pointee.sourceCount += isUnreferenced ? -1 : 1
-            }
-            if isUnreferenced {
-                source.pointee.item.set(.unreferenced)
-            } else {
-                source.pointee.item.clear(.unreferenced)
-            }
-        }
-        ItemPointer.unlockBoth(owner, threadContext)
     }
 
     /// Under the lock.

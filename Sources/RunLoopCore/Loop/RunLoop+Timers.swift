@@ -55,6 +55,7 @@ extension RunLoopPointer {
         guard let set = set(adding: choice, to: nil), set.pointee.timers.reserve(set.pointee.timerCount + 1, for: timer) else { return }
         timer.item.retainInternal()
         timer.pointee.item.set(.bound)
+        if timer.pointee.item.has(.unreferenced) { set.pointee.unreferencedCount &+= 1 }
         enter(timer, set)
         enqueue(timer)
     }
@@ -81,9 +82,9 @@ extension RunLoopPointer {
     private func move(_ timer: TimerPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
         let kept = deadlineInPass(of: timer)
         old.pointee.timers.remove(timer)
-        old.pointee.timerCount -= 1
+        timer.count(in: old, -1)
         timer.pointee.set = new
-        new.pointee.timerCount += 1
+        timer.count(in: new, 1)
         if timer.pointee.item.has(.firing) { park(timer) } else { queue(timer, at: kept ?? effectiveDeadline(of: timer)) }
     }
 
@@ -252,6 +253,19 @@ extension TimerPointer {
 
     /// `deadline` of a timer that is simple.
     fileprivate var simpleDeadline: UInt64 { Clock.instant(ofTimerDate: pointee.date).nanoseconds }
+
+    /// Sets whether the timer keeps its modes from being empty. Any thread.
+    func setUnreferenced(_ isUnreferenced: Bool) {
+        let owner = item.lock()
+        if pointee.item.has(.unreferenced) != isUnreferenced {
+            pointee.item.setUnreferenced(isUnreferenced)
+            if let set = pointee.set {
+                set.pointee.unreferencedCount += isUnreferenced ? 1 : -1
+                RunLoopPointer(owner).noteEmptied()
+            }
+        }
+        owner.unlock()
+    }
 
     /// RLRunLoopTimerSetTolerance. O(log n). Any thread. False if out of memory.
     func setTolerance(_ seconds: Double) -> Bool {

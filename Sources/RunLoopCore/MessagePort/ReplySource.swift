@@ -112,7 +112,7 @@ extension ReplySourcePointer {
     func keepModeAlive() {
         if pointee.keepsModeAlive { return }
         pointee.keepsModeAlive = true
-        if let source = pointee.source { pointee.loop.setUnreferenced(source, false) }
+        if let source = pointee.source { RunLoopPointer.setUnreferenced(source, false) }
     }
 
     /// Ends the wait of a request. `pending` is that of a thread, which frees it afterwards; nil for others. The loop's thread, without
@@ -121,7 +121,7 @@ extension ReplySourcePointer {
         let port = pointee.port
         if pointee.waitingRequests == 1 && pointee.keepsModeAlive {
             pointee.keepsModeAlive = false
-            if let source = pointee.source { pointee.loop.setUnreferenced(source, true) }
+            if let source = pointee.source { RunLoopPointer.setUnreferenced(source, true) }
         }
         let isValid = port.locked { () -> Bool in
             if pointee.waitingRequests > 0 { pointee.waitingRequests -= 1 }

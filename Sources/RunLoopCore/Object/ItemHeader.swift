@@ -47,6 +47,13 @@ struct ItemHeader: ~Copyable {
     @inline(__always)
     func set(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) | some.rawValue, ordering: .releasing) }
 
+    /// Sets or clears `unreferenced`. Under the lock.
+    @inline(__always)
+    func setUnreferenced(_ isUnreferenced: Bool) {
+        let others = flagBits.load(ordering: .relaxed) & ~ItemFlags.unreferenced.rawValue
+        flagBits.store(others | (isUnreferenced ? ItemFlags.unreferenced.rawValue : 0), ordering: .releasing)
+    }
+
     /// Clears flags. Under the lock.
     func clear(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) & ~some.rawValue, ordering: .releasing) }
 }
@@ -86,6 +93,8 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     static let valid = ItemFlags(rawValue: 1)
     /// The item is in at least one mode of a loop.
     static let bound = ItemFlags(rawValue: 8)
+    /// A source or timer that does not keep its modes from being empty.
+    static let unreferenced = ItemFlags(rawValue: 128)
 
     // Timers and observers.
 
@@ -111,8 +120,6 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     static let waitsForHangUp = ItemFlags(rawValue: 16384)
     /// Made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
     static let isInternal = ItemFlags(rawValue: 32)
-    /// Internal sources: it does not keep a mode from being empty.
-    static let unreferenced = ItemFlags(rawValue: 128)
     /// Internal sources: the info is an endpoint, whose client the loop calls directly.
     static let callsClient = ItemFlags(rawValue: 256)
     /// The info is a descriptor object or a socket.

@@ -16,6 +16,7 @@ import Testing
     private struct Member {
         /// By number; -1 is the common modes.
         var modes: Set<Int> = []
+        var keepsMode = true
     }
 
     private static func run(seed: UInt64, steps: Int) -> String? {
@@ -48,6 +49,13 @@ import Testing
             default: RLRunLoopRemoveObserver(loop, items[item], handle(mode))
             }
         }
+        func keep(_ item: Int, _ keeps: Bool) {
+            switch item % 3 {
+            case 0: RLRunLoopSourceSetKeepsModeRunning(items[item], keeps ? 1 : 0)
+            case 1: RLRunLoopTimerSetKeepsModeRunning(items[item], keeps ? 1 : 0)
+            default: break
+            }
+        }
         func contains(_ item: Int, _ mode: Int) -> Bool {
             switch item % 3 {
             case 0: RLRunLoopContainsSource(loop, items[item], handle(mode)) != 0
@@ -76,6 +84,9 @@ import Testing
                 if common.insert(mode).inserted {
                     for index in members.indices where members[index].modes.contains(-1) { members[index].modes.insert(mode) }
                 }
+            case 19:
+                members[item].keepsMode.toggle()
+                keep(item, members[item].keepsMode)
             default: break
             }
             let looked = step % 40 == 0 ? Array(-1..<modeCount) : [mode]
@@ -84,8 +95,8 @@ import Testing
                     return "step \(step): item \(item) in mode \(mode): \(contains(item, mode))"
                 }
                 if mode < 0 { continue }
-                // A mode is empty if no source and no timer is in it; observers do not count.
-                let isEmpty = !members.indices.contains { $0 % 3 != 2 && members[$0].modes.contains(mode) }
+                // A mode is empty if no source and no timer is in it; observers and unreferenced ones do not count.
+                let isEmpty = !members.indices.contains { $0 % 3 != 2 && members[$0].keepsMode && members[$0].modes.contains(mode) }
                 if (bench.pass(modes[mode]) == 1) != isEmpty { return "step \(step): mode \(mode) is empty: \(isEmpty)" }
             }
             if let problem = counts(bench.loop!) { return "step \(step): \(problem)" }
@@ -104,7 +115,8 @@ import Testing
             for index in 0..<loop.pointee.sets.count {
                 let set = loop.pointee.sets[index]
                 if set.pointee.modes.contains(number) != known.contains(set) { return "mode \(number) and set \(index)" }
-                if set.pointee.timerCount < 0 || set.pointee.sourceCount < 0 { return "counts of set \(index)" }
+                let counts = (set.pointee.sourceCount, set.pointee.timerCount, set.pointee.unreferencedCount)
+                if counts.0 < 0 || counts.1 < 0 || !(0...(counts.0 + counts.1) ~= counts.2) { return "counts of set \(index): \(counts)" }
             }
         }
         return nil

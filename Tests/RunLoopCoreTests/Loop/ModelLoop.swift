@@ -6,6 +6,7 @@ final class ModelLoop: Stage {
         var modes: Set<ScriptMode> = []
         var isValid = true
         var isFiring = false
+        var keepsMode = true
         let repeats: Bool
 
         init(repeats: Bool = true) { self.repeats = repeats }
@@ -45,6 +46,7 @@ final class ModelLoop: Stage {
         case .add(let item, let mode): add(item, mode)
         case .remove(let item, let mode): remove(item, mode)
         case .invalidate(let item): invalidate(members[item]!)
+        case .keep(let item, let keeps): members[item]!.keepsMode = keeps
         case .signal(let index): signal(index)
         case .setDate(let index, let date): setDate(index, date)
         case .perform(let number, let mode): queue.append(Function(number, mode))
@@ -115,7 +117,7 @@ final class ModelLoop: Stage {
     private func isEmpty(_ mode: ScriptMode) -> Bool {
         let hasItem = members.contains { item, member in
             if case .observer = item { return false }
-            return member.modes.contains(mode)
+            return member.keepsMode && member.modes.contains(mode)
         }
         return !hasItem && !queue.contains { matches($0, mode, commonModes.contains(mode)) }
     }

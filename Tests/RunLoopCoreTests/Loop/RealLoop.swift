@@ -86,6 +86,7 @@ final class RealLoop: Stage {
         case .add(let item, let mode): add(item, modes[mode.rawValue])
         case .remove(let item, let mode): remove(item, modes[mode.rawValue])
         case .invalidate(let item): invalidate(item)
+        case .keep(let item, let keeps): keep(item, keeps ? 1 : 0)
         case .signal(let index): RLRunLoopSourceSignal(handles[.source(index)])
         case .setDate(let index, let date): RLRunLoopTimerSetNextFireDate(handles[.timer(index)], self.date(date))
         case .perform(let number, let mode):
@@ -120,6 +121,14 @@ final class RealLoop: Stage {
         case .source: RLRunLoopRemoveSource(loop, handles[item], mode)
         case .timer: RLRunLoopRemoveTimer(loop, handles[item], mode)
         case .observer: RLRunLoopRemoveObserver(loop, handles[item], mode)
+        }
+    }
+
+    private func keep(_ item: Item, _ keeps: UInt8) {
+        switch item {
+        case .source: RLRunLoopSourceSetKeepsModeRunning(handles[item], keeps)
+        case .timer: RLRunLoopTimerSetKeepsModeRunning(handles[item], keeps)
+        case .observer: break
         }
     }
 

@@ -18,6 +18,8 @@ enum Step {
     case add(Item, ScriptMode)
     case remove(Item, ScriptMode)
     case invalidate(Item)
+    /// Whether a source or timer keeps its modes from being empty.
+    case keep(Item, Bool)
     case signal(Int)
     case setDate(Int, TimerDate)
     case perform(Int, ScriptMode)
@@ -112,7 +114,7 @@ private struct StepMaker {
         case 15...16: .setDate(random.below(script.timers.count), random.chance(75) && !dates.isEmpty ? .past(dates.removeLast()) : .future)
         case 17...20: .perform(random.below(Script.functionCount), mode())
         case 21: random.chance(60) ? .cancel(random.below(Script.functionCount)) : .addCommon(random.chance(50) ? .second : .third)
-        case 22: .stop
+        case 22: random.chance(40) ? .stop : .keep(item(), random.chance(50))
         case 23 where !outside && random.chance(60): .wakeUp
         default: .run(runnable(), isLong: random.chance(50), onlyOne: random.chance(40))
         }
