@@ -66,9 +66,10 @@ __attribute__((constructor)) static void begin(void)
     }
     if (signal && *signal) {
         int number = signalNamed(signal);
-        if (number == 0 || !serviceExplainOn(number))
+        int isSet = number != 0 && serviceExplainOn(number);
+        if (!isSet)
             fprintf(stderr, "runloop: RUNLOOP_EXPLAIN_SIGNAL=%s: no such signal, or it cannot be caught\n", signal);
-        wanted |= number != 0;
+        wanted |= isSet;
     }
     if (wanted)
         serviceStart(1);

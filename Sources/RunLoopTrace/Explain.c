@@ -190,7 +190,7 @@ char *explain(RLRunLoopRef only, int mayWait)
     char *text = NULL, *wrapped = NULL;
     size_t size;
     FILE *file = count > 0 ? open_memstream(&text, &size) : NULL;
-    struct Module *modules = file ? readModules("/proc/self/maps") : NULL;
+    struct Module *modules = file ? readModules("/proc/thread-self/maps") : NULL;
     /* Those that were there first come first. */
     for (int index = count - 1; file != NULL && index >= 0; index--) {
         struct Explanation it = {.text = file, .modules = modules, .now = &snapshots[index], .mayWait = mayWait};

@@ -26,6 +26,7 @@ static RLRunLoopRef loop;
 static RLRunLoopSourceRef control;
 /* The thread alone. */
 static RLMessagePortRef port;
+static int hasTriedPort;
 static RLRunLoopTimerRef aloneTimer;
 static pthread_key_t mainEnd;
 
@@ -47,9 +48,12 @@ static void openPort(void)
     RLStringRef string = RLStringCreateWithCString(NULL, name, kRLStringEncodingUTF8);
     port = string ? RLMessagePortCreateLocal(NULL, string, answer, NULL, NULL) : NULL;
     RLRunLoopSourceRef source = port ? RLMessagePortCreateRunLoopSource(NULL, port, 0) : NULL;
-    if (source == NULL)
-        fprintf(stderr, "runloop: explain: process %d cannot be asked: %s: %s\n", getpid(), name, strerror(errno));
-    else {
+    if (source == NULL) {
+        char line[256];
+        snprintf(line, sizeof line, "runloop: explain: process %d cannot be asked: %s: %s", getpid(), name,
+                 strerror(errno));
+        writeLine(line);
+    } else {
         RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
         RLRelease(source);
     }
@@ -59,8 +63,11 @@ static void openPort(void)
 
 static void writeExplanation(void)
 {
-    char *text = explain(NULL, 1);
-    dprintf(STDERR_FILENO, "runloop: process %d:\n%s", getpid(), text ? text : "No thread has run a loop yet.\n");
+    char *text = explain(NULL, 1), *all = NULL;
+    if (asprintf(&all, "runloop: process %d:\n%s", getpid(), text ? text : "No thread has run a loop yet.\n") > 0) {
+        writeLine(all);
+        free(all);
+    }
     free(text);
 }
 
@@ -89,8 +96,10 @@ static void endIfAlone(RLRunLoopTimerRef timer, void *info)
 static void performControl(void *info)
 {
     (void)info;
-    if (__atomic_load_n(&hasToAnswer, __ATOMIC_ACQUIRE) && port == NULL)
+    if (__atomic_load_n(&hasToAnswer, __ATOMIC_ACQUIRE) && !hasTriedPort) {
+        hasTriedPort = 1;
         openPort();
+    }
     if (__atomic_exchange_n(&hasToExplain, 0, __ATOMIC_ACQ_REL))
         writeExplanation();
     if (__atomic_load_n(&hasMainEnded, __ATOMIC_ACQUIRE) && aloneTimer == NULL) {
@@ -183,6 +192,7 @@ static void afterForkInChild(void)
     loop = NULL;
     control = NULL;
     port = NULL;
+    hasTriedPort = 0;
     aloneTimer = NULL;
 }
 

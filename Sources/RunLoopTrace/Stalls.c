@@ -96,7 +96,7 @@ RLBoolean RLStallWatchSetSignal(int number)
 static void report(const struct NowSnapshot *now, uint64_t lasted)
 {
     const struct NowCall *call = &now->state.frames[now->state.depth - 1];
-    struct Module *modules = readModules("/proc/self/maps");
+    struct Module *modules = readModules("/proc/thread-self/maps");
     char *line = NULL;
     size_t size;
     int isOurs;
@@ -124,7 +124,7 @@ static void report(const struct NowSnapshot *now, uint64_t lasted)
         callout(&stall, calloutInfo);
         isReporting = 0;
     } else
-        dprintf(STDERR_FILENO, "%s\n", stall.text);
+        writeLine(stall.text);
     if (mustAbort)
         abort();
     free(line);

@@ -5,7 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+void writeLine(const char *text)
+{
+    struct iovec parts[] = {{(void *)(uintptr_t)text, strlen(text)}, {"\n", 1}};
+    if (writev(STDERR_FILENO, parts, 2) < 0)
+        return;
+}
 
 void sayTime(FILE *text, uint64_t nanoseconds)
 {
@@ -86,7 +94,7 @@ void sayDescriptor(FILE *text, int descriptor)
 {
     char path[64], target[256];
     fprintf(text, "%d", descriptor);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", descriptor);
     ssize_t length = readlink(path, target, sizeof target - 1);
     if (length <= 0)
         return;

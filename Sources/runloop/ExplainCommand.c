@@ -48,6 +48,15 @@ static void useItsDirectory(int process)
     free(environment);
 }
 
+static char stateOf(int process)
+{
+    size_t size;
+    char *text = readOf(process, "stat", &size), *end = text ? strrchr(text, ')') : NULL;
+    char state = end != NULL && end[1] == ' ' ? end[2] : 0;
+    free(text);
+    return state;
+}
+
 /* Ends the command if the process cannot have a port that answers. */
 static void checkProcess(int process)
 {
@@ -67,15 +76,9 @@ static void checkProcess(int process)
     if (strstr(maps, "/librunloop-trace.so") == NULL)
         fail("process %d cannot be asked: start it by `runloop run`", process);
     free(maps);
-}
-
-static char stateOf(int process)
-{
-    size_t size;
-    char *text = readOf(process, "stat", &size), *end = text ? strrchr(text, ')') : NULL;
-    char state = end != NULL && end[1] == ' ' ? end[2] : 0;
-    free(text);
-    return state;
+    char state = stateOf(process);
+    if (state == 'T' || state == 't')
+        fail("process %d is stopped, and cannot answer", process);
 }
 
 static RLDataRef ask(int process)
@@ -93,7 +96,7 @@ static RLDataRef ask(int process)
         RLMessagePortSendRequest(port, SERVICE_EXPLAIN, NULL, TIME_LIMIT, TIME_LIMIT, kRLRunLoopDefaultMode, &reply);
     char state = result == kRLMessagePortSuccess ? 0 : stateOf(process);
     if (state == 'T' || state == 't')
-        fail("process %d does not answer: it is stopped", process);
+        fail("process %d is stopped, and cannot answer", process);
     if (result != kRLMessagePortSuccess && (state == 0 || state == 'Z'))
         fail("process %d has ended", process);
     if (result != kRLMessagePortSuccess)
