@@ -31,3 +31,51 @@ int linux_become_worker(struct linux_worker *worker)
 }
 
 void linux_end_worker(void) { pthread_setspecific(worker_key, NULL); }
+
+uint32_t linux_kit_forks __attribute__((visibility("hidden")));
+pthread_t linux_kit_forking_thread __attribute__((visibility("hidden")));
+static void process_was_forked(void)
+{
+    linux_kit_forks++;
+    linux_kit_forking_thread = pthread_self();
+}
+static void watch_forks(void) { pthread_atfork(NULL, NULL, process_was_forked); }
+
+static void make_recursive(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+void linux_stream_lock_init(struct linux_stream_lock *lock)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    memset(lock, 0, sizeof *lock);
+    make_recursive(&lock->mutex);
+    lock->forks = linux_kit_forks;
+}
+
+int linux_stream_lock_recover(struct linux_stream_lock *lock)
+{
+    linux_kit_lock();
+    int is_first = lock->forks != linux_kit_forks;
+    if (is_first) {
+        lock->was_broken |= lock->depth > 0;
+        lock->depth = 0;
+        make_recursive(&lock->mutex);
+        __atomic_store_n(&lock->forks, linux_kit_forks, __ATOMIC_RELEASE);
+    }
+    linux_kit_unlock();
+    return is_first;
+}
+
+void linux_call_until_end(void (*call)(void *argument), void (*thread_ends)(void *argument), void *argument)
+{
+    pthread_cleanup_push(thread_ends, argument);
+    call(argument);
+    pthread_cleanup_pop(0);
+}

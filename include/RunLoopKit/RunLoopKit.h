@@ -5,6 +5,8 @@
  *      RLChild.h   child processes: their end as a call, starting them with pipes
  *      RLWorkers.h functions that may block, on threads of their own
  *      RLHostResolve.h  addresses of hosts, looked up by workers
+ *      RLStream.h  bytes through a descriptor: queued writing, reading by lines or lengths
+ *      RLStreamFilter.h  what stands between a stream and its descriptor; adapters/openssl.h: TLS
  *
  *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a
  *  loop, RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription()
@@ -19,5 +21,7 @@
 #include <RunLoopKit/RLChild.h>
 #include <RunLoopKit/RLHostResolve.h>
 #include <RunLoopKit/RLSignal.h>
+#include <RunLoopKit/RLStream.h>
+#include <RunLoopKit/RLStreamFilter.h>
 #include <RunLoopKit/RLWorkers.h>
 #endif

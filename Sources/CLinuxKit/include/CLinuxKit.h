@@ -19,6 +19,7 @@
 #include "LinuxChildren.h"
 #include "LinuxHosts.h"
 #include "LinuxSignals.h"
+#include "LinuxStreams.h"
 #include "LinuxWorkers.h"
 
 /* A call through a pointer is not to become the last jump of a function whose name a backtrace is to show; the number keeps

@@ -48,3 +48,31 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_HOST_RESOLVE_CALLBACK_FUNCTION(
     callout(resolve, addresses, error, info)
     linux_kit_callout_barrier(5)
 }
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_CALLBACK_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_CALLBACK_FUNCTION(
+    _ callout: RLStreamCallBack, _ stream: OpaquePointer?, _ event: UnsafePointer<RLStreamEvent>, _ info: UnsafeMutableRawPointer?
+) {
+    callout(stream, event, info)
+    linux_kit_callout_barrier(20)
+}
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION(
+    _ callout: RLStreamFlushCallBack, _ stream: OpaquePointer?, _ result: RLStreamResult, _ error: Int32, _ info: UnsafeMutableRawPointer?
+) {
+    callout(stream, result, error, info)
+    linux_kit_callout_barrier(21)
+}
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION(
+    _ function: @convention(c) (OpaquePointer?, UnsafePointer<UInt8>?, Int, UnsafeMutableRawPointer?) -> Void, _ stream: OpaquePointer?,
+    _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ info: UnsafeMutableRawPointer?
+) {
+    function(stream, bytes, length, info)
+    linux_kit_callout_barrier(22)
+}

@@ -14,7 +14,7 @@ struct KitObject {
 
 /// The kinds of objects.
 enum KitKind: UInt32 {
-    case signal, child, work, workers, hostResolve
+    case signal, child, work, workers, hostResolve, stream
 
     /// The kind's name in diagnostics and descriptions.
     var name: Name {
@@ -24,6 +24,7 @@ enum KitKind: UInt32 {
         case .work: "RLWork"
         case .workers: "RLWorkers"
         case .hostResolve: "RLHostResolve"
+        case .stream: "RLStream"
         }
     }
 }

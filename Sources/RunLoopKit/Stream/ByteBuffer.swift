@@ -1,0 +1,95 @@
+import CLinux
+import CLinuxKit
+import Synchronization
+
+/// Bytes that were read and not yet delivered, in a row. Under the stream's lock.
+struct ByteBuffer: BitwiseCopyable {
+    private var memory: UnsafeMutablePointer<UInt8>?
+    private var capacity = 0
+    private var begin = 0
+    private var end = 0
+
+    /// Memory up to this size is kept when the buffer is empty, so that pieces that come in parts do not allocate each time.
+    private static var keptCapacity: Int { 32_768 }
+    private static var smallestCapacity: Int { 1024 }
+
+    /// An empty buffer, without memory.
+    init() {}
+
+    var count: Int { end - begin }
+    /// The first byte. Valid until the buffer changes.
+    var bytes: UnsafePointer<UInt8>? { memory.map { UnsafePointer($0 + begin) } }
+
+    /// Free memory behind the last byte, at least `wanted` bytes of it; nil if out of memory. O(count) at worst.
+    mutating func room(_ wanted: Int) -> UnsafeMutableBufferPointer<UInt8>? {
+        if capacity - end < wanted && !makeRoom(wanted) { return nil }
+        return UnsafeMutableBufferPointer(start: memory.unsafelyUnwrapped + end, count: capacity - end)
+    }
+
+    private mutating func makeRoom(_ wanted: Int) -> Bool {
+        if let memory, begin > 0 {
+            memmove(memory, memory + begin, count)
+            (begin, end) = (0, count)
+        }
+        if capacity - end >= wanted { return true }
+        let (needed, isTooMuch) = end.addingReportingOverflow(wanted)
+        if isTooMuch { return false }
+        let size = max(needed, min(capacity, .max / 2) * 2, Self.smallestCapacity)
+        guard let larger = realloc(memory, size) else { return false }
+        memory = larger.assumingMemoryBound(to: UInt8.self)
+        capacity = size
+        return true
+    }
+
+    /// The first `added` bytes of `room` were filled.
+    mutating func extend(_ added: Int) { end += added }
+
+    /// Copies bytes to the end; false if out of memory.
+    mutating func append(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
+        if length == 0 { return true }
+        guard let free = room(length)?.baseAddress else { return false }
+        memcpy(free, bytes, length)
+        end += length
+        return true
+    }
+
+    /// Takes bytes from the beginning. They stay where they are until the buffer is filled again.
+    mutating func consume(_ length: Int) { begin += length }
+
+    /// Gives large memory back, if the buffer is empty.
+    mutating func shrink() {
+        if count > 0 { return }
+        (begin, end) = (0, 0)
+        if capacity > Self.keptCapacity { free() }
+    }
+
+    /// Drops everything.
+    mutating func free() {
+        CLinux.free(memory)
+        self = ByteBuffer()
+    }
+}
+
+/// Memory to read into, which no stream keeps: what can be delivered at once is never copied.
+enum ReadScratch {
+    static var capacity: Int { 65_536 }
+
+    /// Free ones. Any thread.
+    private static let free0 = Atomic<UInt>(0)
+    private static let free1 = Atomic<UInt>(0)
+
+    /// Nil if out of memory. The caller gives it back.
+    static func take() -> UnsafeMutablePointer<UInt8>? {
+        var address = free0.exchange(0, ordering: .acquiring)
+        if address == 0 { address = free1.exchange(0, ordering: .acquiring) }
+        if let kept = UnsafeMutablePointer<UInt8>(bitPattern: address) { return kept }
+        return malloc(capacity)?.assumingMemoryBound(to: UInt8.self)
+    }
+
+    static func giveBack(_ memory: UnsafeMutablePointer<UInt8>) {
+        let address = UInt(bitPattern: memory)
+        if free0.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
+        if free1.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
+        CLinux.free(memory)
+    }
+}

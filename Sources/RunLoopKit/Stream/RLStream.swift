@@ -1,0 +1,141 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+
+// include/RunLoopKit/RLStream.h
+
+private func borrow(_ stream: OpaquePointer?, _ function: Name) -> StreamPointer? { KitObject.borrow(stream, function, "stream") }
+
+/// Whether the bytes are there; one diagnostic if they are not.
+private func areThere(_ bytes: UnsafeRawPointer?, _ length: Int, _ function: Name) -> Bool {
+    if length < 0 {
+        Misuse.report(function, "length", "negative")
+        return false
+    }
+    if bytes != nil || length == 0 { return true }
+    Misuse.report(function, "bytes", expected: "bytes", got: "NULL")
+    return false
+}
+
+@implementation @c
+public func RLStreamCreate(
+    _ allocator: OpaquePointer?, _ descriptor: Int32, _ closeOnInvalidate: UInt8, _ callout: RLStreamCallBack?,
+    _ context: UnsafePointer<RLStreamContext>?
+) -> OpaquePointer? {
+    guard let client = ClientContext.load(context, "RLStreamCreate") else { return nil }
+    let kind = linux_stream_kind(descriptor)
+    if kind == linux_not_open || kind == linux_other_socket {
+        Misuse.report("RLStreamCreate", "descriptor", kind == linux_not_open ? "not open" : "not a stream socket")
+        return nil
+    }
+    return Stream.make(descriptor, isSocket: kind == linux_stream_socket, closes: closeOnInvalidate != 0, callout, client)
+}
+
+@implementation @c
+public func RLStreamCreateConnectedToAddress(
+    _ allocator: OpaquePointer?, _ address: OpaquePointer?, _ callout: RLStreamCallBack?, _ context: UnsafePointer<RLStreamContext>?
+) -> OpaquePointer? {
+    guard let address else {
+        Misuse.report("RLStreamCreateConnectedToAddress", "address", expected: "RLData", got: "NULL")
+        return nil
+    }
+    guard RLGetTypeID(UnsafeRawPointer(address)) == RLDataGetTypeID(), RLDataGetLength(address) >= 2 else {
+        Misuse.report("RLStreamCreateConnectedToAddress", "address", "not the data of a struct sockaddr")
+        return nil
+    }
+    guard let client = ClientContext.load(context, "RLStreamCreateConnectedToAddress") else { return nil }
+    return Stream.connect(address, callout, client)
+}
+
+@implementation @c
+public func RLStreamGetNativeDescriptor(_ stream: OpaquePointer?) -> Int32 {
+    borrow(stream, "RLStreamGetNativeDescriptor")?.openDescriptor ?? -1
+}
+
+@implementation @c
+public func RLStreamSetReadCount(_ stream: OpaquePointer?, _ count: Int) {
+    guard let stream = borrow(stream, "RLStreamSetReadCount") else { return }
+    if count < 0 { return Misuse.report("RLStreamSetReadCount", "count", "negative") }
+    _ = stream.setRule { rule in
+        rule.set(count: count)
+        return true
+    }
+}
+
+@implementation @c
+public func RLStreamSetReadDelimiter(
+    _ stream: OpaquePointer?, _ delimiter: UnsafeRawPointer?, _ length: Int, _ limit: Int
+) -> UInt8 {
+    guard let stream = borrow(stream, "RLStreamSetReadDelimiter") else { return 0 }
+    guard let delimiter, 1...ReadRule.longestDelimiter ~= length else {
+        Misuse.report("RLStreamSetReadDelimiter", "delimiter", "must have from 1 to 128 bytes")
+        return 0
+    }
+    if limit < length {
+        Misuse.report("RLStreamSetReadDelimiter", "limit", "less than the delimiter's length")
+        return 0
+    }
+    return stream.setRule { rule in rule.set(delimiter: delimiter, length, limit: limit) } ? 1 : 0
+}
+
+@implementation @c
+public func RLStreamPauseReading(_ stream: OpaquePointer?) { borrow(stream, "RLStreamPauseReading")?.pause() }
+
+@implementation @c
+public func RLStreamResumeReading(_ stream: OpaquePointer?) { borrow(stream, "RLStreamResumeReading")?.resume() }
+
+@implementation @c
+public func RLStreamWrite(_ stream: OpaquePointer?, _ bytes: UnsafeRawPointer?, _ length: Int) -> UInt8 {
+    guard let stream = borrow(stream, "RLStreamWrite"), areThere(bytes, length, "RLStreamWrite") else { return 0 }
+    return stream.write(bytes?.assumingMemoryBound(to: UInt8.self), length, later: false) ? 1 : 0
+}
+
+@implementation @c
+public func RLStreamWriteData(_ stream: OpaquePointer?, _ data: OpaquePointer?) -> UInt8 {
+    guard let stream = borrow(stream, "RLStreamWriteData") else { return 0 }
+    guard let data, RLGetTypeID(UnsafeRawPointer(data)) == RLDataGetTypeID() else {
+        Misuse.report("RLStreamWriteData", "data", "not an RLData")
+        return 0
+    }
+    return stream.write(RLDataGetBytePtr(data), RLDataGetLength(data), data, later: false) ? 1 : 0
+}
+
+@implementation @c
+public func RLStreamAppend(_ stream: OpaquePointer?, _ bytes: UnsafeRawPointer?, _ length: Int) -> UInt8 {
+    guard let stream = borrow(stream, "RLStreamAppend"), areThere(bytes, length, "RLStreamAppend") else { return 0 }
+    return stream.write(bytes?.assumingMemoryBound(to: UInt8.self), length, later: true) ? 1 : 0
+}
+
+@implementation @c
+public func RLStreamFlush(
+    _ stream: OpaquePointer?, _ callout: RLStreamFlushCallBack?, _ info: UnsafeMutableRawPointer?
+) -> UInt8 {
+    guard let stream = borrow(stream, "RLStreamFlush") else { return 0 }
+    guard let callout else {
+        Misuse.report("RLStreamFlush", "callout", expected: "a function", got: "NULL")
+        return 0
+    }
+    return stream.flush(callout, info) ? 1 : 0
+}
+
+@implementation @c
+public func RLStreamGetQueuedLength(_ stream: OpaquePointer?) -> Int { borrow(stream, "RLStreamGetQueuedLength")?.queuedNow ?? 0 }
+
+@implementation @c
+public func RLStreamSetHighWaterMark(_ stream: OpaquePointer?, _ length: Int) {
+    guard let stream = borrow(stream, "RLStreamSetHighWaterMark") else { return }
+    if length < 1 { return Misuse.report("RLStreamSetHighWaterMark", "length", "not positive") }
+    stream.setHighWaterMark(length)
+}
+
+@implementation @c
+public func RLStreamCanAcceptBytes(_ stream: OpaquePointer?) -> UInt8 {
+    borrow(stream, "RLStreamCanAcceptBytes")?.canAccept == true ? 1 : 0
+}
+
+@implementation @c
+public func RLStreamShutdown(_ stream: OpaquePointer?) { borrow(stream, "RLStreamShutdown")?.shutdown() }
+
+@implementation @c
+public func RLStreamClose(_ stream: OpaquePointer?) { borrow(stream, "RLStreamClose")?.close() }

@@ -1,0 +1,303 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+
+extension StreamPointer {
+    /// How many bytes wait. Under the lock.
+    var queued: Int { pointee.queue.count + pointee.waiting.count }
+
+    /// How many bytes wait. Any thread.
+    var queuedNow: Int {
+        lock()
+        defer { leave() }
+        return queued
+    }
+
+    /// Whether `tellWritten` has something to tell. Under the lock.
+    var hasNews: Bool {
+        pointee.state.contains(.tellsRoom) || pointee.completions.isDue(pointee.written)
+            || (pointee.state.contains(.writingFailed) && !pointee.completions.isEmpty)
+    }
+
+    // MARK: what the program asks for
+
+    /// Writes bytes, or those of `data`, or only queues them (`later`). False with errno if they are not taken. Any thread.
+    func write(_ bytes: UnsafePointer<UInt8>?, _ length: Int, _ data: OpaquePointer? = nil, later: Bool) -> Bool {
+        lock()
+        defer { leave() }
+        if let error = refusal {
+            systemError = error
+            return false
+        }
+        guard let bytes, length > 0 else {
+            flushAppended()
+            if hasNews { serveLater() }
+            return true
+        }
+        let isTaken = pointee.filter.version == 0 ? filter(bytes, length, data, later: later) : send(bytes, length, data, later: later)
+        noteLength()
+        if hasNews { serveLater() }
+        return isTaken
+    }
+
+    /// Why nothing can be written; nil if it can. Under the lock.
+    private var refusal: Int32? {
+        if pointee.state.contains(.closed) { return EBADF }
+        if pointee.state.contains(.writingFailed) { return pointee.writeFailure.error }
+        return pointee.state.contains(.shutdown) ? EPIPE : nil
+    }
+
+    /// Has `callout` called when all is written. False with errno if it will not be. Any thread.
+    func flush(_ callout: @escaping RLStreamFlushCallBack, _ info: UnsafeMutableRawPointer?) -> Bool {
+        lock()
+        defer { leave() }
+        if let error = refusal, error != EPIPE || pointee.state.contains(.writingFailed) {
+            systemError = error
+            return false
+        }
+        flushAppended()
+        if !pointee.completions.append(pointee.waiting.count > 0 ? nil : pointee.accepted, callout, info) { return false }
+        if hasNews { serveLater() }
+        return true
+    }
+
+    /// Ends writing when all is written. Any thread.
+    func shutdown() {
+        lock()
+        if refusal == nil {
+            flushAppended()
+            pointee.state.insert(.shutdown)
+            if pointee.state.contains(.filterOpen) { callFilterShutdown() }
+            finishShutdown()
+        }
+        leave()
+    }
+
+    /// Any thread.
+    func setHighWaterMark(_ length: Int) {
+        lock()
+        pointee.highWaterMark = length
+        noteLength()
+        unlock()
+    }
+
+    /// Any thread.
+    var canAccept: Bool {
+        lock()
+        defer { leave() }
+        return refusal == nil && queued < pointee.highWaterMark
+    }
+
+    // MARK: the descriptor
+
+    /// Writes bytes of the descriptor's side. False with errno if they are not taken. Under the lock.
+    func send(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer? = nil, later: Bool) -> Bool {
+        var sent = 0
+        let mayWrite = pointee.state.isDisjoint(with: [.awaitingRoom, .connecting])
+        if mayWrite && !later {
+            pointee.state.remove(.flushLater)
+            sent = writeNow(bytes, length)
+            if sent < 0 { return false }
+        }
+        if sent < length {
+            let isQueued =
+                if let data { pointee.queue.append(data, from: sent) } else { pointee.queue.append(bytes + sent, length - sent) }
+            if !isQueued {
+                if sent > 0 { failWriting(ENOMEM) }
+                systemError = ENOMEM
+                return false
+            }
+        }
+        pointee.accepted += UInt64(length)
+        if sent == length || !mayWrite { return true }
+        if later { flushNextPass() } else { awaitRoom() }
+        return true
+    }
+
+    /// Has the queue written in the next pass. Under the lock.
+    func flushNextPass() {
+        if pointee.state.insert(.flushLater).inserted { serveLater() }
+    }
+
+    /// Writes the queue, and then as many of these bytes as fit; -1 with errno if that has failed. Under the lock.
+    private func writeNow(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Int {
+        withParts { parts in
+            let number = pointee.queue.gather(UnsafeMutableBufferPointer(rebasing: parts[..<(parts.count - 1)]))
+            let queued = Self.length(parts, number)
+            let isWhole = queued == pointee.queue.count
+            if isWhole { parts[number] = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes), iov_len: length) }
+            let count = writeParts(parts, isWhole ? number + 1 : number)
+            if count < 0 { return -1 }
+            let ofQueue = Swift.min(count, queued)
+            if ofQueue > 0 { pointee.queue.consume(ofQueue) }
+            noteShrinking()
+            return count - ofQueue
+        }
+    }
+
+    /// Writes the queue until it is empty, or there is no room. Under the lock.
+    func flushQueue() {
+        if !pointee.state.isDisjoint(with: [.awaitingRoom, .connecting, .closed]) { return }
+        withParts { parts in
+            while pointee.queue.count > 0 {
+                let number = pointee.queue.gather(parts)
+                let count = writeParts(parts, number)
+                if count < 0 { return }
+                let isShort = count < Self.length(parts, number)
+                pointee.queue.consume(count)
+                if isShort { return awaitRoom() }
+            }
+        }
+        noteShrinking()
+        finishShutdown()
+    }
+
+    private func withParts<Result>(_ body: (UnsafeMutableBufferPointer<iovec>) -> Result) -> Result {
+        withUnsafeTemporaryAllocation(of: iovec.self, capacity: 16, body)
+    }
+
+    private static func length(_ parts: UnsafeMutableBufferPointer<iovec>, _ number: Int) -> Int {
+        var length = 0
+        for part in 0..<number { length += parts[part].iov_len }
+        return length
+    }
+
+    /// Returns how many bytes were written, 0 if there is no room; -1 with errno after an error.
+    private func writeParts(_ parts: UnsafeMutableBufferPointer<iovec>, _ number: Int) -> Int {
+        let isSocket: Int32 = pointee.isSocket ? 1 : 0
+        while true {
+            let count = linux_stream_write(pointee.descriptor, isSocket, parts.baseAddress, Int32(number))
+            if count >= 0 {
+                pointee.written += UInt64(count)
+                return count
+            }
+            if systemError == EAGAIN { return 0 }
+            if systemError != EINTR {
+                failWriting(systemError)
+                return -1
+            }
+        }
+    }
+
+    private func awaitRoom() {
+        noteShrinking()
+        pointee.state.insert(.awaitingRoom)
+        if let watch = pointee.watch { RLFileDescriptorEnableCallBacks(watch, UInt(kRLFileDescriptorWriteCallBack)) }
+    }
+
+    /// The watch says that there is room, or that the connection was made. Under the lock.
+    func roomIsThere() {
+        pointee.state.remove(.awaitingRoom)
+        if pointee.state.contains(.connecting) {
+            let error = linux_take_socket_error(pointee.descriptor)
+            if error != 0 { return fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: error)) }
+            if linux_is_connecting(pointee.descriptor) != 0 { return awaitRoom() }
+            pointee.state.remove(.connecting)
+            if pointee.filter.version != 0 { pointee.state.insert(.tellsOpen) }
+        }
+        flushQueue()
+    }
+
+    /// A socket that was connected at once says so, too. Before the program has the handle.
+    func noteConnected() {
+        if pointee.state.contains(.connecting) { return }
+        pointee.state.insert(.tellsOpen)
+        serveLater()
+    }
+
+    /// Writes what `later` has left in the queue. Under the lock.
+    func flushAppended() {
+        if pointee.state.remove(.flushLater) == nil { return }
+        if pointee.state.contains(.filterOpen) { passWaiting() }
+        flushQueue()
+    }
+
+    /// When all is written, and the program has said that it was all, the peer is told. Under the lock.
+    func finishShutdown() {
+        if !pointee.state.contains(.shutdown) || queued > 0 || !pointee.state.isDisjoint(with: [.connecting, .closed]) { return }
+        if !pointee.state.insert(.shutdownDone).inserted { return }
+        if pointee.isSocket {
+            preservingSystemError { linux_end_writing(pointee.descriptor) }
+        } else if linux_access_mode(pointee.descriptor) == O_WRONLY {
+            pointee.state.insert(.closesNext)
+        }
+    }
+
+    // MARK: what is told
+
+    /// The queue has grown. Under the lock.
+    private func noteLength() {
+        if queued >= pointee.highWaterMark { pointee.state.insert(.full) } else { noteShrinking() }
+    }
+
+    private func noteShrinking() {
+        if pointee.state.contains(.full) && queued <= pointee.highWaterMark / 2 {
+            pointee.state.remove(.full)
+            pointee.state.insert(.tellsRoom)
+        }
+    }
+
+    /// Calls the functions that are due, then tells of room. Under the lock, which it releases meanwhile.
+    func tellWritten() {
+        while pointee.state.contains(.writingFailed) || pointee.completions.isDue(pointee.written) {
+            let isDue = pointee.completions.isDue(pointee.written)
+            guard let completion = pointee.completions.take(), !pointee.state.contains(.closed) else { break }
+            let failure = isDue ? Stream.Failure() : pointee.writeFailure
+            unlock()
+            RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION(
+                completion.callout, source, failure.result, failure.error, completion.info)
+            lock()
+        }
+        if pointee.state.remove(.tellsRoom) != nil && !pointee.state.contains(.writingFailed) { tell(kRLStreamEventCanAcceptBytes) }
+    }
+
+    /// Calls the functions that are left, of a stream that was closed. `handle`: what they are told. Without the lock.
+    func tellCancelled(_ handle: OpaquePointer?) {
+        while true {
+            lock()
+            let isDue = pointee.completions.isDue(pointee.written)
+            let completion = pointee.completions.take()
+            unlock()
+            guard let completion else { return }
+            let result = RLStreamResult(isDue ? kRLStreamSuccess : kRLStreamCancelled)
+            RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION(
+                completion.callout, handle, result, isDue ? 0 : ECANCELED, completion.info)
+        }
+    }
+
+    func tellWriteFailure() {
+        pointee.state.remove(.tellsWriteFailure)
+        tell(kRLStreamEventErrorOccurred, pointee.writeFailure)
+    }
+
+    // MARK: failure
+
+    /// Nothing can be written any more: the program is told by a loop. Leaves errno as it was. Under the lock.
+    private func failWriting(_ error: Int32) {
+        refuseWriting(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: error))
+        pointee.state.insert(.tellsWriteFailure)
+        dropQueue()
+        preservingSystemError { serveLater() }
+    }
+
+    func refuseWriting(_ failure: Stream.Failure) {
+        if pointee.state.insert(.writingFailed).inserted { pointee.writeFailure = failure }
+    }
+
+    private func dropQueue() {
+        pointee.queue.free()
+        pointee.waiting.free()
+        pointee.state.subtract([.awaitingRoom, .flushLater, .full])
+    }
+
+    /// Both directions have failed: the program is told by a loop. Under the lock.
+    func fail(_ failure: Stream.Failure) {
+        if pointee.state.contains(.closed) { return }
+        pointee.state.remove(.connecting)
+        overRead(failure)
+        refuseWriting(failure)
+        dropQueue()
+        serveLater()
+    }
+}

@@ -1,0 +1,202 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+
+/// Bytes that wait to be written: a list of chunks. Under the stream's lock.
+struct WriteQueue: BitwiseCopyable {
+    /// A part of the queue. Its own bytes lie behind it.
+    private struct Chunk: BitwiseCopyable {
+        var next: UnsafeMutablePointer<Chunk>?
+        /// Data of the program that the chunk retains; nil: the bytes are the chunk's own.
+        var data: OpaquePointer?
+        var bytes: UnsafeMutablePointer<UInt8>
+        var begin: Int
+        var end: Int
+        var capacity: Int
+    }
+
+    private typealias ChunkPointer = UnsafeMutablePointer<Chunk>
+
+    private var first: ChunkPointer?
+    private var last: ChunkPointer?
+    /// An empty chunk of the usual size, so that a steady flow does not allocate.
+    private var spare: ChunkPointer?
+    /// How many bytes are queued.
+    private(set) var count = 0
+
+    /// With its header a chunk is 4 KiB.
+    private static var usualCapacity: Int { 4096 - MemoryLayout<Chunk>.stride }
+
+    init() {}
+
+    /// Copies bytes to the end; false if out of memory.
+    mutating func append(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
+        if length == 0 { return true }
+        if last.map({ $0.pointee.data != nil || $0.pointee.capacity - $0.pointee.end < length }) ?? true {
+            guard let chunk = Self.take(&spare, length) else { return false }
+            link(chunk)
+        }
+        let chunk = last.unsafelyUnwrapped
+        memcpy(chunk.pointee.bytes + chunk.pointee.end, bytes, length)
+        chunk.pointee.end += length
+        count += length
+        return true
+    }
+
+    /// Retains data whose bytes from `begin` on are queued; false if out of memory.
+    mutating func append(_ data: OpaquePointer, from begin: Int) -> Bool {
+        guard let memory = malloc(MemoryLayout<Chunk>.stride), let bytes = RLDataGetBytePtr(data) else { return false }
+        let chunk = memory.bindMemory(to: Chunk.self, capacity: 1)
+        let length = RLDataGetLength(data)
+        RLRetain(UnsafeRawPointer(data))
+        chunk.initialize(
+            to: Chunk(next: nil, data: data, bytes: UnsafeMutablePointer(mutating: bytes), begin: begin, end: length, capacity: length))
+        link(chunk)
+        count += length - begin
+        return true
+    }
+
+    private mutating func link(_ chunk: ChunkPointer) {
+        if let last { last.pointee.next = chunk } else { first = chunk }
+        last = chunk
+    }
+
+    private static func take(_ spare: inout ChunkPointer?, _ length: Int) -> ChunkPointer? {
+        if length <= usualCapacity, let chunk = spare {
+            spare = nil
+            return chunk
+        }
+        let capacity = max(length, usualCapacity)
+        guard let memory = malloc(MemoryLayout<Chunk>.stride + capacity) else { return nil }
+        let chunk = memory.bindMemory(to: Chunk.self, capacity: 1)
+        let bytes = (memory + MemoryLayout<Chunk>.stride).assumingMemoryBound(to: UInt8.self)
+        chunk.initialize(to: Chunk(next: nil, data: nil, bytes: bytes, begin: 0, end: 0, capacity: capacity))
+        return chunk
+    }
+
+    /// Fills `parts` with the first bytes of the queue; returns how many parts that are.
+    func gather(_ parts: UnsafeMutableBufferPointer<iovec>) -> Int {
+        var number = 0
+        var chunk = first
+        while let here = chunk, number < parts.count {
+            parts[number] = iovec(
+                iov_base: here.pointee.bytes + here.pointee.begin, iov_len: here.pointee.end - here.pointee.begin)
+            number += 1
+            chunk = here.pointee.next
+        }
+        return number
+    }
+
+    /// Calls `body` with the first bytes of the queue, again and again, and drops them after that. `body` does not use the queue.
+    mutating func drain(_ body: (UnsafePointer<UInt8>, Int) -> Void) {
+        while let chunk = first {
+            let length = chunk.pointee.end - chunk.pointee.begin
+            body(chunk.pointee.bytes + chunk.pointee.begin, length)
+            consume(length)
+        }
+    }
+
+    /// Takes bytes from the beginning.
+    mutating func consume(_ length: Int) {
+        var left = length
+        count -= length
+        while let chunk = first {
+            let size = chunk.pointee.end - chunk.pointee.begin
+            if left < size { return chunk.pointee.begin += left }
+            left -= size
+            first = chunk.pointee.next
+            if first == nil { last = nil }
+            recycle(chunk)
+            if left == 0 { return }
+        }
+    }
+
+    private mutating func recycle(_ chunk: ChunkPointer) {
+        if let data = chunk.pointee.data {
+            RLRelease(UnsafeRawPointer(data))
+        } else if spare == nil && chunk.pointee.capacity == Self.usualCapacity {
+            chunk.pointee.next = nil
+            (chunk.pointee.begin, chunk.pointee.end) = (0, 0)
+            spare = chunk
+            return
+        }
+        CLinux.free(chunk)
+    }
+
+    /// Drops everything.
+    mutating func free() {
+        consume(count)
+        CLinux.free(spare)
+        spare = nil
+    }
+}
+
+/// Functions to be called when so much was written: a list in order. Under the stream's lock.
+struct Completions: BitwiseCopyable {
+    struct Completion: BitwiseCopyable {
+        fileprivate var next: UnsafeMutablePointer<Completion>?
+        /// How many bytes of the stream have to be written before.
+        fileprivate var position: UInt64
+        var callout: RLStreamFlushCallBack
+        var info: UnsafeMutableRawPointer?
+    }
+
+    private typealias CompletionPointer = UnsafeMutablePointer<Completion>
+
+    private var first: CompletionPointer?
+    private var last: CompletionPointer?
+    private var spare: CompletionPointer?
+
+    /// The position of a completion for bytes that wait in front of a filter.
+    private static var unknownPosition: UInt64 { .max }
+
+    init() {}
+
+    var isEmpty: Bool { first == nil }
+
+    /// Whether the first is due.
+    func isDue(_ written: UInt64) -> Bool { first.map { $0.pointee.position <= written } ?? false }
+
+    /// A nil position is set by `settle`. False if out of memory.
+    mutating func append(_ position: UInt64?, _ callout: @escaping RLStreamFlushCallBack, _ info: UnsafeMutableRawPointer?) -> Bool {
+        guard
+            let completion = spare
+                ?? malloc(MemoryLayout<Completion>.stride)?.bindMemory(to: Completion.self, capacity: 1)
+        else { return false }
+        spare = nil
+        completion.initialize(
+            to: Completion(next: nil, position: position ?? Self.unknownPosition, callout: callout, info: info))
+        if let last { last.pointee.next = completion } else { first = completion }
+        last = completion
+        return true
+    }
+
+    /// Sets the positions that were not known.
+    mutating func settle(_ position: UInt64) {
+        var completion = first
+        while let here = completion {
+            if here.pointee.position == Self.unknownPosition { here.pointee.position = position }
+            completion = here.pointee.next
+        }
+    }
+
+    /// Takes the first one, if it is due.
+    mutating func take(_ written: UInt64) -> Completion? {
+        guard let completion = first, completion.pointee.position <= written else { return nil }
+        let taken = completion.pointee
+        first = taken.next
+        if first == nil { last = nil }
+        if spare == nil { spare = completion } else { CLinux.free(completion) }
+        return taken
+    }
+
+    /// Takes the first one, due or not.
+    mutating func take() -> Completion? { take(.max) }
+
+    /// Frees the memory, when none is left.
+    mutating func free() {
+        CLinux.free(spare)
+        spare = nil
+    }
+}

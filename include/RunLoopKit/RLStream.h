@@ -1,0 +1,219 @@
+/** @file RLStream.h
+ *  Streams: bytes are read and written through a descriptor, without waiting, with buffers on both ways.
+ *  Examples: examples/chat.c, examples/relay.c, examples/echo.c
+ *
+ *  Create one for a connected socket, a pipe or a terminal, and add it to a mode of a loop:
+ *
+ *      RLStreamRef stream = RLStreamCreate(NULL, fd, 1, callout, &context);
+ *      RLStreamSetReadDelimiter(stream, "\n", 1, 4096);
+ *      RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
+ *
+ *  The function is called with each piece that has come, here with each line, and when the stream ends or fails.
+ *  RLStreamWrite() may be called at any time: what the descriptor does not take at once waits in a queue, and is
+ *  written when there is room.
+ *
+ *  Reading
+ *  -------
+ *  A stream reads while it is in a mode that runs. What one call is given is up to you, and may be changed in each call,
+ *  for the bytes behind those of the call: whatever has come (at first), a number of bytes
+ *  (RLStreamSetReadCount), or everything up to a delimiter (RLStreamSetReadDelimiter). The last piece before the end may
+ *  be shorter, or lack its delimiter. RLStreamPauseReading() leaves the rest with the kernel, and so with the sender;
+ *  RLStreamResumeReading() goes on.
+ *
+ *  Pieces come one at a time, in order: a run that is nested in the function reads nothing more of this stream, but goes
+ *  on writing it, and may call the function for that.
+ *
+ *  Writing
+ *  -------
+ *  If nothing is queued, RLStreamWrite() writes at once; only the rest is copied. So a reply costs one system call.
+ *  RLStreamAppend() puts a small piece into the queue, for the next write to take along. RLStreamFlush() calls a function
+ *  when all that was queued has been written, which means that the kernel has it, not the peer.
+ *
+ *  The queue takes whatever it is given. A program that writes what it reads asks RLStreamCanAcceptBytes(), pauses the
+ *  reading when that is 0, and resumes it when the event kRLStreamEventCanAcceptBytes says that the queue has shrunk.
+ *
+ *  The end
+ *  -------
+ *  Each direction ends by itself. kRLStreamEventEndEncountered: the peer will send nothing more; the stream can
+ *  still be written. RLStreamShutdown() ends the other direction, behind all that is queued; the stream can still be
+ *  read. RLStreamClose() ends both at once, and drops what is queued.
+ *
+ *  An error is told once for each direction, as kRLStreamEventErrorOccurred. After one of writing the stream goes on reading what the
+ *  peer has sent before, and is told of after that. Nothing raises SIGPIPE. A stream that has ended or failed stays in its
+ *  loops until it is closed.
+ *
+ *  Life, threads, fork
+ *  -------------------
+ *  RLStreamClose() takes the stream out of its loops and closes the descriptor, if the stream owns it; so does
+ *  RLRunLoopSourceInvalidate() while the stream is in a loop, and the last RLRelease(). Functions of RLStreamFlush() that
+ *  are still to be called are called then, with kRLStreamCancelled: each is called exactly once.
+ *
+ *  Any thread may call any function. A stream may be in several loops: one of them reads at a time. Use the descriptor
+ *  for options of the socket, but do not read, write or close it. A descriptor that is not a socket is made non-blocking,
+ *  for all who have it; a socket stays as it is.
+ *
+ *  In the child of a fork() a stream goes on with the loop of the thread that forked. Its connection is that of both
+ *  processes: close it in one of them. A stream that another thread was using just then has failed in the child. */
+#ifndef RUNLOOPKIT_RLSTREAM_H
+#define RUNLOOPKIT_RLSTREAM_H
+#include <RunLoop/RLData.h>
+#include <RunLoop/RLRunLoopSource.h>
+RL_EXTERN_C_BEGIN
+
+/** A stream of bytes: a run loop source. */
+typedef RLRunLoopSourceRef RLStreamRef;
+
+/** How something ended; an error number of errno(3) says more. */
+typedef int32_t RLStreamResult;
+/** The values of RLStreamResult. */
+enum {
+    kRLStreamSuccess = 0,    /**< It was done. */
+    kRLStreamFailed = 1,     /**< The system refused: ECONNRESET, EPIPE, ECONNREFUSED, … */
+    kRLStreamTooLong = 2,    /**< No delimiter within the limit (EMSGSIZE): reading stops until another piece is set. */
+    kRLStreamCancelled = 3,  /**< The stream was closed before (ECANCELED). */
+    kRLStreamTruncated = 4,  /**< The stream ended where it may not: the peer of a filter was cut off (EPROTO). */
+    kRLStreamRefused = 5,    /**< A filter and its peer did not come to terms: a failed handshake (EPROTO). */
+    kRLStreamNotTrusted = 6  /**< A filter does not trust its peer: a certificate that is not valid (EPROTO). */
+};
+
+/** What a stream is about to tell: one of the constants below. The values are those of CFStream. */
+typedef RLOptionFlags RLStreamEventType;
+/** The values of RLStreamEventType. */
+enum {
+    kRLStreamEventOpenCompleted = 1,     /**< It is connected, and its filter, if any, has agreed with the peer's. */
+    kRLStreamEventHasBytesAvailable = 2, /**< A piece was read. */
+    kRLStreamEventCanAcceptBytes = 4,    /**< The queue was at its high-water mark, and has shrunk to half of it. */
+    kRLStreamEventErrorOccurred = 8,     /**< Reading or writing has failed: see `result`. */
+    kRLStreamEventEndEncountered = 16    /**< The peer will send nothing more. */
+};
+
+/** An event of a stream. */
+typedef struct RLStreamEvent {
+    RLStreamEventType type; /**< One of kRLStreamEvent… */
+    RLStreamResult result;  /**< Of an error: why; otherwise kRLStreamSuccess. */
+    int error;              /**< Of an error: its number; otherwise 0. */
+    const uint8_t *bytes;   /**< What was read, valid during the call; otherwise NULL. */
+    RLIndex length;         /**< How many bytes that are: at least 1; otherwise 0. */
+} RLStreamEvent;
+
+/** Called on the loop's thread. May do anything with the stream, close and release it too, and run the loop.
+ *  @param stream  the stream.
+ *  @param event   what has happened; valid during the call.
+ *  @param info    the context's. */
+typedef void (*RLStreamCallBack)(RLStreamRef stream, const RLStreamEvent *event, void *info);
+
+/** Called once for each RLStreamFlush(): on the loop's thread, or by what closes the stream, on its thread.
+ *  @param stream  the stream; NULL if it was freed.
+ *  @param result  kRLStreamSuccess: all was written. kRLStreamFailed, kRLStreamCancelled: some of it never will be.
+ *  @param error   the error number, or 0.
+ *  @param info    as passed to RLStreamFlush(). */
+typedef void (*RLStreamFlushCallBack)(RLStreamRef stream, RLStreamResult result, int error, void *info);
+
+/** What is passed to the function. Every pointer may be NULL. */
+typedef struct RLStreamContext {
+    RLIndex version; /**< 0. */
+    void *info;      /**< Passed to the function. */
+    /** Called once, in Create; what it returns is the stream's info. NULL: info itself, not retained. */
+    const void *(*retain)(const void *info);
+    /** Called once, when the stream is freed, on the thread that frees it. */
+    void (*release)(const void *info);
+    /** Describes info for RLCopyDescription(); the library releases the result. */
+    RLStringRef (*copyDescription)(const void *info);
+} RLStreamContext;
+
+/** Creates a stream for a descriptor.
+ *  @param descriptor         a connected or connecting stream socket, an end of a pipe, a terminal, …
+ *  @param closeOnInvalidate  whether the stream closes the descriptor.
+ *  @param callout            NULL: the stream never reads.
+ *  @param context            copied; NULL for an info of NULL.
+ *  @return the stream, or NULL.
+ *  Ownership: info is retained through context.retain until the stream is freed. With closeOnInvalidate the descriptor
+ *  belongs to the stream; without it, or if the result is NULL, to you.  Re-entrancy: calls context.retain.
+ *  Errors: a number that is no open descriptor, and a socket that is no stream socket, are misuse.
+ *  Cost: some allocations, up to four system calls. */
+RL_EXPORT RLStreamRef RLStreamCreate(RLAllocatorRef allocator, int descriptor, RLBoolean closeOnInvalidate,
+                                     RLStreamCallBack callout, const RLStreamContext *context);
+
+/** Creates a stream that connects to an address, in the background.
+ *  kRLStreamEventOpenCompleted says that it is connected, kRLStreamEventErrorOccurred that it failed. What is written
+ *  meanwhile is queued.
+ *  @param address  a struct sockaddr, as RLHostResolve.h has it.
+ *  @param callout  as for RLStreamCreate().
+ *  @param context  copied; NULL for an info of NULL.
+ *  @return the stream, or NULL.
+ *  Ownership: info is retained through context.retain until the stream is freed.  Re-entrancy: calls context.retain.
+ *  Errors: NULL with errno as socket() and connect() have it, if that is known at once.  Cost: that of RLStreamCreate(). */
+RL_EXPORT RLStreamRef RLStreamCreateConnectedToAddress(RLAllocatorRef allocator, RLDataRef address,
+                                                       RLStreamCallBack callout, const RLStreamContext *context);
+
+/** Returns the descriptor; -1 after the stream was closed.
+ *  Errors: misuse returns -1. */
+RL_EXPORT int RLStreamGetNativeDescriptor(RLStreamRef stream);
+
+/** Has the function called with pieces of a number of bytes, from the next piece on.
+ *  @param count  0: whatever has come, as at first. */
+RL_EXPORT void RLStreamSetReadCount(RLStreamRef stream, RLIndex count);
+
+/** Has the function called with what comes up to a delimiter, which is part of the piece, from the next piece on.
+ *  @param delimiter  from 1 to 128 bytes, which need not be characters; copied.
+ *  @param length     how many.
+ *  @param limit      how long a piece may be, with its delimiter. A longer one is kRLStreamTooLong.
+ *  @return 1, or 0 if nothing has changed.  Cost: the first call of a stream allocates. */
+RL_EXPORT RLBoolean RLStreamSetReadDelimiter(RLStreamRef stream, const void *delimiter, RLIndex length, RLIndex limit);
+
+/** Stops reading: the function is not called with what comes, nor with the end, until RLStreamResumeReading().
+ *  Thread: if this is not the loop's thread, a call may be under way. */
+RL_EXPORT void RLStreamPauseReading(RLStreamRef stream);
+
+/** Goes on reading. A stream that is not paused stays as it is. */
+RL_EXPORT void RLStreamResumeReading(RLStreamRef stream);
+
+/** Writes bytes: at once as many as the descriptor takes, if nothing is queued; the rest is copied and queued.
+ *  @param length  0 writes what RLStreamAppend() has left.
+ *  @return 1, or 0 if the bytes are not taken.
+ *  Errors: 0 with errno EPIPE after RLStreamShutdown(), EBADF after RLStreamClose(); otherwise the error of this or an
+ *  earlier write. ENOMEM if the rest cannot be queued, which is an error of the stream if a part was written.
+ *  Cost: one system call if nothing is queued. Allocates if bytes have to be queued for which the queue has no room. */
+RL_EXPORT RLBoolean RLStreamWrite(RLStreamRef stream, const void *bytes, RLIndex length);
+
+/** Writes bytes as RLStreamWrite() does, and retains the data instead of copying them.
+ *  @param data  not to be changed until it is written. */
+RL_EXPORT RLBoolean RLStreamWriteData(RLStreamRef stream, RLDataRef data);
+
+/** Puts bytes into the queue, for the next write to take along. If there is none before, they are written in the next
+ *  pass of the loop.
+ *  @return 1, or 0 if the bytes are not taken.  Errors: those of RLStreamWrite().  Cost: no system call, unless a loop
+ *  sleeps. */
+RL_EXPORT RLBoolean RLStreamAppend(RLStreamRef stream, const void *bytes, RLIndex length);
+
+/** Has a function called when all that was written or appended before has been handed to the system.
+ *  @param callout  not NULL.
+ *  @param info     passed to it.
+ *  @return 1, or 0 if it will not be called.
+ *  Errors: those of RLStreamWrite().  Cost: an allocation, unless an earlier one is free again. */
+RL_EXPORT RLBoolean RLStreamFlush(RLStreamRef stream, RLStreamFlushCallBack callout, void *info);
+
+/** Returns how many bytes wait in the queue. */
+RL_EXPORT RLIndex RLStreamGetQueuedLength(RLStreamRef stream);
+
+/** Sets from which length on the queue counts as full.
+ *  @param length  at least 1; 65536 at first. */
+RL_EXPORT void RLStreamSetHighWaterMark(RLStreamRef stream, RLIndex length);
+
+/** Returns whether the queue is shorter than its high-water mark. If it is not, kRLStreamEventCanAcceptBytes is told
+ *  once it has shrunk to half of that. Also 0 if nothing can be written any more. */
+RL_EXPORT RLBoolean RLStreamCanAcceptBytes(RLStreamRef stream);
+
+/** Ends writing: when all that is queued is written, the peer is told that nothing more will come.
+ *  The peer of a socket reads to the end, and may answer. A descriptor that can only be written, such as the end of a
+ *  pipe, is closed then. A second call has no effect. */
+RL_EXPORT void RLStreamShutdown(RLStreamRef stream);
+
+/** Ends a stream: it leaves its loops, what is queued is dropped, and the descriptor is closed if the stream owns it.
+ *  A second call has no effect.
+ *  Thread: while another thread is in the function, that thread closes the descriptor when the function returns.
+ *  Re-entrancy: calls the functions of RLStreamFlush() that were not called yet, and a filter's release. */
+RL_EXPORT void RLStreamClose(RLStreamRef stream);
+
+RL_EXTERN_C_END
+#endif

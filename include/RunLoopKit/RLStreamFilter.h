@@ -1,0 +1,72 @@
+/** @file RLStreamFilter.h
+ *  Filters: what stands between a stream and its descriptor, such as TLS (adapters/openssl.h).
+ *  Examples: examples/tls.c
+ *
+ *  A filter turns bytes of the program into bytes of the descriptor, and back. The program uses the stream as ever:
+ *  pieces, queue, flushing and half-closing are those of its own bytes.
+ *
+ *      descriptor → receive → RLStreamFilterDeliver → the program's function
+ *      RLStreamWrite → write → RLStreamFilterSend → descriptor
+ *
+ *  Until RLStreamFilterOpen() what the program writes waits in front of the filter, so that it may talk to its peer
+ *  first. A stream without a peer's filter would not understand what comes: set it before the stream is added to a loop,
+ *  or in the stream's function, when all that was read is the program's.
+ *
+ *  The filter's functions are called one at a time, while the stream is locked: they may call the functions below and
+ *  RLStreamGetNativeDescriptor(), and must not wait for another thread that uses the stream. */
+#ifndef RUNLOOPKIT_RLSTREAMFILTER_H
+#define RUNLOOPKIT_RLSTREAMFILTER_H
+#include <RunLoopKit/RLStream.h>
+RL_EXTERN_C_BEGIN
+
+/** A filter. Every function but release is needed. */
+typedef struct RLStreamFilter {
+    RLIndex version; /**< 0. */
+    void *info;      /**< Passed to the functions. */
+    /** Called once, when the stream is closed; not NULL only if there is something to release. */
+    void (*release)(void *info);
+    /** Called once, by RLStreamSetFilter(): may send the first bytes. */
+    void (*start)(RLStreamRef stream, void *info);
+    /** Called with what was read; with a length of 0 when the descriptor is at its end. */
+    void (*receive)(RLStreamRef stream, const uint8_t *bytes, RLIndex length, void *info);
+    /** Called with what the program writes, after the filter is open. Takes all of it. */
+    void (*write)(RLStreamRef stream, const uint8_t *bytes, RLIndex length, void *info);
+    /** Called when the program shuts the stream down, after all that it has written: may send a farewell. */
+    void (*shutdown)(RLStreamRef stream, void *info);
+} RLStreamFilter;
+
+/** Puts a filter in front of a stream's descriptor, for good.
+ *  @param filter  not NULL; copied.
+ *  @return 1, or 0 if the filter was not taken; then release is not called.
+ *  Errors: 0 with errno EALREADY if there is one, EBADF if the stream is closed.  Re-entrancy: calls start. */
+RL_EXPORT RLBoolean RLStreamSetFilter(RLStreamRef stream, const RLStreamFilter *filter);
+
+/** Returns the info of the filter if its `receive` is this function; otherwise NULL: there is none, or another one, or
+ *  the stream was closed.
+ *  @param receive  says which kind of filter is meant. */
+RL_EXPORT void *RLStreamGetFilterInfo(RLStreamRef stream,
+                                      void (*receive)(RLStreamRef stream, const uint8_t *bytes, RLIndex length,
+                                                      void *info));
+
+/** Hands bytes over to the program, as read. */
+RL_EXPORT void RLStreamFilterDeliver(RLStreamRef stream, const uint8_t *bytes, RLIndex length);
+
+/** Hands bytes over to the descriptor, which takes them at once, or they are queued.
+ *  @return 1, or 0 with errno if the stream has failed. */
+RL_EXPORT RLBoolean RLStreamFilterSend(RLStreamRef stream, const uint8_t *bytes, RLIndex length);
+
+/** Says that the filter has agreed with its peer: kRLStreamEventOpenCompleted is told, and what the program has
+ *  written is passed on. A second call has no effect. */
+RL_EXPORT void RLStreamFilterOpen(RLStreamRef stream);
+
+/** Says that the peer will send nothing more: what was delivered comes first, then kRLStreamEventEndEncountered. */
+RL_EXPORT void RLStreamFilterEnd(RLStreamRef stream);
+
+/** Says that the filter has failed, in both directions: what was delivered comes first, then
+ *  kRLStreamEventErrorOccurred. What was sent before is still written.
+ *  @param result  such as kRLStreamTruncated; not kRLStreamSuccess.
+ *  @param error   an error number. */
+RL_EXPORT void RLStreamFilterFail(RLStreamRef stream, RLStreamResult result, int error);
+
+RL_EXTERN_C_END
+#endif
