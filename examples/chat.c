@@ -1,80 +1,50 @@
-/* chat.c - a chat of lines: a server and three clients on one loop, and no call that waits. What one says goes to the
- * others. The server keeps what a client has not read yet, writes it when there is room, and disconnects slow clients. */
-#include <RunLoop/RunLoop.h>
+/* chat.c - a chat of lines: a server and three clients on one loop. What one says goes to the others. The streams keep what a
+ * client has not read yet; the server disconnects those that are too slow. socket-chat.c does the same without the kit. */
+#include <RunLoopKit/RunLoopKit.h>
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { personCount = 3 };
 
-static RLSocketRef addToLoop(RLSocketRef s)
+static RLStreamRef add(RLStreamRef stream)
 {
-    RLRunLoopSourceRef source = RLSocketCreateRunLoopSource(kRLAllocatorDefault, s, 0);
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
-    RLRelease(source);
-    return s;
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
+    return stream;
 }
 
 /* ---- The server ---- */
 
-static struct Member {
-    char line[128]; /* as much of what is being said as has come */
-    char news[512]; /* what has to be written */
-    size_t lineLength, newsLength;
-} memberInfos[personCount];
-static RLSocketRef members[personCount];
+static RLStreamRef members[personCount];
 static int memberCount;
 
-static void tellAll(RLSocketRef except, const char *line)
+static void tellAll(RLStreamRef except, const void *line, RLIndex length)
 {
     for (int i = 0; i < memberCount; i++) {
-        if (members[i] == except || !RLSocketIsValid(members[i]))
-            continue;
-        RLSocketContext context = {.version = 0};
-        RLSocketGetContext(members[i], &context);
-        struct Member *member = context.info;
-        size_t room = sizeof member->news - member->newsLength;
-        member->newsLength += (size_t)snprintf(member->news + member->newsLength, room, "%s\n", line);
-        if (member->newsLength < sizeof member->news)
-            RLSocketEnableCallBacks(members[i], kRLSocketWriteCallBack);
-        else
-            RLSocketInvalidate(members[i]); /* too slow */
+        if (members[i] != except && RLStreamWrite(members[i], line, length) && !RLStreamCanAcceptBytes(members[i]))
+            RLStreamClose(members[i]); /* too slow */
     }
 }
 
-static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+static void serve(RLStreamRef member, const RLStreamEvent *event, void *info)
 {
-    (void)address;
-    struct Member *member = info;
-    if (type == kRLSocketWriteCallBack) { /* comes again and again while it is enabled: the flag says so */
-        RLIndex count = RLSocketSendBytes(s, NULL, (const uint8_t *)member->news, (RLIndex)member->newsLength);
-        if (count > 0) /* the rest stays for the next call */
-            memmove(member->news, member->news + count, member->newsLength -= (size_t)count);
-        if (member->newsLength == 0)
-            RLSocketDisableCallBacks(s, kRLSocketWriteCallBack);
-        return;
+    (void)info;
+    if (event->type == kRLStreamEventHasBytesAvailable) {
+        tellAll(member, event->bytes, event->length); /* a line */
+    } else {                                          /* the end, or an error */
+        RLStreamClose(member);
+        tellAll(member, "* somebody has left\n", 20);
     }
-    for (RLIndex i = 0; i < RLDataGetLength(data); i++) { /* data comes in pieces, which need not be lines */
-        char byte = (char)RLDataGetBytePtr(data)[i];
-        member->line[member->lineLength++] = byte != '\n' ? byte : 0;
-        if (byte == '\n' || member->lineLength == sizeof member->line - 1) {
-            tellAll(s, member->line);
-            member->lineLength = 0;
-        }
-    }
-    if (RLDataGetLength(data) == 0) /* the end; after this call the socket invalidates itself */
-        tellAll(s, "* somebody has left");
 }
 
 static void acceptMember(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
 {
     (void)type, (void)address, (void)info;
-    RLSocketContext context = {.info = &memberInfos[memberCount]};
-    RLSocketRef member = RLSocketCreateWithNative(kRLAllocatorDefault, *(const RLSocketNativeHandle *)data,
-                                                  kRLSocketDataCallBack | kRLSocketWriteCallBack, serve, &context);
-    RLSocketSetSocketFlags(member, RLSocketGetSocketFlags(member) | kRLSocketAutomaticallyReenableWriteCallBack);
-    members[memberCount++] = addToLoop(member);
-    tellAll(NULL, "* somebody has come");
+    RLStreamRef member = RLStreamCreate(NULL, *(const RLSocketNativeHandle *)data, 1, serve, NULL);
+    RLStreamSetReadDelimiter(member, "\n", 1, 128);
+    RLStreamSetHighWaterMark(member, 512);
+    members[memberCount++] = add(member);
+    tellAll(NULL, "* somebody has come\n", 20);
     if (memberCount == personCount)
         RLSocketInvalidate(s); /* the room is full */
 }
@@ -101,44 +71,38 @@ static const struct Turn {
 };
 static const struct Turn *turn = script;
 
-static void takePart(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+static void takePart(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
-    (void)address;
     struct Person *person = info;
-    if (type == kRLSocketConnectCallBack) {
-        RLDataRef peer = data == NULL ? RLSocketCopyPeerAddress(s) : NULL; /* data: why it failed */
-        if (peer != NULL) {
-            const struct sockaddr_in *in = (const void *)RLDataGetBytePtr(peer);
-            printf("%s is connected to %s\n", person->name, inet_ntoa(in->sin_addr));
-            RLRelease(peer);
-        }
+    if (event->type == kRLStreamEventOpenCompleted) {
+        struct sockaddr_in peer;
+        if (getpeername(RLStreamGetNativeDescriptor(stream), (struct sockaddr *)&peer, &(socklen_t){sizeof peer}) == 0)
+            printf("%s is connected to %s\n", person->name, inet_ntoa(peer.sin_addr));
         return;
     }
-    strncat(person->heard, (const char *)RLDataGetBytePtr(data), (size_t)RLDataGetLength(data));
+    strncat(person->heard, (const char *)event->bytes, (size_t)event->length);
     for (; turn->who == person - people && strstr(person->heard, turn->heard) != NULL; turn++) {
-        RLDataRef words = RLDataCreate(kRLAllocatorDefault, (const uint8_t *)turn->says, (RLIndex)strlen(turn->says));
-        if (RLDataGetLength(words) == 0 || RLSocketSendData(s, NULL, words, 1) != kRLSocketSuccess)
-            RLSocketInvalidate(s);
-        RLRelease(words);
+        if (turn->says[0] == 0 || !RLStreamWrite(stream, turn->says, (RLIndex)strlen(turn->says)))
+            RLStreamClose(stream);
     }
 }
 
 int main(void)
 {
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    RLDataRef address = RLDataCreate(kRLAllocatorDefault, (const uint8_t *)&any, sizeof any);
+    RLDataRef address = RLDataCreate(NULL, (const uint8_t *)&any, sizeof any);
     RLSocketRef server = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, kRLSocketAcceptCallBack, acceptMember, NULL);
-    int ok = RLGetTypeID(server) == RLSocketGetTypeID() && RLSocketSetAddress(server, address) == kRLSocketSuccess;
+    int ok = server != NULL && RLSocketSetAddress(server, address) == kRLSocketSuccess;
     RLRelease(address);
-    address = RLSocketCopyAddress(addToLoop(server)); /* with the port that the system has chosen */
+    RLRunLoopSourceRef source = RLSocketCreateRunLoopSource(NULL, server, 0);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    RLRelease(source);
+    address = RLSocketCopyAddress(server); /* with the port that the system has chosen */
     for (int i = 0; i < personCount; i++) {
-        RLSocketContext context = {.info = &people[i]};
-        RLSocketRef s = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, kRLSocketConnectCallBack | kRLSocketDataCallBack,
-                                       takePart, &context);
-        RLSocketConnectToAddress(addToLoop(s), address, -1); /* -1: in the background */
-        RLRelease(s);                                        /* it lives until it is invalidated */
+        RLStreamContext context = {.info = &people[i]};
+        RLRelease(add(RLStreamCreateConnectedToAddress(NULL, address, takePart, &context))); /* the loop has it */
     }
-    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no socket is left */
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no stream is left */
     RLRelease(address);
     for (int i = 0; i < personCount; i++) {
         printf("what %s has heard:\n%s", people[i].name, people[i].heard);

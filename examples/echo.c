@@ -1,9 +1,8 @@
 /* echo.c - an echo server and 1 000 clients at once. The server's loop has a thread of its own, the clients are on main's.
  *
- * The server reads from a client or writes to it, never both: it reads no more from a client that does not take its echo,
- * so nothing piles up, however slow a client is. */
-#include <RunLoop/RunLoop.h>
-#include <errno.h>
+ * The server reads no more from a client that does not take its echo, so nothing piles up, however slow a client is.
+ * socket-echo.c does the same without the kit. */
+#include <RunLoopKit/RunLoopKit.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,92 +12,62 @@
 
 enum { clientCount = 1000, rounds = 3, textLength = 10000 };
 
-/* A socket lives until it is invalidated: no reference to it is needed. */
-static RLSocketRef addToLoop(RLSocketRef s)
+static RLRunLoopSourceRef addToLoop(RLRunLoopSourceRef source)
 {
-    RLRunLoopSourceRef source = s != NULL ? RLSocketCreateRunLoopSource(kRLAllocatorDefault, s, 0) : NULL;
     if (source == NULL)
         exit((perror("echo"), 1));
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
-    RLRelease(source);
-    RLRelease(s);
-    return s;
+    RLRelease(source); /* the loop keeps it */
+    return source;
 }
 
 /* ---- The server ---- */
 
 static int accepted; /* touched by the server's thread only, and read after the join */
 
-typedef struct Connection {
-    char bytes[4096]; /* from begin to end: read and not yet written back */
-    size_t begin, end;
-} Connection;
-
-static void freeConnection(const void *info) { free((void *)info); }
-
-static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
-    (void)address, (void)data;
-    Connection *connection = info;
-    int fd = RLSocketGetNative(s);
-    if (type == kRLSocketReadCallBack) {
-        ssize_t count = recv(fd, connection->bytes, sizeof connection->bytes, MSG_DONTWAIT);
-        if (count > 0) {
-            connection->begin = 0;
-            connection->end = (size_t)count;
-            RLSocketDisableCallBacks(s, kRLSocketReadCallBack); /* until all of it is written */
-            RLSocketEnableCallBacks(s, kRLSocketWriteCallBack);
-        } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-            RLSocketInvalidate(s); /* closes it, frees the connection, and takes the source out of the loop */
-        }
+    (void)info;
+    if (event->type == kRLStreamEventHasBytesAvailable) {
+        RLStreamWrite(stream, event->bytes, event->length);
+        if (!RLStreamCanAcceptBytes(stream))
+            RLStreamPauseReading(stream);
+    } else if (event->type == kRLStreamEventCanAcceptBytes) {
+        RLStreamResumeReading(stream);
     } else {
-        ssize_t count = send(fd, connection->bytes + connection->begin, connection->end - connection->begin,
-                             MSG_DONTWAIT | MSG_NOSIGNAL);
-        connection->begin += count > 0 ? (size_t)count : 0;
-        RLSocketEnableCallBacks(s,
-                                connection->begin < connection->end ? kRLSocketWriteCallBack : kRLSocketReadCallBack);
+        RLStreamClose(stream); /* takes it out of the loop, which frees it */
     }
 }
 
 static void acceptClient(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
 {
     (void)type, (void)address, (void)info;
-    RLSocketContext context = {.info = calloc(1, sizeof(Connection)), .release = freeConnection};
-    addToLoop(RLSocketCreateWithNative(kRLAllocatorDefault, *(const RLSocketNativeHandle *)data,
-                                       kRLSocketReadCallBack | kRLSocketWriteCallBack, serve, &context));
+    addToLoop(RLStreamCreate(NULL, *(const RLSocketNativeHandle *)data, 1, serve, NULL));
     if (++accepted == clientCount)
         RLSocketInvalidate(s); /* that was the last one */
 }
 
 static void *serverMain(void *listener)
 {
-    addToLoop(listener);
-    RLRunLoopRun(); /* ends when no socket is left */
+    addToLoop(RLSocketCreateRunLoopSource(NULL, listener, 0));
+    RLRunLoopRun(); /* ends when no stream is left */
     return NULL;
 }
 
 /* ---- The clients ---- */
 
 static RLDataRef text; /* what each of them says */
+static int done;
 
-typedef struct Client {
-    int heard, round; /* bytes of this round's text; rounds that are done */
-} Client;
-
-/* A stream comes in pieces, which need not be those that were sent. */
-static void hear(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+static void hear(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
-    (void)type, (void)address;
-    Client *client = info;
-    int length = (int)RLDataGetLength(data);
-    int isRight = length > 0 && length <= textLength - client->heard &&
-                  memcmp(RLDataGetBytePtr(data), RLDataGetBytePtr(text) + client->heard, (size_t)length) == 0;
-    client->heard += length;
-    if (isRight && client->heard < textLength)
+    int *round = info;
+    if (event->type == kRLStreamEventOpenCompleted)
         return;
-    client->heard = 0;
-    if (!isRight || ++client->round == rounds || RLSocketSendData(s, NULL, text, 10) != kRLSocketSuccess)
-        RLSocketInvalidate(s);
+    int isRight = event->length == textLength && memcmp(event->bytes, RLDataGetBytePtr(text), textLength) == 0;
+    done += isRight && ++*round == rounds;
+    if (!isRight || *round == rounds || !RLStreamWriteData(stream, text))
+        RLStreamClose(stream);
 }
 
 int main(void)
@@ -109,10 +78,10 @@ int main(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    RLDataRef address = RLDataCreate(kRLAllocatorDefault, (const uint8_t *)&any, sizeof any);
+    RLDataRef address = RLDataCreate(NULL, (const uint8_t *)&any, sizeof any);
     RLSocketSignature signature = {PF_INET, SOCK_STREAM, IPPROTO_TCP, address};
     RLSocketRef listener =
-        RLSocketCreateWithSocketSignature(kRLAllocatorDefault, &signature, kRLSocketAcceptCallBack, acceptClient, NULL);
+        RLSocketCreateWithSocketSignature(NULL, &signature, kRLSocketAcceptCallBack, acceptClient, NULL);
     RLRelease(address);
     pthread_t thread;
     if (listener == NULL || pthread_create(&thread, NULL, serverMain, listener) != 0) {
@@ -120,28 +89,24 @@ int main(void)
         return 1;
     }
 
-    signature.address = RLSocketCopyAddress(listener); /* with the port that the system has chosen */
+    address = RLSocketCopyAddress(listener); /* with the port that the system has chosen */
     static uint8_t bytes[textLength];
     for (int i = 0; i < textLength; i++)
         bytes[i] = (uint8_t)(i % 251);
-    text = RLDataCreate(kRLAllocatorDefault, bytes, textLength);
-    static Client clients[clientCount];
+    text = RLDataCreate(NULL, bytes, textLength);
+    static int roundsOf[clientCount];
     for (int i = 0; i < clientCount; i++) {
-        RLSocketContext context = {.info = &clients[i]};
-        RLSocketRef client = addToLoop(RLSocketCreateConnectedToSocketSignature(
-            kRLAllocatorDefault, &signature, kRLSocketDataCallBack, hear, &context, 10));
-        if (RLSocketSendData(client, NULL, text, 10) != kRLSocketSuccess)
-            perror("echo: send");
+        RLStreamContext context = {.info = &roundsOf[i]};
+        RLStreamRef client = addToLoop(RLStreamCreateConnectedToAddress(NULL, address, hear, &context));
+        RLStreamSetReadCount(client, textLength); /* a call for each text as a whole */
+        RLStreamWriteData(client, text);          /* as soon as it is connected */
     }
-    RLRelease(signature.address);
-    printf("%d clients are connected, and each has said %d bytes\n", clientCount, textLength);
-    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no socket is left */
+    RLRelease(address);
+    printf("%d clients connect, and each says %d bytes\n", clientCount, textLength);
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no stream is left */
     pthread_join(thread, NULL);
     RLRelease(text);
-
-    int done = 0;
-    for (int i = 0; i < clientCount; i++)
-        done += clients[i].round == rounds;
+    RLRelease(listener);
     printf("%d clients have heard what they said, %d times\n", done, rounds);
     printf("the server has accepted %d clients; none is left, so its loop has ended\n", accepted);
     return result == kRLRunLoopRunFinished && done == clientCount ? 0 : 1;

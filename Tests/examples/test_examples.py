@@ -44,10 +44,14 @@ PROGRAMS = [
     "port-source",
     "ports",
     "probe",
+    "relay",
     "resolve",
     "signalfd",
     "signals",
+    "socket-chat",
+    "socket-echo",
     "stalls",
+    "stream-filter",
     "strings",
     "timeout",
     "timers",
@@ -56,7 +60,7 @@ PROGRAMS = [
     "workers",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
-WITH_KIT = ["children", "resolve", "signals", "workers"]  # linked with librunloop-kit, too
+WITH_KIT = ["chat", "children", "echo", "relay", "resolve", "signals", "stream-filter", "workers"]  # linked with librunloop-kit, too
 WITH_TRACE = ["stalls"]  # linked with librunloop-trace, too
 WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them
 DEMO = "demo"

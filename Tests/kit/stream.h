@@ -33,7 +33,8 @@ static inline void ear_hears(RLStreamRef stream, const RLStreamEvent *event, voi
     require(ear->stream == NULL || stream == ear->stream);
     require((event->bytes != NULL) == (event->length > 0));
     require((event->length > 0) == (event->type == kRLStreamEventHasBytesAvailable));
-    require((event->result != 0) == (event->type == kRLStreamEventErrorOccurred) && (event->error != 0) == (event->result != 0));
+    require((event->result != 0) == (event->type == kRLStreamEventErrorOccurred) &&
+            (event->error != 0) == (event->result != 0));
     ear->calls++;
     ear->bytes += (size_t)event->length;
     switch (event->type) {
@@ -42,9 +43,15 @@ static inline void ear_hears(RLStreamRef stream, const RLStreamEvent *event, voi
         ear_notes(ear, (const char *)event->bytes, (size_t)event->length);
         ear_notes(ear, ")", 1);
         break;
-    case kRLStreamEventOpenCompleted: ear_notes(ear, "O", 1); break;
-    case kRLStreamEventCanAcceptBytes: ear_notes(ear, "R", 1); break;
-    case kRLStreamEventEndEncountered: ear_notes(ear, "E", 1); break;
+    case kRLStreamEventOpenCompleted:
+        ear_notes(ear, "O", 1);
+        break;
+    case kRLStreamEventCanAcceptBytes:
+        ear_notes(ear, "R", 1);
+        break;
+    case kRLStreamEventEndEncountered:
+        ear_notes(ear, "E", 1);
+        break;
     default:
         require(event->type == kRLStreamEventErrorOccurred);
         ear->result = event->result;
@@ -55,10 +62,10 @@ static inline void ear_hears(RLStreamRef stream, const RLStreamEvent *event, voi
         ear->action(ear, event);
 }
 
-#define assert_said(ear, expected)                \
-    do {                                          \
-        ck_assert_str_eq((ear)->said, expected);  \
-        (ear)->said[0] = 0, (ear)->length = 0;    \
+#define assert_said(ear, expected)               \
+    do {                                         \
+        ck_assert_str_eq((ear)->said, expected); \
+        (ear)->said[0] = 0, (ear)->length = 0;   \
     } while (0)
 
 /* A stream for a descriptor, which it closes, in the default mode of this thread's loop. */
@@ -85,10 +92,7 @@ static inline void end_ear(struct ear *ear)
     ear->stream = NULL;
 }
 
-static inline void say(int fd, const char *text)
-{
-    require(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-}
+static inline void say(int fd, const char *text) { require(write(fd, text, strlen(text)) == (ssize_t)strlen(text)); }
 
 /* What the stream has written: all that is there. */
 static inline const char *take(int fd)

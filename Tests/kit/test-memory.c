@@ -3,6 +3,7 @@
 #include "kit.h"
 
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 /* Only on the thread that asks for it. */
@@ -175,9 +176,60 @@ static bool use_host_resolve(void)
     return is_in_loop;
 }
 
+static int flushes;
+static void flushed(UNUSED RLStreamRef stream, RLStreamResult result, int error, UNUSED void *info)
+{
+    flushes++;
+    require(result == kRLStreamSuccess || result == kRLStreamCancelled || error == ENOMEM);
+}
+static void streamed(RLStreamRef stream, const RLStreamEvent *event, UNUSED void *info)
+{
+    if (event->type == kRLStreamEventHasBytesAvailable)
+        calls += (int)event->length;
+    else
+        RLStreamClose(stream);
+    require(event->type != kRLStreamEventErrorOccurred || (event->error == ENOMEM && failures > 0));
+}
+
+/* Lines that come in two parts, and more to write than there is room for. */
+static bool use_stream(void)
+{
+    static uint8_t bytes[300000];
+    int pair[2], expected = 0;
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
+    RLStreamContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLStreamRef stream = MADE(RLStreamCreate(NULL, pair[0], 1, streamed, &context));
+    bool works = stream != NULL;
+    calls = flushes = 0;
+    if (works) {
+        works = RLStreamSetReadDelimiter(stream, "\n", 1, 100);
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
+        require(write(pair[1], "ab\nc", 4) == 4);
+        run_passes();
+        works &= RLStreamAppend(stream, "x", 1) && RLStreamWrite(stream, bytes, sizeof bytes);
+        expected = RLStreamFlush(stream, flushed, NULL);
+        require(send(pair[1], "d\n", 2, MSG_NOSIGNAL) == 2 || (failures > 0 && errno == EPIPE));
+        run_passes();
+        ssize_t count;
+        while ((count = read(pair[1], bytes, sizeof bytes)) > 0)
+            run_passes();
+        works &= expected && flushes == 1 && calls == 6 && RLRunLoopSourceIsValid(stream);
+        armed = false;
+        RLStreamClose(stream);
+        RLRelease(stream);
+    } else {
+        close(pair[0]);
+    }
+    armed = false;
+    close(pair[1]);
+    run_passes();
+    require(flushes == expected);
+    return works;
+}
+
 /* -- -- */
 
-static bool (*const uses[])(void) = {use_signal, use_child, use_workers, use_host_resolve};
+static bool (*const uses[])(void) = {use_signal, use_child, use_workers, use_host_resolve, use_stream};
 
 struct attempt {
     int use;

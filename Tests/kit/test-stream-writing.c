@@ -48,16 +48,16 @@ START_TEST(the_rest_is_written_when_there_is_room)
     small_buffers(RLStreamGetNativeDescriptor(ear.stream));
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)block, sizeof block);
     for (int i = 0; i < 20; i++)
-        ck_assert(RLStreamWriteData(ear.stream, data) && RLStreamWrite(ear.stream, block, 1000) && RLStreamAppend(ear.stream, block, 10));
+        ck_assert(RLStreamWriteData(ear.stream, data) && RLStreamWrite(ear.stream, block, 1000) &&
+                  RLStreamAppend(ear.stream, block, 10));
     ck_assert_int_gt(RLGetRetainCount(data), 1);
     ck_assert(RLStreamFlush(ear.stream, note_flush, "a"));
     size_t all = 20 * (sizeof block + 1010), got = 0;
     ck_assert_int_gt(RLStreamGetQueuedLength(ear.stream), (RLIndex)all / 2);
     while (got < all) {
-        assert_flushed("");
-        size_t count = drain(peer);
-        got += count;
-        ck_assert(got == all || count > 0 || RLStreamGetQueuedLength(ear.stream) > 0);
+        if (RLStreamGetQueuedLength(ear.stream) > 0)
+            assert_flushed("");
+        got += drain(peer);
         run_passes();
     }
     ck_assert_uint_eq(got, all);
@@ -91,9 +91,12 @@ START_TEST(the_high_water_mark)
             break;
     }
     assert_said(&ear, "R");
-    drain(peer);
-    run_passes();
+    while (RLStreamGetQueuedLength(ear.stream) > 0) {
+        drain(peer);
+        run_passes();
+    }
     assert_said(&ear, ""); /* once */
+    drain(peer);
     RLStreamSetHighWaterMark(ear.stream, 1);
     RLStreamAppend(ear.stream, "x", 1);
     ck_assert(!RLStreamCanAcceptBytes(ear.stream));
@@ -174,7 +177,7 @@ START_TEST(half_closing)
         run_passes();
     }
     ck_assert_int_eq(read(peer, bytes, sizeof bytes), 0);
-    assert_said(&ear, "");
+    assert_said(&ear, ""); /* of room nothing is told, as nothing has asked */
     end_ear(&ear);
     close(peer);
 }
@@ -253,7 +256,8 @@ START_TEST(the_last_words_of_a_peer)
     say(peer, "too large\nbye\n");
     close(peer);
     run_passes();
-    ck_assert(strcmp(ear.said, "(too large\n)(bye\n)!EPIPEE") == 0 || strcmp(ear.said, "(too large\n)(bye\n)!ECONNRESET") == 0 ||
+    ck_assert(strcmp(ear.said, "(too large\n)(bye\n)!EPIPEE") == 0 ||
+              strcmp(ear.said, "(too large\n)(bye\n)!ECONNRESET") == 0 ||
               strcmp(ear.said, "(too large\n)(bye\n)!EPIPE!ECONNRESET") == 0);
     assert_flushed("a1");
     end_ear(&ear);
@@ -325,7 +329,7 @@ START_TEST(connecting)
     ck_assert(ear.stream != NULL || errno == ECONNREFUSED);
     if (ear.stream != NULL) {
         add(ear.stream);
-        ck_assert(!RLStreamFlush(ear.stream, note_flush, "b") || ear.stream);
+        ck_assert(RLStreamWrite(ear.stream, "hello", 5) && RLStreamFlush(ear.stream, note_flush, "b"));
         while (ear.said[0] == 0)
             RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1, 1);
         assert_said(&ear, "!ECONNREFUSED");

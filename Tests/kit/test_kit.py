@@ -16,7 +16,7 @@ from public_headers import clang, declarations, of_kind  # noqa: E402
 
 SOURCES = sorted((ROOT / "Sources/RunLoopKit").rglob("*.swift"))
 #: The pieces that there are; each has a share of it.
-SIZE_LIMIT = 64_000
+SIZE_LIMIT = 96_000
 LARGEST, SMALLEST = 350, 10
 
 
@@ -90,7 +90,7 @@ def test_only_callouts_call_clients():
 
 
 def test_core_does_not_know_the_kit():
-    done = subprocess.run(["grep", "-rlE", "RunLoopKit|RLSignal|RLChild|RLWork", "Sources/RunLoopCore", "Sources/CLinux", "Sources/CRunLoop"],
+    done = subprocess.run(["grep", "-rlE", "RunLoopKit|RLSignal|RLChild|RLWork|RLStream", "Sources/RunLoopCore", "Sources/CLinux", "Sources/CRunLoop"],
                           cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == ""
 

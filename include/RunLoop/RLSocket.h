@@ -1,6 +1,6 @@
 /** @file RLSocket.h
  *  Sockets on a run loop: data, clients, connections and room to write are delivered as function calls.
- *  Examples: examples/chat.c, examples/echo.c
+ *  Examples: examples/socket-chat.c, examples/socket-echo.c
  *
  *  A socket object has a native socket, the types of callbacks requested at its creation, and a run loop source that
  *  delivers them on the loop's thread. There is no other thread behind it.

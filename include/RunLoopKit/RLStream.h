@@ -14,23 +14,24 @@
  *
  *  Reading
  *  -------
- *  A stream reads while it is in a mode that runs. What one call is given is up to you, and may be changed in each call,
- *  for the bytes behind those of the call: whatever has come (at first), a number of bytes
- *  (RLStreamSetReadCount), or everything up to a delimiter (RLStreamSetReadDelimiter). The last piece before the end may
- *  be shorter, or lack its delimiter. RLStreamPauseReading() leaves the rest with the kernel, and so with the sender;
- *  RLStreamResumeReading() goes on.
+ *  A stream reads while it is in a mode that runs. What one call is given is up to you, and may be changed in each
+ *  call, for the bytes behind those of the call: whatever has come (at first), a number of bytes
+ *  (RLStreamSetReadCount), or everything up to a delimiter (RLStreamSetReadDelimiter). The last piece before the end
+ *  may be shorter, or lack its delimiter. RLStreamPauseReading() leaves the rest with the kernel, and so with the
+ *  sender; RLStreamResumeReading() goes on.
  *
- *  Pieces come one at a time, in order: a run that is nested in the function reads nothing more of this stream, but goes
- *  on writing it, and may call the function for that.
+ *  Pieces come one at a time, in order: a run that is nested in the function reads nothing more of this stream, but
+ *  goes on writing it, and may call the function for that.
  *
  *  Writing
  *  -------
  *  If nothing is queued, RLStreamWrite() writes at once; only the rest is copied. So a reply costs one system call.
- *  RLStreamAppend() puts a small piece into the queue, for the next write to take along. RLStreamFlush() calls a function
- *  when all that was queued has been written, which means that the kernel has it, not the peer.
+ *  RLStreamAppend() puts a small piece into the queue, for the next write to take along. RLStreamFlush() calls a
+ *  function when all that was queued has been written, which means that the kernel has it, not the peer.
  *
- *  The queue takes whatever it is given. A program that writes what it reads asks RLStreamCanAcceptBytes(), pauses the
- *  reading when that is 0, and resumes it when the event kRLStreamEventCanAcceptBytes says that the queue has shrunk.
+ *  The queue takes whatever it is given. A program that writes what it reads asks RLStreamCanAcceptBytes(), pauses
+ *  the reading when that is 0, and resumes it when the event kRLStreamEventCanAcceptBytes says that the queue has
+ *  shrunk.
  *
  *  The end
  *  -------
@@ -38,19 +39,19 @@
  *  still be written. RLStreamShutdown() ends the other direction, behind all that is queued; the stream can still be
  *  read. RLStreamClose() ends both at once, and drops what is queued.
  *
- *  An error is told once for each direction, as kRLStreamEventErrorOccurred. After one of writing the stream goes on reading what the
- *  peer has sent before, and is told of after that. Nothing raises SIGPIPE. A stream that has ended or failed stays in its
- *  loops until it is closed.
+ *  An error is told once for each direction, as kRLStreamEventErrorOccurred. One of writing is told after what the
+ *  peer has sent before, and the stream goes on reading. Nothing raises SIGPIPE. A stream that has ended or failed
+ *  stays in its loops until it is closed.
  *
  *  Life, threads, fork
  *  -------------------
  *  RLStreamClose() takes the stream out of its loops and closes the descriptor, if the stream owns it; so does
- *  RLRunLoopSourceInvalidate() while the stream is in a loop, and the last RLRelease(). Functions of RLStreamFlush() that
- *  are still to be called are called then, with kRLStreamCancelled: each is called exactly once.
+ *  RLRunLoopSourceInvalidate() while the stream is in a loop, and the last RLRelease(). Functions of RLStreamFlush()
+ *  that are still to be called are called then, with kRLStreamCancelled: each is called exactly once.
  *
- *  Any thread may call any function. A stream may be in several loops: one of them reads at a time. Use the descriptor
- *  for options of the socket, but do not read, write or close it. A descriptor that is not a socket is made non-blocking,
- *  for all who have it; a socket stays as it is.
+ *  Any thread may call any function. A stream may be in several loops: one of them reads at a time. Use the
+ *  descriptor for options of the socket, but do not read, write or close it. A descriptor that is not a socket is
+ *  made non-blocking, for all who have it; a socket stays as it is.
  *
  *  In the child of a fork() a stream goes on with the loop of the thread that forked. Its connection is that of both
  *  processes: close it in one of them. A stream that another thread was using just then has failed in the child. */
@@ -67,13 +68,13 @@ typedef RLRunLoopSourceRef RLStreamRef;
 typedef int32_t RLStreamResult;
 /** The values of RLStreamResult. */
 enum {
-    kRLStreamSuccess = 0,    /**< It was done. */
-    kRLStreamFailed = 1,     /**< The system refused: ECONNRESET, EPIPE, ECONNREFUSED, … */
-    kRLStreamTooLong = 2,    /**< No delimiter within the limit (EMSGSIZE): reading stops until another piece is set. */
-    kRLStreamCancelled = 3,  /**< The stream was closed before (ECANCELED). */
-    kRLStreamTruncated = 4,  /**< The stream ended where it may not: the peer of a filter was cut off (EPROTO). */
-    kRLStreamRefused = 5,    /**< A filter and its peer did not come to terms: a failed handshake (EPROTO). */
-    kRLStreamNotTrusted = 6  /**< A filter does not trust its peer: a certificate that is not valid (EPROTO). */
+    kRLStreamSuccess = 0,   /**< It was done. */
+    kRLStreamFailed = 1,    /**< The system refused: ECONNRESET, EPIPE, ECONNREFUSED, … */
+    kRLStreamTooLong = 2,   /**< A piece longer than allowed (EMSGSIZE): reading stops until another piece is set. */
+    kRLStreamCancelled = 3, /**< The stream was closed before (ECANCELED). */
+    kRLStreamTruncated = 4, /**< The stream ended where it may not: the peer of a filter was cut off (EPROTO). */
+    kRLStreamRefused = 5,   /**< A filter and its peer did not come to terms: a failed handshake (EPROTO). */
+    kRLStreamNotTrusted = 6 /**< A filter does not trust its peer: a certificate that is not valid (EPROTO). */
 };
 
 /** What a stream is about to tell: one of the constants below. The values are those of CFStream. */
@@ -82,7 +83,7 @@ typedef RLOptionFlags RLStreamEventType;
 enum {
     kRLStreamEventOpenCompleted = 1,     /**< It is connected, and its filter, if any, has agreed with the peer's. */
     kRLStreamEventHasBytesAvailable = 2, /**< A piece was read. */
-    kRLStreamEventCanAcceptBytes = 4,    /**< The queue was at its high-water mark, and has shrunk to half of it. */
+    kRLStreamEventCanAcceptBytes = 4,    /**< The queue has shrunk: see RLStreamCanAcceptBytes(). */
     kRLStreamEventErrorOccurred = 8,     /**< Reading or writing has failed: see `result`. */
     kRLStreamEventEndEncountered = 16    /**< The peer will send nothing more. */
 };
@@ -127,8 +128,9 @@ typedef struct RLStreamContext {
  *  @param callout            NULL: the stream never reads.
  *  @param context            copied; NULL for an info of NULL.
  *  @return the stream, or NULL.
- *  Ownership: info is retained through context.retain until the stream is freed. With closeOnInvalidate the descriptor
- *  belongs to the stream; without it, or if the result is NULL, to you.  Re-entrancy: calls context.retain.
+ *  Ownership: info is retained through context.retain until the stream is freed. With closeOnInvalidate the
+ *  descriptor belongs to the stream; without it, or if the result is NULL, to you.  Re-entrancy: calls
+ *  context.retain.
  *  Errors: a number that is no open descriptor, and a socket that is no stream socket, are misuse.
  *  Cost: some allocations, up to four system calls. */
 RL_EXPORT RLStreamRef RLStreamCreate(RLAllocatorRef allocator, int descriptor, RLBoolean closeOnInvalidate,
@@ -142,7 +144,8 @@ RL_EXPORT RLStreamRef RLStreamCreate(RLAllocatorRef allocator, int descriptor, R
  *  @param context  copied; NULL for an info of NULL.
  *  @return the stream, or NULL.
  *  Ownership: info is retained through context.retain until the stream is freed.  Re-entrancy: calls context.retain.
- *  Errors: NULL with errno as socket() and connect() have it, if that is known at once.  Cost: that of RLStreamCreate(). */
+ *  Errors: NULL with errno as socket() and connect() have it, if that is known at once.  Cost: that of
+ *  RLStreamCreate(). */
 RL_EXPORT RLStreamRef RLStreamCreateConnectedToAddress(RLAllocatorRef allocator, RLDataRef address,
                                                        RLStreamCallBack callout, const RLStreamContext *context);
 
@@ -157,9 +160,10 @@ RL_EXPORT void RLStreamSetReadCount(RLStreamRef stream, RLIndex count);
 /** Has the function called with what comes up to a delimiter, which is part of the piece, from the next piece on.
  *  @param delimiter  from 1 to 128 bytes, which need not be characters; copied.
  *  @param length     how many.
- *  @param limit      how long a piece may be, with its delimiter. A longer one is kRLStreamTooLong.
+ *  @param longest    how long a piece may be, with its delimiter. A longer one is kRLStreamTooLong.
  *  @return 1, or 0 if nothing has changed.  Cost: the first call of a stream allocates. */
-RL_EXPORT RLBoolean RLStreamSetReadDelimiter(RLStreamRef stream, const void *delimiter, RLIndex length, RLIndex limit);
+RL_EXPORT RLBoolean RLStreamSetReadDelimiter(RLStreamRef stream, const void *delimiter, RLIndex length,
+                                             RLIndex longest);
 
 /** Stops reading: the function is not called with what comes, nor with the end, until RLStreamResumeReading().
  *  Thread: if this is not the loop's thread, a call may be under way. */
@@ -169,21 +173,27 @@ RL_EXPORT void RLStreamPauseReading(RLStreamRef stream);
 RL_EXPORT void RLStreamResumeReading(RLStreamRef stream);
 
 /** Writes bytes: at once as many as the descriptor takes, if nothing is queued; the rest is copied and queued.
- *  @param length  0 writes what RLStreamAppend() has left.
+ *  @param bytes   NULL if there are none.
+ *  @param length  how many; 0 writes what RLStreamAppend() has left.
  *  @return 1, or 0 if the bytes are not taken.
- *  Errors: 0 with errno EPIPE after RLStreamShutdown(), EBADF after RLStreamClose(); otherwise the error of this or an
- *  earlier write. ENOMEM if the rest cannot be queued, which is an error of the stream if a part was written.
- *  Cost: one system call if nothing is queued. Allocates if bytes have to be queued for which the queue has no room. */
+ *  Errors: 0 with errno EPIPE after RLStreamShutdown(), EBADF after RLStreamClose(); otherwise the error of this or
+ *  an earlier write. ENOMEM if the rest cannot be queued, which is an error of the stream if a part was written.
+ *  Cost: one system call if nothing is queued. Allocates if bytes have to be queued for which the queue has no room.
+ *  */
 RL_EXPORT RLBoolean RLStreamWrite(RLStreamRef stream, const void *bytes, RLIndex length);
 
 /** Writes bytes as RLStreamWrite() does, and retains the data instead of copying them.
- *  @param data  not to be changed until it is written. */
+ *  @param data  not to be changed until it is written.
+ *  @return 1, or 0 if the bytes are not taken.
+ *  Errors: those of RLStreamWrite().  Cost: that of RLStreamWrite(). */
 RL_EXPORT RLBoolean RLStreamWriteData(RLStreamRef stream, RLDataRef data);
 
 /** Puts bytes into the queue, for the next write to take along. If there is none before, they are written in the next
  *  pass of the loop.
- *  @return 1, or 0 if the bytes are not taken.  Errors: those of RLStreamWrite().  Cost: no system call, unless a loop
- *  sleeps. */
+ *  @param bytes   NULL if there are none.
+ *  @param length  how many.
+ *  @return 1, or 0 if the bytes are not taken.  Errors: those of RLStreamWrite().  Cost: no system call, unless a
+ *  loop sleeps. */
 RL_EXPORT RLBoolean RLStreamAppend(RLStreamRef stream, const void *bytes, RLIndex length);
 
 /** Has a function called when all that was written or appended before has been handed to the system.
@@ -196,12 +206,14 @@ RL_EXPORT RLBoolean RLStreamFlush(RLStreamRef stream, RLStreamFlushCallBack call
 /** Returns how many bytes wait in the queue. */
 RL_EXPORT RLIndex RLStreamGetQueuedLength(RLStreamRef stream);
 
-/** Sets from which length on the queue counts as full.
+/** Sets from which length on RLStreamCanAcceptBytes() returns 0. The queue takes more all the same.
  *  @param length  at least 1; 65536 at first. */
 RL_EXPORT void RLStreamSetHighWaterMark(RLStreamRef stream, RLIndex length);
 
-/** Returns whether the queue is shorter than its high-water mark. If it is not, kRLStreamEventCanAcceptBytes is told
- *  once it has shrunk to half of that. Also 0 if nothing can be written any more. */
+/** Asks whether the queue is shorter than its high-water mark.
+ *  If it is not, kRLStreamEventCanAcceptBytes is told once it has shrunk to half of that; a program that never asks
+ *  is never told.
+ *  @return 1 or 0; 0 without an event later if nothing can be written any more. */
 RL_EXPORT RLBoolean RLStreamCanAcceptBytes(RLStreamRef stream);
 
 /** Ends writing: when all that is queued is written, the peer is told that nothing more will come.

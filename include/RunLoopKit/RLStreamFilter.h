@@ -1,6 +1,6 @@
 /** @file RLStreamFilter.h
- *  Filters: what stands between a stream and its descriptor, such as TLS (adapters/openssl.h).
- *  Examples: examples/tls.c
+ *  Filters: what stands between a stream and its descriptor.
+ *  Examples: examples/stream-filter.c
  *
  *  A filter turns bytes of the program into bytes of the descriptor, and back. The program uses the stream as ever:
  *  pieces, queue, flushing and half-closing are those of its own bytes.
@@ -9,8 +9,8 @@
  *      RLStreamWrite → write → RLStreamFilterSend → descriptor
  *
  *  Until RLStreamFilterOpen() what the program writes waits in front of the filter, so that it may talk to its peer
- *  first. A stream without a peer's filter would not understand what comes: set it before the stream is added to a loop,
- *  or in the stream's function, when all that was read is the program's.
+ *  first. A stream without a peer's filter would not understand what comes: set it before the stream is added to a
+ *  loop, or in the stream's function, when all that was read is the program's.
  *
  *  The filter's functions are called one at a time, while the stream is locked: they may call the functions below and
  *  RLStreamGetNativeDescriptor(), and must not wait for another thread that uses the stream. */
@@ -18,6 +18,13 @@
 #define RUNLOOPKIT_RLSTREAMFILTER_H
 #include <RunLoopKit/RLStream.h>
 RL_EXTERN_C_BEGIN
+
+/** Called with bytes, one call at a time, while the stream is locked.
+ *  @param stream  the stream.
+ *  @param bytes   NULL if there are none.
+ *  @param length  how many.
+ *  @param info    the filter's. */
+typedef void (*RLStreamFilterFunction)(RLStreamRef stream, const uint8_t *bytes, RLIndex length, void *info);
 
 /** A filter. Every function but release is needed. */
 typedef struct RLStreamFilter {
@@ -28,30 +35,34 @@ typedef struct RLStreamFilter {
     /** Called once, by RLStreamSetFilter(): may send the first bytes. */
     void (*start)(RLStreamRef stream, void *info);
     /** Called with what was read; with a length of 0 when the descriptor is at its end. */
-    void (*receive)(RLStreamRef stream, const uint8_t *bytes, RLIndex length, void *info);
+    RLStreamFilterFunction receive;
     /** Called with what the program writes, after the filter is open. Takes all of it. */
-    void (*write)(RLStreamRef stream, const uint8_t *bytes, RLIndex length, void *info);
-    /** Called when the program shuts the stream down, after all that it has written: may send a farewell. */
+    RLStreamFilterFunction write;
+    /** Called when the program shuts the stream down, after all that it has written: may say goodbye to its peer. */
     void (*shutdown)(RLStreamRef stream, void *info);
 } RLStreamFilter;
 
 /** Puts a filter in front of a stream's descriptor, for good.
  *  @param filter  not NULL; copied.
  *  @return 1, or 0 if the filter was not taken; then release is not called.
- *  Errors: 0 with errno EALREADY if there is one, EBADF if the stream is closed.  Re-entrancy: calls start. */
+ *  Re-entrancy: calls start.
+ *  Errors: 0 with errno EALREADY if there is one, EBADF if the stream is closed. */
 RL_EXPORT RLBoolean RLStreamSetFilter(RLStreamRef stream, const RLStreamFilter *filter);
 
 /** Returns the info of the filter if its `receive` is this function; otherwise NULL: there is none, or another one, or
  *  the stream was closed.
- *  @param receive  says which kind of filter is meant. */
-RL_EXPORT void *RLStreamGetFilterInfo(RLStreamRef stream,
-                                      void (*receive)(RLStreamRef stream, const uint8_t *bytes, RLIndex length,
-                                                      void *info));
+ *  @param receive  says which kind of filter is meant.
+ *  Ownership: valid until the filter's release is called. */
+RL_EXPORT void *RLStreamGetFilterInfo(RLStreamRef stream, RLStreamFilterFunction receive);
 
-/** Hands bytes over to the program, as read. */
+/** Hands bytes over to the program, as read.
+ *  @param bytes   copied.
+ *  @param length  how many. */
 RL_EXPORT void RLStreamFilterDeliver(RLStreamRef stream, const uint8_t *bytes, RLIndex length);
 
 /** Hands bytes over to the descriptor, which takes them at once, or they are queued.
+ *  @param bytes   those that are queued are copied.
+ *  @param length  how many.
  *  @return 1, or 0 with errno if the stream has failed. */
 RL_EXPORT RLBoolean RLStreamFilterSend(RLStreamRef stream, const uint8_t *bytes, RLIndex length);
 

@@ -120,7 +120,8 @@ void linux_stream_lock_init(struct linux_stream_lock *lock);
 int linux_stream_lock_recover(struct linux_stream_lock *lock);
 static inline int linux_stream_lock(struct linux_stream_lock *lock)
 {
-    int is_first = __atomic_load_n(&lock->forks, __ATOMIC_ACQUIRE) != linux_kit_forks && linux_stream_lock_recover(lock);
+    int is_first =
+        __atomic_load_n(&lock->forks, __ATOMIC_ACQUIRE) != linux_kit_forks && linux_stream_lock_recover(lock);
     pthread_mutex_lock(&lock->mutex);
     lock->depth++;
     return is_first;
@@ -131,10 +132,7 @@ static inline void linux_stream_unlock(struct linux_stream_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 static inline void linux_stream_lock_destroy(struct linux_stream_lock *lock) { pthread_mutex_destroy(&lock->mutex); }
-static inline int linux_is_forking_thread(pthread_t thread)
-{
-    return pthread_equal(thread, linux_kit_forking_thread);
-}
+static inline int linux_is_forking_thread(pthread_t thread) { return pthread_equal(thread, linux_kit_forking_thread); }
 
 /* Calls a function, and another one with the same argument if the thread ends in it. pthread_cleanup_push is a macro. */
 void linux_call_until_end(void (*call)(void *argument), void (*thread_ends)(void *argument), void *argument);

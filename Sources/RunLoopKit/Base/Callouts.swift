@@ -70,8 +70,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION(
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION(
-    _ function: @convention(c) (OpaquePointer?, UnsafePointer<UInt8>?, Int, UnsafeMutableRawPointer?) -> Void, _ stream: OpaquePointer?,
-    _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ info: UnsafeMutableRawPointer?
+    _ function: RLStreamFilterFunction, _ stream: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ length: Int,
+    _ info: UnsafeMutableRawPointer?
 ) {
     function(stream, bytes, length, info)
     linux_kit_callout_barrier(22)

@@ -78,7 +78,7 @@ enum ReadScratch {
     private static let free0 = Atomic<UInt>(0)
     private static let free1 = Atomic<UInt>(0)
 
-    /// Nil if out of memory. The caller gives it back.
+    /// Nil if out of memory. The caller releases it.
     static func take() -> UnsafeMutablePointer<UInt8>? {
         var address = free0.exchange(0, ordering: .acquiring)
         if address == 0 { address = free1.exchange(0, ordering: .acquiring) }
@@ -86,7 +86,7 @@ enum ReadScratch {
         return malloc(capacity)?.assumingMemoryBound(to: UInt8.self)
     }
 
-    static func giveBack(_ memory: UnsafeMutablePointer<UInt8>) {
+    static func release(_ memory: UnsafeMutablePointer<UInt8>) {
         let address = UInt(bitPattern: memory)
         if free0.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
         if free1.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }

@@ -65,18 +65,18 @@ public func RLStreamSetReadCount(_ stream: OpaquePointer?, _ count: Int) {
 
 @implementation @c
 public func RLStreamSetReadDelimiter(
-    _ stream: OpaquePointer?, _ delimiter: UnsafeRawPointer?, _ length: Int, _ limit: Int
+    _ stream: OpaquePointer?, _ delimiter: UnsafeRawPointer?, _ length: Int, _ longest: Int
 ) -> UInt8 {
     guard let stream = borrow(stream, "RLStreamSetReadDelimiter") else { return 0 }
     guard let delimiter, 1...ReadRule.longestDelimiter ~= length else {
         Misuse.report("RLStreamSetReadDelimiter", "delimiter", "must have from 1 to 128 bytes")
         return 0
     }
-    if limit < length {
-        Misuse.report("RLStreamSetReadDelimiter", "limit", "less than the delimiter's length")
+    if longest < length {
+        Misuse.report("RLStreamSetReadDelimiter", "longest", "less than the delimiter's length")
         return 0
     }
-    return stream.setRule { rule in rule.set(delimiter: delimiter, length, limit: limit) } ? 1 : 0
+    return stream.setRule { rule in rule.set(delimiter: delimiter, length, limit: longest) } ? 1 : 0
 }
 
 @implementation @c

@@ -26,7 +26,7 @@ public func RLStreamSetFilter(_ stream: OpaquePointer?, _ filter: UnsafePointer<
 
 @implementation @c
 public func RLStreamGetFilterInfo(
-    _ stream: OpaquePointer?, _ receive: (@convention(c) (OpaquePointer?, UnsafePointer<UInt8>?, Int, UnsafeMutableRawPointer?) -> Void)?
+    _ stream: OpaquePointer?, _ receive: RLStreamFilterFunction?
 ) -> UnsafeMutableRawPointer? {
     guard let stream = borrow(stream, "RLStreamGetFilterInfo"), let receive else { return nil }
     return stream.filterInfo(unsafeBitCast(receive, to: UnsafeRawPointer.self))

@@ -114,6 +114,7 @@ extension StreamPointer {
             passWaiting()
             if pointee.state.contains(.shutdown) { callFilterShutdown() }
             finishShutdown()
+            noteLength()
             serveLater()
         }
         leave()

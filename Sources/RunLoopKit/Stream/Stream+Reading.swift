@@ -50,11 +50,8 @@ extension StreamPointer {
     private func serve(_ service: StreamServicePointer) {
         lock()
         if service.pointee.types & UInt(kRLFileDescriptorWriteCallBack) != 0 { roomIsThere() }
-        if pointee.state.contains(.flushLater) { flushAppended() }
-        if pointee.state.contains(.tellsOpen) {
-            pointee.state.remove(.tellsOpen)
-            tell(kRLStreamEventOpenCompleted)
-        }
+        flushAppended()
+        noteLength()
         var foundBytes = false
         if service.pointee.types & UInt(kRLFileDescriptorReadCallBack) != 0 || pointee.state.contains(.tellsWriteFailure) {
             foundBytes = read(service)
@@ -128,14 +125,16 @@ extension StreamPointer {
 
     // MARK: delivering
 
-    /// Calls the client with each piece that is complete, then with the end. One thread at a time, and not in a run that is nested in such a
-    /// call. Under the lock, which it releases meanwhile.
+    /// Tells that the stream is open, calls the client with each piece that is complete, then tells of the end. One thread at a time, and
+    /// not in a run that is nested in such a call. Under the lock, which it releases meanwhile.
     private func deliver(_ service: StreamServicePointer) {
-        if pointee.state.contains(.delivering) { return giveBackScratch(service) }
+        if pointee.state.contains(.delivering) { return releaseScratch(service) }
         pointee.state.insert(.delivering)
         pointee.deliverer = linux_this_thread()
         service.pointee.delivers = true
-        while pointee.state.isDisjoint(with: [.closed, .paused, .stuck]) && deliverPiece(service) {}
+        repeat {
+            if pointee.state.remove(.tellsOpen) != nil { tell(kRLStreamEventOpenCompleted) }
+        } while pointee.state.isDisjoint(with: [.closed, .paused, .stuck]) && deliverPiece(service)
         keepRest(service)
         if isOver { tellOver() }
         stopDelivering(service)
@@ -193,11 +192,11 @@ extension StreamPointer {
             fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOMEM))
         }
         service.pointee.restLength = 0
-        giveBackScratch(service)
+        releaseScratch(service)
     }
 
-    private func giveBackScratch(_ service: StreamServicePointer) {
-        if let scratch = service.pointee.scratch { ReadScratch.giveBack(scratch) }
+    private func releaseScratch(_ service: StreamServicePointer) {
+        if let scratch = service.pointee.scratch { ReadScratch.release(scratch) }
         service.pointee.scratch = nil
     }
 

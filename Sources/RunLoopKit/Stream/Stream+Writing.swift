@@ -30,12 +30,12 @@ extension StreamPointer {
             systemError = error
             return false
         }
-        guard let bytes, length > 0 else {
+        var isTaken = true
+        if let bytes, length > 0 {
+            isTaken = pointee.filter.version == 0 ? filter(bytes, length, data, later: later) : send(bytes, length, data, later: later)
+        } else {
             flushAppended()
-            if hasNews { serveLater() }
-            return true
         }
-        let isTaken = pointee.filter.version == 0 ? filter(bytes, length, data, later: later) : send(bytes, length, data, later: later)
         noteLength()
         if hasNews { serveLater() }
         return isTaken
@@ -57,6 +57,7 @@ extension StreamPointer {
             return false
         }
         flushAppended()
+        noteLength()
         if !pointee.completions.append(pointee.waiting.count > 0 ? nil : pointee.accepted, callout, info) { return false }
         if hasNews { serveLater() }
         return true
@@ -70,6 +71,8 @@ extension StreamPointer {
             pointee.state.insert(.shutdown)
             if pointee.state.contains(.filterOpen) { callFilterShutdown() }
             finishShutdown()
+            noteLength()
+            if hasNews { serveLater() }
         }
         leave()
     }
@@ -79,14 +82,19 @@ extension StreamPointer {
         lock()
         pointee.highWaterMark = length
         noteLength()
+        if hasNews { serveLater() }
         unlock()
     }
 
-    /// Any thread.
+    /// Whether the queue is short enough; if not, the program is told when it is. Any thread.
     var canAccept: Bool {
         lock()
         defer { leave() }
-        return refusal == nil && queued < pointee.highWaterMark
+        if refusal != nil { return false }
+        if queued < pointee.highWaterMark { return true }
+        pointee.state.insert(.full)
+        pointee.state.remove(.tellsRoom)
+        return false
     }
 
     // MARK: the descriptor
@@ -131,7 +139,6 @@ extension StreamPointer {
             if count < 0 { return -1 }
             let ofQueue = Swift.min(count, queued)
             if ofQueue > 0 { pointee.queue.consume(ofQueue) }
-            noteShrinking()
             return count - ofQueue
         }
     }
@@ -149,7 +156,6 @@ extension StreamPointer {
                 if isShort { return awaitRoom() }
             }
         }
-        noteShrinking()
         finishShutdown()
     }
 
@@ -181,7 +187,6 @@ extension StreamPointer {
     }
 
     private func awaitRoom() {
-        noteShrinking()
         pointee.state.insert(.awaitingRoom)
         if let watch = pointee.watch { RLFileDescriptorEnableCallBacks(watch, UInt(kRLFileDescriptorWriteCallBack)) }
     }
@@ -226,16 +231,11 @@ extension StreamPointer {
 
     // MARK: what is told
 
-    /// The queue has grown. Under the lock.
-    private func noteLength() {
-        if queued >= pointee.highWaterMark { pointee.state.insert(.full) } else { noteShrinking() }
-    }
-
-    private func noteShrinking() {
-        if pointee.state.contains(.full) && queued <= pointee.highWaterMark / 2 {
-            pointee.state.remove(.full)
-            pointee.state.insert(.tellsRoom)
-        }
+    /// The queue may have shrunk so far that the program is to be told. Under the lock.
+    func noteLength() {
+        if !pointee.state.contains(.full) || queued > pointee.highWaterMark / 2 { return }
+        pointee.state.remove(.full)
+        pointee.state.insert(.tellsRoom)
     }
 
     /// Calls the functions that are due, then tells of room. Under the lock, which it releases meanwhile.

@@ -6,9 +6,9 @@ import Synchronization
 
 /// An RLStream: a descriptor with a queue of what is to be written and a buffer of what was read.
 ///
-/// The handle is a version-0 source, by which the stream tells what does not come from the descriptor. The descriptor has an RLFileDescriptor
-/// (the watch), whose source follows the handle into every mode. Whatever is `var` is guarded by the stream's lock; clients are called without
-/// it.
+/// The handle is a version-0 source, by which the stream tells what does not come from the descriptor. The descriptor has an
+/// RLFileDescriptor (the watch), whose source follows the handle into every mode. Whatever is `var` is guarded by the stream's lock;
+/// clients are called without it.
 struct Stream: ~Copyable, KitStorage {
     static var kind: KitKind { .stream }
 
@@ -37,7 +37,7 @@ struct Stream: ~Copyable, KitStorage {
         static var shutdown: State { State(rawValue: 1 << 9) }
         /// The peer was told so.
         static var shutdownDone: State { State(rawValue: 1 << 10) }
-        /// The queue has reached its high-water mark: it will be told when it has shrunk.
+        /// The program knows that the queue has reached its high-water mark: it is told when that has shrunk.
         static var full: State { State(rawValue: 1 << 11) }
         /// To be told: the stream is open.
         static var tellsOpen: State { State(rawValue: 1 << 12) }

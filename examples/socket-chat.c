@@ -1,0 +1,149 @@
+/* socket-chat.c - a chat of lines: a server and three clients on one loop, and no call that waits. What one says goes to the
+ * others. The server keeps what a client has not read yet, writes it when there is room, and disconnects slow clients. */
+#include <RunLoop/RunLoop.h>
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { personCount = 3 };
+
+static RLSocketRef addToLoop(RLSocketRef s)
+{
+    RLRunLoopSourceRef source = RLSocketCreateRunLoopSource(kRLAllocatorDefault, s, 0);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    RLRelease(source);
+    return s;
+}
+
+/* ---- The server ---- */
+
+static struct Member {
+    char line[128]; /* as much of what is being said as has come */
+    char news[512]; /* what has to be written */
+    size_t lineLength, newsLength;
+} memberInfos[personCount];
+static RLSocketRef members[personCount];
+static int memberCount;
+
+static void tellAll(RLSocketRef except, const char *line)
+{
+    for (int i = 0; i < memberCount; i++) {
+        if (members[i] == except || !RLSocketIsValid(members[i]))
+            continue;
+        RLSocketContext context = {.version = 0};
+        RLSocketGetContext(members[i], &context);
+        struct Member *member = context.info;
+        size_t room = sizeof member->news - member->newsLength;
+        member->newsLength += (size_t)snprintf(member->news + member->newsLength, room, "%s\n", line);
+        if (member->newsLength < sizeof member->news)
+            RLSocketEnableCallBacks(members[i], kRLSocketWriteCallBack);
+        else
+            RLSocketInvalidate(members[i]); /* too slow */
+    }
+}
+
+static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+{
+    (void)address;
+    struct Member *member = info;
+    if (type == kRLSocketWriteCallBack) { /* comes again and again while it is enabled: the flag says so */
+        RLIndex count = RLSocketSendBytes(s, NULL, (const uint8_t *)member->news, (RLIndex)member->newsLength);
+        if (count > 0) /* the rest stays for the next call */
+            memmove(member->news, member->news + count, member->newsLength -= (size_t)count);
+        if (member->newsLength == 0)
+            RLSocketDisableCallBacks(s, kRLSocketWriteCallBack);
+        return;
+    }
+    for (RLIndex i = 0; i < RLDataGetLength(data); i++) { /* data comes in pieces, which need not be lines */
+        char byte = (char)RLDataGetBytePtr(data)[i];
+        member->line[member->lineLength++] = byte != '\n' ? byte : 0;
+        if (byte == '\n' || member->lineLength == sizeof member->line - 1) {
+            tellAll(s, member->line);
+            member->lineLength = 0;
+        }
+    }
+    if (RLDataGetLength(data) == 0) /* the end; after this call the socket invalidates itself */
+        tellAll(s, "* somebody has left");
+}
+
+static void acceptMember(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+{
+    (void)type, (void)address, (void)info;
+    RLSocketContext context = {.info = &memberInfos[memberCount]};
+    RLSocketRef member = RLSocketCreateWithNative(kRLAllocatorDefault, *(const RLSocketNativeHandle *)data,
+                                                  kRLSocketDataCallBack | kRLSocketWriteCallBack, serve, &context);
+    RLSocketSetSocketFlags(member, RLSocketGetSocketFlags(member) | kRLSocketAutomaticallyReenableWriteCallBack);
+    members[memberCount++] = addToLoop(member);
+    tellAll(NULL, "* somebody has come");
+    if (memberCount == personCount)
+        RLSocketInvalidate(s); /* the room is full */
+}
+
+/* ---- The clients ---- */
+
+static struct Person {
+    const char *name;
+    char heard[512];
+} people[personCount] = {{.name = "ann"}, {.name = "bob"}, {.name = "cat"}};
+
+/* Which client, having read which words, says what, or leaves (""). */
+static const struct Turn {
+    int who;
+    const char *heard, *says;
+} script[] = {
+    {0, "* somebody has come\n* somebody has come\n* somebody has come\n", "ann: hello everybody\n"},
+    {1, "ann: hello everybody\n", "bob: hello ann\n"},
+    {2, "bob: hello ann\n", "cat: hello, and goodbye\n"},
+    {2, "bob: hello ann\n", ""},
+    {0, "* somebody has left\n", ""},
+    {1, "* somebody has left\n* somebody has left\n", ""},
+    {-1, "", ""},
+};
+static const struct Turn *turn = script;
+
+static void takePart(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
+{
+    (void)address;
+    struct Person *person = info;
+    if (type == kRLSocketConnectCallBack) {
+        RLDataRef peer = data == NULL ? RLSocketCopyPeerAddress(s) : NULL; /* data: why it failed */
+        if (peer != NULL) {
+            const struct sockaddr_in *in = (const void *)RLDataGetBytePtr(peer);
+            printf("%s is connected to %s\n", person->name, inet_ntoa(in->sin_addr));
+            RLRelease(peer);
+        }
+        return;
+    }
+    strncat(person->heard, (const char *)RLDataGetBytePtr(data), (size_t)RLDataGetLength(data));
+    for (; turn->who == person - people && strstr(person->heard, turn->heard) != NULL; turn++) {
+        RLDataRef words = RLDataCreate(kRLAllocatorDefault, (const uint8_t *)turn->says, (RLIndex)strlen(turn->says));
+        if (RLDataGetLength(words) == 0 || RLSocketSendData(s, NULL, words, 1) != kRLSocketSuccess)
+            RLSocketInvalidate(s);
+        RLRelease(words);
+    }
+}
+
+int main(void)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    RLDataRef address = RLDataCreate(kRLAllocatorDefault, (const uint8_t *)&any, sizeof any);
+    RLSocketRef server = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, kRLSocketAcceptCallBack, acceptMember, NULL);
+    int ok = RLGetTypeID(server) == RLSocketGetTypeID() && RLSocketSetAddress(server, address) == kRLSocketSuccess;
+    RLRelease(address);
+    address = RLSocketCopyAddress(addToLoop(server)); /* with the port that the system has chosen */
+    for (int i = 0; i < personCount; i++) {
+        RLSocketContext context = {.info = &people[i]};
+        RLSocketRef s = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, kRLSocketConnectCallBack | kRLSocketDataCallBack,
+                                       takePart, &context);
+        RLSocketConnectToAddress(addToLoop(s), address, -1); /* -1: in the background */
+        RLRelease(s);                                        /* it lives until it is invalidated */
+    }
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no socket is left */
+    RLRelease(address);
+    for (int i = 0; i < personCount; i++) {
+        printf("what %s has heard:\n%s", people[i].name, people[i].heard);
+        RLRelease(members[i]);
+    }
+    RLRelease(server);
+    return ok && result == kRLRunLoopRunFinished && turn->who < 0 ? 0 : 1;
+}
