@@ -63,6 +63,7 @@ WITH_BLOCKS = ["blocks"]  # clang only
 WITH_KIT = ["chat", "children", "echo", "relay", "resolve", "signals", "stream-filter", "workers"]  # linked with librunloop-kit, too
 WITH_TRACE = ["stalls"]  # linked with librunloop-trace, too
 WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them
+WITH_DISPLAY = ["gtk"]  # make gtk
 DEMO = "demo"
 MAKES_MISTAKES = ["errors"]  # on purpose
 SPEAKS_ON_STDERR = [*MAKES_MISTAKES, "values"]
@@ -115,13 +116,13 @@ def check_run(name, program):
 
 
 def test_every_source_file_is_tested():
-    tested = {source for name in [*PROGRAMS, *WITH_BLOCKS, *WITH_LIBRARY, DEMO] for source in sources(name)}
+    tested = {source for name in [*PROGRAMS, *WITH_BLOCKS, *WITH_LIBRARY, *WITH_DISPLAY, DEMO] for source in sources(name)}
     assert tested == set(EXAMPLES.rglob("*.c"))
 
 
 def test_every_expected_output_belongs_to_a_program():
     names = {path.stem for path in (EXAMPLES / "expected").iterdir()}
-    assert names == {*PROGRAMS, *WITH_BLOCKS, *WITH_LIBRARY}
+    assert names == {*PROGRAMS, *WITH_BLOCKS, *WITH_LIBRARY, *WITH_DISPLAY}
 
 
 def declarations():
