@@ -1,48 +1,49 @@
 """A run loop inside Python's asyncio: add_reader() on the one descriptor of a guest. Run with the library's path as the argument."""
 
 import asyncio
-import ctypes
 import sys
+import threading
+from ctypes import CDLL, CFUNCTYPE, Structure, byref, c_double, c_int, c_long, c_short, c_ubyte, c_ulong, c_void_p
 
-runloop = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "librunloop.so.0")
-
-
-class GuestState(ctypes.Structure):
-    _fields_ = [("version", ctypes.c_long), ("fd", ctypes.c_int), ("events", ctypes.c_short), ("timeout", ctypes.c_double)]
-
-
-TIMER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-for name in ("RLRunLoopGetCurrent", "RLRunLoopTimerCreateWithDelay"):
-    getattr(runloop, name).restype = ctypes.c_void_p
-runloop.RLRunLoopTimerCreateWithDelay.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.c_double, TIMER, ctypes.c_void_p]
-runloop.RLRunLoopAddTimer.argtypes = [ctypes.c_void_p] * 3
-runloop.RLRunLoopTimerInvalidate.argtypes = [ctypes.c_void_p]
-runloop.RLRelease.argtypes = [ctypes.c_void_p]
-runloop.RLRunLoopPrepareGuest.argtypes = [ctypes.c_void_p, ctypes.c_ulong, ctypes.POINTER(GuestState)]
-runloop.RLRunLoopDispatchGuest.argtypes = [ctypes.c_void_p]
-mode = ctypes.c_void_p.in_dll(runloop, "kRLRunLoopDefaultMode")
-TIMER_IN_DESCRIPTOR = 1
+runloop = CDLL(sys.argv[1] if len(sys.argv) > 1 else "librunloop.so.0")
+STOPPED, TIMER_IN_DESCRIPTOR = 2, c_ulong(1)
 
 
-def attach():
-    """The calling thread's run loop becomes a guest of the running asyncio loop."""
-    state = GuestState(version=0)
-    if not runloop.RLRunLoopPrepareGuest(mode, TIMER_IN_DESCRIPTOR, ctypes.byref(state)):
-        raise OSError("no descriptor")
-    asyncio.get_running_loop().add_reader(state.fd, runloop.RLRunLoopDispatchGuest, mode)
+class Handle(c_void_p):
+    """What the library returns and takes; a plain c_void_p would become a number, which is passed as an int."""
+
+
+class GuestState(Structure):
+    _fields_ = [("version", c_long), ("fd", c_int), ("events", c_short), ("timeout", c_double)]
+
+
+runloop.RLRunLoopGetCurrent.restype = runloop.RLRunLoopTimerCreateWithDelay.restype = Handle
+runloop.RLRunLoopPrepareGuest.restype = c_ubyte
+mode = Handle.in_dll(runloop, "kRLRunLoopDefaultMode")
 
 
 async def main():
-    attach()
-    ticks = asyncio.Queue()
-    callback = TIMER(lambda timer, info: ticks.put_nowait("a tick of the run loop"))  # keep it as long as the timer lives
-    timer = runloop.RLRunLoopTimerCreateWithDelay(None, 0.01, 0.01, callback, None)
-    runloop.RLRunLoopAddTimer(runloop.RLRunLoopGetCurrent(), timer, mode)
+    loop, rl, state = asyncio.get_running_loop(), runloop.RLRunLoopGetCurrent(), GuestState(version=0)
+    if not runloop.RLRunLoopPrepareGuest(mode, TIMER_IN_DESCRIPTOR, byref(state)):
+        raise OSError("no descriptor")
+    said, stopped = asyncio.Queue(), asyncio.Event()
+    loop.add_reader(state.fd, lambda: runloop.RLRunLoopDispatchGuest(mode) == STOPPED and stopped.set())
+
+    # ctypes wants callbacks to be kept as long as they may be called.
+    tick = CFUNCTYPE(None, c_void_p, c_void_p)(lambda timer, info: said.put_nowait("a tick of the run loop"))
+    timer = runloop.RLRunLoopTimerCreateWithDelay(None, c_double(0.01), c_double(0.01), tick, None)
+    runloop.RLRunLoopAddTimer(rl, timer, mode)
     for _ in range(3):
-        print(await ticks.get())
-        await asyncio.sleep(0.001)
+        print(await said.get())
     runloop.RLRunLoopTimerInvalidate(timer)
     runloop.RLRelease(timer)
+
+    greet = CFUNCTYPE(None, c_void_p)(lambda info: (print("a function that a thread has posted"), runloop.RLRunLoopStop(rl)))
+    threading.Thread(target=runloop.RLRunLoopPostFunction, args=(rl, mode, greet, None)).start()
+    await stopped.wait()
+    print("stopped")
+    loop.remove_reader(state.fd)
+    runloop.RLRunLoopLeaveGuest()
 
 
 asyncio.run(main())

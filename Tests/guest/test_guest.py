@@ -141,7 +141,8 @@ def test_the_adapter_compiles_as_cpp(name, tmp_path):
 
 
 def test_asyncio():
-    assert run(sys.executable, ROOT / "examples/guest_asyncio.py", LIBRARY / "librunloop.so") == "a tick of the run loop\n" * 3
+    assert run(sys.executable, ROOT / "examples/guest_asyncio.py", LIBRARY / "librunloop.so") == (
+        "a tick of the run loop\n" * 3 + "a function that a thread has posted\nstopped\n")
 
 
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name.startswith("in-")])
