@@ -63,6 +63,7 @@ public func RLMessagePortCreateLocal(
     return port?.handle
 }
 
+@inline(never)
 private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -> OpaquePointer? {
     guard let name = borrowName(name, function), Registry.current != nil else { return nil }
     while true {

@@ -78,23 +78,11 @@ extension ConnectionPointer {
 
     // MARK: replies
 
-    /// Sends a frame, with `data` as its payload, now or as soon as there is room. Does nothing if the connection is closed, and closes
-    /// it if there is no memory. Inlined into the path of replies. Any thread, without the mutex; may call user code if it closes the
-    /// connection.
+    /// `send`, inlined into the path of replies.
     @inline(__always)
     func sendInlined(_ frame: Frame, _ data: DataPointer?) {
         if fitsInPacket(data), sendPacket(frame, data) == .done { return }
         send(frame, data)
-    }
-
-    /// `sendInlined` out of line.
-    func send(_ frame: Frame, _ data: DataPointer?) {
-        if fitsInPacket(data) {
-            let outcome = sendPacket(frame, data)
-            if outcome == .failed { return close() }
-            if outcome != .full { return }
-        }
-        sendOrEnqueue(frame, data)
     }
 
     // MARK: packets

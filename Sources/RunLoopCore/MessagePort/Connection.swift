@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// The descriptor is closed when the last reference is released, so that its number never belongs to another file while a thread may
 /// still use it. To end a connection at once, the socket is shut down.
-struct Connection: Linked, ~Copyable {
+struct Connection: Linked, Locked, ~Copyable {
     /// Which end it is. An enum of one byte, which never changes.
     enum Role {
         /// The socket on which a local port listens.
@@ -127,21 +127,6 @@ extension ConnectionPointer {
         port.releaseInternal()
         remote?.releaseInternal()
     }
-
-    /// Runs `body` under the mutex. Any thread.
-    func locked<Result>(_ body: () -> Result) -> Result {
-        lock()
-        let result = body()
-        unlock()
-        return result
-    }
-
-    /// Takes the mutex. Any thread.
-    @inline(never)
-    func lock() { pointee.mutex.lockInlined() }
-    /// Releases the mutex. The thread that took it.
-    @inline(never)
-    func unlock() { pointee.mutex.unlockInlined() }
 }
 
 // The source that watches the socket, from its creation to its end, wherever the port is served.

@@ -26,7 +26,7 @@ struct IncomingBody: ~Copyable {
     }
 
     /// Keeps no bytes of the payload that this frame has announced, since nothing waits for it.
-    mutating func skip(_ announcing: Frame) { if frame?.id == announcing.id { discard() } }
+    mutating func skip(_ announcing: Frame) { if frame?.id == announcing.id { removeBytes() } }
 
     /// Where the next piece goes, and how much of it; nil if it is not to be kept.
     mutating func room() -> UnsafeMutableRawBufferPointer? {
@@ -34,7 +34,7 @@ struct IncomingBody: ~Copyable {
         let wanted = min(Frame.pieceLimit, frame.length - count)
         if count + wanted > capacity {
             guard let memory = largerBlock(min(frame.length, max(PortLimits.unseenBytes, 2 * capacity)), frame) else {
-                discard()
+                removeBytes()
                 return nil
             }
             bytes = memory.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -71,12 +71,13 @@ struct IncomingBody: ~Copyable {
     /// Ends without a payload.
     @inline(never)
     mutating func reset() {
-        discard()
+        removeBytes()
         frame = nil
         count = 0
     }
 
-    private mutating func discard() {
+    /// Frees the bytes, and keeps none that follow.
+    private mutating func removeBytes() {
         Memory.freeLarge(bytes, capacity)
         bytes = nil
         capacity = 0

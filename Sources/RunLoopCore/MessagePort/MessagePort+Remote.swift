@@ -121,6 +121,7 @@ extension MessagePortPointer {
     }
 
     /// Ends the wait for a request of `beginWaiting`, and frees it. The loop's thread, without a lock.
+    @inline(never)
     fileprivate func finishWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ reply: inout DataPointer?) -> RequestResult {
         pending.pointee.connection?.release()
         pending.pointee.replySource.endWaiting(of: pending)
@@ -133,6 +134,7 @@ extension MessagePortPointer {
 
     /// Makes a request that waits for its reply: in the list, with the connection that it goes through. `callout` is nil if the calling
     /// thread waits. nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. The loop's thread.
+    @inline(never)
     private func begin(
         _ loop: RunLoopPointer, _ mode: StringPointer, _ callout: PendingRequest.Callout?, _ info: UnsafeMutableRawPointer?
     ) -> PendingRequestPointer? {

@@ -11,7 +11,7 @@ import Synchronization
 /// The source that a client has created for a port counts as a client.
 ///
 /// Guarded by `mutex`, except for what says otherwise. Under the mutex no user code is called and no lock of a loop is taken.
-struct MessagePortStorage: PortObject, ~Copyable {
+struct MessagePortStorage: PortObject, Locked, ~Copyable {
     static var kind: Kind { .messagePort }
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 
@@ -76,23 +76,6 @@ struct MessagePortStorage: PortObject, ~Copyable {
 typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
 
 extension MessagePortPointer {
-    // Out of line, as several small functions below: a system call is near, and code size counts as well.
-
-    /// Takes the mutex. Any thread.
-    @inline(never)
-    func lock() { pointee.mutex.lockInlined() }
-    /// Releases the mutex. The thread that took it.
-    @inline(never)
-    func unlock() { pointee.mutex.unlockInlined() }
-
-    /// Runs `body` under the mutex. Any thread.
-    func locked<Result>(_ body: () -> Result) -> Result {
-        lock()
-        let result = body()
-        unlock()
-        return result
-    }
-
     /// Creates a port, which is in no list, with one reference and the internal reference that goes with it; nil with ENOMEM. Retains the
     /// name. Any thread.
     static func make(
@@ -285,4 +268,28 @@ private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
     let port = MessagePortPointer(port)
     port.endCall()
     port.releaseInternal()
+}
+
+/// What has a mutex of its own.
+protocol Locked: ~Copyable {
+    var mutex: Mutex { get }
+}
+
+extension UnsafeMutablePointer where Pointee: Locked & ~Copyable {
+    // Out of line: a system call is near, and code size counts as well.
+
+    /// Takes the mutex. Any thread.
+    @inline(never)
+    func lock() { pointee.mutex.lockInlined() }
+    /// Releases the mutex. The thread that took it.
+    @inline(never)
+    func unlock() { pointee.mutex.unlockInlined() }
+
+    /// Runs `body` under the mutex. Any thread.
+    func locked<Result>(_ body: () -> Result) -> Result {
+        lock()
+        let result = body()
+        unlock()
+        return result
+    }
 }

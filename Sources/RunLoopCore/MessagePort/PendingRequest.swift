@@ -166,7 +166,7 @@ extension MessagePortPointer {
     @inline(never)
     func finish(_ pending: PendingRequestPointer) {
         let replySource = pending.pointee.replySource
-        free(pending)
+        destroy(pending)
         replySource.endWaiting()
         releaseInternal()
     }
@@ -179,17 +179,11 @@ extension MessagePortPointer {
         timer.release()
     }
 
-    /// Frees a request that has a function, which is not called, and releases its internal reference to the port. Without the mutex.
-    func destroy(_ pending: PendingRequestPointer) {
-        free(pending)
-        releaseInternal()
-    }
-
-    /// Frees a request that has a function, but keeps its internal reference to the port for the caller. Without the mutex.
+    /// Destroys a request that has a function, but keeps its internal reference to the port for the caller. Without the mutex.
     @inline(never)
-    private func free(_ pending: PendingRequestPointer) {
+    func destroy(_ pending: PendingRequestPointer) {
         cancelTimer(pending)
-        pending.pointee.reply?.release()
+        pending.pointee.reply?.releaseSlow()
         pending.deinitialize(count: 1)
         PendingRequest.slab.deallocate(pending)
     }

@@ -87,7 +87,7 @@ struct ReceivedAhead: ~Copyable {
     /// Forgets all packets.
     @inline(never)
     mutating func removeAll() {
-        for index in next..<packets.count { packets[index].data?.release() }
+        for index in next..<packets.count { packets[index].data?.releaseSlow() }
         packets.removeAll()
         next = 0
         count(-bytes)

@@ -181,6 +181,7 @@ extension ReplySourcePointer {
         while let pending = dropped {
             dropped = pending.pointee.following
             port.destroy(pending)
+            port.releaseInternal()
         }
         source?.release()
     }

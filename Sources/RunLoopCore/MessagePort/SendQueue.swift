@@ -55,17 +55,24 @@ struct SendQueue: ~Copyable {
     /// Removes the first frames, which have been sent.
     fileprivate mutating func removeFirst(_ count: Int) {
         guard count > 0, let elements = frames.elements else { return }
-        for index in 0..<count { elements[index].data?.release() }
+        for index in 0..<count { elements[index].data?.releaseSlow() }
         memmove(elements, elements + count, (frames.count - count) * MemoryLayout<OutgoingFrame>.stride)
         frames.truncate(to: frames.count - count)
         ticket &+= UInt32(truncatingIfNeeded: count)
     }
 }
 
+extension DataPointer {
+    /// `release` for all but hot paths, with less code.
+    @inline(never)
+    func releaseSlow() { release() }
+}
+
 extension ConnectionPointer {
-    /// Sends a frame, or as much of it as there is room for: then the rest is in the queue. Any thread, without the mutex; may call user
-    /// code if it closes the connection.
-    func sendOrEnqueue(_ frame: Frame, _ data: DataPointer?) {
+    /// Sends a frame, with `data` as its payload, now or as soon as there is room. Does nothing if the connection is closed, and closes it
+    /// if there is no memory. Any thread, without the mutex; may call user code if it closes the connection.
+    @inline(never)
+    func send(_ frame: Frame, _ data: DataPointer?) {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
             if !pointee.isOpen { return .gone }
@@ -86,7 +93,7 @@ extension ConnectionPointer {
         waiting.data = outgoing.data?.lastingCopy()
         if (waiting.data == nil) != (outgoing.data == nil) { return false }
         if !pointee.sendQueue.frames.append(waiting) {
-            waiting.data?.release()
+            waiting.data?.releaseSlow()
             return false
         }
         pointee.hasBacklog.store(1, ordering: .releasing)
