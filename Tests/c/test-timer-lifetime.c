@@ -272,6 +272,49 @@ START_TEST(timers_that_add_due_timers_do_not_keep_a_pass_from_ending)
 }
 END_TEST
 
+enum { SHARED = 2000 };
+static RLRunLoopTimerRef shared[SHARED];
+static void fail_call(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { ck_abort_msg("a far timer was called"); }
+
+static void *release_shared(UNUSED void *argument)
+{
+    for (int i = 0; i < SHARED; i++)
+        RLRelease(shared[i]);
+    return NULL;
+}
+
+static int compare_handles(const void *left, const void *right)
+{
+    const RLRunLoopTimerRef *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Each thread has a reference to each timer, and releases it when it likes. The memory of a timer that went twice would be used twice. */
+START_TEST(invalidated_timers_are_released_by_two_threads)
+{
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < SHARED; i++) {
+            shared[i] = make_timer(RLAbsoluteTimeGetCurrent() + 3600, 0, fail_call, NULL);
+            RLRunLoopAddTimer(rl, shared[i], kRLRunLoopDefaultMode);
+            RLRetain(shared[i]);
+        }
+        qsort(shared, SHARED, sizeof *shared, compare_handles);
+        for (int i = 1; i < SHARED; i++)
+            ck_assert_ptr_ne(shared[i - 1], shared[i]);
+        pthread_t thread;
+        if (round % 2)
+            for (int i = 0; i < SHARED; i++)
+                RLRunLoopTimerInvalidate(shared[i]);
+        ck_assert_int_eq(pthread_create(&thread, NULL, release_shared, NULL), 0);
+        for (int i = 0; i < SHARED; i++) {
+            RLRunLoopTimerInvalidate(shared[i]);
+            RLRelease(shared[i]);
+        }
+        ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    }
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("timer-lifetime");
@@ -292,5 +335,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, postpone_other_in_same_batch);
     tcase_add_test(tcase, a_due_timer_added_in_a_callback_fires_once);
     tcase_add_test(tcase, timers_that_add_due_timers_do_not_keep_a_pass_from_ending);
+    tcase_add_test(tcase, invalidated_timers_are_released_by_two_threads);
     return suite;
 }

@@ -11,10 +11,11 @@ public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
     return object
 }
 
-@implementation @c
+@_optimize(speed) @implementation @c
 public func RLRelease(_ object: UnsafeRawPointer?) {
     // Programs release thousands of timers, so this case is inlined.
-    if let object, Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).tryRelease() { return }
+    guard let object else { return reportNull() }
+    if Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).tryRelease() { return }
     release(object)
 }
 
@@ -64,6 +65,9 @@ private func releaseItemInlined(_ item: ItemPointer) -> Bool {
 
 /// `releaseItemInlined` for items that are released less often than timers.
 private func releaseItem(_ item: ItemPointer) -> Bool { releaseItemInlined(item) }
+
+@inline(never)
+private func reportNull() { _ = anyKind(nil, "RLRelease") }
 
 private func reportOverRelease() { Misuse.report("RLRelease", "object", "released more often than retained") }
 

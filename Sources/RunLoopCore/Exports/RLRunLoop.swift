@@ -213,7 +213,7 @@ public func RLRunLoopContainsTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?
     return loop.contains(timer, in: name) ? 1 : 0
 }
 
-@implementation @c
+@_optimize(speed) @implementation @c
 public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
     if let handle = UnsafeRawPointer(timer), Handle.isKind(.timer, handle), RunLoopPointer.tryAdd(Handle.storage(handle), to: rl, in: mode)
     {
@@ -222,6 +222,7 @@ public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ m
     addTimer(rl, timer, mode)
 }
 
+@inline(never)
 private func addTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
     ThreadContextPointer.stepOut()
     guard let loop = borrowLoop(rl, "RLRunLoopAddTimer"),

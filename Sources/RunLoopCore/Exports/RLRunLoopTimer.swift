@@ -9,14 +9,14 @@ private func borrow(_ timer: OpaquePointer?, _ function: Name) -> TimerPointer? 
 @implementation @c
 public func RLRunLoopTimerGetTypeID() -> UInt { Kind.timer.typeID }
 
-@implementation @c
+@_optimize(speed) @implementation @c
 public func RLRunLoopTimerCreate(
     _ allocator: OpaquePointer?, _ fireDate: Double, _ interval: Double, _ flags: UInt, _ order: Int,
     _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
 ) -> OpaquePointer? {
     // A one-shot timer without functions in its context: nearly all are.
-    if let callout, !fireDate.isNaN, interval <= 0, order == 0, context?.pointee.hasOnlyInfo ?? true,
+    if let callout, !fireDate.isNaN, interval.bitPattern | UInt64(bitPattern: Int64(order)) == 0, context?.pointee.hasOnlyInfo ?? true,
         let threadContext = ThreadContextPointer.current,
         let timer = TimerPointer.tryCreate(threadContext, date: Clock.clamped(fireDate), callout, context?.pointee.info)
     {
@@ -91,7 +91,7 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
     return timer.pointee.item.has(.valid) ? timer.pointee.date : 0
 }
 
-@implementation @c
+@_optimize(speed) @implementation @c
 public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
     guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerSetNextFireDate", "timer") else { return }
     if fireDate.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
@@ -125,7 +125,7 @@ public func RLRunLoopTimerDoesRepeat(_ timer: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(timer, "RLRunLoopTimerGetOrder")?.detail { $0.order } ?? 0 }
 
-@implementation @c
+@_optimize(speed) @implementation @c
 public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
     guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
     if !timer.tryInvalidate() { invalidate(timer) }

@@ -18,8 +18,8 @@ struct DeadlineBucket: BitwiseCopyable {
     var minimum: UInt64
     /// The slots, followed in the same memory by `taken`. nil while the bucket has none.
     fileprivate(set) var entries: UnsafeMutablePointer<Entry>?
-    /// How many timers the bucket has.
-    fileprivate(set) var count = 0
+    /// How many bits are set in `taken`.
+    fileprivate var takenCount = 0
     /// The slots that the walk has found: a bit for each of the 64 from `group` on.
     fileprivate var found: UInt64 = 0
     fileprivate var group = 0
@@ -28,6 +28,10 @@ struct DeadlineBucket: BitwiseCopyable {
     /// The number of slots, and of those that the walk has passed: multiples of 64.
     fileprivate(set) var capacity = 0
     fileprivate var passed = 0
+
+    /// How many timers the bucket has.
+    @inline(never)
+    var count: Int { takenCount &- found.nonzeroBitCount }
 
     /// The least capacity, and the most timers that are opened as a whole.
     static var small: Int { 64 }
@@ -57,16 +61,34 @@ extension DeadlineBucketPointer {
     func put(_ entry: DeadlineBucket.Entry, number: Int) -> UInt32 {
         let index = pointee.group | pointee.found.trailingZeroBitCount
         pointee.found &= pointee.found &- 1
-        pointee.count &+= 1
         pointee.entries.unsafelyUnwrapped[index] = entry
         return UInt32(truncatingIfNeeded: number &<< Int(DeadlineBucket.indexBits) | index)
+    }
+
+    /// `put` for a bucket without timers that has memory for this one, in the slot behind that of the one before; `endFilling` follows the
+    /// last one, before anything else is done. O(1).
+    @inline(__always)
+    func fill(_ entry: DeadlineBucket.Entry, number: Int) -> UInt32 {
+        let index = pointee.takenCount
+        pointee.takenCount = index &+ 1
+        pointee.entries.unsafelyUnwrapped[index] = entry
+        return UInt32(truncatingIfNeeded: number &<< Int(DeadlineBucket.indexBits) | index)
+    }
+
+    /// Marks the slots that `fill` has used as taken. O(number of timers).
+    func endFilling() {
+        guard let taken = pointee.taken else { return }
+        let words = pointee.takenCount &>> 6
+        for word in 0..<words { taken[word] = .max }
+        if pointee.takenCount & 63 != 0 { taken[words] = 1 &<< UInt64(pointee.takenCount & 63) &- 1 }
+        pointee.passed = words &<< 6
     }
 
     /// Removes the timer at a position. O(1).
     @inline(__always)
     func remove(at position: UInt32) {
         pointee.taken.unsafelyUnwrapped[DeadlineBucket.index(of: position) &>> 6] &= ~(1 &<< UInt64(position & 63))
-        pointee.count &-= 1
+        pointee.takenCount &-= 1
     }
 
     /// Sets the deadline of a timer of the bucket. O(1).
@@ -97,6 +119,7 @@ extension DeadlineBucketPointer {
             pointee.passed &+= 64
             if word.pointee == .max { continue }
             pointee.found = ~word.pointee
+            pointee.takenCount &+= pointee.found.nonzeroBitCount
             word.pointee = .max
             return true
         }
@@ -124,7 +147,7 @@ extension DeadlineBucketPointer {
                 bits &= bits &- 1
             }
         }
-        (pointee.count, pointee.found, pointee.passed) = (0, 0, 0)
+        (pointee.takenCount, pointee.found, pointee.group, pointee.passed) = (0, 0, 0, 0)
         return count
     }
 

@@ -8,7 +8,7 @@ struct TimerKey: HeapKey {
     static var last: TimerKey { TimerKey(deadline: .max, arrival: .max) }
 
     static func precedes(_ left: TimerKey, _ right: TimerKey) -> Bool {
-        left.deadline < right.deadline || (left.deadline == right.deadline && left.arrival < right.arrival)
+        UInt128(_low: UInt64(left.arrival), _high: left.deadline) < UInt128(_low: UInt64(right.arrival), _high: right.deadline)
     }
 }
 
@@ -23,9 +23,9 @@ struct TimerKey: HeapKey {
 /// before the minimum of the nearest bucket, sorted.
 ///
 /// Only when `near` is empty, and the first timer is asked for, is the nearest bucket opened: a small one is poured into `near`, a large
-/// one is first split into smaller ones by the distance from its earliest deadline, the wider the farther. If `near` itself gets many timers,
-/// the later half of them becomes a bucket. So a timer is moved about once each time the time left until it is due is halved, and the heap
-/// stays so small that it lies in the processor's nearest cache.
+/// one is first split into up to thirty smaller ones of equal width. If `near` itself gets many timers, the later half of them becomes a
+/// bucket. So a timer is moved only when a small part of the time until it is due is left, and of that again, and the heap stays so small
+/// that it lies in the processor's nearest cache.
 ///
 /// Invariants:
 /// 1. The minimums descend from `buckets[0]`, which always exists, to the last bucket. The deadlines in a bucket are at least its minimum
@@ -191,7 +191,7 @@ struct DeadlineQueue: ~Copyable {
     /// Splits the nearest bucket if it has many timers, else pours it into `near`.
     private mutating func openNearest() {
         let count = bucket(bucketCount - 1).takeAll()
-        if count <= DeadlineBucket.small || !splitNearest(count) { pourNearest(count) }
+        if count <= 2 * DeadlineBucket.small || !splitNearest(count) { pourNearest(count) }
     }
 
     /// Moves the timers of the nearest bucket into `near`. `count`: how many `takeAll` returned.
@@ -206,9 +206,9 @@ struct DeadlineQueue: ~Copyable {
         nearLimit = 2 * max(DeadlineBucket.small, near.count)
     }
 
-    /// Splits the nearest bucket by the distance from its earliest deadline: four buckets for each doubling of it, down to one in which
-    /// about `DeadlineBucket.small` timers can be expected. The farthest part stays in it. False if all deadlines are nearly equal, there
-    /// are too many buckets, or memory is out: then nothing has changed. `count`: as in `pourNearest`.
+    /// Splits the nearest bucket into parts of equal width, with about `DeadlineBucket.small` timers each if these are spread evenly; the
+    /// farthest part stays in it. False if all deadlines are equal, there are too many buckets, or memory is out: then nothing has changed.
+    /// `count`: as in `pourNearest`.
     private mutating func splitNearest(_ count: Int) -> Bool {
         let number = bucketCount - 1
         let source = bucket(number)
@@ -218,42 +218,40 @@ struct DeadlineQueue: ~Copyable {
             earliest = min(earliest, entries[index].deadline)
             latest = max(latest, entries[index].deadline)
         }
-        let farthest = Self.step(latest - earliest)
-        let expected = Self.step(UInt64(count / DeadlineBucket.small))
-        let levels = min(farthest - Self.step(4), expected, Self.maximumBuckets - bucketCount)
-        if levels <= 0 { return false }
-        // Counted first, so that each bucket gets just the memory it needs.
-        var counts = InlineArray<64, Int>(repeating: 0)
-        for index in 0..<count { counts[min(farthest - Self.step(entries[index].deadline - earliest), levels)] += 1 }
-        for level in 1...levels {
-            addBucket(minimum: level == levels ? earliest : earliest + Self.distance(farthest - level))
-            if counts[level] == 0 || bucket(number + level).grow(to: counts[level], &spare) { continue }
+        // Half of the buckets that are left: the first part may have most of the timers, and is split next.
+        let most = UInt64(min(count / DeadlineBucket.small, (Self.maximumBuckets - bucketCount) / 2))
+        if earliest == latest || most == 0 { return false }
+        // A part is 1 << width nanoseconds wide.
+        var width: UInt64 = 0
+        while (latest - earliest) >> width > most { width += 1 }
+        let last = Int((latest - earliest) >> width)
+        // Counted first, so that each bucket gets just the memory it needs. Then the numbers of the buckets.
+        var parts = InlineArray<64, Int>(repeating: 0)
+        for index in 0..<count { parts[Int((entries[index].deadline &- earliest) &>> width)] += 1 }
+        parts[last] = number
+        for part in (0..<last).reversed() where parts[part] > 0 {
+            addBucket(minimum: earliest + UInt64(part) << width)
+            if bucket(bucketCount - 1).grow(to: parts[part], &spare) {
+                parts[part] = bucketCount - 1
+                continue
+            }
             while bucketCount > number + 1 {
                 bucketCount -= 1
                 free(bucket(bucketCount).pointee.entries)
             }
             return false
         }
-        source.pointee.minimum = earliest + Self.distance(farthest)
+        source.pointee.minimum = earliest + UInt64(last) << width
         for index in 0..<count {
             let entry = entries[index]
             linux_prefetch(entries[min(index &+ 8, count &- 1)].position)
-            let level = min(farthest - Self.step(entry.deadline - earliest), levels)
-            _ = append(entry, to: number + level)
+            let part = parts[Int((entry.deadline &- earliest) &>> width)]
+            entry.position.pointee = bucket(part).fill(entry, number: part &+ 1)
         }
+        for filled in number..<bucketCount { bucket(filled).endFilling() }
         source.shrink()
         return true
     }
-
-    /// Four times the logarithm to base 2, rounded down to a step whose distance is a whole number: 0 for 1, 4 for 2, 8 for 4, 9 for 5,
-    /// ...; negative for 0.
-    private static func step(_ distance: UInt64) -> Int {
-        let zeros = distance.leadingZeroBitCount
-        return 4 * (UInt64.bitWidth - 1 - zeros) + Int((distance &<< UInt64(zeros)) >> 61) - 4
-    }
-
-    /// The least distance of a step; for steps from that of distance 4 on.
-    private static func distance(_ step: Int) -> UInt64 { UInt64(4 + step & 3) << UInt64(step >> 2 - 2) }
 
     // MARK: closing
 

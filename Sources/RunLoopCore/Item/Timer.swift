@@ -91,8 +91,8 @@ extension TimerPointer {
     /// What the client's function is called with; nil after invalidation. Under the lock.
     @inline(__always)
     var info: UnsafeMutableRawPointer? {
-        if !hasDetail { return pointee.infoOrDetail }
-        return pointee.item.has(.valid) ? knownDetail.pointee.context.info : nil
+        if !pointee.item.has(.valid) { return nil }
+        return hasDetail ? knownDetail.pointee.context.info : pointee.infoOrDetail
     }
 
     /// A timer in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
@@ -164,24 +164,18 @@ extension TimerPointer {
         TimerStorage.slab.deallocate(self)
     }
 
-    /// `release` for the client's last reference to the calling thread's timer, without a detail. False: `ThreadContextPointer.stepOut` must
-    /// follow, and nothing was done.
+    /// `release` for the client's last reference to a timer that has ended, or to a timer without a detail that the calling thread's loop
+    /// has. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
     @inline(__always)
     func tryRelease() -> Bool {
-        guard let own = ThreadContextPointer.tryLockCurrent(), pointee.item.owner == own, !hasDetail else { return false }
-        if item.takeLastReference() {
-            if own.pointee.lock.tryUnlockUncontended() { TimerStorage.slab.deallocate(self, own) } else { deallocateSlow() }
-            return true
+        guard let own = ThreadContextPointer.current else { return false }
+        if item.state == .ended && pointee.item.object.references.load(ordering: .acquiring) == 1 {
+            return TimerStorage.slab.deallocateCached(self, own)
         }
         // A timer that its loop keeps until it fires.
-        if !item.takeLastClientReference() { return false }
+        guard own.pointee.lock.tryLock(), pointee.item.owner == own, !hasDetail, item.takeLastClientReference() else { return false }
         own.unlockAfterTryLock()
         return true
-    }
-
-    private func deallocateSlow() {
-        ThreadContextPointer.stepOut()
-        TimerStorage.slab.deallocate(self)
     }
 
     private func destroyDetail() {
@@ -250,7 +244,6 @@ extension TimerPointer {
     @inline(__always)
     func becomeInvalid() -> Bool {
         pointee.item.clear(.valid)
-        if !hasDetail { pointee.infoOrDetail = nil }
         return pointee.set != nil && leaveSet()
     }
 
@@ -288,10 +281,4 @@ extension TimerPointer {
         pointee.item.clear(.bound)
         return item.releaseInternal()
     }
-}
-
-extension ItemState {
-    /// Whether a timer has no detail, is not unreferenced, and has, of the flags that say where it is, exactly these.
-    @inline(__always)
-    func isSimple(_ flags: ItemFlags) -> Bool { has(flags, of: [.valid, .bound, .firing, .hasDetail, .unreferenced]) }
 }

@@ -36,6 +36,9 @@ struct TimerQueue: ~Copyable {
     /// Makes `tryInsert` fail until a timer was looked for again, if it could insert the one that fires first.
     mutating func refuseFirstShortcut() { precise.refuseFirstShortcut() }
 
+    /// Removes a queued timer without a detail. O(1) for a far one, else O(log n).
+    mutating func removeSimple(_ timer: TimerPointer) { precise.remove(timer) }
+
     // MARK: for all timers
 
     /// Makes room for `total` timers, of which `timer` is to be one, so that queueing them cannot fail.

@@ -1,3 +1,5 @@
+import Synchronization
+
 // Step 9: firing timers. The loop's thread.
 
 extension RunLoopPointer {
@@ -45,8 +47,9 @@ extension RunLoopPointer {
 
     /// Fires one timer of this loop, with room for it in `firing`. Under the lock, which is released during the call.
     private func fire(_ timer: TimerPointer) {
-        timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         _ = pointee.firing.appendInlined(timer)
+        if timer.item.state.isQueued { return fireSimple(timer) }
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         timer.pointee.item.set(.firing)
         timer.item.retainInternal()
         let date = timer.pointee.date
@@ -63,6 +66,30 @@ extension RunLoopPointer {
             if !repeats && detail != nil { timer.invalidate() }
         }
         finishFiring(timer, date, grid, isOver: !repeats)
+    }
+
+    /// `fire` for a timer without a detail, which fires once, from where it is in `firing`. Under the lock, which is released during the call.
+    @inline(__always)
+    private func fireSimple(_ timer: TimerPointer) {
+        timer.pointee.set.unsafelyUnwrapped.pointee.timers.removeSimple(timer)
+        timer.item.state = .firing
+        let (callout, info) = (timer.pointee.callout, timer.pointee.infoOrDetail)
+        unlockInlined()
+        RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, info, callout)
+        lockInlined()
+        guard timer.pointee.item.owner == threadContext, timer.item.state == .firing else {
+            unlockInlined()
+            return finishFiring(timer, 0, 0, isOver: true)
+        }
+        pointee.firing.truncate(to: pointee.firing.count - 1)
+        timer.pointee.set.unsafelyUnwrapped.pointee.timerCount &-= 1
+        timer.pointee.set = nil
+        if timer.pointee.item.object.references.load(ordering: .acquiring) == 0 {
+            TimerStorage.slab.deallocate(timer, threadContext)
+        } else {
+            // Last: from here on another thread may release the client's reference.
+            timer.item.state = .ended
+        }
     }
 
     /// As CFRunLoop does it: a context with a retain function is retained for each call. Under the lock, which it gives back.

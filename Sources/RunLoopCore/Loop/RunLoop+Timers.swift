@@ -8,13 +8,13 @@ extension RunLoopPointer {
     /// far. False: `ThreadContextPointer.stepOut` must follow, and nothing was done. `loop` and `mode` may be any handles.
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
-        guard mode == ModeName.default.handle, let own = ThreadContextPointer.tryLockCurrent(), case let current = RunLoopPointer(own),
-            loop == current.handle, timer.pointee.item.owner == own, case let state = timer.item.state, state.isSimple(.valid),
-            current.pointee.timerPasses == 0, let set = current.pointee.defaultSet,
-            let position = set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, set.pointee.timerCount &+ 1)
+        guard mode == ModeName.default.handle, let own = ThreadContextPointer.current, case let current = RunLoopPointer(own),
+            loop == current.handle, own.pointee.lock.tryLock(), timer.pointee.item.owner == own, timer.item.state == .simple,
+            current.pointee.timerPasses == 0, let set = current.pointee.defaultSet, case let total = set.pointee.timerCount &+ 1,
+            let position = set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, total)
         else { return false }
-        timer.item.state = state.entering(.bound, position)
-        current.enter(timer, set)
+        timer.item.state = .queued(at: position)
+        current.enter(timer, set, total)
         own.unlockAfterTryLock()
         return true
     }
@@ -56,15 +56,16 @@ extension RunLoopPointer {
         timer.item.retainInternal()
         timer.pointee.item.set(.bound)
         if timer.pointee.item.has(.unreferenced) { set.pointee.unreferencedCount &+= 1 }
-        enter(timer, set)
+        enter(timer, set, set.pointee.timerCount + 1)
         enqueue(timer)
     }
 
-    /// Puts a timer of this loop that was in no set into one; the caller changes its state and queues it. Under the lock.
+    /// Puts a timer of this loop that was in no set into one, which has `total` with it; the caller changes its state and queues it. Under
+    /// the lock.
     @inline(__always)
-    private func enter(_ timer: TimerPointer, _ set: ModeSetPointer) {
+    private func enter(_ timer: TimerPointer, _ set: ModeSetPointer, _ total: Int) {
         timer.pointee.set = set
-        set.pointee.timerCount &+= 1
+        set.pointee.timerCount = total
         timer.pointee.arrival = nextTimerArrival()
     }
 
@@ -211,7 +212,7 @@ extension TimerPointer {
     @inline(__always)
     func trySetNextFireDate(_ date: Double) -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own), pointee.item.owner == own,
-            case let state = item.state, state.isSimple([.valid, .bound]), loop.pointee.timerPasses == 0,
+            case let state = item.state, state.isQueued, loop.pointee.timerPasses == 0,
             let set = loop.pointee.defaultSet, pointee.set == set,
             set.pointee.timers.tryMove(at: state.position, to: Clock.instant(ofTimerDate: date).nanoseconds)
         else { return false }
@@ -238,15 +239,14 @@ extension TimerPointer {
     @inline(__always)
     func tryInvalidate() -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), pointee.item.owner == own,
-            case let state = item.state, state.isSimple([.valid, .bound]),
+            case let state = item.state, state.isQueued,
             pointee.item.object.references.load(ordering: .acquiring) != 0,
             let set = RunLoopPointer(own).pointee.defaultSet, pointee.set == set, set.pointee.timers.tryRemove(at: state.position)
         else { return false }
-        // The client has a reference, so the loop's is not the last.
-        item.state = state.leaving([.valid, .bound])
         set.pointee.timerCount &-= 1
         pointee.set = nil
-        pointee.infoOrDetail = nil
+        // The client has a reference, so the loop's is not the last. Last: from here on another thread may release the client's.
+        item.state = .ended
         own.unlockAfterTryLock()
         return true
     }

@@ -58,29 +58,30 @@ struct ItemHeader: ~Copyable {
     func clear(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) & ~some.rawValue, ordering: .releasing) }
 }
 
-/// Flags, internal references and position of a timer, which lie side by side. The shortcuts for timers read and write the three at once:
-/// the fewer stores wait for a timer to arrive from memory, the more timers the processor can fetch meanwhile.
-struct ItemState: BitwiseCopyable {
+/// Flags, internal references and position of a timer, which lie side by side. The shortcuts for timers compare and write the three at once:
+/// the less is done for each timer, the more timers the processor can fetch from memory meanwhile.
+struct ItemState: BitwiseCopyable, Equatable {
     fileprivate var bits: UInt64
+
+    /// A timer without a detail that is valid and in no loop.
+    static let simple = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.valid.rawValue))
+    /// A timer without a detail whose function is running, in a loop, which has one internal reference; the call has the other.
+    static let firing = ItemState(bits: 0xFFFF_FFFF_0002_0000 | UInt64(ItemFlags([.valid, .bound, .firing]).rawValue))
+    /// A timer that is invalid and in no loop, without a detail: see `ItemFlags.ended`.
+    static let ended = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.ended.rawValue))
+
+    /// A timer without a detail that is valid and queued at this position, in one loop, which has the only internal reference.
+    @inline(__always)
+    static func queued(at position: UInt32) -> ItemState { ItemState(bits: UInt64(position) &<< 32 | queuedBits) }
+
+    private static let queuedBits = 0x1_0000 | UInt64(ItemFlags([.valid, .bound]).rawValue)
+
+    /// Whether it is the result of `queued` for some position.
+    @inline(__always)
+    var isQueued: Bool { UInt32(truncatingIfNeeded: bits) == UInt32(truncatingIfNeeded: Self.queuedBits) }
 
     @inline(__always)
     var position: UInt32 { UInt32(truncatingIfNeeded: bits &>> 32) }
-
-    /// Whether exactly the flags `wanted`, of all in `all`, are set.
-    @inline(__always)
-    func has(_ wanted: ItemFlags, of all: ItemFlags) -> Bool { bits & UInt64(all.rawValue) == UInt64(wanted.rawValue) }
-
-    /// With these flags, another internal reference, and a position.
-    @inline(__always)
-    func entering(_ flags: ItemFlags, _ position: UInt32) -> ItemState {
-        ItemState(bits: (bits & 0xFFFF_FFFF | UInt64(flags.rawValue)) &+ 0x1_0000 | UInt64(position) &<< 32)
-    }
-
-    /// Without these flags, one of the internal references, and the position.
-    @inline(__always)
-    func leaving(_ flags: ItemFlags) -> ItemState {
-        ItemState(bits: (bits & ~UInt64(flags.rawValue)) &- 0x1_0000 | 0xFFFF_FFFF_0000_0000)
-    }
 }
 
 /// What is true of an item.
@@ -109,6 +110,9 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     static let keepsDeadline = ItemFlags(rawValue: 2048)
     /// Timers: they have a `TimerDetail`.
     static let hasDetail = ItemFlags(rawValue: 4096)
+    /// Timers: it was invalidated by a thread that does not touch it any more, unless as a client with a reference, and it is in no loop. So
+    /// the last reference may be released without the lock.
+    static let ended = ItemFlags(rawValue: 8192)
 
     // Sources.
 
@@ -171,7 +175,7 @@ extension ItemPointer {
     /// See `ItemState`. Under the lock. Other threads read the flags meanwhile, so this is atomic.
     @inline(__always)
     var state: ItemState {
-        get { ItemState(bits: stateBits.pointee.load(ordering: .relaxed)) }
+        get { ItemState(bits: stateBits.pointee.load(ordering: .acquiring)) }
         nonmutating set { stateBits.pointee.store(newValue.bits, ordering: .releasing) }
     }
 

@@ -16,7 +16,7 @@ struct Slab: ~Copyable {
     private static var firstChunk: Int { 2048 }
     private static var mostInSmallPages: Int { 4096 }
     /// How many allocations ahead memory is prefetched.
-    private static var ahead: Int { 8 }
+    private static var ahead: Int { 16 }
 
     /// Free addresses on their way from one thread's cache to another's.
     private struct Magazine: ~Copyable {
@@ -61,9 +61,12 @@ struct Slab: ~Copyable {
 
     /// One thread's share of a slab. That thread only.
     struct Cache: ~Copyable {
-        /// Room for two magazines of free addresses, of which `count` are used.
-        fileprivate var free: UnsafeMutablePointer<UnsafeMutableRawPointer>?
-        fileprivate var count = 0
+        /// Where the free addresses lie: from `free` up to `top`; up to `limit` there is room for two magazines. The three are 0 until
+        /// something was freed. In front of `free` lie `ahead` words that are 0, so that an allocation may look that far back. Integers:
+        /// comparing optional pointers looks for nil first.
+        fileprivate var free: UInt = 0
+        fileprivate var top: UInt = 0
+        fileprivate var limit: UInt = 0
         /// The rest of the last chunk: `freshCount` objects that were never allocated.
         fileprivate var fresh: UnsafeMutableRawPointer?
         fileprivate var freshCount = 0
@@ -78,12 +81,12 @@ struct Slab: ~Copyable {
     /// Uninitialized memory if the cache has some; otherwise nil. The cache's thread. O(1), calls nothing.
     @inline(__always)
     func allocateCached(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
-        if cache.count > 0 {
-            cache.count &-= 1
-            let free = cache.free.unsafelyUnwrapped
+        if cache.top != cache.free {
+            cache.top &-= UInt(Self.addressSize)
+            let top = Self.addresses(cache.top)
             // Only the memory that was freed last is in the processor's cache: prefetch for the next allocations.
-            linux_prefetch(free[max(cache.count &- Self.ahead, 0)])
-            return free[cache.count]
+            linux_prefetch(top[-Self.ahead])
+            return top.pointee
         }
         if cache.freshCount == 0 { return nil }
         let memory = cache.fresh.unsafelyUnwrapped
@@ -95,10 +98,17 @@ struct Slab: ~Copyable {
     /// Frees memory into the cache, and clears its tag. The cache's thread. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
+        if !deallocateCached(memory, &cache) { deallocateSlow(memory, &cache) }
+    }
+
+    /// `deallocate` if the cache has room; otherwise false, and nothing was done. The cache's thread. O(1), calls nothing.
+    @inline(__always)
+    func deallocateCached(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) -> Bool {
+        if cache.top == cache.limit { return false }
         memory.storeBytes(of: 0, as: UInt32.self)
-        guard cache.count < 2 * Self.magazineSize, let free = cache.free else { return deallocateSlow(memory, &cache) }
-        free[cache.count] = memory
-        cache.count &+= 1
+        Self.addresses(cache.top).pointee = memory
+        cache.top &+= UInt(Self.addressSize)
+        return true
     }
 
     /// Frees memory in a thread that has no cache. Any thread. O(1), one malloc.
@@ -111,11 +121,19 @@ struct Slab: ~Copyable {
     /// Moves all free addresses of a cache to the slab, when its thread ends. The rest of the last chunk stays in the cache, whose
     /// next owner will use it.
     func trim(_ cache: inout Cache) {
-        while cache.count > 0 {
-            let some = min(cache.count, Self.magazineSize)
-            cache.count -= some
-            give(cache.free.unsafelyUnwrapped + cache.count, some)
-        }
+        while cache.top != cache.free { giveTop(&cache, min(Int(cache.top - cache.free) / Self.addressSize, Self.magazineSize)) }
+    }
+
+    /// Moves the last `count` free addresses of a cache to the slab.
+    private func giveTop(_ cache: inout Cache, _ count: Int) {
+        cache.top -= UInt(count * Self.addressSize)
+        give(Self.addresses(cache.top), count)
+    }
+
+    private static var addressSize: Int { MemoryLayout<UnsafeMutableRawPointer>.stride }
+
+    private static func addresses(_ address: UInt) -> UnsafeMutablePointer<UnsafeMutableRawPointer> {
+        UnsafeMutablePointer(bitPattern: address).unsafelyUnwrapped
     }
 
     private func allocateSlow(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
@@ -133,23 +151,19 @@ struct Slab: ~Copyable {
     /// If memory runs out, this loses the memory of the object: a caller that frees cannot handle a failure.
     @inline(never)
     private func deallocateSlow(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
+        memory.storeBytes(of: 0, as: UInt32.self)
         guard prepare(&cache) else { return }
-        let free = cache.free.unsafelyUnwrapped
-        if cache.count == 2 * Self.magazineSize {
-            cache.count -= Self.magazineSize
-            give(free + cache.count, Self.magazineSize)
-        }
-        free[cache.count] = memory
-        cache.count += 1
+        if cache.top == cache.limit { giveTop(&cache, Self.magazineSize) }
+        _ = deallocateCached(memory, &cache)
     }
 
     /// Allocates the room for free addresses, if the cache has none yet. False if out of memory.
     private func prepare(_ cache: inout Cache) -> Bool {
-        if cache.free == nil {
-            cache.free = malloc(2 * Self.magazineSize * MemoryLayout<UnsafeMutableRawPointer>.stride)?
-                .assumingMemoryBound(to: UnsafeMutableRawPointer.self)
+        if cache.free == 0, let memory = calloc(Self.ahead + 2 * Self.magazineSize, Self.addressSize) {
+            let free = UInt(bitPattern: memory) + UInt(Self.ahead * Self.addressSize)
+            (cache.free, cache.top, cache.limit) = (free, free, free + UInt(2 * Self.magazineSize * Self.addressSize))
         }
-        return cache.free != nil
+        return cache.free != 0
     }
 
     /// Fills an empty cache from a magazine. False if there is none; one that another thread adds at this moment may be missed.
@@ -163,15 +177,16 @@ struct Slab: ~Copyable {
         }
         magazines.store(UInt(bitPattern: magazine.pointee.next), ordering: .relaxed)
         mutex.unlock()
-        cache.count = magazine.pointee.count
-        memcpy(cache.free.unsafelyUnwrapped, magazine + 1, cache.count * MemoryLayout<UnsafeMutableRawPointer>.stride)
+        let count = magazine.pointee.count
+        memcpy(Self.addresses(cache.free), magazine + 1, count * Self.addressSize)
+        cache.top = cache.free + UInt(count * Self.addressSize)
         free(magazine)
         return true
     }
 
     /// Adds a magazine with these addresses. If memory runs out, they are lost.
     private func give(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) {
-        let bytes = count * MemoryLayout<UnsafeMutableRawPointer>.stride
+        let bytes = count * Self.addressSize
         guard let memory = malloc(MemoryLayout<Magazine>.stride + bytes) else { return }
         let magazine = memory.bindMemory(to: Magazine.self, capacity: 1)
         magazine.initialize(to: Magazine(next: nil, count: count))

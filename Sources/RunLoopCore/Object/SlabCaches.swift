@@ -86,6 +86,12 @@ extension Slab {
         deallocate(memory, &context.cache(of: self).pointee)
     }
 
+    /// `deallocate` if the cache has room; otherwise false, and nothing was done. O(1), calls nothing.
+    @inline(__always)
+    func deallocateCached(_ memory: UnsafeMutableRawPointer, _ context: ThreadContextPointer) -> Bool {
+        deallocateCached(memory, &context.cache(of: self).pointee)
+    }
+
     /// Frees memory into the calling thread's cache, or without one if the thread has no context. Any thread. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer) {

@@ -39,7 +39,8 @@ import Testing
             }
             let kept = random.below(700)
             model = model.filter { $0.key < kept }
-            for entry in all where entry.position - positions < kept { bucket.put(entry.deadline, entry.position) }
+            let back = all.filter { $0.position - positions < kept }
+            if random.chance(50) { bucket.fill(back) } else { for entry in back { bucket.put(entry.deadline, entry.position) } }
             if random.chance(50) { bucket.pointer.shrink() }
         }
         return nil
@@ -85,6 +86,12 @@ import Testing
             if !pointer.hasSlot && !pointer.findSlot(&spare) { Issue.record("out of memory") }
             position.pointee = pointer.put(DeadlineBucket.Entry(deadline: deadline, position: position), number: 5)
             if DeadlineBucket.number(of: position.pointee) != 5 { Issue.record("another bucket") }
+        }
+
+        /// As many as there were before, or fewer.
+        func fill(_ entries: [DeadlineBucket.Entry]) {
+            for entry in entries { entry.position.pointee = pointer.fill(entry, number: 5) }
+            pointer.endFilling()
         }
 
         func takeAll() -> [DeadlineBucket.Entry] {

@@ -71,14 +71,17 @@ import Testing
             let threadContext = Registry.current!.threadContext
             let timer = TimerPointer.create(threadContext, date: 0, interval: 0, order: 0, { _, _ in }, .empty)!
             defer { timer.destroy() }
-            timer.item.state = timer.item.state.entering(.bound, 77)
-            var seen = [timer.pointee.item.flags == [.valid, .bound], timer.pointee.item.internalReferences == 1]
+            var seen = [timer.item.state == .simple]
+            timer.item.state = .queued(at: 77)
+            seen += [timer.pointee.item.flags == [.valid, .bound], timer.pointee.item.internalReferences == 1, timer.item.state.isQueued]
             seen += [timer.pointee.item.position == 77, timer.item.state.position == 77, timer.position.pointee == 77]
-            timer.item.state = timer.item.state.leaving([.bound, .valid])
-            seen += [timer.pointee.item.flags == [], timer.pointee.item.internalReferences == 0, !timer.isQueued]
+            timer.pointee.item.set(.firing)
+            seen += [!timer.item.state.isQueued]
+            timer.item.state = .ended
+            seen += [timer.pointee.item.flags == .ended, timer.pointee.item.internalReferences == 0, !timer.isQueued]
             return seen
         }
-        #expect(seen == Array(repeating: true, count: 8))
+        #expect(seen == Array(repeating: true, count: 11))
     }
 
     /// The field of the header that is a timer's place in the queue is a source's flag.

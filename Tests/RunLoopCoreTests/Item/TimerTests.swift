@@ -108,4 +108,29 @@ import Testing
         }
         #expect(releases.pointer.pointee == 2, "one for each")
     }
+
+    /// Only the last reference to a timer that the shortcut has invalidated goes without the lock; on whatever thread.
+    @Test(.enabled(if: Membarrier.isAvailable))
+    func lastReferenceToAnEndedTimer() {
+        let seen = onThread { () -> [Bool] in
+            let loop = Registry.current!
+            let timer = TimerPointer.create(loop.threadContext, date: 1e9, interval: 0, order: 0, { _, _ in }, .empty)!
+            var seen = [timer.tryRelease]
+            loop.add(timer, in: ModeName.default)
+            timer.pointee.item.object.retain()
+            seen += [timer.tryRelease, timer.tryInvalidate, { timer.item.state == .ended }, timer.tryInvalidate, timer.tryRelease]
+            let results = seen.map { step in
+                let result = step()
+                if !result { ThreadContextPointer.stepOut() }
+                return result
+            }
+            let isReleased = { () -> Bool in
+                // A thread that has released a timer has room for the next one.
+                TimerPointer.create(Registry.current!.threadContext, date: 0, interval: 0, order: 0, { _, _ in }, .empty)!.destroy()
+                return timer.tryRelease()
+            }
+            return results + [timer.item.release() == .alive, onThread(isReleased), timer.pointee.item.object.tag == 0]
+        }
+        #expect(seen == [false, false, true, true, false, false, true, true, true])
+    }
 }
