@@ -22,12 +22,12 @@ import time
 from pathlib import Path
 from statistics import median
 
-OURS, LIMIT = "runloop", "limit"
+OURS, KIT, LIMIT = "runloop", "runloop-kit", "limit"
 # program: the name of its column
 PEERS = {"corefoundation": "cf", "libdispatch": "dispatch", "glib": "glib", "libuv": "uv",
          "libev": "ev", "libevent": "event", "sd-event": "sdevent"}
 # Of ours only the ordinary way counts. What else there is for descriptors stands below the table.
-OUR_VARIANTS = [OURS, f"{OURS}-descriptor", f"{OURS}-socket"]
+OUR_VARIANTS = [OURS, f"{OURS}-descriptor", f"{OURS}-socket", f"{OURS}-stream"]
 STARTS = 8
 # So often in each round: where a few in a hundred count, and one run is over in no time.
 TURNS = {"chain": 4, "ask": 3, "startup": 12}
@@ -63,6 +63,18 @@ ROWS = [
     ("request and reply of 64 B, two processes, one CPU", "ns", "ask", "64", "value", 1),
     ("request and reply of 1 MiB", "µs", "ask", "1048576", "value", 1000),
     ("message to a port, a CPU each", "ns", "deliver", "", "value", 1),
+    ("echo server, 1 connection, 64 B: per request", "ns", "echo", "1x64", "value", 1),
+    ("... processor time of the server", "ns", "echo", "1x64", "cpu", 1),
+    ("echo server, 100 connections, 64 B", "ns", "echo", "100x64", "value", 1),
+    ("... processor time of the server", "ns", "echo", "100x64", "cpu", 1),
+    ("echo server, 1 000 connections, 64 B", "ns", "echo", "1000x64", "value", 1),
+    ("... processor time of the server", "ns", "echo", "1000x64", "cpu", 1),
+    ("echo server, 1 connection, 16 KiB", "ns", "echo", "1x16384", "value", 1),
+    ("... processor time of the server", "ns", "echo", "1x16384", "cpu", 1),
+    ("echo server, 100 connections, 16 KiB", "ns", "echo", "100x16384", "value", 1),
+    ("... processor time of the server", "ns", "echo", "100x16384", "cpu", 1),
+    ("echo server, 1 000 connections, 16 KiB", "ns", "echo", "1000x16384", "value", 1),
+    ("... processor time of the server", "ns", "echo", "1000x16384", "cpu", 1),
     ("process start to end", "µs", "startup", "", "value", 1000),
     ("peak of resident memory", "KB", "startup", "", "peak_kilobytes", 1),
     ("memory per timer", "B", "memory", "timer", "value", 1),
@@ -81,7 +93,7 @@ def library_of(variant):
 def discover(directory, only):
     """{scenario: [(program, variant)]} as the programs declare it, and the programs missing."""
     found, missing = {}, []
-    for program in [OURS, LIMIT, *PEERS]:
+    for program in [OURS, KIT, LIMIT, *PEERS]:
         path = directory / program
         if only and PEERS.get(program, program) not in only:
             continue
@@ -95,7 +107,7 @@ def discover(directory, only):
             continue
         for line in dict.fromkeys(listing.stdout.splitlines()):
             scenario, variant = line.split()
-            if program != OURS or variant in OUR_VARIANTS:
+            if program not in (OURS, KIT) or variant in OUR_VARIANTS:
                 found.setdefault(scenario, []).append((path, variant))
     return found, missing
 

@@ -26,6 +26,7 @@ enum {                                  /* scenarios a variant takes part in    
     STARTUP       = 1 << 9,
     ASK           = 1 << 10,            /* needs #define HAS_ASK                           */
     DELIVER       = 1 << 11,            /* needs #define HAS_DELIVER                       */
+    ECHO_SERVER   = 1 << 12,            /* needs #define HAS_ECHO                          */
     ORDINARY      = PASS | POST | WAKE | TIMERS | LATENESS | DESCRIPTORS | STARTUP,
 };
 
@@ -84,6 +85,8 @@ struct task { task_function function; void *argument; };
  *              static size_t ask_once(size_t size);        the bytes of the reply
  * HAS_DELIVER: static void deliver_init(struct loop *);
  *              static void deliver_one(struct loop *);     other thread; calls on_delivery()
+ * HAS_ECHO:    static void echo_serve(struct loop *, const int *fds, size_t n);   runs the
+ *              loop: writes back what comes from each until its end, then closes it and calls on_echo_end()
  * WAKE_SPINNING: static void loop_spin(struct loop *);   wait actively, two CPUs are free for it
  */
 
@@ -95,6 +98,7 @@ static bool on_again(void);
 static void on_timer(size_t i);
 static void on_tick(void);
 static MAYBE_UNUSED void on_delivery(void);
+static MAYBE_UNUSED void on_echo_end(void);
 static void on_readable(size_t i);              /* reads one message itself ...              */
 static void on_message(size_t i);               /* ... or the library has read it already    */
 static size_t message_size = 1;                 /* bytes per message in "chain"              */

@@ -17,6 +17,7 @@ static bool scenario_is(const char *name) { return strcmp(result.scenario, name)
 #include "scenarios-timers.h"
 #include "scenarios-descriptors.h"
 #include "scenarios-messages.h"
+#include "scenarios-echo.h"
 
 /* A whole process: one loop, one call, exit. launch.c measures it from outside. */
 static void startup(const char *parameter)
@@ -57,6 +58,9 @@ static const struct scenario {
     { "startup",  NULL,         STARTUP,       startup           },
 #ifdef HAS_ASK
     { "ask",      NULL,         ASK,           ask               },
+#endif
+#ifdef HAS_ECHO
+    { "echo",     NULL,         ECHO_SERVER,   echo              },
 #endif
 #ifdef HAS_DELIVER
     { "deliver",  NULL,         DELIVER,       deliver           },

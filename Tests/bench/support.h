@@ -80,6 +80,7 @@ static struct {
     uint64_t operations;
     uint64_t size;                   /* of what the machine decided on, 0: nothing           */
     double value;                    /* 0: nanoseconds per operation, from the lines above   */
+    double cpu;                      /* of "echo": nanoseconds of processor time for each    */
 } result;
 
 static inline MAYBE_UNUSED void measure_begin(void) { result.begin = now_ns(); }
@@ -90,7 +91,7 @@ static MAYBE_UNUSED void print_result(void)
     CHECK(result.operations > 0);
     if (result.value == 0)
         result.value = (double)(result.end - result.begin) / (double)result.operations;
-    printf("{\"value\": %.8g, \"operations\": %llu, \"size\": %llu}\n", result.value,
+    printf("{\"value\": %.8g, \"cpu\": %.8g, \"operations\": %llu, \"size\": %llu}\n", result.value, result.cpu,
            (unsigned long long)result.operations, (unsigned long long)result.size);
     fflush(stdout);
 }

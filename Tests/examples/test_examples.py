@@ -55,12 +55,14 @@ PROGRAMS = [
     "strings",
     "timeout",
     "timers",
+    "tls",
     "users",
     "values",
     "workers",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
-WITH_KIT = ["chat", "children", "echo", "relay", "resolve", "signals", "stream-filter", "workers"]  # linked with librunloop-kit, too
+WITH_KIT = ["chat", "children", "echo", "relay", "resolve", "signals", "stream-filter", "tls", "workers"]  # linked with librunloop-kit, too
+WITH_TLS = ["tls"]  # linked with OpenSSL, too
 WITH_TRACE = ["stalls"]  # linked with librunloop-trace, too
 WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them
 WITH_DISPLAY = ["gtk"]  # make gtk
@@ -85,6 +87,8 @@ def compile_program(compiler, name, output, extra=(), libraries=()):
         pytest.skip(f"{compiler} is not installed")
     assert (LIBRARY / "librunloop.so").exists(), f"no librunloop.so in {LIBRARY}: build it, or set RL_BUILD"
     command = [compiler, *FLAGS, *extra, "-I", REPO / "include", *sources(name), "-o", output]
+    if name in WITH_TLS:
+        libraries = [*libraries, "-lssl", "-lcrypto"]
     if name in WITH_TRACE:
         command += ["-L", LIBRARY / "runloop", f"-Wl,-rpath,{LIBRARY}/runloop", "-lrunloop-trace"]
     command += ["-L", LIBRARY, *(["-lrunloop-kit"] if name in WITH_KIT else []), "-lrunloop", f"-Wl,-rpath,{LIBRARY}", *libraries]

@@ -53,7 +53,8 @@ int main(void)
 def test_installed_files_are_exactly_these(installed):
     headers = [f"usr/include/RunLoop/{path.name}" for path in (INCLUDE / "RunLoop").glob("*.h")]
     headers += [f"usr/include/RunLoop/adapters/{path.name}" for path in (INCLUDE / "RunLoop/adapters").iterdir()]
-    headers += [f"usr/include/{folder}/{path.name}" for folder in ("RunLoopKit", "RunLoopTrace") for path in (INCLUDE / folder).iterdir()]
+    headers += [f"usr/include/{folder}/{path.name}" for folder in ("RunLoopKit", "RunLoopKit/adapters", "RunLoopTrace")
+                for path in (INCLUDE / folder).glob("*.h")]
     headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
     headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
     libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",

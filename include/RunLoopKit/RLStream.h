@@ -223,7 +223,7 @@ RL_EXPORT void RLStreamShutdown(RLStreamRef stream);
 
 /** Ends a stream: it leaves its loops, what is queued is dropped, and the descriptor is closed if the stream owns it.
  *  A second call has no effect.
- *  Thread: while another thread is in the function, that thread closes the descriptor when the function returns.
+ *  Thread: does not wait for a call that another thread is in.
  *  Re-entrancy: calls the functions of RLStreamFlush() that were not called yet, and a filter's release. */
 RL_EXPORT void RLStreamClose(RLStreamRef stream);
 

@@ -1,5 +1,5 @@
 /** @file RLStreamFilter.h
- *  Filters: what stands between a stream and its descriptor.
+ *  Filters: what stands between a stream and its descriptor, such as TLS: adapters/openssl.h.
  *  Examples: examples/stream-filter.c
  *
  *  A filter turns bytes of the program into bytes of the descriptor, and back. The program uses the stream as ever:

@@ -6,7 +6,7 @@
  *      RLWorkers.h functions that may block, on threads of their own
  *      RLHostResolve.h  addresses of hosts, looked up by workers
  *      RLStream.h  bytes through a descriptor: queued writing, reading by lines or lengths
- *      RLStreamFilter.h  what stands between a stream and its descriptor
+ *      RLStreamFilter.h  what stands between a stream and its descriptor; adapters/openssl.h: TLS
  *
  *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a
  *  loop, RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription()

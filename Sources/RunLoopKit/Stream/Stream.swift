@@ -289,6 +289,8 @@ extension StreamPointer {
         pointee.watch = nil
         pointee.watchSource = nil
         pointee.state.remove(.closesNext)
+        pointee.queue.free()
+        pointee.waiting.free()
         let filter = pointee.filter
         pointee.filter.version = -1
         unlock()

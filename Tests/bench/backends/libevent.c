@@ -3,11 +3,13 @@
  * are involved. Events live in the program's arrays. Posting is an own task queue and event_active.
  */
 #include "../loop.h"
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <event2/thread.h>
 
-static const struct variant variants[] = { { "event", .takes = ORDINARY }, {0} };
+static const struct variant variants[] = { { "event", .takes = ORDINARY | ECHO_SERVER }, {0} };
 
 struct loop {
     struct event_base *base;
@@ -134,6 +136,37 @@ static void descriptor_add(struct loop *l, size_t i, int fd)
 {
     event_assign(&descriptors[i], l->base, fd, EV_READ | EV_PERSIST, descriptor_call, (void *)i);
     CHECK(event_add(&descriptors[i], NULL) == 0);
+}
+
+/* ---- an echo server: what was read is moved to what is to be written, not copied ---------------------- */
+
+#define HAS_ECHO
+static void echo_read(struct bufferevent *stream, void *argument)
+{
+    (void)argument;
+    CHECK(bufferevent_write_buffer(stream, bufferevent_get_input(stream)) == 0);
+}
+
+static void echo_event(struct bufferevent *stream, short what, void *argument)
+{
+    (void)argument;
+    if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)) {
+        bufferevent_free(stream);
+        on_echo_end();
+    }
+}
+
+static void echo_serve(struct loop *l, const int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct bufferevent *stream = bufferevent_socket_new(l->base, fds[i], BEV_OPT_CLOSE_ON_FREE);
+        CHECK(stream != NULL);
+        bufferevent_set_max_single_read(stream, 65536);
+        bufferevent_set_max_single_write(stream, 65536);
+        bufferevent_setcb(stream, echo_read, NULL, echo_event, NULL);
+        CHECK(bufferevent_enable(stream, EV_READ | EV_WRITE) == 0);
+    }
+    loop_run(l);
 }
 
 #include "../scenarios.h"

@@ -8,7 +8,7 @@
 
 enum { POLL, STREAM };
 static const struct variant variants[] = {
-    [POLL] = { "uv", .takes = ORDINARY }, [STREAM] = { "uv-stream", .takes = DESCRIPTORS }, {0}
+    [POLL] = { "uv", .takes = ORDINARY | ECHO_SERVER }, [STREAM] = { "uv-stream", .takes = DESCRIPTORS }, {0}
 };
 
 struct loop {
@@ -126,6 +126,50 @@ static void descriptor_add(struct loop *l, size_t i, int fd)
     }
     CHECK(uv_poll_init(&l->uv, &polls[i], fd) == 0);
     CHECK(uv_poll_start(&polls[i], UV_READABLE, poll_call) == 0);
+}
+
+/* ---- an echo server: writes at once what can be written, and queues a copy of the rest ---------------- */
+
+#define HAS_ECHO
+struct echo_rest { uv_write_t request; char bytes[]; };
+
+static void echo_memory(uv_handle_t *stream, size_t wanted, uv_buf_t *buffer)
+{
+    static char memory[65536];
+    (void)stream;
+    (void)wanted;
+    *buffer = uv_buf_init(memory, sizeof memory);
+}
+
+static void echo_closed(uv_handle_t *handle) { (void)handle; on_echo_end(); }
+static void echo_written(uv_write_t *request, int status) { CHECK(status == 0); free(request); }
+
+static void echo_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+    if (length < 0) {
+        uv_close((uv_handle_t *)stream, echo_closed);
+    } else if (length > 0) {
+        uv_buf_t all = uv_buf_init(buffer->base, (unsigned)length);
+        int written = uv_try_write(stream, &all, 1);
+        if (written == length)
+            return;
+        size_t begin = written > 0 ? (size_t)written : 0, size = (size_t)length - begin;
+        struct echo_rest *rest = malloc(sizeof *rest + size);
+        CHECK(rest != NULL);
+        memcpy(rest->bytes, buffer->base + begin, size);
+        all = uv_buf_init(rest->bytes, (unsigned)size);
+        CHECK(uv_write(&rest->request, stream, &all, 1, echo_written) == 0);
+    }
+}
+
+static void echo_serve(struct loop *l, const int *fds, size_t n)
+{
+    uv_tcp_t *streams = allocate(n, sizeof *streams);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(uv_tcp_init(&l->uv, &streams[i]) == 0 && uv_tcp_open(&streams[i], fds[i]) == 0);
+        CHECK(uv_read_start((uv_stream_t *)&streams[i], echo_memory, echo_read) == 0);
+    }
+    loop_run(l);
 }
 
 #include "../scenarios.h"

@@ -20,7 +20,7 @@
 enum { EPOLL, FUTEX, SPIN, RING, NO_POLL, SLACK };
 
 static const struct variant variants[] = {
-    [EPOLL]   = { "limit",        .takes = ORDINARY | ASK },
+    [EPOLL]   = { "limit",        .takes = ORDINARY | ASK | ECHO_SERVER },
     [FUTEX]   = { "limit-futex",  .takes = WAKE | CALL },
     [SPIN]    = { "limit-spin",   .takes = WAKE_SPINNING },
     [RING]    = { "limit-ring",   .takes = POST },
@@ -320,6 +320,33 @@ static void post_send(struct loop *l, task_function function, void *argument)
         post_by_wake(l, function, argument);
     else if (ring_push(function, argument))
         wake_send(l);
+}
+
+/* ---- an echo server: a loop of its own, which knows nothing else ------------------------------------ */
+
+#define HAS_ECHO
+static void echo_serve(struct loop *l, const int *fds, size_t n)
+{
+    static char bytes[65536];
+    for (size_t i = 0; i < n; i++)
+        watch(l, fds[i], EPOLLIN, fds[i]);
+    while (!l->stop) {
+        struct epoll_event events[256];
+        int ready = epoll_wait(l->epoll, events, 256, -1);
+        for (int e = 0; e < ready; e++) {
+            int fd = (int)events[e].data.u64;
+            ssize_t count = recv(fd, bytes, sizeof bytes, 0);
+            for (ssize_t sent = 0; sent < count;) {
+                ssize_t more = send(fd, bytes + sent, (size_t)(count - sent), MSG_NOSIGNAL);
+                CHECK(more > 0);        /* the client takes each reply before it asks again */
+                sent += more;
+            }
+            if (count <= 0) {
+                close(fd);
+                on_echo_end();
+            }
+        }
+    }
 }
 
 #include "../scenarios.h"

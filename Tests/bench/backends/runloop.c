@@ -4,9 +4,13 @@
  * What CoreFoundation has not: PerformFunctionAndWait ("call"), the spin interval, RLPort ("deliver"), and on Linux
  * CFMessagePort ("ask") and
  *     runloop-descriptor    "chain" and "memory" through RLFileDescriptor, enabled again in each call
+ *     runloop-stream        "echo" through RLStream of librunloop-kit
  */
 #include "../loop.h"
 #include <RunLoop/RunLoop.h>
+#ifdef WITH_KIT
+#include <RunLoopKit/RLStream.h>
+#endif
 
 #define CFRunLoopRef RLRunLoopRef
 #define CFRunLoopSourceRef RLRunLoopSourceRef
@@ -37,9 +41,15 @@
 #define CFSocketCreateWithNative RLSocketCreateWithNative
 #define CFSocketCreateRunLoopSource RLSocketCreateRunLoopSource
 
+#ifdef WITH_KIT /* a program of its own: the start of a process is measured with librunloop alone */
+#define LIBRARY "runloop-stream"
+#define TAKES ECHO_SERVER
+#define MORE_VARIANTS
+#else
 #define LIBRARY "runloop"
 #define TAKES (ORDINARY | SIGNAL | CALL | WAKE_SPINNING | ASK | DELIVER)
 #define MORE_VARIANTS [DESCRIPTOR] = { LIBRARY "-descriptor", DESCRIPTORS, .own_thread = OWN_THREAD },
+#endif
 enum { MOST_TIMERS = 0, MESSAGE_SIZE = 1, OWN_THREAD = false };
 
 static void post_natively(RLRunLoopRef loop, task_function function, void *argument)
@@ -137,5 +147,30 @@ static void add_descriptor(struct loop *l, struct watched *info)
     RLRelease(source);
     RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
 }
+
+#ifdef WITH_KIT
+#define HAS_ECHO
+static void echo_event(RLStreamRef stream, const RLStreamEvent *event, void *info)
+{
+    (void)info;
+    if (event->type == kRLStreamEventHasBytesAvailable) {
+        CHECK(RLStreamWrite(stream, event->bytes, event->length));
+    } else {
+        RLStreamClose(stream);
+        on_echo_end();
+    }
+}
+
+static void echo_serve(struct loop *l, const int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        RLStreamRef stream = RLStreamCreate(NULL, fds[i], true, echo_event, NULL);
+        CHECK(stream != NULL);
+        RLRunLoopAddSource(l->loop, stream, kRLRunLoopDefaultMode);
+        RLRelease(stream);
+    }
+    loop_run(l);
+}
+#endif
 
 #include "../scenarios.h"

@@ -1,0 +1,334 @@
+/* RunLoopKit/adapters/openssl.h: TLS between two streams, with a certificate that is made here. */
+#include "stream.h"
+
+#include <RunLoopKit/adapters/openssl.h>
+#include <openssl/evp.h>
+
+static struct ear client, server;
+static SSL_CTX *ours, *theirs; /* the client's, the server's */
+static X509 *certificate;
+static EVP_PKEY *key;
+
+static void add_extension(int kind, const char *value)
+{
+    X509V3_CTX context;
+    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, kind, value);
+    require(extension != NULL && X509_add_ext(certificate, extension, -1) == 1);
+    X509_EXTENSION_free(extension);
+}
+
+/* For "localhost", signed by itself. */
+static void make_certificate(long from, long to)
+{
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, NULL);
+    require(EVP_PKEY_keygen_init(context) == 1 &&
+            EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1);
+    require(EVP_PKEY_keygen(context, &key) == 1);
+    EVP_PKEY_CTX_free(context);
+    certificate = X509_new();
+    require(X509_set_version(certificate, 2) == 1 && ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1) == 1);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), from);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), to);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
+                               (const unsigned char *)"localhost", -1, -1, 0);
+    require(X509_set_issuer_name(certificate, X509_get_subject_name(certificate)) == 1);
+    require(X509_set_pubkey(certificate, key) == 1);
+    add_extension(NID_basic_constraints, "critical,CA:TRUE");
+    add_extension(NID_subject_alt_name, "DNS:localhost");
+    require(X509_sign(certificate, key, EVP_sha256()) > 0);
+}
+
+static void make_contexts(void)
+{
+    if (certificate == NULL)
+        make_certificate(-86400, 86400);
+    ours = SSL_CTX_new(TLS_client_method());
+    theirs = SSL_CTX_new(TLS_server_method());
+    require(SSL_CTX_use_certificate(theirs, certificate) == 1 && SSL_CTX_use_PrivateKey(theirs, key) == 1);
+    require(X509_STORE_add_cert(SSL_CTX_get_cert_store(ours), certificate) == 1);
+}
+
+static void free_contexts(void)
+{
+    SSL_CTX_free(ours);
+    SSL_CTX_free(theirs);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    certificate = NULL;
+    key = NULL;
+}
+
+static void connect_ears(const char *host)
+{
+    int pair[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    client.length = server.length = 0, client.said[0] = server.said[0] = 0;
+    listen_to(&client, pair[0]);
+    listen_to(&server, pair[1]);
+    ck_assert(RLStreamStartTLSAsClient(client.stream, ours, host));
+    ck_assert(RLStreamStartTLSAsServer(server.stream, theirs));
+}
+
+static void end_ears(void)
+{
+    end_ear(&client);
+    end_ear(&server);
+    free_contexts();
+}
+
+START_TEST(they_talk)
+{
+    make_contexts();
+    require(SSL_CTX_set_max_proto_version(theirs, _i == 0 ? TLS1_2_VERSION : TLS1_3_VERSION) == 1);
+    connect_ears("localhost");
+    RLStreamWrite(client.stream, "early", 5); /* before the handshake */
+    RLStreamFlush(client.stream, note_flush, "a");
+    assert_flushed("");
+    run_passes();
+    assert_said(&client, "O");
+    assert_said(&server, "O(early)");
+    assert_flushed("a0");
+    ck_assert_str_eq(SSL_get_version(RLStreamGetSSL(client.stream)), _i == 0 ? "TLSv1.2" : "TLSv1.3");
+    ck_assert_ptr_null(RLStreamGetTLSReason(client.stream));
+    ck_assert(!RLStreamStartTLSAsServer(server.stream, theirs) && errno == EALREADY);
+    RLStreamSetReadDelimiter(client.stream, "\n", 1, 100);
+    RLStreamAppend(server.stream, "one\ntw", 6);
+    RLStreamWrite(server.stream, "o\n", 2);
+    run_passes();
+    assert_said(&client, "(one\n)(two\n)");
+    RLStreamShutdown(client.stream); /* says goodbye; the other direction goes on */
+    run_passes();
+    assert_said(&server, "E");
+    RLStreamWrite(server.stream, "last\n", 5);
+    RLStreamShutdown(server.stream);
+    run_passes();
+    assert_said(&client, "(last\n)E");
+    end_ears();
+    ck_assert_ptr_null(certificate);
+}
+END_TEST
+
+static size_t heard;
+static uint8_t text[1000000];
+static void compare(UNUSED struct ear *ear, const RLStreamEvent *event)
+{
+    require(event->result == 0 &&
+            memcmp(event->bytes ? event->bytes : text, text + (event->bytes ? heard : 0), (size_t)event->length) == 0);
+    heard += (size_t)event->length;
+}
+
+/* The bytes on the way come in pieces of any size; there is little room for them. */
+START_TEST(in_pieces)
+{
+    make_contexts();
+    int left[2], right[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, left) == 0);
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, right) == 0);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t)(i * 31 >> 3);
+    listen_to(&client, left[0]);
+    listen_to(&server, right[0]);
+    small_buffers(left[0]);
+    server.action = compare;
+    ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "localhost") &&
+              RLStreamStartTLSAsServer(server.stream, theirs));
+    size_t length = SCALED(sizeof text);
+    RLStreamWrite(client.stream, text, (RLIndex)length);
+    uint32_t seed = 1;
+    uint8_t bytes[30000];
+    for (int i = 0; heard < length; i++) {
+        seed = seed * 1664525 + 1013904223;
+        size_t size = 1 + (seed >> 8) % (i < 200 ? 30 : sizeof bytes);
+        bool forward = (seed >> 4) % 2;
+        int from = forward ? left[1] : right[1], to = forward ? right[1] : left[1];
+        ssize_t count = recv(from, bytes, size, 0);
+        for (ssize_t sent = 0; count > sent;) {
+            ssize_t written = write(to, bytes + sent, (size_t)(count - sent));
+            sent += written > 0 ? written : 0;
+            run_passes();
+        }
+        run_passes();
+    }
+    ck_assert_uint_eq(heard, length);
+    server.action = NULL;
+    end_ears();
+    close(left[1]);
+    close(right[1]);
+}
+END_TEST
+
+START_TEST(a_certificate_that_is_not_good)
+{
+    static const struct {
+        const char *host, *reason;
+        bool is_known, is_over;
+    } cases[] = {{"localhost", "self-signed certificate", false, false},
+                 {"example.org", "hostname mismatch", true, false},
+                 {"localhost", "certificate has expired", true, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].is_over)
+            make_certificate(-86400 * 2, -86400);
+        make_contexts();
+        if (!cases[i].is_known) {
+            SSL_CTX_free(ours);
+            ours = SSL_CTX_new(TLS_client_method());
+        }
+        connect_ears(cases[i].host);
+        RLStreamWrite(client.stream, "secret", 6);
+        run_passes();
+        assert_said(&client, "!EPROTO");
+        ck_assert_int_eq(client.result, kRLStreamNotTrusted);
+        const char *reason = RLStreamGetTLSReason(client.stream);
+        ck_assert(strcasecmp(reason, cases[i].reason) == 0 ||
+                  (i == 0 && strcasecmp(reason, "self signed certificate") == 0));
+        assert_said(&server, "!EPROTO");
+        ck_assert_int_eq(server.result, kRLStreamRefused);
+        ck_assert_ptr_nonnull(strstr(RLStreamGetTLSReason(server.stream), "alert"));
+        ck_assert(!RLStreamWrite(client.stream, "x", 1) && errno == EPROTO);
+        end_ears();
+    }
+}
+END_TEST
+
+START_TEST(a_server_wants_to_know_its_clients)
+{
+    for (int shown = 0; shown < 2; shown++) {
+        make_contexts();
+        SSL_CTX_set_verify(theirs, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        require(X509_STORE_add_cert(SSL_CTX_get_cert_store(theirs), certificate) == 1);
+        if (shown)
+            require(SSL_CTX_use_certificate(ours, certificate) == 1 && SSL_CTX_use_PrivateKey(ours, key) == 1);
+        connect_ears("localhost");
+        run_passes();
+        assert_said(&server, shown ? "O" : "!EPROTO");
+        assert_said(&client, shown ? "O" : "O!EPROTO"); /* in TLS 1.3 the client is done first */
+        end_ears();
+    }
+}
+END_TEST
+
+START_TEST(a_peer_that_is_cut_off)
+{
+    make_contexts();
+    connect_ears("localhost");
+    run_passes();
+    RLStreamWrite(server.stream, "half a", 6);
+    RLStreamClose(server.stream); /* without a goodbye */
+    RLStreamSetReadDelimiter(client.stream, "\n", 1, 100);
+    run_passes();
+    assert_said(&client, "O!EPROTO");
+    ck_assert_int_eq(client.result, kRLStreamTruncated);
+    end_ears();
+}
+END_TEST
+
+START_TEST(a_peer_that_does_not_speak_it)
+{
+    make_contexts();
+    int peer = listen_to_pair(&client);
+    ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "localhost"));
+    say(peer, "HTTP/1.1 400 what do you mean?\r\n\r\n");
+    run_passes();
+    assert_said(&client, "!EPROTO");
+    ck_assert_int_eq(client.result, kRLStreamRefused);
+    ck_assert_ptr_nonnull(RLStreamGetTLSReason(client.stream));
+    close(peer);
+
+    peer = listen_to_pair(&server);
+    ck_assert(RLStreamStartTLSAsServer(server.stream, theirs));
+    close(peer);
+    run_passes();
+    assert_said(&server, "!EPROTO");
+    ck_assert_int_eq(server.result, kRLStreamTruncated);
+    end_ears();
+}
+END_TEST
+
+static void begin_tls(struct ear *ear, const RLStreamEvent *event)
+{
+    if (event->length == 9 && memcmp(event->bytes, "STARTTLS\n", 9) == 0) {
+        RLStreamWrite(ear->stream, "go on\n", 6);
+        require(RLStreamStartTLSAsServer(ear->stream, theirs));
+    } else if (event->length == 6 && memcmp(event->bytes, "go on\n", 6) == 0) {
+        require(RLStreamStartTLSAsClient(ear->stream, ours, "localhost"));
+        require(RLStreamWrite(ear->stream, "secret\n", 7));
+    }
+}
+
+START_TEST(it_begins_in_the_middle)
+{
+    make_contexts();
+    int pair[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    listen_to(&client, pair[0]);
+    listen_to(&server, pair[1]);
+    RLStreamSetReadDelimiter(client.stream, "\n", 1, 100);
+    RLStreamSetReadDelimiter(server.stream, "\n", 1, 100);
+    client.action = server.action = begin_tls;
+    RLStreamWrite(client.stream, "STARTTLS\n", 9);
+    run_passes();
+    assert_said(&client, "(go on\n)O");
+    assert_said(&server, "(STARTTLS\n)O(secret\n)");
+    end_ears();
+
+    make_contexts(); /* what a stranger has put behind it is not taken for the client's words */
+    int peer = listen_to_pair(&server);
+    RLStreamSetReadDelimiter(server.stream, "\n", 1, 100);
+    say(peer, "STARTTLS\nrm -rf\n");
+    run_passes();
+    assert_said(&server, "(STARTTLS\n)!EPROTO");
+    ck_assert_int_eq(server.result, kRLStreamRefused);
+    listen_to_pair(&client);
+    end_ears();
+    close(peer);
+}
+END_TEST
+
+START_TEST(bytes_that_were_changed_on_the_way)
+{
+    make_contexts();
+    int left[2], right[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, left) == 0);
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, right) == 0);
+    listen_to(&client, left[0]);
+    listen_to(&server, right[0]);
+    ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "localhost") &&
+              RLStreamStartTLSAsServer(server.stream, theirs));
+    char bytes[10000];
+    while (client.said[0] == 0 || server.said[0] == 0) {
+        run_passes();
+        ssize_t count = read(left[1], bytes, sizeof bytes);
+        require(count < 0 || write(right[1], bytes, (size_t)count) == count);
+        run_passes();
+        count = read(right[1], bytes, sizeof bytes);
+        require(count < 0 || write(left[1], bytes, (size_t)count) == count);
+    }
+    assert_said(&server, "O");
+    RLStreamWrite(client.stream, "hello", 5);
+    ssize_t count = read(left[1], bytes, sizeof bytes);
+    bytes[count - 1] ^= 1;
+    require(write(right[1], bytes, (size_t)count) == count);
+    run_passes();
+    assert_said(&server, "!EPROTO");
+    ck_assert_int_eq(server.result, kRLStreamFailed);
+    end_ears();
+    close(left[1]);
+    close(right[1]);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("stream tls");
+    TCase *all = add_case(suite, "stream tls", 30);
+    tcase_add_loop_test(all, they_talk, 0, 2);
+    tcase_add_test(all, in_pieces);
+    tcase_add_test(all, a_certificate_that_is_not_good);
+    tcase_add_test(all, a_server_wants_to_know_its_clients);
+    tcase_add_test(all, a_peer_that_is_cut_off);
+    tcase_add_test(all, a_peer_that_does_not_speak_it);
+    tcase_add_test(all, it_begins_in_the_middle);
+    tcase_add_test(all, bytes_that_were_changed_on_the_way);
+    return suite;
+}

@@ -1,0 +1,245 @@
+/** @file openssl.h
+ *  TLS: OpenSSL (1.1.1 or later) between a stream and its descriptor. Static functions; link with -lssl -lcrypto.
+ *  Example: examples/tls.c
+ *
+ *  Make an SSL_CTX as ever (certificates, keys, protocols), and start TLS on a connected or connecting stream:
+ *
+ *      RLStreamRef stream = RLStreamCreateConnectedToAddress(NULL, address, callout, &context);
+ *      RLStreamStartTLSAsClient(stream, ctx, "www.example.org");
+ *      RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
+ *
+ *  From here on the stream is used as every stream is (RLStream.h): its bytes are encrypted on their way. What is written
+ *  before the handshake is done waits for it. kRLStreamEventOpenCompleted says that it is done; kRLStreamEventErrorOccurred
+ *  says that it is not, with one of these results, and RLStreamGetTLSReason() has more words for it:
+ *
+ *      kRLStreamNotTrusted  the peer's certificate is not valid, not for this host, or from nobody we trust
+ *      kRLStreamRefused     the peer does not speak TLS, has no protocol in common with us, or does not trust us
+ *      kRLStreamTruncated   the connection ended without the goodbye of TLS: there may have been more to come
+ *      kRLStreamFailed      with EPROTO: what came later makes no sense
+ *
+ *  RLStreamShutdown() says goodbye (close_notify) behind all that is written, and kRLStreamEventEndEncountered tells of the
+ *  peer's. RLStreamClose() says nothing: the peer sees a truncated stream unless the stream was shut down before.
+ *
+ *  TLS may begin in the middle (STARTTLS): call the function in the stream's callout. What has come behind the bytes of that
+ *  call is TLS's, so a stranger cannot smuggle bytes in from before. Renegotiation is refused. A stream that is paused
+ *  does not shake hands. */
+#ifndef RUNLOOPKIT_ADAPTERS_OPENSSL_H
+#define RUNLOOPKIT_ADAPTERS_OPENSSL_H
+#include <RunLoopKit/RLStreamFilter.h>
+#include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+RL_EXTERN_C_BEGIN
+
+/* The filter's info. Used under the stream's lock. */
+typedef struct RLStreamTLS {
+    SSL *ssl;
+    unsigned long code; /* why it failed, of OpenSSL's; 0: `result` says it */
+    long verified;      /* what came of looking at the certificate */
+    int isOpen, isOver;
+} RLStreamTLS;
+
+/* Hands what OpenSSL has encrypted over to the stream. */
+static inline void RLStreamTLSSend(RLStreamRef stream, RLStreamTLS *tls)
+{
+    char *bytes = NULL;
+    BIO *out = SSL_get_wbio(tls->ssl);
+    long length = BIO_get_mem_data(out, &bytes);
+    if (length > 0)
+        RLStreamFilterSend(stream, (const uint8_t *)bytes, length);
+    (void)BIO_reset(out);
+}
+
+static inline void RLStreamTLSFail(RLStreamRef stream, RLStreamTLS *tls)
+{
+    RLStreamResult result = tls->isOpen ? kRLStreamFailed : kRLStreamRefused;
+    tls->isOver = 1;
+    tls->code = ERR_peek_last_error();
+    tls->verified = SSL_get_verify_result(tls->ssl);
+    if (!tls->isOpen && tls->verified != X509_V_OK && SSL_get_verify_mode(tls->ssl) != SSL_VERIFY_NONE)
+        result = kRLStreamNotTrusted;
+    ERR_clear_error();
+    RLStreamTLSSend(stream, tls); /* the alert that says why */
+    RLStreamFilterFail(stream, result, EPROTO);
+}
+
+/* Goes on with what has come: the handshake, then bytes of the program. */
+static inline void RLStreamTLSAdvance(RLStreamRef stream, RLStreamTLS *tls)
+{
+    int result = 1;
+    ERR_clear_error();
+    if (!tls->isOpen && (result = SSL_do_handshake(tls->ssl)) == 1) {
+        tls->isOpen = 1;
+        RLStreamTLSSend(stream, tls);
+        RLStreamFilterOpen(stream);
+    }
+    while (result > 0 && !tls->isOver) {
+        uint8_t bytes[16384];
+        ERR_clear_error();
+        result = SSL_read(tls->ssl, bytes, (int)sizeof bytes);
+        if (result > 0)
+            RLStreamFilterDeliver(stream, bytes, result);
+    }
+    if (result > 0 || tls->isOver)
+        return;
+    switch (SSL_get_error(tls->ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        RLStreamTLSSend(stream, tls);
+        return;
+    case SSL_ERROR_ZERO_RETURN:
+        tls->isOver = 1;
+        RLStreamTLSSend(stream, tls);
+        RLStreamFilterEnd(stream);
+        return;
+    default:
+        RLStreamTLSFail(stream, tls);
+    }
+}
+
+static inline void RLStreamTLSStart(RLStreamRef stream, void *info) { RLStreamTLSAdvance(stream, (RLStreamTLS *)info); }
+
+static inline void RLStreamTLSReceive(RLStreamRef stream, const uint8_t *bytes, RLIndex length, void *info)
+{
+    RLStreamTLS *tls = (RLStreamTLS *)info;
+    if (tls->isOver)
+        return;
+    if (length == 0) {
+        tls->isOver = 1;
+        RLStreamFilterFail(stream, kRLStreamTruncated, EPROTO);
+        return;
+    }
+    if (BIO_write(SSL_get_rbio(tls->ssl), bytes, (int)length) != (int)length) {
+        tls->isOver = 1;
+        RLStreamFilterFail(stream, kRLStreamFailed, ENOMEM);
+        return;
+    }
+    RLStreamTLSAdvance(stream, tls);
+}
+
+static inline void RLStreamTLSWrite(RLStreamRef stream, const uint8_t *bytes, RLIndex length, void *info)
+{
+    RLStreamTLS *tls = (RLStreamTLS *)info;
+    while (length > 0) {
+        int part = length < 65536 ? (int)length : 65536;
+        ERR_clear_error();
+        if (SSL_write(tls->ssl, bytes, part) != part) {
+            RLStreamTLSFail(stream, tls);
+            return;
+        }
+        RLStreamTLSSend(stream, tls);
+        bytes += part;
+        length -= part;
+    }
+}
+
+static inline void RLStreamTLSShutdown(RLStreamRef stream, void *info)
+{
+    RLStreamTLS *tls = (RLStreamTLS *)info;
+    ERR_clear_error();
+    SSL_shutdown(tls->ssl);
+    RLStreamTLSSend(stream, tls);
+}
+
+static inline void RLStreamTLSRelease(void *info)
+{
+    SSL_free(((RLStreamTLS *)info)->ssl);
+    free(info);
+}
+
+/** Starts TLS on a stream with an SSL that is set up as the program wants it.
+ *  @param ssl  a new one, with SSL_set_connect_state() or SSL_set_accept_state(); it belongs to the stream if the result
+ *              is 1. Its descriptor or BIOs are replaced.
+ *  @return 1, or 0 with errno: EALREADY if the stream has a filter, EBADF if it is closed, ENOMEM. */
+static inline RLBoolean RLStreamStartTLS(RLStreamRef stream, SSL *ssl)
+{
+    RLStreamTLS *tls = (RLStreamTLS *)calloc(1, sizeof *tls);
+    BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
+    RLStreamFilter filter;
+    if (tls == NULL || in == NULL || out == NULL) {
+        free(tls);
+        BIO_free(in);
+        BIO_free(out);
+        errno = ENOMEM;
+        return 0;
+    }
+    BIO_set_mem_eof_return(in, -1); /* nothing there is no end */
+    SSL_set_bio(ssl, in, out);
+    SSL_set_options(ssl, SSL_OP_NO_RENEGOTIATION);
+    tls->ssl = ssl;
+    tls->verified = X509_V_OK;
+    filter.version = 0;
+    filter.info = tls;
+    filter.release = RLStreamTLSRelease;
+    filter.start = RLStreamTLSStart;
+    filter.receive = RLStreamTLSReceive;
+    filter.write = RLStreamTLSWrite;
+    filter.shutdown = RLStreamTLSShutdown;
+    if (RLStreamSetFilter(stream, &filter))
+        return 1;
+    free(tls);
+    return 0;
+}
+
+/** Starts TLS on a stream to a server, whose certificate must be valid for the host.
+ *  @param context  of the program, which trusts whom SSL_CTX_set_default_verify_paths() and its like say.
+ *  @param host     the name that the certificate must have, and that the server is told; not NULL.
+ *  @return 1, or 0 with errno as RLStreamStartTLS() has it. */
+static inline RLBoolean RLStreamStartTLSAsClient(RLStreamRef stream, SSL_CTX *context, const char *host)
+{
+    SSL *ssl = SSL_new(context);
+    if (ssl == NULL || SSL_set1_host(ssl, host) != 1 || SSL_set_tlsext_host_name(ssl, host) != 1) {
+        SSL_free(ssl);
+        ERR_clear_error();
+        errno = ENOMEM;
+        return 0;
+    }
+    SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
+    SSL_set_connect_state(ssl);
+    if (RLStreamStartTLS(stream, ssl))
+        return 1;
+    SSL_free(ssl);
+    return 0;
+}
+
+/** Starts TLS on a stream from a client.
+ *  @param context  of the program, with a certificate and its key. Clients show a certificate if it says so.
+ *  @return 1, or 0 with errno as RLStreamStartTLS() has it. */
+static inline RLBoolean RLStreamStartTLSAsServer(RLStreamRef stream, SSL_CTX *context)
+{
+    SSL *ssl = SSL_new(context);
+    if (ssl == NULL) {
+        ERR_clear_error();
+        errno = ENOMEM;
+        return 0;
+    }
+    SSL_set_accept_state(ssl);
+    if (RLStreamStartTLS(stream, ssl))
+        return 1;
+    SSL_free(ssl);
+    return 0;
+}
+
+/** Returns the SSL of a stream, for questions such as SSL_get_version(), in the stream's callout; NULL if it has none. */
+static inline SSL *RLStreamGetSSL(RLStreamRef stream)
+{
+    RLStreamTLS *tls = (RLStreamTLS *)RLStreamGetFilterInfo(stream, RLStreamTLSReceive);
+    return tls != NULL ? tls->ssl : NULL;
+}
+
+/** Returns why TLS has failed, in OpenSSL's words; NULL if it has not, or the stream was closed. */
+static inline const char *RLStreamGetTLSReason(RLStreamRef stream)
+{
+    RLStreamTLS *tls = (RLStreamTLS *)RLStreamGetFilterInfo(stream, RLStreamTLSReceive);
+    if (tls == NULL)
+        return NULL;
+    if (tls->verified != X509_V_OK)
+        return X509_verify_cert_error_string(tls->verified);
+    return tls->code != 0 ? ERR_reason_error_string(tls->code) : NULL;
+}
+
+RL_EXTERN_C_END
+#endif
