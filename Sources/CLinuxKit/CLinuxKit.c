@@ -41,21 +41,12 @@ static void process_was_forked(void)
 }
 static void watch_forks(void) { pthread_atfork(NULL, NULL, process_was_forked); }
 
-static void make_recursive(pthread_mutex_t *mutex)
-{
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(mutex, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-}
-
 void linux_stream_lock_init(struct linux_stream_lock *lock)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     memset(lock, 0, sizeof *lock);
-    make_recursive(&lock->mutex);
+    pthread_mutex_init(&lock->mutex, NULL);
     lock->forks = linux_kit_forks;
 }
 
@@ -66,7 +57,8 @@ int linux_stream_lock_recover(struct linux_stream_lock *lock)
     if (is_first) {
         lock->was_broken |= lock->depth > 0;
         lock->depth = 0;
-        make_recursive(&lock->mutex);
+        lock->owner = 0;
+        pthread_mutex_init(&lock->mutex, NULL);
         __atomic_store_n(&lock->forks, linux_kit_forks, __ATOMIC_RELEASE);
     }
     linux_kit_unlock();

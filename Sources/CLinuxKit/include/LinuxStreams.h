@@ -105,10 +105,11 @@ static inline const void *linux_find(const void *bytes, long count, const void *
 
 /* -- Locks --------------------------------------------------------------------------------------------------------- */
 
-/* A recursive lock. In the child of a fork() it is free, whatever other threads were doing. */
+/* A recursive lock: pthread's take twice the time. In the child of a fork() it is free, whatever other threads were doing. */
 struct linux_stream_lock {
     pthread_mutex_t mutex;
-    uint32_t forks; /* how many the process had when this lock was used last */
+    pthread_t owner; /* 0: it is free */
+    uint32_t forks;  /* how many the process had when this lock was used last */
     uint32_t depth;
     int was_broken; /* another thread held it when the process forked: what it guards may be half changed */
 };
@@ -120,15 +121,21 @@ void linux_stream_lock_init(struct linux_stream_lock *lock);
 int linux_stream_lock_recover(struct linux_stream_lock *lock);
 static inline int linux_stream_lock(struct linux_stream_lock *lock)
 {
+    pthread_t self = pthread_self();
     int is_first =
         __atomic_load_n(&lock->forks, __ATOMIC_ACQUIRE) != linux_kit_forks && linux_stream_lock_recover(lock);
-    pthread_mutex_lock(&lock->mutex);
+    if (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) != self) {
+        pthread_mutex_lock(&lock->mutex);
+        __atomic_store_n(&lock->owner, self, __ATOMIC_RELAXED);
+    }
     lock->depth++;
     return is_first;
 }
 static inline void linux_stream_unlock(struct linux_stream_lock *lock)
 {
-    lock->depth--;
+    if (--lock->depth > 0)
+        return;
+    __atomic_store_n(&lock->owner, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock->mutex);
 }
 static inline void linux_stream_lock_destroy(struct linux_stream_lock *lock) { pthread_mutex_destroy(&lock->mutex); }

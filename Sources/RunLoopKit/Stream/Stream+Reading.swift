@@ -25,16 +25,20 @@ extension StreamPointer {
     func serveDescriptor(_ types: UInt) {
         lock()
         // The stream may have left its loops meanwhile, and its handle may be gone.
-        let isThere = !pointee.state.contains(.closed) && !pointee.loops.isEmpty
-        if isThere { RLRetain(UnsafeRawPointer(source)) }
-        unlock()
-        if !isThere { return }
-        serve(types)
+        if pointee.state.contains(.closed) || pointee.loops.isEmpty { return unlock() }
+        RLRetain(UnsafeRawPointer(source))
+        serveLocked(types)
         RLRelease(UnsafeRawPointer(source))
     }
 
-    /// Does what there is to do. `types`: what the watch has reported. On the loop's thread; calls the client.
-    func serve(_ types: UInt) {
+    /// Does what there is to do, but for what the watch reports. On the loop's thread; calls the client.
+    func serve() {
+        lock()
+        serveLocked(0)
+    }
+
+    /// Does what there is to do. `types`: what the watch has reported. Under the lock, which it releases.
+    private func serveLocked(_ types: UInt) {
         var service = StreamService(stream: self, types: types)
         linux_call_until_end(
             { argument in
@@ -48,7 +52,6 @@ extension StreamPointer {
     }
 
     private func serve(_ service: StreamServicePointer) {
-        lock()
         if service.pointee.types & UInt(kRLFileDescriptorWriteCallBack) != 0 { roomIsThere() }
         flushAppended()
         noteLength()

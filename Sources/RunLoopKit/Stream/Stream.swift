@@ -128,7 +128,7 @@ extension Stream {
         context.copyDescription = KitObject.copyDescription
         context.schedule = { info, loop, mode in StreamPointer(info: info).change(loop, mode, by: 1) }
         context.cancel = { info, loop, mode in StreamPointer(info: info).change(loop, mode, by: -1) }
-        context.perform = { info in StreamPointer(info: info).serve(0) }
+        context.perform = { info in StreamPointer(info: info).serve() }
         // If there is no source, it has called the function that releases the info.
         guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
         stream.pointee.object.source = source
