@@ -12,7 +12,7 @@
  *  before the handshake is done waits for it. kRLStreamEventOpenCompleted says that it is done; kRLStreamEventErrorOccurred
  *  says that it is not, with one of these results, and RLStreamGetTLSReason() has more words for it:
  *
- *      kRLStreamNotTrusted  the peer's certificate is not valid, not for this host, or from nobody we trust
+ *      kRLStreamNotTrusted  the peer's certificate is not valid, not for this host, or signed by none that we trust
  *      kRLStreamRefused     the peer does not speak TLS, has no protocol in common with us, or does not trust us
  *      kRLStreamTruncated   the connection ended without the goodbye of TLS: there may have been more to come
  *      kRLStreamFailed      with EPROTO: what came later makes no sense
