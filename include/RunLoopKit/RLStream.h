@@ -218,7 +218,8 @@ RL_EXPORT RLBoolean RLStreamCanAcceptBytes(RLStreamRef stream);
 
 /** Ends writing: when all that is queued is written, the peer is told that nothing more will come.
  *  The peer of a socket reads to the end, and may answer. A descriptor that can only be written, such as the end of a
- *  pipe, is closed then. A second call has no effect. */
+ *  pipe, is closed then, and with it the stream. A second call has no effect.
+ *  Re-entrancy: that of RLStreamClose(), for such a descriptor. */
 RL_EXPORT void RLStreamShutdown(RLStreamRef stream);
 
 /** Ends a stream: it leaves its loops, what is queued is dropped, and the descriptor is closed if the stream owns it.

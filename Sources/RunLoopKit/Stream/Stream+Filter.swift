@@ -46,14 +46,16 @@ extension StreamPointer {
         if length == 0 { overRead(Stream.Failure()) }
     }
 
-    /// Passes on what the program writes, or keeps it until the filter is open. False with errno if out of memory. Under the lock.
+    /// Passes on what the program writes, or keeps it until the filter is open. False with errno if they are not taken. Under the lock.
     func filter(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer?, later: Bool) -> Bool {
         let isOpen = pointee.state.contains(.filterOpen)
         if isOpen && !later {
             pointee.state.remove(.flushLater)
             passWaiting()
             passOn(bytes, length)
-            return true
+            if !pointee.state.contains(.writingFailed) { return true }
+            systemError = pointee.writeFailure.error
+            return false
         }
         let isQueued = if let data { pointee.waiting.append(data, from: 0) } else { pointee.waiting.append(bytes, length) }
         if isQueued && isOpen { flushNextPass() }
