@@ -46,8 +46,8 @@ static int lingering_socket(void)
     return fd;
 }
 
-/* From now on the kernel seems to be older than Linux 6.16. */
-static void forbid_refusal(void)
+/* From now on the kernel seems to be older than Linux 6.16. False if there are no filters, as under qemu. */
+static bool forbid_refusal(void)
 {
     enum { SO_PASSRIGHTS_NUMBER = 83 };
     struct sock_filter filter[] = {
@@ -60,7 +60,9 @@ static void forbid_refusal(void)
     };
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     require(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    require(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    bool is_set = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    require(is_set || errno == EINVAL);
+    return is_set;
 }
 
 enum { IN_A_REQUEST, IN_MANY, UNREAD, NEVER_ACCEPTED, WAYS };
@@ -69,8 +71,8 @@ enum { IN_A_REQUEST, IN_MANY, UNREAD, NEVER_ACCEPTED, WAYS };
 START_TEST(a_descriptor_that_lingers)
 {
     int way = _i % WAYS, fd;
-    if (_i / WAYS % 2)
-        forbid_refusal();
+    if (_i / WAYS % 2 && !forbid_refusal())
+        return;
     begin_with_peer(_i / WAYS / 2, echo);
     double limit = patience();
     int lingering = lingering_socket(), some[] = {lingering, lingering, lingering};
