@@ -129,7 +129,7 @@ START_TEST(an_empty_mode_sleeps_as_often_as_in_CF)
     RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
     RLRunLoopTimerRef timer = make_timer(0, 0, count_timer, &fired);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
-    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0.01, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0.1, 0), kRLRunLoopRunTimedOut);
     ck_assert_str_eq(activities, "pass sleep wake pass sleep wake ");
     drop_timer(timer);
     drop_observer(observer);

@@ -45,7 +45,7 @@ static void tear_down(void)
 }
 
 /* Until there is nothing left to do. */
-static void run(void) { RLRunLoopRunInMode(MODE, 0.02, 0); }
+static void run(void) { RLRunLoopRunInMode(MODE, 0.1, 0); }
 
 static void note_info(void *info) { note(info); }
 
