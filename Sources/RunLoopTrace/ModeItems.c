@@ -44,7 +44,7 @@ static const char *readItem(const char *items, struct SourceItem *item)
 {
     long order;
     item->descriptor = -1;
-    if (items == NULL || sscanf(items, "{version=%d order=%ld signalled=%d callout=%lx fd=%d}", &item->version, &order,
+    if (items == NULL || sscanf(items, "{ version=%d order=%ld signalled=%d callout=%lx fd=%d}", &item->version, &order,
                                 &item->signalled, &item->function, &item->descriptor) < 4)
         return NULL;
     const char *next = strchr(items + 1, '{');

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from library import BUILD, INCLUDE, existing
+from library import BUILD, INCLUDE, ROOT, existing
 
 COMMAND = existing(BUILD / "bin" / "runloop")
 COMPANION = existing(BUILD / "lib" / "runloop" / "librunloop-trace.so")
@@ -226,3 +226,13 @@ def test_wrong_variables_are_a_line_and_nothing_else(program, tmp_path, name, va
         running.go_on()
         assert running.process.wait(TIME_LIMIT) == 2
         assert re.fullmatch(rf"runloop: {name}={value}: .*\n", running.process.stderr.read())
+
+
+def test_watching_and_explaining_is_free_of_races(tmp_path):
+    """The companion's own code with ThreadSanitizer, which the library tells of its order."""
+    program, sources = tmp_path / "watched", sorted((ROOT / "Sources/RunLoopTrace").glob("*.c"))
+    subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=thread", "-Wno-tsan", f"-I{INCLUDE}", HERE / "watched.c", *sources,
+                    "-o", program, f"-L{BUILD}/lib", f"-Wl,-rpath,{BUILD}/lib", "-lrunloop", "-pthread"], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=TIME_LIMIT,
+                          env=dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path), TSAN_OPTIONS="halt_on_error=1"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "named: yes\n", "")

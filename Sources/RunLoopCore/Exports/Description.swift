@@ -37,6 +37,12 @@ func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
 }
 
 @inline(never)
+private func begin(_ kind: Kind, _ object: UnsafeRawPointer, isValid: Bool, _ text: inout TextBuffer) {
+    begin(kind, object, &text)
+    text.append(" valid=", decimal: isValid ? 1 : 0)
+}
+
+@inline(never)
 private func begin(_ kind: Kind, _ object: UnsafeRawPointer, _ text: inout TextBuffer) {
     text.append("<")
     text.append(kind.name)
@@ -69,13 +75,12 @@ private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
             text.append("(sources=", decimal: sources)
             text.append(" timers=", decimal: timers)
             loop.pointee.registrations.forEach { registration in
-                guard registration.set?.pointee.modes.contains(number) == true, !registration.source.pointee.item.has(.unreferenced) else {
-                    return
-                }
+                let source = registration.source
+                guard loop.contains(registration.set, .mode(mode)), !source.pointee.item.has(.unreferenced) else { return }
                 text.append(" {")
-                describe(what: registration.source, &text)
-                if registration.isWatched, let watch = registration.watch {
-                    text.append(" fd=", decimal: Int(loop.pointee.poller[watch].fd))
+                describe(what: source, &text)
+                if source.hasDescriptor, let watch = registration.watch {
+                    text.append(" fd=", decimal: Int(loop.pointee.poller.watches[watch].fd))
                 }
                 text.append("}")
             }
@@ -85,29 +90,30 @@ private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
     text.append(">")
 }
 
-/// What a source is, without calling its client's functions.
+/// What a source is and calls, without calling its client's functions: of a descriptor object or a socket its client's function, of
+/// other sources of the library an internal one.
+@inline(never)
 private func describe(what source: SourcePointer, _ text: inout TextBuffer) {
-    text.append("version=", decimal: source.version)
+    text.append(" version=", decimal: source.version)
     text.append(" order=", decimal: source.pointee.order)
     text.append(" signalled=", decimal: source.isSignalled ? 1 : 0)
-    var function = addressOfFunction(source.pointee.function.perform)
-    if source.pointee.item.has(.isOfEndpoint) {
-        function = addressOfFunction(EndpointPointer(info: source.pointee.info).pointee.callout.ofDescriptor)
-    }
-    describe(callout: function, &text)
+    let isOfEndpoint = source.pointee.item.has(.isOfEndpoint)
+    describe(
+        callout: isOfEndpoint
+            ? addressOfFunction(EndpointPointer(info: source.pointee.info).pointee.callout.ofDescriptor)
+            : addressOfFunction(source.pointee.function.perform), &text)
 }
 
-private func describe(callout function: UInt, _ text: inout TextBuffer) {
+@inline(never)
+private func describe(callout: UInt, _ text: inout TextBuffer) {
     text.append(" callout=")
-    text.append(address: UnsafeRawPointer(bitPattern: function))
+    text.append(address: UnsafeRawPointer(bitPattern: callout))
 }
 
 private func describe(_ source: SourcePointer, _ text: inout TextBuffer) {
-    begin(.source, source, &text)
-    describe(valid: source.item, &text)
-    text.append(" ")
+    begin(.source, source, isValid: source.pointee.item.has(.valid), &text)
     describe(what: source, &text)
-    describe(source.clientContext, source.pointee.info, &text)
+    end(source.clientContext, source.pointee.info, &text)
 }
 
 private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
@@ -117,9 +123,9 @@ private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
     let interval = timer.detail?.pointee.clientInterval ?? 0
     var context = timer.detail?.pointee.context ?? .empty
     owner.unlock()
-    if !timer.pointee.item.has(.valid) { context = .empty }
-    begin(.timer, timer, &text)
-    describe(valid: timer.item, &text)
+    let isValid = timer.pointee.item.has(.valid)
+    if !isValid { context = .empty }
+    begin(.timer, timer, isValid: isValid, &text)
     text.append(" interval=")
     text.append(seconds: interval)
     text.append(" next=")
@@ -129,39 +135,38 @@ private func describe(_ timer: TimerPointer, _ text: inout TextBuffer) {
     } else {
         text.append("never")
     }
-    describe(context, info, &text)
+    end(callout: addressOfFunction(timer.pointee.callout), context, info, &text)
 }
 
 private func describe(_ observer: ObserverPointer, _ text: inout TextBuffer) {
     let owner = observer.item.lock()
     var context = observer.pointee.context
     owner.unlock()
-    if !observer.pointee.item.has(.valid) { context = .empty }
-    begin(.observer, observer, &text)
-    describe(valid: observer.item, &text)
+    let isValid = observer.pointee.item.has(.valid)
+    if !isValid { context = .empty }
+    begin(.observer, observer, isValid: isValid, &text)
     text.append(" activities=", decimal: Int(bitPattern: observer.pointee.activities))
     text.append(" order=", decimal: observer.pointee.order)
-    describe(context, context.info, &text)
+    end(callout: addressOfFunction(observer.pointee.callout), context, context.info, &text)
 }
 
 private func describe(_ endpoint: EndpointPointer, _ kind: Kind, _ text: inout TextBuffer) {
-    begin(kind, endpoint, &text)
     let isValid = endpoint.state.isValid
-    describe(valid: isValid, &text)
+    begin(kind, endpoint, isValid: isValid, &text)
     text.append(" fd=", decimal: Int(endpoint.nativeDescriptor))
     let context = isValid ? endpoint.pointee.context : .empty
-    describe(context, context.info, &text)
+    end(callout: addressOfFunction(endpoint.pointee.callout.ofDescriptor), context, context.info, &text)
 }
 
-private func describe(valid item: ItemPointer, _ text: inout TextBuffer) {
-    describe(valid: item.pointee.has(.valid), &text)
+/// The end of a description: the function that is called, so that debuggers can name it, and its info.
+@inline(never)
+private func end(callout: UInt, _ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ text: inout TextBuffer) {
+    describe(callout: callout, &text)
+    end(context, info, &text)
 }
 
-private func describe(valid: Bool, _ text: inout TextBuffer) {
-    text.append(" valid=", decimal: valid ? 1 : 0)
-}
-
-private func describe(_ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ text: inout TextBuffer) {
+@inline(never)
+private func end(_ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ text: inout TextBuffer) {
     text.append(" info=")
     if let handle = context.description(of: info),
         let description: StringPointer = Handle.borrow(handle, "RLCopyDescription", "the result of copyDescription")
@@ -176,11 +181,10 @@ private func describe(_ context: ClientContext, _ info: UnsafeMutableRawPointer?
 
 private func describe(_ port: PortPointer, _ text: inout TextBuffer) {
     let context = port.context
-    begin(.port, port, &text)
-    describe(valid: port.isValid, &text)
+    begin(.port, port, isValid: port.isValid, &text)
     text.append(" waiting=", decimal: Int(port.queue.count))
     text.append(" capacity=", decimal: Int(port.queue.capacity))
-    describe(context, context.info, &text)
+    end(callout: addressOfFunction(port.pointee.callout), context, context.info, &text)
 }
 
 private func describe(_ message: PortMessagePointer, _ text: inout TextBuffer) {
@@ -191,19 +195,18 @@ private func describe(_ message: PortMessagePointer, _ text: inout TextBuffer) {
 }
 
 private func describe(_ port: MessagePortPointer, _ text: inout TextBuffer) {
-    begin(.messagePort, port, &text)
     let (name, isValid, context) = port.locked { () -> (StringPointer?, Bool, ClientContext) in
         port.pointee.name?.retain()
         return (port.pointee.name, port.pointee.isValid, port.pointee.context)
     }
-    describe(valid: isValid, &text)
+    begin(.messagePort, port, isValid: isValid, &text)
     text.append(port.pointee.isRemote ? " remote" : " local")
     if let name {
         text.append(" name=")
         text.append(name.pointee.bytes, name.count)
         name.release()
     }
-    describe(context, context.info, &text)
+    end(callout: addressOfFunction(port.pointee.callout), context, context.info, &text)
 }
 
 private func describe(_ request: RequestPointer, _ text: inout TextBuffer) {
