@@ -172,7 +172,8 @@ static void readSymbols(struct Module *module)
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)file;
     const Elf64_Phdr *parts = table(file, size, header->e_phoff, header->e_phnum, sizeof *parts);
     for (size_t index = 0; parts != NULL && index < header->e_phnum; index++)
-        if (parts[index].p_type == PT_LOAD && module->offset >= (parts[index].p_offset & ~4095ull) &&
+        if (parts[index].p_type == PT_LOAD && (parts[index].p_flags & PF_X) &&
+            module->offset >= (parts[index].p_offset & ~4095ull) &&
             module->offset < parts[index].p_offset + parts[index].p_filesz)
             module->shift = module->start - module->offset + parts[index].p_offset - parts[index].p_vaddr;
     addSymbols(module, file, size, SHT_SYMTAB);

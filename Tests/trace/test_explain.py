@@ -92,6 +92,25 @@ def test_a_loop_is_explained(program, tmp_path, state):
         running.explained(*STATES[state])
 
 
+def test_functions_of_a_program_that_fits_into_one_page_have_their_names(tmp_path):
+    """Its data are in the same page of the file, which is mapped twice."""
+    (tmp_path / "small.c").write_text("""#include <RunLoop/RunLoop.h>
+#include <unistd.h>
+static int count;
+static void only_me(void *info) { (void)info; count += (int)read(0, &count, 1); }
+int main(void)
+{
+    RLRunLoopPostFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, only_me, NULL);
+    RLRunLoopRun();
+    return 0;
+}
+""")
+    subprocess.run([os.environ.get("CC", "clang"), f"-I{INCLUDE}", tmp_path / "small.c", "-o", tmp_path / "small",
+                    f"-L{BUILD}/lib", f"-Wl,-rpath,{BUILD}/lib", "-lrunloop"], check=True)
+    with Running(COMMAND, "run", tmp_path / "small", directory=tmp_path) as running:
+        running.explained("is awake, in the posted function only_me for")
+
+
 def test_an_explanation_comes_by_signal(program, tmp_path):
     with Running(program, "stuck", directory=tmp_path, LD_PRELOAD=str(COMPANION), RUNLOOP_EXPLAIN_SIGNAL="USR2") as running:
         assert running.process.stdout.readline() == "ready\n" and running.process.stdout.readline() == "stuck\n"
