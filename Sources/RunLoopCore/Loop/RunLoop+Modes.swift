@@ -226,7 +226,8 @@ extension RunLoopPointer {
     @inline(never)
     func noteEmptied() {
         pointee.mayBeEmpty.store(1, ordering: .releasing)
-        pointee.wake.adjust()
+        // Not a loop that is awake: it looks before it sleeps, and would poll in vain, in each request with a reply.
+        adjustSleep()
     }
 
     /// Whether another thread has emptied the mode since this was last asked. The loop's thread.
