@@ -1,8 +1,13 @@
 """Static probes (USDT): each function that calls a callback has a note for tracers, and the place that it names is in that function."""
 
+import ctypes
+import os
 import re
+import shutil
 
-from library import core_object, output, shared
+import pytest
+
+from library import ROOT, core_object, output, shared
 
 NOTE = re.compile(r"Provider: (\w+)\s+Name: (\w+)\s+Location: 0x(\w+), Base: 0x(\w+), Semaphore: 0x(\w+)\s+Arguments: (.*)")
 #: The kinds of callback in include/RunLoop/RLRunLoopProbe.h.
@@ -26,6 +31,46 @@ def test_they_are_of_one_provider_and_have_no_semaphore():
     """LTTng attaches only to probes without one."""
     assert {provider for provider, *_ in notes()} == {"runloop"}
     assert {semaphore for _, _, _, semaphore, _ in notes()} == {0}
+
+
+SCRIPTS = sorted((ROOT / "tools").glob("*.bt"))
+
+
+def test_there_are_scripts_for_bpftrace():
+    assert [path.stem for path in SCRIPTS] == ["slow-callbacks", "timer-lateness", "who-wakes-whom"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_scripts_name_probes_and_arguments_that_exist(script):
+    text = re.sub(r"/\*.*?\*/", "", script.read_text(), flags=re.DOTALL)
+    counts = {name: len(arguments) for _, name, _, _, arguments in notes()}
+    probes = re.findall(r"^usdt:\*:(\w+):(\w+)\n(?:/[^/\n]*/\n)?\{\n(.*?)^\}", text, re.DOTALL | re.MULTILINE)
+    assert probes and len(probes) == text.count("usdt:")
+    for provider, name, body in probes:
+        assert provider == "runloop" and all(int(number) < counts[name] for number in re.findall(r"\barg(\d)", body))
+
+
+def test_the_date_of_a_timer_is_where_the_script_reads_it():
+    offset = int(re.search(r"uptr\(arg2 \+ (\d+)\)", (ROOT / "tools/timer-lateness.bt").read_text())[1])
+    library = ctypes.CDLL(str(shared()))
+    library.RLRunLoopTimerCreate.restype = ctypes.c_void_p
+    library.RLRunLoopTimerCreate.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.c_double, ctypes.c_uint64, ctypes.c_long, ctypes.c_void_p,
+                                             ctypes.c_void_p]
+    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda timer, info: None)
+    for date, interval in [(1e9 + 0.25, 0), (1.5e9 + 0.125, 60)]:
+        timer = library.RLRunLoopTimerCreate(None, date, interval, 0, 0, ctypes.cast(callback, ctypes.c_void_p), None)
+        assert ctypes.c_double.from_address(timer + offset).value == date
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_bpftrace_understands_the_scripts(script, tmp_path):
+    """Where there is one. Without the kernel's list of tracepoints another probe stands for the one of the scheduler."""
+    if shutil.which("bpftrace") is None or os.geteuid() != 0:
+        return
+    text = script.read_text().replace("usdt:*:", f"usdt:{shared().resolve()}:")
+    text = text.replace("tracepoint:sched:sched_waking", f"usdt:{shared().resolve()}:runloop:called").replace("args->pid", "arg0")
+    (tmp_path / script.name).write_text(text)
+    output("bpftrace", "-d", tmp_path / script.name, "1000")
 
 
 def test_gdb_finds_them():

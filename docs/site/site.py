@@ -211,6 +211,7 @@ class Site:
         self.index()
         shutil.copy(HERE / "style.css", self.directory)
         shutil.copytree(ROOT / "docs/guide/pictures", self.directory / "guide/pictures", dirs_exist_ok=True)
+        shutil.copytree(ROOT / "docs/debugging", self.directory / "debugging", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
 
 
 if __name__ == "__main__":
