@@ -93,9 +93,9 @@ def build(program, variant):
     return binary
 
 
-def output_of(program, variant):
+def output_of(program, variant, **variables):
     binary = build(program, variant)
-    environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
+    environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no", **variables}
     try:
         result = subprocess.run([str(binary)], capture_output=True, text=True, timeout=RUN_LIMIT, env=environment)
     except subprocess.TimeoutExpired as expired:
@@ -144,6 +144,17 @@ def test_difference(program, library):
     for variant in variants(program):
         if variant.startswith(library):
             compare(program, f"expected of {library}", expected, variant, output_of(program, variant))
+
+
+@pytest.mark.parametrize("program", [each for each in PROGRAMS if not each.stem.startswith("value-")][::9], ids=lambda program: program.stem)
+def test_the_same_when_traced(program, tmp_path):
+    """With every part of librunloop-trace.so at work: records, metrics, and the thread that explains."""
+    companion = LIBRARY.parent / "runloop" / "librunloop-trace.so"
+    require(companion.exists(), f"{companion} is missing: build it first, or set RL_BUILD")
+    variant = variants(program)[-1]
+    traced = output_of(program, variant, LD_PRELOAD=str(companion), RUNLOOP_TRACE=str(tmp_path), RUNLOOP_TRACE_RECORDS="1024",
+                       RUNLOOP_EXPLAIN="1")
+    compare(program, "untraced", output_of(program, variant), "traced", traced)
 
 
 def loaded_libraries(binary):
