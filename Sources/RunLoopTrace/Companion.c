@@ -1,6 +1,8 @@
 /* The probe of librunloop-trace.so, and what it begins with in a process that has it preloaded: nothing but what the environment asks for by
    name. */
 #include "Companion.h"
+#include "Files.h"
+#include "Metrics.h"
 #include "Service.h"
 #include <stddef.h>
 #include <stdio.h>
@@ -53,9 +55,12 @@ int companionUse(const RLRunLoopProbe *part)
 __attribute__((constructor)) static void begin(void)
 {
     hasCounter = traceHasCounter();
+    traceUseDirectory(getenv("RUNLOOP_TRACE"));
     const RLRunLoopProbe *trace = traceBegin();
     if (trace != NULL)
         companionUse(trace);
+    if (traceHasDirectory())
+        RLTraceMetricsStart();
     serviceLoaded();
     const char *explain = getenv("RUNLOOP_EXPLAIN"), *signal = getenv("RUNLOOP_EXPLAIN_SIGNAL");
     const char *stall = getenv("RUNLOOP_STALL");

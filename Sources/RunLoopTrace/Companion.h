@@ -26,7 +26,7 @@ static inline uint64_t clockNow(void)
 extern int hasCounter;
 static inline uint64_t ticksNow(void) { return hasCounter ? traceCounter() : clockNow(); }
 
-/* Trace.c: records, in the directory that RUNLOOP_TRACE names. NULL if there is none. */
+/* Trace.c: records, in the directory that RUNLOOP_TRACE names. NULL if there is none, or nothing is to be recorded. */
 const RLRunLoopProbe *traceBegin(void);
 
 #endif

@@ -10,13 +10,13 @@
 static char directory[4000];
 static int hasReported;
 
-int traceUseDirectory(const char *path)
+void traceUseDirectory(const char *path)
 {
-    if (path == NULL || path[0] == 0 || strlen(path) >= sizeof directory)
-        return 0;
-    strcpy(directory, path);
-    return 1;
+    if (path != NULL && strlen(path) < sizeof directory)
+        strcpy(directory, path);
 }
+
+int traceHasDirectory(void) { return directory[0] != 0; }
 
 static void appendText(char **end, const char *text)
 {
@@ -39,7 +39,7 @@ static void report(const char *path)
     char line[sizeof directory + 200], *end = line;
     if (__atomic_exchange_n(&hasReported, 1, __ATOMIC_RELAXED))
         return;
-    appendText(&end, "runloop trace: not recorded: ");
+    appendText(&end, "runloop: not recorded: ");
     appendText(&end, path);
     appendText(&end, ": ");
     appendText(&end, strerrordesc_np(errno) ? strerrordesc_np(errno) : "unknown error");
@@ -48,24 +48,24 @@ static void report(const char *path)
         return;
 }
 
-/* DIRECTORY/PID.maps, or DIRECTORY/PID-TID.ring. */
-static void makePath(char *path, int isRing)
+/* DIRECTORY/PID.maps, DIRECTORY/PID-TID.ring or DIRECTORY/PID-TID.metrics. */
+static void makePath(char *path, const char *suffix, int isOfThread)
 {
     char *end = path;
     appendText(&end, directory);
     appendText(&end, "/");
     appendNumber(&end, (unsigned)getpid());
-    if (isRing) {
+    if (isOfThread) {
         appendText(&end, "-");
         appendNumber(&end, (unsigned)gettid());
     }
-    appendText(&end, isRing ? ".ring" : ".maps");
+    appendText(&end, suffix);
 }
 
-void *traceMapFile(size_t size)
+void *traceMapFile(const char *suffix, size_t size)
 {
     char path[sizeof directory + 64];
-    makePath(path, 1);
+    makePath(path, suffix, 1);
     /* A thread of an earlier program with this number, before exec(), may have left one. */
     unlink(path);
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -91,7 +91,7 @@ void *traceMapFile(size_t size)
 void traceCopyMaps(void)
 {
     char path[sizeof directory + 64], buffer[4096];
-    makePath(path, 0);
+    makePath(path, ".maps", 0);
     int from = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     ssize_t size;

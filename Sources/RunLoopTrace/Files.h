@@ -4,11 +4,12 @@
 #include "TraceFile.h"
 #include <stddef.h>
 
-/* Remembers where files are made; 0 if there is no such directory: then the process is not traced. */
-int traceUseDirectory(const char *path);
+/* Remembers where files are made; NULL or an empty path: nowhere. */
+void traceUseDirectory(const char *path);
+int traceHasDirectory(void);
 
-/* Makes the calling thread's file, of zeros, and maps it. NULL if that fails, which is reported once for the process. */
-void *traceMapFile(size_t size);
+/* Makes the calling thread's file with a suffix, of zeros, and maps it. NULL if that fails, which is reported once for the process. */
+void *traceMapFile(const char *suffix, size_t size);
 
 /* Copies /proc/self/maps into the process's file, in place of an earlier copy. */
 void traceCopyMaps(void);

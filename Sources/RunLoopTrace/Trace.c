@@ -26,7 +26,7 @@ static void makeRing(void)
 {
     int saved = errno;
     state = BEING_MADE;
-    struct TraceHeader *new = traceMapFile(TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord));
+    struct TraceHeader *new = traceMapFile(".ring", TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord));
     if (new != NULL) {
         new->recordSize = sizeof(struct TraceRecord);
         new->capacity = capacity;
@@ -160,7 +160,7 @@ const RLRunLoopProbe *traceBegin(void)
 {
     static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped, NULL};
     const char *records = getenv("RUNLOOP_TRACE_RECORDS");
-    if (!traceUseDirectory(getenv("RUNLOOP_TRACE")))
+    if (!traceHasDirectory() || (records != NULL && strcmp(records, "0") == 0))
         return NULL;
     unsigned long wanted = records ? strtoul(records, NULL, 10) : 0;
     if (wanted >= 64 && wanted <= 1 << 24)

@@ -28,14 +28,25 @@ int traceCommand(int count, char **arguments);
 int runCommand(int count, char **arguments);
 /* ExplainCommand.c */
 int explainCommand(int count, char **arguments);
+/* StatCommand.c */
+int statCommand(int count, char **arguments);
+/* TopCommand.c */
+int topCommand(int count, char **arguments);
 
 /* Launch.c */
 
 /* Adds the companion to LD_PRELOAD, for the programs that this process executes. */
 void preloadCompanion(void);
-/* Runs a program with the companion preloaded, which leaves its files in a new directory. Returns the program's exit status, or 128 + the
-   signal that ended it. */
-int launchTraced(char **program, unsigned long records, char directory[4096]);
+/* Where directories for records may be: the first that is not NULL, and can be written to, is used. */
+enum { TRACE_PARENTS = 3 };
+void traceParents(const char *parents[TRACE_PARENTS]);
+#define TRACE_DIRECTORY "runloop-trace-"
+/* Runs a program with the companion preloaded, which leaves its files in a new directory. Calls `tick`, unless that is NULL, every so many
+   seconds. Returns the program's exit status, or 128 + the signal that ended it. `records`: how many of each thread; 0: it only counts. */
+int launchTraced(char **program, unsigned long records, char directory[4096], double seconds, void (*tick)(void *),
+                 void *info);
+/* Waits until a process has ended, or some seconds (0: no limit), or a signal comes. Returns whether it has ended. */
+int waitForEnd(int process, double seconds);
 /* Removes such a directory with what is in it. */
 void removeDirectory(const char *directory);
 

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,21 +53,46 @@ static void setEnvironment(const char *directory, unsigned long records)
     setenv("RUNLOOP_TRACE_RECORDS", number, 1);
 }
 
+void traceParents(const char *parents[TRACE_PARENTS])
+{
+    parents[0] = getenv("XDG_RUNTIME_DIR");
+    parents[1] = getenv("TMPDIR");
+    parents[2] = "/tmp";
+    for (size_t index = 0; index < TRACE_PARENTS; index++)
+        if (parents[index] != NULL && parents[index][0] != '/')
+            parents[index] = NULL;
+}
+
 /* In memory, if the system has such a place for this user. */
 static void makeDirectory(char directory[4096])
 {
-    const char *parents[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
-    for (size_t index = 0; index < 3; index++) {
-        if (parents[index] == NULL || parents[index][0] != '/')
+    const char *parents[TRACE_PARENTS];
+    traceParents(parents);
+    for (size_t index = 0; index < TRACE_PARENTS; index++) {
+        if (parents[index] == NULL)
             continue;
-        int length = snprintf(directory, 4096, "%s/runloop-trace-XXXXXX", parents[index]);
+        int length = snprintf(directory, 4096, "%s/" TRACE_DIRECTORY "XXXXXX", parents[index]);
         if (length < 4000 && mkdtemp(directory) != NULL)
             return;
     }
     fail("no directory for records: %s", strerror(errno));
 }
 
-int launchTraced(char **program, unsigned long records, char directory[4096])
+int waitForEnd(int process, double seconds)
+{
+    int fd = (int)syscall(SYS_pidfd_open, process, 0);
+    if (fd < 0 && errno == ESRCH)
+        return 1;
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    struct timespec limit = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    int count = ppoll(&end, fd < 0 ? 0 : 1, seconds > 0 ? &limit : NULL, NULL);
+    if (fd >= 0)
+        close(fd);
+    return count > 0;
+}
+
+int launchTraced(char **program, unsigned long records, char directory[4096], double seconds, void (*tick)(void *),
+                 void *info)
 {
     makeDirectory(directory);
     int status, failure[2], error = 0;
@@ -94,6 +121,8 @@ int launchTraced(char **program, unsigned long records, char directory[4096])
         fail("%s: %s", program[0], strerror(error));
     }
     close(failure[0]);
+    while (tick != NULL && !waitForEnd(child, seconds))
+        tick(info);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -19,6 +19,12 @@ static const struct Command {
      "each; -b adds a backtrace, for which SIGNAL is sent to the thread.\n",
      runCommand},
     {"explain", "PID", "Says in plain words what each run loop of a process does, and why.\n", explainCommand},
+    {"stat", "[-i SECONDS] PROGRAM [ARGUMENT ...] | PID",
+     "Counts what the run loops of a program do, or says what has been counted of a process that was started in\n"
+     "this way: passes, sleeps, how long callbacks take, how late timers are. -i also prints every so often.\n",
+     statCommand},
+    {"top", "[-b] [-i SECONDS]",
+     "Shows the run loops of all your processes that are counted, every so many seconds (2). -b: once.\n", topCommand},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)

@@ -31,7 +31,7 @@ int traceCommand(int count, char **arguments)
     FILE *file = fopen(path, "wbe");
     if (file == NULL)
         fail("%s: %s", path, strerror(errno));
-    int status = launchTraced(arguments + optind, records, directory);
+    int status = launchTraced(arguments + optind, records, directory, 0, NULL, NULL);
     struct Recording recording = readRecording(directory);
     removeDirectory(directory);
     drawTrace(&recording, file);

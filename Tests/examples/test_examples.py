@@ -36,6 +36,7 @@ PROGRAMS = [
     "main-loop",
     "main-queue",
     "message-ports",
+    "metrics",
     "modes",
     "notifications",
     "objects",
@@ -63,7 +64,7 @@ PROGRAMS = [
 WITH_BLOCKS = ["blocks"]  # clang only
 WITH_KIT = ["chat", "children", "echo", "relay", "resolve", "signals", "stream-filter", "tls", "workers"]  # linked with librunloop-kit, too
 WITH_TLS = ["tls"]  # linked with OpenSSL, too
-WITH_TRACE = ["stalls"]  # linked with librunloop-trace, too
+WITH_TRACE = ["metrics", "stalls"]  # linked with librunloop-trace, too
 WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them
 WITH_DISPLAY = ["gtk"]  # make gtk
 DEMO = "demo"

@@ -146,11 +146,13 @@ int main(int argc, char **argv)
     }
     if (strcmp(how, "junk") == 0 && getenv("RUNLOOP_TRACE") != NULL && chdir(getenv("RUNLOOP_TRACE")) == 0) {
         close(open("1-1.ring", O_CREAT | O_WRONLY, 0600));
-        int fd = open("2-2.ring", O_CREAT | O_WRONLY, 0600);
+        close(open("1-1.metrics", O_CREAT | O_WRONLY, 0600));
+        int ring = open("2-2.ring", O_CREAT | O_WRONLY, 0600), metrics = open("2-2.metrics", O_CREAT | O_WRONLY, 0600);
         for (int index = 0; index < 10000; index++)
-            if (write(fd, "RLTRACE0", 8) != 8)
+            if (write(ring, "RLTRACE0", 8) != 8 || write(metrics, "RLRSTAT0", 8) != 8)
                 return 1;
-        close(fd);
+        close(ring);
+        close(metrics);
     }
     if (pipe(ends) != 0)
         return 1;

@@ -178,4 +178,4 @@ def test_a_program_that_cannot_be_recorded_runs_as_ever(program, directory, trou
     done = run(program, directory=directory, environment={"LD_PRELOAD": str(COMPANION), "RUNLOOP_TRACE": str(where)}, **limits)
     assert (done.returncode, done.stdout) == (7, "2 ticks, 0 left, 0\n")
     lines = done.stderr.splitlines()
-    assert len(lines) == 2 and all(line.startswith(f"runloop trace: not recorded: {where}/") for line in lines)
+    assert len(lines) == 2 and all(line.startswith(f"runloop: not recorded: {where}/") for line in lines)

@@ -63,7 +63,7 @@ def split_at_commas(text):
 
 def name_of(parameter):
     """The name in a declaration, also in that of a block or a pointer to a function."""
-    match = re.search(r"\([\^*](\w+)\)", parameter) or re.search(r"(\w+)(?:\[\])?$", parameter)
+    match = re.search(r"\([\^*](\w+)\)", parameter) or re.search(r"(\w+)(?:\[\w*\])?$", parameter)
     return match[1]
 
 

@@ -1,0 +1,330 @@
+/* Counts what the run loops of a process do: RLTraceMetrics.h.
+
+   Each thread writes counters of its own, in a file that is mapped when its first event comes. Counting an event is a few additions and, for
+   callbacks, two readings of a counter: no lock, no allocation, no system call. A signal handler that sends something while the thread is
+   counting the same may be left out. */
+#include "Metrics.h"
+#include "Companion.h"
+#include "Files.h"
+#include "Ticks.h"
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static THREAD_LOCAL struct MetricsFile *mine;
+static THREAD_LOCAL enum { NONE, BEING_MADE, COUNTING, FAILED } state;
+static THREAD_LOCAL int destructorCalls;
+
+/* A row of those that are mapped, which a signal handler may enter: so the lock is held with signals blocked. */
+enum { MOST_THREADS = 4096 };
+static struct MetricsFile *threads[MOST_THREADS];
+static RLTraceMetrics ofEndedThreads;
+static int hasEndedThreads;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static pthread_key_t threadEnd;
+static int hasStarted;
+/* Where librunloop is. */
+static uintptr_t libraryStart, libraryEnd;
+
+static void lockThreads(sigset_t *blocked)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, blocked);
+    pthread_mutex_lock(&lock);
+}
+
+static void unlockThreads(const sigset_t *blocked)
+{
+    pthread_mutex_unlock(&lock);
+    pthread_sigmask(SIG_SETMASK, blocked, NULL);
+}
+
+/* --- threads -------------------------------------------------------------------------------------------------------------- */
+
+static struct MetricsFile *makeFile(void)
+{
+    if (traceHasDirectory())
+        return traceMapFile(".metrics", sizeof(struct MetricsFile));
+    void *mapped = mmap(NULL, sizeof(struct MetricsFile), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static void enter(struct MetricsFile *file)
+{
+    sigset_t blocked;
+    lockThreads(&blocked);
+    for (int index = 0; index < MOST_THREADS; index++)
+        if (threads[index] == NULL) {
+            threads[index] = file;
+            break;
+        }
+    unlockThreads(&blocked);
+}
+
+static int makeMine(void)
+{
+    int saved = errno;
+    state = BEING_MADE;
+    struct MetricsFile *new = makeFile();
+    if (new != NULL) {
+        ticksMeasure();
+        new->size = sizeof *new;
+        new->process = getpid();
+        new->thread = gettid();
+        new->began = new->last = clockNow();
+        traceReadName("/proc/self/comm", new->processName);
+        traceReadName("/proc/thread-self/comm", new->threadName);
+        /* Last: a reader that sees it sees the rest. */
+        __atomic_store_n(&new->magic, METRICS_MAGIC, __ATOMIC_RELEASE);
+        pthread_setspecific(threadEnd, new);
+        enter(new);
+    }
+    mine = new;
+    state = new ? COUNTING : FAILED;
+    errno = saved;
+    return state == COUNTING;
+}
+
+static inline int isCounting(void) { return state == COUNTING || (state == NONE && makeMine()); }
+
+static void copyFile(const struct MetricsFile *file, struct MetricsFile *copy)
+{
+    for (size_t index = 0; index < sizeof *copy / sizeof(uint64_t); index++)
+        ((uint64_t *)copy)[index] = __atomic_load_n((const uint64_t *)file + index, __ATOMIC_RELAXED);
+}
+
+/* Adds a thread's metrics to a sum. */
+static void addThread(RLTraceMetrics *sum, const struct MetricsFile *file)
+{
+    struct MetricsFile copy;
+    RLTraceMetrics metrics;
+    copyFile(file, &copy);
+    metricsRead(&copy, clockNow(), &metrics);
+    metricsAdd(sum, &metrics);
+}
+
+/* Called twice: the thread's loop is torn down by another such destructor, and what that calls is to be counted, too. */
+static void endThread(void *mapped)
+{
+    sigset_t blocked;
+    struct MetricsFile *file = mapped;
+    if (destructorCalls++ == 0) {
+        pthread_setspecific(threadEnd, mapped);
+        return;
+    }
+    mine = NULL;
+    state = FAILED;
+    __atomic_store_n(&file->ended, clockNow(), __ATOMIC_RELAXED);
+    lockThreads(&blocked);
+    for (int index = 0; index < MOST_THREADS; index++)
+        if (threads[index] == file) {
+            threads[index] = NULL;
+            addThread(&ofEndedThreads, file);
+            hasEndedThreads = 1;
+        }
+    unlockThreads(&blocked);
+    munmap(file, sizeof *file);
+}
+
+/* The files are the parent's, and its other threads are not here. */
+static void forgetInChild(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    for (int index = 0; index < MOST_THREADS; index++)
+        if (threads[index] != NULL)
+            munmap(threads[index], sizeof *threads[index]);
+    memset(threads, 0, sizeof threads);
+    memset(&ofEndedThreads, 0, sizeof ofEndedThreads);
+    hasEndedThreads = 0;
+    mine = NULL;
+    state = NONE;
+    destructorCalls = 0;
+}
+
+/* --- counting ------------------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t get(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+static inline void put(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
+static inline void count(uint64_t *word, uint64_t more) { put(word, get(word) + more); }
+static inline void keepLargest(uint64_t *word, uint64_t value)
+{
+    if (value > get(word))
+        put(word, value);
+}
+
+static void countDuration(RLTraceHistogram *histogram, uint64_t nanoseconds)
+{
+    count(&histogram->sum, nanoseconds);
+    keepLargest(&histogram->largest, nanoseconds);
+    count(&histogram->buckets[histogramBucket(nanoseconds)], 1);
+}
+
+/* Seconds since 2001. */
+static double dateNow(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (double)(time.tv_sec - 978307200) + (double)time.tv_nsec * 1e-9;
+}
+
+static void countLateness(RLRunLoopTimerRef timer)
+{
+    double late = dateNow() - RLRunLoopTimerGetNextFireDate(timer);
+    countDuration(&mine->metrics.lateness, late > 0 && late < 1e9 ? (uint64_t)(late * 1e9) : 0);
+}
+
+/* A callback of librunloop's own is not counted: what it calls is. */
+static inline int isOurs(const RLRunLoopProbeEvent *event)
+{
+    uintptr_t function = (uintptr_t)event->function;
+    return function >= libraryStart && function < libraryEnd;
+}
+
+static void willCall(const RLRunLoopProbeEvent *event)
+{
+    if (isOurs(event) || !isCounting())
+        return;
+    uint64_t depth = get(&mine->depth);
+    count(&mine->metrics.calls[event->kind & 15], 1);
+    if (event->kind != kRLRunLoopProbeObserver)
+        put(&mine->hasCalled, 1);
+    if (event->kind == kRLRunLoopProbeTimer)
+        countLateness((RLRunLoopTimerRef)(uintptr_t)event->object);
+    put(&mine->depth, depth + 1);
+    if (depth >= METRICS_DEEPEST)
+        return;
+    if (event->kind == kRLRunLoopProbeFunction) {
+        count(&mine->functions[depth], 1);
+        keepLargest(&mine->metrics.longestBatch, get(&mine->functions[depth]));
+    }
+    put(&mine->starts[depth], ticksNow());
+}
+
+/* The end of a call whose beginning was not seen, because counting has begun in it, is left out. */
+static void didCall(const RLRunLoopProbeEvent *event)
+{
+    uint64_t ticks = ticksNow();
+    if (isOurs(event) || state != COUNTING || get(&mine->depth) == 0)
+        return;
+    uint64_t depth = get(&mine->depth) - 1;
+    put(&mine->depth, depth);
+    if (depth < METRICS_DEEPEST)
+        countDuration(&mine->metrics.callTimes, ticksToNanoseconds(ticks - get(&mine->starts[depth])));
+}
+
+static void willPass(const RLRunLoopProbeEvent *event)
+{
+    if (!isCounting())
+        return;
+    uint64_t depth = get(&mine->depth);
+    put(&mine->loop, (uintptr_t)event->object);
+    count(&mine->metrics.passes, 1);
+    if (depth < METRICS_DEEPEST)
+        put(&mine->functions[depth], 0);
+}
+
+static void willSleep(const RLRunLoopProbeEvent *event)
+{
+    (void)event;
+    if (!isCounting())
+        return;
+    uint64_t now = clockNow();
+    if (get(&mine->isWoken) && !get(&mine->hasCalled))
+        count(&mine->metrics.spurious, 1);
+    count(&mine->metrics.sleeps, 1);
+    put(&mine->last, now);
+    put(&mine->sleep, ((get(&mine->sleep) >> 1) - now) << 1 | 1);
+}
+
+static void didSleep(const RLRunLoopProbeEvent *event)
+{
+    if (state != COUNTING || (get(&mine->sleep) & 1) == 0)
+        return;
+    uint64_t now = clockNow();
+    put(&mine->sleep, ((get(&mine->sleep) >> 1) + now) << 1);
+    put(&mine->last, now);
+    count(&mine->metrics.woken, event->detail != kRLRunLoopProbeByItself);
+    put(&mine->isWoken, event->detail == kRLRunLoopProbeWokenUp);
+    put(&mine->hasCalled, 0);
+}
+
+static void sent(const RLRunLoopProbeEvent *event)
+{
+    if (!isCounting())
+        return;
+    int isOwn = event->kind == kRLRunLoopProbeFunction && (uintptr_t)event->object == get(&mine->loop);
+    if (event->kind == kRLRunLoopProbeWake)
+        count(&mine->metrics.wakeUpsMade, 1);
+    else if (event->kind == kRLRunLoopProbeWakeUp || event->kind == kRLRunLoopProbePort ||
+             (event->kind == kRLRunLoopProbeFunction && !isOwn))
+        count(&mine->metrics.wakeUpsAsked, 1);
+}
+
+/* The thread that ends the process has counted until now; of others it is known when they last slept. */
+__attribute__((destructor)) static void end(void)
+{
+    if (mine != NULL)
+        put(&mine->ended, clockNow());
+}
+
+static int findLibrary(struct dl_phdr_info *its, size_t size, void *info)
+{
+    uintptr_t start = UINTPTR_MAX, end = 0, function = (uintptr_t)RLRunLoopSetProbe;
+    (void)size, (void)info;
+    for (int index = 0; index < its->dlpi_phnum; index++)
+        if (its->dlpi_phdr[index].p_type == PT_LOAD) {
+            uintptr_t first = its->dlpi_addr + its->dlpi_phdr[index].p_vaddr;
+            uintptr_t last = first + its->dlpi_phdr[index].p_memsz;
+            start = first < start ? first : start;
+            end = last > end ? last : end;
+        }
+    if (function < start || function >= end)
+        return 0;
+    libraryStart = start;
+    libraryEnd = end;
+    return 1;
+}
+
+/* --- for the program ------------------------------------------------------------------------------------------------------ */
+
+RLBoolean RLTraceMetricsStart(void)
+{
+    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, NULL, NULL, willPass};
+    sigset_t blocked;
+    lockThreads(&blocked);
+    if (!hasStarted) {
+        ticksBegin();
+        dl_iterate_phdr(findLibrary, NULL);
+        int error = pthread_key_create(&threadEnd, endThread);
+        hasStarted = error == 0 && pthread_atfork(NULL, NULL, forgetInChild) == 0;
+    }
+    int isPossible = hasStarted;
+    unlockThreads(&blocked);
+    if (isPossible && companionUse(&probe))
+        return 1;
+    errno = ENOMEM;
+    return 0;
+}
+
+RLBoolean RLTraceCopyMetrics(RLRunLoopRef rl, RLTraceMetrics *metrics)
+{
+    sigset_t blocked;
+    memset(metrics, 0, sizeof *metrics);
+    lockThreads(&blocked);
+    int found = rl == NULL && hasEndedThreads;
+    if (found)
+        *metrics = ofEndedThreads;
+    for (int index = 0; index < MOST_THREADS; index++)
+        if (threads[index] != NULL && (rl == NULL || get(&threads[index]->loop) == (uintptr_t)rl)) {
+            addThread(metrics, threads[index]);
+            found = 1;
+        }
+    unlockThreads(&blocked);
+    return found != 0;
+}

@@ -1,0 +1,158 @@
+/* Reading what librunloop-trace.so has counted. The process may have died while it wrote, or may be writing at this moment; nothing that is
+   in its files is trusted. */
+#include "Stat.h"
+#include "../RunLoopTrace/Companion.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SUFFIX ".metrics"
+
+static void makePrintable(char name[TRACE_NAME_SIZE])
+{
+    name[TRACE_NAME_SIZE - 1] = 0;
+    for (char *letter = name; *letter; letter++)
+        if (iscntrl((unsigned char)*letter))
+            *letter = '?';
+}
+
+/* Whether a name is PID-TID.metrics, of one process or, if that is 0, of any. */
+static int isMetricsName(const char *name, int process)
+{
+    int its, end = 0;
+    return sscanf(name, "%d-%*d" SUFFIX "%n", &its, &end) == 1 && end > 0 && name[end] == 0 &&
+           (process == 0 || its == process);
+}
+
+/* NULL, or why the file is none of ours. */
+static const char *readMetricsFile(int directory, const char *name, struct MetricsFile *file)
+{
+    struct stat status;
+    const char *trouble = "not a file of this version of librunloop-trace";
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? NULL : strerror(errno);
+    if (fstat(fd, &status) == 0 && status.st_uid != geteuid() && geteuid() != 0)
+        trouble = "another user's file";
+    else if (S_ISREG(status.st_mode) && status.st_size == sizeof *file &&
+             pread(fd, file, sizeof *file, 0) == sizeof *file && file->magic == METRICS_MAGIC &&
+             file->size == sizeof *file && isMetricsName(name, file->process)) {
+        makePrintable(file->processName);
+        makePrintable(file->threadName);
+        trouble = NULL;
+    }
+    close(fd);
+    return trouble;
+}
+
+static int isAlive(int process) { return kill(process, 0) == 0 || errno == EPERM; }
+
+void addMetrics(struct Sample *sample, const char *directory, int process)
+{
+    DIR *list = opendir(directory);
+    struct dirent *entry;
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        struct MetricsFile file = {0};
+        if (!isMetricsName(entry->d_name, process))
+            continue;
+        const char *trouble = readMetricsFile(dirfd(list), entry->d_name, &file);
+        if (trouble != NULL && !sample->isQuiet)
+            warn("%s/%s: %s; left out", directory, entry->d_name, trouble);
+        if (trouble != NULL || file.magic == 0 || (sample->isOfLiving && !isAlive(file.process)))
+            continue;
+        sample->rows = reallocate(sample->rows, (sample->count + 1) * sizeof *sample->rows);
+        struct Row *row = &sample->rows[sample->count++];
+        *row = (struct Row){.process = file.process, .thread = file.thread, .began = file.began, .ended = file.ended};
+        memcpy(row->processName, file.processName, TRACE_NAME_SIZE);
+        memcpy(row->threadName, file.threadName, TRACE_NAME_SIZE);
+        metricsRead(&file, isAlive(file.process) ? clockNow() : file.last, &row->metrics);
+    }
+    if (list != NULL)
+        closedir(list);
+}
+
+void forEachDirectory(void (*function)(const char *directory, void *info), void *info)
+{
+    const char *parents[TRACE_PARENTS];
+    traceParents(parents);
+    for (int index = 0; index < TRACE_PARENTS; index++) {
+        int isDouble = 0;
+        for (int earlier = 0; earlier < index; earlier++)
+            isDouble |= parents[index] && parents[earlier] && strcmp(parents[index], parents[earlier]) == 0;
+        DIR *list = parents[index] && !isDouble ? opendir(parents[index]) : NULL;
+        struct dirent *entry;
+        struct stat status;
+        char path[8192];
+        while (list != NULL && (entry = readdir(list)) != NULL) {
+            snprintf(path, sizeof path, "%s/%s", parents[index], entry->d_name);
+            if (strncmp(entry->d_name, TRACE_DIRECTORY, strlen(TRACE_DIRECTORY)) == 0 && lstat(path, &status) == 0 &&
+                S_ISDIR(status.st_mode) && (status.st_uid == geteuid() || geteuid() == 0))
+                function(path, info);
+        }
+        if (list != NULL)
+            closedir(list);
+    }
+}
+
+/* Where a process that runs has its files mapped. */
+static int findMapped(int process, char directory[4096])
+{
+    char path[64], line[8192], name[4096];
+    int found = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", process);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        fail("%d: %s", process, errno == ENOENT ? "no such process" : strerror(errno));
+    errno = 0;
+    while (!found && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "%*s %*s %*s %*s %*s %4095[^\n]", name) != 1 || strrchr(name, '/') == NULL ||
+            !isMetricsName(strrchr(name, '/') + 1, process))
+            continue;
+        strcpy(directory, dirname(name));
+        found = 1;
+    }
+    if (errno != 0)
+        fail("%d: %s", process, strerror(errno));
+    fclose(file);
+    return found;
+}
+
+struct Search {
+    int process, found;
+    char *directory;
+};
+
+static void look(const char *directory, void *info)
+{
+    struct Search *search = info;
+    DIR *list = opendir(directory);
+    struct dirent *entry;
+    while (list != NULL && !search->found && (entry = readdir(list)) != NULL)
+        if (isMetricsName(entry->d_name, search->process)) {
+            snprintf(search->directory, 4096, "%s", directory);
+            search->found = 1;
+        }
+    if (list != NULL)
+        closedir(list);
+}
+
+int findMetrics(int process, char directory[4096])
+{
+    if (isAlive(process)) {
+        if (!findMapped(process, directory))
+            fail("%d: nothing is counted there: start it by `runloop stat` or `runloop trace`", process);
+        return 1;
+    }
+    struct Search search = {.process = process, .directory = directory};
+    forEachDirectory(look, &search);
+    if (!search.found)
+        fail("%d: no such process", process);
+    return 0;
+}
