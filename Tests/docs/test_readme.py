@@ -167,7 +167,7 @@ def names(page):
 
 @pytest.mark.parametrize("page, name", on(["README.md", "CHANGELOG.md", "docs/PORTING.md", "docs/DEBUGGING.md", *GUIDE], names))
 def test_name_is_in_the_headers(page, name):
-    assert any(re.search(rf"\b{name}\b", path.read_text()) for path in INCLUDE.glob("RunLoop*/*.h"))
+    assert any(re.search(rf"\b{name}\b", path.read_text()) for path in INCLUDE.glob("RunLoop*/**/*.h"))
 
 
 # ---- Tables ----

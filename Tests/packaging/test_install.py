@@ -142,6 +142,16 @@ def test_program_builds_and_runs(installed, tmp_path, compiler, standard, link):
     assert ("librunloop.so.0" in needed) == (not takes_archive)
 
 
+@pytest.mark.parametrize("name, package", [("curl", "libcurl"), ("dbus", "dbus-1"), ("event", "libevent_core"), ("glib", "glib-2.0"),
+                                           ("sd-event", "libsystemd"), ("uv", "libuv")])
+def test_example_of_an_adapter_builds_and_runs(installed, tmp_path, name, package):
+    source = installed / f"usr/share/doc/runloop/examples/{name}.c"
+    theirs = output("pkg-config", "--cflags", "--libs", package).split()
+    output("gcc", "-std=gnu11", source, "-o", tmp_path / name, "-pthread", *pkg_config(installed, "--cflags", "--libs"), *theirs)
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(installed / "usr/lib"))
+    assert output(tmp_path / name, env=environment) == (ROOT / f"examples/expected/{name}.txt").read_text()
+
+
 #: With the headers CF's names are labels; without them they are symbols of the second library.
 WITH_HEADERS = "#include <CoreFoundation/CoreFoundation.h>\nint main(void) { return (int)CFRunLoopRunInMode(CFSTR(\"m\"), 0, 0) - 1; }\n"
 WITHOUT_HEADERS = """extern int CFRunLoopRunInMode(const void *, double, unsigned char);
