@@ -33,7 +33,9 @@ ninja -C with-meson/build >/dev/null
 with-meson/build/hello
 man RLRunLoopAddTimer | grep RLRunLoopRemoveTimer >/dev/null
 test -e /usr/share/doc/runloop/html/index.html
-dpkg --purge $(dpkg-query -W -f "\${Package} " "librunloop*") >/dev/null
+runloop trace -o trace with-cmake/build/hello
+test -s trace
+dpkg --purge $(dpkg-query -W -f "\${Package} " "librunloop*" "runloop-tools*") >/dev/null
 left=$(find /usr /etc /var -path /var/cache/man -prune -o -iname "*runloop*" -print)
 test -z "$left" || { echo "left behind: $left"; exit 1; }
 . /etc/os-release
