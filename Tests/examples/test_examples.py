@@ -28,6 +28,7 @@ PROGRAMS = [
     "custom-source",
     "echo",
     "errors",
+    "file-watch",
     "guest",
     "hello",
     "inotify",
@@ -62,7 +63,8 @@ PROGRAMS = [
     "workers",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
-WITH_KIT = ["chat", "children", "echo", "relay", "resolve", "signals", "stream-filter", "tls", "workers"]  # linked with librunloop-kit, too
+WITH_KIT = ["chat", "children", "echo", "file-watch", "relay", "resolve", "signals", "stream-filter", "tls",
+            "workers"]  # linked with librunloop-kit, too
 WITH_TLS = ["tls"]  # linked with OpenSSL, too
 WITH_TRACE = ["metrics", "stalls"]  # linked with librunloop-trace, too
 WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them

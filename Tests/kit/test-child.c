@@ -1,5 +1,6 @@
 /* RLChild: ends of children, in whatever way and order; other code that waits; loops, fork, mistakes. */
 #include "child.h"
+#include <sys/ptrace.h>
 
 static struct watcher watcher;
 
@@ -278,11 +279,52 @@ START_TEST(wrong_arguments_are_reported)
 }
 END_TEST
 
+/* A debugger that has not been told of the end yet: nothing can wait for the child meanwhile. */
+static void trace_child(struct held held, int ready)
+{
+    close(held.hold);
+    require(ptrace(PTRACE_SEIZE, held.process, NULL, NULL) == 0);
+    require(write(ready, "x", 1) == 1);
+    pause();
+    _exit(0);
+}
+
+START_TEST(an_end_that_a_tracer_holds_keeps_no_loop_busy)
+{
+    struct held held = start_held(7);
+    int ends[2];
+    char byte;
+    require(pipe(ends) == 0);
+    pid_t tracer = fork_child();
+    if (tracer == 0)
+        trace_child(held, ends[1]);
+    close(ends[1]);
+    if (read(ends[0], &byte, 1) != 1)
+        return; /* tracing is forbidden here */
+    watch_child(&watcher, held.process);
+    atomic_int passes = 0;
+    RLRunLoopObserverRef observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_activity, &passes);
+    RLRunLoopAddObserver(RLRunLoopGetCurrent(), observer, kRLRunLoopDefaultMode);
+    close(held.hold);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(watcher.calls, 0);
+    ck_assert_int_lt(passes, 10);
+    kill(tracer, SIGKILL);
+    run_until_finished();
+    ck_assert_int_eq(watcher.status.status, 7);
+    waitpid(tracer, NULL, 0);
+    drop_observer(observer);
+    RLRelease(watcher.object);
+    close(ends[0]);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("child");
     TCase *ends = add_case(suite, "ends", 30);
     tcase_add_test(ends, the_end_of_a_child_is_a_call);
+    tcase_add_test(ends, an_end_that_a_tracer_holds_keeps_no_loop_busy);
     tcase_add_test(ends, a_signal_is_an_end);
     tcase_add_test(ends, processor_time_is_known);
     tcase_add_test(ends, a_child_that_ended_before_is_told_of);

@@ -171,6 +171,48 @@ START_TEST(a_handler_installed_over_ours_may_call_ours)
 }
 END_TEST
 
+/* Handlers over handlers, with ours between: each is called once, in the opposite order of their installation. */
+enum { LAYERS = 5 };
+static struct sigaction below_layer[LAYERS];
+static int layer_calls[LAYERS];
+#define LAYER(index)                                                             \
+    static void layer_##index(int number, siginfo_t *information, void *context) \
+    {                                                                            \
+        layer_calls[index]++;                                                    \
+        below_layer[index].sa_sigaction(number, information, context);           \
+    }
+LAYER(0)
+LAYER(1)
+LAYER(2)
+LAYER(3)
+LAYER(4)
+
+START_TEST(layers_of_handlers_over_ours_are_all_called)
+{
+    static void (*const functions[LAYERS])(int, siginfo_t *, void *) = {layer_0, layer_1, layer_2, layer_3, layer_4};
+    struct owner owners[LAYERS + 1] = {{0}};
+    signal(SIGUSR1, handle);
+    for (int layer = 0; layer <= LAYERS; layer++) {
+        own(&owners[layer], SIGUSR1);
+        raise(SIGUSR1);
+        run_passes();
+        ck_assert_int_eq(handled, layer + 1);
+        for (int i = 0; i < LAYERS; i++)
+            ck_assert_int_eq(layer_calls[i], i < layer ? layer - i : 0);
+        ck_assert_int_eq(owners[layer].count, 1);
+        if (layer == LAYERS)
+            break;
+        struct sigaction over = {.sa_sigaction = functions[layer], .sa_flags = SA_SIGINFO};
+        require(sigaction(SIGUSR1, &over, &below_layer[layer]) == 0);
+        drop_source(owners[layer].object);
+    }
+    drop_source(owners[LAYERS].object);
+    raise(SIGUSR1);
+    ck_assert_int_eq(handled, LAYERS + 2);
+    ck_assert_int_eq(layer_calls[0], LAYERS + 1);
+}
+END_TEST
+
 START_TEST(a_handler_that_replaces_ours_is_respected)
 {
     struct owner owner = {0};
@@ -347,6 +389,7 @@ Suite *suite_under_test(void)
     tcase_add_test(owners, the_handler_from_before_is_called_too);
     tcase_add_test(owners, a_handler_for_one_signal_is_called_once);
     tcase_add_test(owners, a_handler_installed_over_ours_may_call_ours);
+    tcase_add_test(owners, layers_of_handlers_over_ours_are_all_called);
     tcase_add_test(owners, a_handler_that_replaces_ours_is_respected);
     tcase_add_test(owners, ours_installed_again_without_an_object_does_what_was_there_before);
     TCase *threads = add_case(suite, "threads", 60);

@@ -1,5 +1,6 @@
 /* RLWorkers: the end of the workers, threads that end, fork, no threads, mistakes. */
 #include "workers.h"
+#include <dlfcn.h>
 
 #include <sys/wait.h>
 
@@ -199,12 +200,53 @@ START_TEST(wrong_arguments_are_reported)
 }
 END_TEST
 
+/* The kit calls this in place of libc's. */
+static atomic_int refusals;
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument)
+{
+    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (atomic_load(&refusals) > 0 && atomic_fetch_sub(&refusals, 1) > 0)
+        return EAGAIN;
+    if (real == NULL)
+        real =
+            (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+    return real(thread, attributes, body, argument);
+}
+
+static void end_thread_refused(UNUSED RLWorkRef work, UNUSED void *info)
+{
+    atomic_store(&refusals, 3);
+    pthread_exit(NULL);
+}
+static void count_work(UNUSED RLWorkRef work, void *info) { atomic_fetch_add((atomic_int *)info, 1); }
+
+START_TEST(another_thread_takes_over_as_soon_as_there_can_be_one)
+{
+    atomic_int done = 0;
+    RLWorkContext context = {.info = &done};
+    RLWorkersRef workers = RLWorkersCreate(NULL, 1);
+    RLWorkRef works[2] = {RLWorkCreate(NULL, 0, end_thread_refused, NULL, &context),
+                          RLWorkCreate(NULL, 0, count_work, count_work, &context)};
+    for (int i = 0; i < 2; i++) {
+        add(works[i]);
+        ck_assert(RLWorkersSubmit(workers, works[i]));
+    }
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(done, 2);
+    ck_assert_int_le(refusals, 0);
+    for (int i = 0; i < 2; i++)
+        RLRelease(works[i]);
+    RLRelease(workers);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("workers end");
     TCase *all = add_case(suite, "workers", 30);
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_test(all, the_last_release_cancels_and_waits);
+    tcase_add_test(all, another_thread_takes_over_as_soon_as_there_can_be_one);
     tcase_add_test(all, workers_may_be_released_by_one_of_them);
     tcase_add_test(all, a_function_may_end_its_thread);
     tcase_add_test(all, threads_block_signals_and_cancellation);

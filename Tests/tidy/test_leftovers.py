@@ -17,6 +17,7 @@ NAMES_TMP = {
     "Tests/c/test-message-port-names.c": "the library's own default",
     "Tests/tidy/test_leftovers.py": "this file",
     "examples/calculator/main.c": "an example takes away what it has made, and shows no more than that",
+    "examples/file-watch.c": "the same",
     "examples/inotify.c": "the same",
     "examples/users.c": "the same",
 }

@@ -119,7 +119,7 @@ typedef struct RLChildSpawnOptions {
  *  has ended: do not do so yourself while the object is valid.  Re-entrancy: calls context.retain.
  *  Errors: NULL with errno ESRCH or ECHILD if there is no such child: none of this process's, or it was waited for;
  *  EMFILE, ENFILE, ENOMEM; ENOSYS before Linux 5.4. A number that is not positive is misuse.
- *  Cost: an allocation besides the source; two system calls, a descriptor until the object is freed. */
+ *  Cost: an allocation besides the source; five system calls, two descriptors until the object is freed. */
 RL_EXPORT RLChildRef RLChildCreate(RLAllocatorRef allocator, int process, RLChildCallBack callout,
                                    const RLChildContext *context);
 

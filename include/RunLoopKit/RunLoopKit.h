@@ -7,6 +7,7 @@
  *      RLHostResolve.h  addresses of hosts, looked up by workers
  *      RLStream.h  bytes through a descriptor: queued writing, reading by lines or lengths
  *      RLStreamFilter.h  what stands between a stream and its descriptor; adapters/openssl.h: TLS
+ *      RLFileWatch.h  changes of files and directories
  *
  *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a
  *  loop, RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription()
@@ -19,6 +20,7 @@
 #define RUNLOOPKIT_RUNLOOPKIT_H
 #include <RunLoop/RunLoop.h>
 #include <RunLoopKit/RLChild.h>
+#include <RunLoopKit/RLFileWatch.h>
 #include <RunLoopKit/RLHostResolve.h>
 #include <RunLoopKit/RLSignal.h>
 #include <RunLoopKit/RLStream.h>

@@ -1,4 +1,4 @@
-/* The kit's door to Linux, beside CLinux.h: signals, processes, threads and names of hosts. Shims for what Swift cannot import
+/* The kit's door to Linux, beside CLinux.h: signals, processes, threads, names of hosts and changes of files. Shims for what Swift cannot import
    (variadic functions, macros, unions, thread-local variables). Each says why it is here. No logic. */
 #ifndef CLINUXKIT_H
 #define CLINUXKIT_H
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "LinuxChildren.h"
+#include "LinuxFiles.h"
 #include "LinuxHosts.h"
 #include "LinuxSignals.h"
 #include "LinuxStreams.h"

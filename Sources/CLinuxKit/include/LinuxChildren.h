@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -66,6 +67,25 @@ static inline int linux_set_nonblocking(int fd) { return (int)syscall(SYS_fcntl,
 static inline int linux_duplicate_above_standard(int fd) { return (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3); }
 /* A descriptor that is readable at once. */
 static inline int linux_readable_descriptor(void) { return (int)syscall(SYS_eventfd2, 1U, EFD_CLOEXEC); }
+
+/* A descriptor that is readable after each change of another one, until the next is called. */
+static inline int linux_open_changes(int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    int changes = epoll_create1(EPOLL_CLOEXEC);
+    if (changes < 0 || epoll_ctl(changes, EPOLL_CTL_ADD, fd, &event) == 0)
+        return changes;
+    int error = errno;
+    close(changes);
+    errno = error;
+    return -1;
+}
+/* Not epoll_wait(), which is a cancellation point. */
+static inline void linux_forget_changes(int changes)
+{
+    struct epoll_event event;
+    syscall(SYS_epoll_pwait, changes, &event, 1, 0, NULL, (size_t)8);
+}
 
 enum linux_spawn_flags { linux_search_path = 1, linux_new_group = 2, linux_new_session = 4 };
 

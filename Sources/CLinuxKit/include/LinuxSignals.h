@@ -86,10 +86,13 @@ static inline int linux_action_is_for_once(const struct sigaction *action)
 static inline int linux_first_realtime_signal(void) { return SIGRTMIN; }
 static inline int linux_last_signal(void) { return SIGRTMAX; }
 
-/* The signals whose handler runs on this thread, in front of another one of ours: a bit for each. Thread-local variables are not
+/* How many of our handlers of a signal are being called on this thread, one by what another has called. Thread-local variables are not
    imported. */
-extern __thread uint64_t linux_kit_chained_signals __attribute__((tls_model("initial-exec"), visibility("hidden")));
-static inline uint64_t linux_chained_signals(void) { return linux_kit_chained_signals; }
-static inline void linux_set_chained_signals(uint64_t signals) { linux_kit_chained_signals = signals; }
+extern __thread uint8_t linux_kit_signal_depths[65] __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static inline int linux_signal_depth(int number) { return linux_kit_signal_depths[number]; }
+static inline void linux_change_signal_depth(int number, int change)
+{
+    linux_kit_signal_depths[number] = (uint8_t)(linux_kit_signal_depths[number] + change);
+}
 
 #endif

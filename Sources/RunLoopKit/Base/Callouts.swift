@@ -76,3 +76,13 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION(
     function(stream, bytes, length, info)
     linux_kit_callout_barrier(22)
 }
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_FILE_WATCH_CALLBACK_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_WATCH_CALLBACK_FUNCTION(
+    _ callout: RLFileWatchCallBack, _ watch: OpaquePointer?, _ count: Int, _ events: UnsafePointer<RLFileWatchEvent>?,
+    _ info: UnsafeMutableRawPointer?
+) {
+    callout(watch, count, events, info)
+    linux_kit_callout_barrier(16)
+}

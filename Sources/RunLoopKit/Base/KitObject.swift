@@ -14,7 +14,7 @@ struct KitObject {
 
 /// The kinds of objects.
 enum KitKind: UInt32 {
-    case signal, child, work, workers, hostResolve, stream
+    case signal, child, work, workers, hostResolve, stream, fileWatch
 
     /// The kind's name in diagnostics and descriptions.
     var name: Name {
@@ -25,6 +25,7 @@ enum KitKind: UInt32 {
         case .workers: "RLWorkers"
         case .hostResolve: "RLHostResolve"
         case .stream: "RLStream"
+        case .fileWatch: "RLFileWatch"
         }
     }
 }

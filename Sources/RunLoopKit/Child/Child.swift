@@ -4,7 +4,8 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// An RLChild: a child process, and a version-1 source on its pidfd, which is readable when the child has ended.
+/// An RLChild: a child process, and a version-1 source on an epoll that reports its pidfd once for each change of it: when the child has
+/// ended, and when a tracer that has kept its end to itself (gdb) lets go of it.
 struct Child: ~Copyable, KitStorage {
     static var kind: KitKind { .child }
 
@@ -24,6 +25,8 @@ struct Child: ~Copyable, KitStorage {
     fileprivate let parent: Int32
     /// Open until the object is freed, so that a signal never reaches another process. Written once, before the program has the handle.
     fileprivate(set) var pidfd: Int32 = -1
+    /// What the loops watch. Likewise.
+    fileprivate var port: Int32 = -1
     /// Our ends of the pipes to its descriptors 0, 1 and 2.
     let pipes: ChildPipes
     /// Any thread.
@@ -41,6 +44,7 @@ struct Child: ~Copyable, KitStorage {
 
     deinit {
         if pidfd >= 0 { linux_close(pidfd) }
+        if port >= 0 { linux_close(port) }
     }
 
     /// An object and its source, for a child that is yet to come; nil if out of memory. Retains the client's info. If it fails, and when
@@ -54,7 +58,7 @@ struct Child: ~Copyable, KitStorage {
         context.info = memory
         context.release = { info in Child.pointer(info).free() }
         context.copyDescription = KitObject.copyDescription
-        context.getPort = { info in Child.pointer(info).pointee.pidfd }
+        context.getPort = { info in Child.pointer(info).pointee.port }
         context.perform = { info in Child.pointer(info).perform() }
         let source = withUnsafeMutableBytes(of: &context) { bytes in
             RLRunLoopSourceCreate(nil, 0, bytes.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: RLRunLoopSourceContext.self))
@@ -83,14 +87,15 @@ extension ChildPointer {
         pointee.object.number = Int(process)
         // EINVAL: Linux before 5.4.
         if linux_is_child(pidfd) == 0 { throw systemError == EINVAL ? SystemError.make(ENOSYS) : .last }
+        pointee.port = try checked(linux_open_changes(pidfd))
     }
 
     /// Gives the object a child that has ended already, and that something else has waited for: its loop finds that at once.
     /// Before the program has the handle.
     func attachLost(_ process: Int32) throws(SystemError) {
         let stand = try checked(linux_readable_descriptor())
-        if pointee.pidfd >= 0 { linux_close(pointee.pidfd) }
-        pointee.pidfd = stand
+        if pointee.port >= 0 { linux_close(pointee.port) }
+        pointee.port = stand
         pointee.object.number = Int(process)
     }
 
@@ -138,6 +143,8 @@ extension ChildPointer {
     fileprivate func perform() {
         // After a fork(): it is the parent's child.
         if pointee.parent != linux_process() { return RLRunLoopSourceInvalidate(pointee.object.source) }
+        // A change from here on makes it ready again.
+        linux_forget_changes(pointee.port)
         guard wait(), var status = status else { return }
         RLRunLoopSourceInvalidate(pointee.object.source)
         RUNLOOP_IS_CALLING_OUT_TO_A_CHILD_CALLBACK_FUNCTION(

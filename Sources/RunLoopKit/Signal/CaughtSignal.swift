@@ -80,9 +80,9 @@ struct CaughtSignal: ~Copyable {
             var action = sigaction()
             signal.pointee.readers.add(1, ordering: .sequentiallyConsistent)
             let call = signal.pointee.place.nextAction(&action)
-            if call != .fromBehind { signal.pointee.tell(information) }
+            if call.isFirst { signal.pointee.tell(information) }
             signal.pointee.readers.subtract(1, ordering: .sequentiallyConsistent)
-            if call != .fromBehind && signal.pointee.isUnwatched {
+            if call.isFirst && signal.pointee.isUnwatched {
                 signal.pointee.place.actByDefault(&action, handler) { signal.pointee.isUnwatched }
             }
             signal.pointee.place.call(call, &action, information, context)

@@ -5,7 +5,8 @@ import Synchronization
 /// The place of our handler among the handlers of a signal: what it replaced, and whether it is in front.
 ///
 /// A program may install a handler over ours while there are objects, which then calls ours, or does not. When ours is wanted again, and is
-/// not in front, it is installed in front of that one, too. So it may be there twice: in front, and behind a handler of the program.
+/// not in front, it is installed in front of that one, too. So it may be there several times, each time behind a handler of the program. It
+/// finds out by how often it is being called on the thread which of these it is.
 struct HandlerPlace: ~Copyable {
     typealias Handler = @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void
 
@@ -22,37 +23,37 @@ struct HandlerPlace: ~Copyable {
 
     private typealias ActionPointer = UnsafeMutablePointer<Action>
 
-    /// What our handler calls next.
-    enum Call {
-        /// Nothing: what it replaced was no function.
-        case nothing
-        /// What it replaced.
-        case replaced
-        /// What it replaced the second time, which may call our handler again.
-        case replacedAgain
-        /// What it replaced the first time: the handler it replaced the second time has called it.
-        case fromBehind
+    /// What our handler does.
+    struct Call {
+        /// It was called by the kernel, not by a handler that it has called itself.
+        let isFirst: Bool
+        /// What it calls next may call it again.
+        let mayComeBack: Bool
     }
+
+    /// How often it may be installed in front of itself.
+    private static var layerLimit: Int { 16 }
 
     private let number: Int32
     /// All actions that were in force. Under the lock.
     private let actions: Atomic<UInt>
-    /// What our handler has replaced (an `Action`), 0 before the first time. Written under the lock, read by handlers.
-    private let replaced: Atomic<UInt>
-    /// What it has replaced while it was behind that, 0 if it is not. Written under the lock, read by handlers.
-    private let replacedAgain: Atomic<UInt>
+    /// What our handler has replaced (an `Action`), and what it has replaced while it was behind that, and so on. Written under the lock,
+    /// read by handlers.
+    private let replaced: UnsafeMutablePointer<Atomic<UInt>>?
+    /// How many of them there are, from the first use on at least one. Written under the lock, read by handlers.
+    private let layers: Atomic<Int>
     /// Whether our handler was installed and not taken away again. Under the lock.
     private let isPresent: Atomic<Bool>
 
     /// nil if out of memory. Remembers what is in force now, so that entering needs no memory, unless that changes.
     init?(_ number: Int32) {
+        replaced = calloc(Self.layerLimit, MemoryLayout<Atomic<UInt>>.stride)?.assumingMemoryBound(to: Atomic<UInt>.self)
         self.number = number
         actions = Atomic(0)
-        replaced = Atomic(0)
-        replacedAgain = Atomic(0)
+        layers = Atomic(0)
         isPresent = Atomic(false)
         var current = sigaction()
-        if linux_get_action(number, &current) != 0 || kept(&current) == nil { return nil }
+        if replaced == nil || linux_get_action(number, &current) != 0 || kept(&current) == nil { return nil }
     }
 
     /// The copy of an action; nil if out of memory. Under the lock.
@@ -78,12 +79,14 @@ struct HandlerPlace: ~Copyable {
         guard let before = kept(&current) else {
             return Misuse.warn("RLSignal", "RLRunLoopAddSource", "out of memory: the signal is not caught")
         }
-        before.pointee.isUsedUp.store(false, ordering: .relaxed)
-        if isPresent.exchange(true, ordering: .relaxed) {
-            replacedAgain.store(UInt(bitPattern: before), ordering: .sequentiallyConsistent)
-        } else {
-            replaced.store(UInt(bitPattern: before), ordering: .sequentiallyConsistent)
+        let layer = isPresent.load(ordering: .relaxed) ? layers.load(ordering: .relaxed) : 0
+        if layer == Self.layerLimit {
+            return Misuse.warn("RLSignal", "RLRunLoopAddSource", "too many handlers over each other: the signal is not caught")
         }
+        before.pointee.isUsedUp.store(false, ordering: .relaxed)
+        isPresent.store(true, ordering: .relaxed)
+        replaced?[layer].store(UInt(bitPattern: before), ordering: .sequentiallyConsistent)
+        layers.store(layer + 1, ordering: .sequentiallyConsistent)
         _ = linux_catch(number, handler, &current)
     }
 
@@ -91,33 +94,26 @@ struct HandlerPlace: ~Copyable {
     func leave(_ handler: Handler) {
         var current = sigaction()
         guard linux_get_action(number, &current) == 0, linux_action_is(&current, handler) != 0 else { return }
-        let again = replacedAgain.load(ordering: .relaxed)
-        guard let before = ActionPointer(bitPattern: again != 0 ? again : replaced.load(ordering: .relaxed)) else { return }
+        let layer = max(layers.load(ordering: .relaxed) - 1, 0)
+        guard let before = ActionPointer(bitPattern: replaced?[layer].load(ordering: .relaxed) ?? 0) else { return }
         var action = before.pointee.isUsedUp.load(ordering: .relaxed) ? sigaction() : before.pointee.action
         _ = linux_set_action(number, &action)
-        if again != 0 {
-            replacedAgain.store(0, ordering: .sequentiallyConsistent)
-        } else {
-            // A handler that has begun goes on to what it replaced.
-            isPresent.store(false, ordering: .relaxed)
-        }
+        // A handler that has begun goes on to what it replaced first.
+        if layer > 0 { layers.store(layer, ordering: .sequentiallyConsistent) } else { isPresent.store(false, ordering: .relaxed) }
     }
 
     // MARK: in the handler
 
-    private var bit: UInt64 { 1 << UInt64(number - 1) }
-
-    /// What a handler that has begun now calls next, and a copy of that action. Async-signal-safe.
+    /// What a handler that has begun now calls next: a copy of that action, which is empty if there is none. Async-signal-safe.
     func nextAction(_ copy: inout sigaction) -> Call {
-        let isBehind = linux_chained_signals() & bit != 0
-        let again = replacedAgain.load(ordering: .sequentiallyConsistent)
-        let isInFront = again != 0 && !isBehind
-        let address = isInFront ? again : replaced.load(ordering: .sequentiallyConsistent)
-        guard let action = ActionPointer(bitPattern: address) else { return isBehind ? .fromBehind : .nothing }
+        let depth = Int(linux_signal_depth(number))
+        let layer = max(layers.load(ordering: .sequentiallyConsistent) - 1 - depth, 0)
+        let call = Call(isFirst: depth == 0, mayComeBack: layer > 0)
+        guard let action = ActionPointer(bitPattern: replaced?[layer].load(ordering: .sequentiallyConsistent) ?? 0) else { return call }
         copy = action.pointee.action
         let isUsedUp = linux_action_is_for_once(&copy) != 0 && action.pointee.isUsedUp.exchange(true, ordering: .relaxed)
         if isUsedUp { copy = sigaction() }
-        return isBehind ? .fromBehind : isInFront ? .replacedAgain : .replaced
+        return call
     }
 
     /// There is no object, but another part of the program has installed our handler again, which it had found there earlier. If what
@@ -136,9 +132,9 @@ struct HandlerPlace: ~Copyable {
         _ call: Call, _ action: inout sigaction, _ information: UnsafeMutablePointer<siginfo_t>, _ context: UnsafeMutableRawPointer?
     ) {
         if linux_action_is_function(&action) == 0 { return }
-        // Only where that can call our handler: a longjmp() out of a function of the program would leave the bit set.
-        if call == .replacedAgain { linux_set_chained_signals(linux_chained_signals() | bit) }
+        // Only where that can call our handler: a longjmp() out of a function of the program would leave the number wrong.
+        if call.mayComeBack { linux_change_signal_depth(number, 1) }
         linux_call_action(&action, number, information, context)
-        if call == .replacedAgain { linux_set_chained_signals(linux_chained_signals() & ~bit) }
+        if call.mayComeBack { linux_change_signal_depth(number, -1) }
     }
 }

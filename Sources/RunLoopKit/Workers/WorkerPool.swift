@@ -31,8 +31,12 @@ struct WorkerPool: ~Copyable {
         references = Atomic(1)
     }
 
-    /// nil if out of memory.
+    /// nil with errno if out of memory, or of keys, by which a thread is noticed that a function has ended.
     static func create(_ limit: Int) -> WorkerPoolPointer? {
+        if linux_prepare_workers() == 0 {
+            systemError = EAGAIN
+            return nil
+        }
         guard let gate = linux_make_gate() else { return nil }
         guard let memory = malloc(MemoryLayout<WorkerPool>.stride) else {
             linux_free_gate(gate)
@@ -182,7 +186,8 @@ extension WorkerPoolPointer {
         return work
     }
 
-    /// A function has ended its thread, by pthread_exit(): its work is complete, and another thread takes over.
+    /// A function has ended its thread, by pthread_exit(): its work is complete, and another thread takes over, as soon as there can be one
+    /// if none is left.
     private static func threadWasEnded(_ worker: WorkerPointer) {
         let pool = worker.pointee.pool.assumingMemoryBound(to: WorkerPool.self)
         // In the child of a fork() no other thread takes over, and the lock may be held for ever.
@@ -195,7 +200,11 @@ extension WorkerPoolPointer {
         pool.pointee.threads -= 1
         // Once the program has released the workers, it joins this thread.
         if !pool.pointee.isClosed { pool.detach(worker) }
-        if pool.pointee.queued > pool.pointee.idle { _ = pool.startThread() }
+        while pool.pointee.queued > pool.pointee.idle && !pool.pointee.isClosed && !pool.startThread() && pool.pointee.threads == 0 {
+            linux_unlock_gate(pool.pointee.gate)
+            linux_kit_pause()
+            linux_lock_gate(pool.pointee.gate)
+        }
         linux_unlock_gate(pool.pointee.gate)
         if worker.pointee.isDetached != 0 { free(worker) }
         pool.drop()

@@ -1,0 +1,180 @@
+/* Changes of files: inotify, directories, a timer as a descriptor. Part of CLinuxKit.h. */
+#ifndef CLINUXKIT_FILES_H
+#define CLINUXKIT_FILES_H
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* An inotify_event ends in an array without a length. `name` is empty if the event is about what is watched itself. */
+struct linux_file_event {
+    int watch;
+    uint32_t mask, cookie;
+    const char *name;
+};
+/* The event at an offset of what was read; returns the offset of the next. */
+static inline size_t linux_file_event_at(const char *bytes, size_t offset, struct linux_file_event *event)
+{
+    const struct inotify_event *raw = (const struct inotify_event *)(const void *)(bytes + offset);
+    event->watch = raw->wd;
+    event->mask = raw->mask;
+    event->cookie = raw->cookie;
+    event->name = raw->len > 0 ? raw->name : "";
+    return offset + sizeof *raw + raw->len;
+}
+
+/* Makes the event at an offset one that says nothing. */
+static inline void linux_forget_file_event(char *bytes, size_t offset)
+{
+    ((struct inotify_event *)(void *)(bytes + offset))->mask = 0;
+}
+
+static inline int linux_open_inotify(void) { return (int)syscall(SYS_inotify_init1, IN_CLOEXEC | IN_NONBLOCK); }
+static inline long linux_read_nonblocking(int fd, void *bytes, size_t size)
+{
+    return syscall(SYS_read, fd, bytes, size);
+}
+static inline void linux_remove_watch(int inotify, int watch) { syscall(SYS_inotify_rm_watch, inotify, watch); }
+
+/* Macros of unsigned and signed kinds. */
+static const uint32_t linux_in_modify = IN_MODIFY, linux_in_attrib = IN_ATTRIB, linux_in_close_write = IN_CLOSE_WRITE,
+                      linux_in_moved_from = IN_MOVED_FROM, linux_in_moved_to = IN_MOVED_TO, linux_in_create = IN_CREATE,
+                      linux_in_delete = IN_DELETE, linux_in_delete_self = IN_DELETE_SELF,
+                      linux_in_move_self = IN_MOVE_SELF, linux_in_unmount = IN_UNMOUNT,
+                      linux_in_overflow = IN_Q_OVERFLOW, linux_in_ignored = IN_IGNORED, linux_in_directory = IN_ISDIR;
+
+enum {
+    linux_watch_changes =
+        IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE | IN_DELETE | IN_EXCL_UNLINK
+};
+enum { linux_watch_itself = IN_DELETE_SELF | IN_MOVE_SELF };
+
+/* Watches exactly the directory that is open, whatever its path leads to by now; `path` is for systems without /proc. */
+static inline int linux_watch_directory(int inotify, int fd, const char *path, int is_root)
+{
+    char link[32];
+    uint32_t mask = linux_watch_changes | (is_root ? (uint32_t)linux_watch_itself : 0);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    int watch = (int)syscall(SYS_inotify_add_watch, inotify, link, mask);
+    if (watch >= 0 || errno != ENOENT)
+        return watch;
+    return (int)syscall(SYS_inotify_add_watch, inotify, path, mask | IN_ONLYDIR | (is_root ? 0 : IN_DONT_FOLLOW));
+}
+static inline int linux_watch_file(int inotify, const char *path)
+{
+    return (int)syscall(SYS_inotify_add_watch, inotify, path,
+                        IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | linux_watch_itself);
+}
+
+/* open() has a variable number of arguments, and is a cancellation point. */
+static inline int linux_open_directory(const char *path, int follows)
+{
+    return (int)syscall(SYS_openat, AT_FDCWD, path,
+                        O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (follows ? 0 : O_NOFOLLOW));
+}
+
+/* What tells a directory from all others. */
+struct linux_identity {
+    uint64_t device, inode;
+};
+static inline struct linux_identity linux_identity_of(const struct stat *status)
+{
+    struct linux_identity identity = {status->st_dev, status->st_ino};
+    return identity;
+}
+/* Of an open directory, and of the one above it. */
+static inline int linux_identify(int fd, struct linux_identity *own, struct linux_identity *above)
+{
+    struct stat status, upper;
+    if (fstat(fd, &status) != 0 || fstatat(fd, "..", &upper, 0) != 0)
+        return -1;
+    *own = linux_identity_of(&status);
+    *above = linux_identity_of(&upper);
+    return 0;
+}
+
+/* An entry of a directory; the kinds are a macro's. */
+struct linux_entry {
+    const char *name;
+    int isDirectory;
+};
+/* The next entry but `.` and `..`: 1, 0 at the end, -1 with errno. */
+static inline int linux_next_entry(DIR *directory, struct linux_entry *entry)
+{
+    for (;;) {
+        errno = 0;
+        const struct dirent *raw = readdir(directory);
+        if (raw == NULL)
+            return errno == 0 ? 0 : -1;
+        if (strcmp(raw->d_name, ".") == 0 || strcmp(raw->d_name, "..") == 0)
+            continue;
+        struct stat status;
+        entry->name = raw->d_name;
+        entry->isDirectory =
+            raw->d_type == DT_DIR ||
+            (raw->d_type == DT_UNKNOWN && fstatat(dirfd(directory), raw->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+             S_ISDIR(status.st_mode));
+        return 1;
+    }
+}
+
+/* An absolute path, without a slash at the end; NULL with errno. The caller frees it. */
+static inline char *linux_absolute_path(const char *path)
+{
+    char *directory = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
+    if (directory == NULL)
+        return NULL;
+    size_t before = strlen(directory), length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    char *whole = malloc(before + length + 2);
+    if (whole != NULL) {
+        memcpy(whole, directory, before);
+        if (before > 0 && directory[before - 1] != '/')
+            whole[before++] = '/';
+        memcpy(whole + before, path, length);
+        whole[before + length] = 0;
+    }
+    free(directory);
+    return whole;
+}
+
+/* One descriptor for two: readable when one of them is. */
+static inline int linux_open_both(int first, int second)
+{
+    int both = epoll_create1(EPOLL_CLOEXEC);
+    if (both < 0)
+        return -1;
+    struct epoll_event event = {.events = EPOLLIN};
+    if (epoll_ctl(both, EPOLL_CTL_ADD, first, &event) == 0 && epoll_ctl(both, EPOLL_CTL_ADD, second, &event) == 0)
+        return both;
+    int error = errno;
+    close(both);
+    errno = error;
+    return -1;
+}
+static inline int linux_open_timer(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK); }
+/* Readable at that time of the monotonic clock, in nanoseconds; 0: never. Not readable before. */
+static inline void linux_set_file_timer(int fd, uint64_t time)
+{
+    struct itimerspec spec = {.it_value = {(time_t)(time / 1000000000), (long)(time % 1000000000)}};
+    timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+static inline uint64_t linux_monotonic_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+#endif

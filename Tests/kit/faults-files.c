@@ -1,0 +1,47 @@
+/* A tree of three directories that is watched while system calls fail: strace makes them (test_kit.py). Prints what came of it. */
+#include <RunLoopKit/RunLoopKit.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void changed(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
+{
+    (void)watch, (void)info;
+    for (RLIndex i = 0; i < count; i++) {
+        const char *name = strrchr(events[i].path, '/') + 1;
+        if (strcmp(name, "end") == 0)
+            RLRunLoopStop(RLRunLoopGetCurrent());
+        else if ((events[i].flags & kRLFileWatchNotWatched) != 0)
+            printf("%s %s, ", name, strerrorname_np(events[i].error));
+        else if ((events[i].flags & kRLFileWatchMustScan) != 0)
+            printf("%s scan, ", name);
+        else if ((events[i].flags & kRLFileWatchCreated) != 0)
+            printf("%s, ", name);
+    }
+}
+
+int main(void)
+{
+    alarm(60);
+    if (mkdir("tree", 0700) != 0 || mkdir("tree/a", 0700) != 0 || mkdir("tree/a/b", 0700) != 0)
+        return 1;
+    const char *paths[] = {"tree", NULL};
+    RLFileWatchRef watch = RLFileWatchCreate(NULL, paths, 0, 0, changed, NULL);
+    if (watch == NULL) {
+        puts(strerrorname_np(errno));
+        return 0;
+    }
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), watch, kRLRunLoopDefaultMode);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    mkdir("tree/c", 0700);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    close(creat("tree/end", 0600));
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0);
+    printf("%d watched\n", (int)RLFileWatchGetWatchCount(watch));
+    RLRelease(watch);
+    return 0;
+}

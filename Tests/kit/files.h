@@ -1,0 +1,149 @@
+/* A tree of files for the tests of RLFileWatch, and a watcher that writes down what it is told. */
+#ifndef RUNLOOP_TESTS_KIT_FILES_H
+#define RUNLOOP_TESTS_KIT_FILES_H
+#include "kit.h"
+#include <dirent.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+static char base[512]; /* the tree that is watched; beside it, `base`-outside is not */
+
+static UNUSED const char *in_tree(const char *format, ...)
+{
+    static char paths[8][1024];
+    static int turn;
+    char *path = paths[turn++ % 8];
+    int length = snprintf(path, sizeof paths[0], "%s/", base);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(path + length, sizeof paths[0] - (size_t)length, format, arguments);
+    va_end(arguments);
+    return path;
+}
+
+static UNUSED int remove_entry(const char *path, UNUSED const struct stat *status, UNUSED int kind,
+                               UNUSED struct FTW *place)
+{
+    return remove(path);
+}
+static UNUSED void remove_tree(const char *path) { nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
+
+static UNUSED void make_tree(void)
+{
+    const char *directory = getenv("TMPDIR");
+    require(directory != NULL);
+    snprintf(base, sizeof base, "%s/files-%d", directory, getpid());
+    require(mkdir(base, 0700) == 0);
+}
+static UNUSED void drop_tree(void) { remove_tree(base); }
+
+static UNUSED void make_directory(const char *path) { require(mkdir(path, 0700) == 0); }
+static UNUSED void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    require(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* What was told, as `-dir/name`: + created, - removed, > renamed (old>new), * modified, @ attributes, ! closed, ? must scan, # not
+ * watched, ~ root changed, ^ unmounted. A slash ends directories. */
+struct told {
+    RLFileWatchRef object;
+    char words[16384];
+    int calls, error;
+    atomic_int events;
+    const char *until; /* stops the loop when an event of this path comes */
+    RLOptionFlags ignored;
+};
+
+static UNUSED const char *relative(const char *path)
+{
+    size_t length = strlen(base);
+    return strncmp(path, base, length) != 0 ? path : path[length] == '/' ? path + length + 1 : ".";
+}
+
+static UNUSED void write_down(UNUSED RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
+{
+    static const char signs[] = "+->*@!??????????";
+    struct told *told = info;
+    told->calls++;
+    for (RLIndex i = 0; i < count; i++) {
+        const RLFileWatchEvent *event = &events[i];
+        atomic_fetch_add(&told->events, 1);
+        if (told->until != NULL && strcmp(event->path, told->until) == 0)
+            RLRunLoopStop(RLRunLoopGetCurrent());
+        if ((event->flags & told->ignored) != 0 && (event->flags & ~(told->ignored | kRLFileWatchIsDirectory)) == 0)
+            continue;
+        size_t length = strlen(told->words);
+        char *end = told->words + length;
+        if (length > 0)
+            *end++ = ' ';
+        for (int bit = 0; bit < 6; bit++)
+            if ((event->flags & 1UL << bit) != 0 && event->oldPath == NULL)
+                *end++ = signs[bit];
+        if ((event->flags & kRLFileWatchMustScan) != 0)
+            *end++ = '?';
+        if ((event->flags & kRLFileWatchNotWatched) != 0) {
+            *end++ = '#';
+            told->error = event->error;
+        }
+        if ((event->flags & kRLFileWatchRootChanged) != 0)
+            *end++ = '~';
+        if ((event->flags & kRLFileWatchUnmounted) != 0)
+            *end++ = '^';
+        if (event->oldPath != NULL)
+            end += sprintf(end, "%s>", relative(event->oldPath));
+        sprintf(end, "%s%s", relative(event->path), (event->flags & kRLFileWatchIsDirectory) != 0 ? "/" : "");
+        require(strlen(told->words) + 1200 < sizeof told->words);
+    }
+}
+
+/* Watches `base`, in the default mode of this thread's loop. */
+static UNUSED void watch_base(struct told *told, RLTimeInterval latency, RLOptionFlags flags)
+{
+    const char *paths[] = {base, NULL};
+    RLFileWatchContext context = {.info = told};
+    told->object = add(RLFileWatchCreate(NULL, paths, latency, flags, write_down, &context));
+}
+
+static UNUSED void forget_word(char *words, const char *word)
+{
+    char *place = strstr(words, word);
+    require(place != NULL);
+    char *rest = place + strlen(word);
+    if (*rest == ' ')
+        rest++;
+    else if (place > words)
+        place--;
+    memmove(place, rest, strlen(rest) + 1);
+}
+
+/* Until all that has happened so far is told: what happens last is a file that comes and goes. */
+static UNUSED void await_all(struct told *told)
+{
+    char end[600];
+    snprintf(end, sizeof end, "%s/end", base);
+    int file = open(end, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
+    require(file >= 0 && close(file) == 0 && unlink(end) == 0);
+    told->until = end;
+    while (strstr(told->words, "-end") == NULL)
+        require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0) == kRLRunLoopRunStopped);
+    told->until = NULL;
+    forget_word(told->words, "+end");
+    forget_word(told->words, "-end");
+}
+
+#define assert_told(told, expected)                \
+    do {                                           \
+        await_all(told);                           \
+        ck_assert_str_eq((told)->words, expected); \
+        (told)->words[0] = 0;                      \
+    } while (0)
+
+static UNUSED void end_watch(struct told *told)
+{
+    RLRunLoopSourceInvalidate(told->object);
+    RLRelease(told->object);
+}
+#endif

@@ -1,0 +1,248 @@
+/* RLFileWatch: what cannot be watched; calls that end things; several loops, threads, fork; mistakes. */
+#include "files.h"
+#include <sched.h>
+#include <sys/mount.h>
+
+static struct told told;
+
+static void set_up(void)
+{
+    make_tree();
+    told = (struct told){.ignored = kRLFileWatchAttributes | kRLFileWatchClosed | kRLFileWatchModified};
+}
+
+/* -- What cannot be watched -- */
+
+static void look_without_rights(UNUSED void *info)
+{
+    require(chmod(base, 0755) == 0 && (geteuid() != 0 || seteuid(65534) == 0));
+    watch_base(&told, 0, 0);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1), kRLRunLoopRunHandledSource);
+    ck_assert_str_eq(told.words, "#closed/");
+    ck_assert_int_eq(told.error, EACCES);
+    const char *paths[] = {in_tree("closed"), NULL};
+    ck_assert(RLFileWatchCreate(NULL, paths, 0, 0, write_down, NULL) == NULL && errno == EACCES);
+    require(geteuid() != 65534 || seteuid(0) == 0);
+    require(chmod(in_tree("closed"), 0755) == 0); /* which changes nothing before everything is read again */
+    RLRelease(told.object);
+}
+
+START_TEST(a_directory_without_permission_is_told_once)
+{
+    make_directory(in_tree("closed"));
+    require(chmod(in_tree("closed"), 0) == 0);
+    ck_assert_int_eq(run_in_child(look_without_rights, NULL), 0);
+    require(chmod(in_tree("closed"), 0700) == 0);
+}
+END_TEST
+
+static void unmount_watched(UNUSED void *info)
+{
+    char users[32], groups[32];
+    snprintf(users, sizeof users, "0 %d 1", geteuid());
+    snprintf(groups, sizeof groups, "0 %d 1", getegid());
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        _exit(77);
+    write_file("/proc/self/setgroups", "deny");
+    write_file("/proc/self/uid_map", users);
+    write_file("/proc/self/gid_map", groups);
+    if (mount("files", in_tree("mounted"), "tmpfs", 0, NULL) != 0)
+        _exit(77);
+    make_directory(in_tree("mounted/above"));
+    watch_base(&told, 0, 0);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
+    require(umount2(in_tree("mounted"), 0) == 0);
+    while (strstr(told.words, "below") == NULL)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    ck_assert_str_eq(told.words, "^mounted/ +mounted/below/");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
+    end_watch(&told);
+}
+
+START_TEST(a_file_system_that_is_unmounted_is_told)
+{
+    make_directory(in_tree("mounted"));
+    make_directory(in_tree("mounted/below"));
+    int status = run_in_child(unmount_watched, NULL);
+    ck_assert(status == 0 || status == 77); /* 77: it may not mount here */
+}
+END_TEST
+
+/* -- Life -- */
+
+static void invalidate_and_release(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
+{
+    RLRunLoopSourceInvalidate(watch);
+    RLRelease(watch);
+    note(count > 0 && strstr(events[0].path, "/a") != NULL ? info : "?");
+}
+
+START_TEST(the_object_may_be_released_in_its_call)
+{
+    const char *paths[] = {base, NULL};
+    struct lifetime life = {0};
+    static char called[] = "called";
+    RLFileWatchContext context = {.info = called};
+    add(RLFileWatchCreate(NULL, paths, 0, 0, invalidate_and_release, &context));
+    RLFileWatchContext counted = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    int before = open_descriptors();
+    RLFileWatchRef other = RLFileWatchCreate(NULL, paths, 0, 0, write_down, &counted);
+    ck_assert_int_eq(open_descriptors(), before + 3);
+    ck_assert_int_eq(lifetime_held(&life), 1);
+    RLRelease(other);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    ck_assert_int_eq(open_descriptors(), before);
+    write_file(in_tree("a"), "x");
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+    assert_notes("called");
+}
+END_TEST
+
+static void run_again(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
+{
+    struct told *outer = info;
+    write_down(watch, count, events, info);
+    if (outer->calls == 1) {
+        write_file(in_tree("b"), "x");
+        ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1), kRLRunLoopRunHandledSource);
+        ck_assert_ptr_nonnull(strstr(outer->words, "+b"));
+        ck_assert_ptr_nonnull(strstr(events[0].path, "/a")); /* still there */
+    }
+}
+
+START_TEST(the_call_may_run_the_loop)
+{
+    const char *paths[] = {base, NULL};
+    RLFileWatchContext context = {.info = &told};
+    told.object = add(RLFileWatchCreate(NULL, paths, 0, 0, run_again, &context));
+    write_file(in_tree("a"), "x");
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1), kRLRunLoopRunHandledSource);
+    ck_assert_int_eq(told.calls, 2);
+    end_watch(&told);
+}
+END_TEST
+
+static void end_thread(UNUSED RLFileWatchRef watch, UNUSED RLIndex count, UNUSED const RLFileWatchEvent *events,
+                       UNUSED void *info)
+{
+    pthread_exit(NULL);
+}
+static void *run_until_ended(void *info)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), info, kRLRunLoopDefaultMode);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0);
+    return info;
+}
+
+START_TEST(the_call_may_end_its_thread)
+{
+    const char *paths[] = {base, NULL};
+    RLFileWatchRef watch = RLFileWatchCreate(NULL, paths, 0, 0, end_thread, NULL);
+    write_file(in_tree("a"), "x");
+    join_thread(start_thread(run_until_ended, watch));
+    ck_assert(RLRunLoopSourceIsValid(watch));
+    ck_assert_int_eq(RLFileWatchGetWatchCount(watch), 1);
+    RLRelease(watch);
+}
+END_TEST
+
+static void count_created(UNUSED RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
+{
+    for (RLIndex i = 0; i < count; i++)
+        if ((events[i].flags & kRLFileWatchCreated) != 0)
+            atomic_fetch_add((atomic_int *)info, 1);
+}
+
+START_TEST(each_event_is_told_in_one_of_several_loops)
+{
+    enum { FILES = 300 };
+    atomic_int created = 0;
+    struct looper loopers[2];
+    const char *paths[] = {base, NULL};
+    RLFileWatchContext context = {.info = &created};
+    RLFileWatchRef watch = RLFileWatchCreate(NULL, paths, _i * 0.001, 0, count_created, &context);
+    for (int i = 0; i < 2; i++) {
+        looper_start(&loopers[i]);
+        RLRunLoopAddSource(loopers[i].loop, watch, kRLRunLoopDefaultMode);
+    }
+    for (int i = 0; i < FILES; i++) {
+        if (i % 3 == 0)
+            make_directory(in_tree("%d", i));
+        else
+            write_file(in_tree("%d/%d", i - i % 3, i), "x");
+        if (i % 10 == 0)
+            ck_assert_int_ge(RLFileWatchGetWatchCount(watch), 1);
+    }
+    await_count(&created, FILES);
+    while (RLFileWatchGetWatchCount(watch) <= FILES / 3)
+        sched_yield();
+    for (int i = 0; i < 2; i++)
+        looper_stop(&loopers[i]);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(watch), 1 + FILES / 3);
+    RLRelease(watch);
+}
+END_TEST
+
+static void look_in_child(UNUSED void *info)
+{
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 0);
+    write_file(in_tree("a"), "x");
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+    ck_assert(!RLRunLoopSourceIsValid(told.object));
+    ck_assert_int_eq(told.calls, 0);
+    RLRelease(told.object);
+}
+
+START_TEST(events_are_the_parents_after_fork)
+{
+    watch_base(&told, 0, 0);
+    ck_assert_int_eq(run_in_child(look_in_child, NULL), 0);
+    assert_told(&told, "+a");
+    end_watch(&told);
+}
+END_TEST
+
+static const char *no_paths[] = {NULL}, *empty_path[] = {"", NULL}, *root_path[] = {"/", NULL};
+static void without_paths(void)
+{
+    ck_assert(!RLFileWatchCreate(NULL, NULL, 0, 0, write_down, NULL) && errno == EINVAL);
+}
+static void with_no_path(void) { ck_assert(!RLFileWatchCreate(NULL, no_paths, 0, 0, write_down, NULL)); }
+static void with_empty_path(void) { ck_assert(!RLFileWatchCreate(NULL, empty_path, 0, 0, write_down, NULL)); }
+static void with_negative_latency(void) { ck_assert(!RLFileWatchCreate(NULL, root_path, -1, 0, write_down, NULL)); }
+static void with_unknown_flag(void) { ck_assert(!RLFileWatchCreate(NULL, root_path, 0, 4, write_down, NULL)); }
+static void without_function(void) { ck_assert(!RLFileWatchCreate(NULL, root_path, 0, 0, NULL, NULL)); }
+
+START_TEST(mistakes_are_reported)
+{
+    assert_reports(without_paths, "runloop: RLFileWatchCreate: paths: NULL, or none, or an empty one");
+    assert_reports(with_no_path, "runloop: RLFileWatchCreate: paths: NULL, or none, or an empty one");
+    assert_reports(with_empty_path, "runloop: RLFileWatchCreate: paths: NULL, or none, or an empty one");
+    assert_reports(with_negative_latency, "runloop: RLFileWatchCreate: latency: negative or not a number");
+    assert_reports(with_unknown_flag, "runloop: RLFileWatchCreate: flags: unknown flag");
+    assert_reports(without_function, "runloop: RLFileWatchCreate: callout: expected a function, got NULL");
+    const char *paths[] = {in_tree("missing"), NULL};
+    int before = open_descriptors();
+    ck_assert(!RLFileWatchCreate(NULL, paths, 0, 0, write_down, NULL) && errno == ENOENT);
+    ck_assert_int_eq(open_descriptors(), before);
+    RLFileWatchRef root = RLFileWatchCreate(NULL, root_path, 0, kRLFileWatchNotRecursive, write_down, NULL);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(root), 1);
+    RLRelease(root);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("file-watch-life");
+    TCase *tcase = add_case(suite, "file-watch", 60);
+    tcase_add_checked_fixture(tcase, set_up, drop_tree);
+    tcase_add_test(tcase, a_directory_without_permission_is_told_once);
+    tcase_add_test(tcase, a_file_system_that_is_unmounted_is_told);
+    tcase_add_test(tcase, the_object_may_be_released_in_its_call);
+    tcase_add_test(tcase, the_call_may_run_the_loop);
+    tcase_add_test(tcase, the_call_may_end_its_thread);
+    tcase_add_loop_test(tcase, each_event_is_told_in_one_of_several_loops, 0, 2);
+    tcase_add_test(tcase, events_are_the_parents_after_fork);
+    tcase_add_test(tcase, mistakes_are_reported);
+    return suite;
+}

@@ -1,0 +1,304 @@
+/* RLFileWatch: what is told of, and in which order; roots; latency; a full queue. */
+#include "files.h"
+
+static struct told told;
+
+static void set_up(void)
+{
+    make_tree();
+    told = (struct told){.ignored = kRLFileWatchAttributes | kRLFileWatchClosed | kRLFileWatchModified};
+}
+
+START_TEST(files_are_told_of_in_order)
+{
+    told.ignored = kRLFileWatchAttributes;
+    write_file(in_tree("before"), "x");
+    watch_base(&told, 0, 0);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 1);
+    write_file(in_tree("a"), "x");
+    require(rename(in_tree("a"), in_tree("b")) == 0);
+    require(unlink(in_tree("b")) == 0);
+    write_file(in_tree("before"), "y");
+    assert_told(&told, "+a *a !a a>b -b *before !before");
+    require(chmod(in_tree("before"), 0600) == 0);
+    told.ignored = 0;
+    await_all(&told);
+    ck_assert_str_eq(told.words, "@before");
+    end_watch(&told);
+}
+END_TEST
+
+START_TEST(repeated_changes_of_a_file_are_told_once)
+{
+    told.ignored = 0;
+    write_file(in_tree("a"), "");
+    write_file(in_tree("b"), "");
+    watch_base(&told, 0, 0);
+    int a = open(in_tree("a"), O_WRONLY | O_CLOEXEC), b = open(in_tree("b"), O_WRONLY | O_CLOEXEC);
+    for (int i = 0; i < 100; i++)
+        require(write(a, "x", 1) == 1 && write(b, "y", 1) == 1);
+    close(a);
+    close(b);
+    assert_told(&told, "*a *b !a !b");
+    end_watch(&told);
+}
+END_TEST
+
+/* All of it was made in one go: most of it before the kernel was told to watch where it is. */
+START_TEST(new_directories_are_watched_with_what_is_in_them)
+{
+    make_directory(in_tree("old"));
+    watch_base(&told, 0, 0);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 2);
+    make_directory(in_tree("new"));
+    make_directory(in_tree("new/inner"));
+    write_file(in_tree("new/inner/file"), "x");
+    assert_told(&told, "+new/ +new/inner/ +new/inner/file");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 4);
+    write_file(in_tree("new/inner/later"), "x");
+    write_file(in_tree("old/later"), "x");
+    assert_told(&told, "+new/inner/later +old/later");
+    remove_tree(in_tree("new"));
+    await_all(&told);
+    ck_assert_ptr_nonnull(strstr(told.words, "-new/inner/file"));
+    ck_assert_ptr_nonnull(strstr(told.words, "-new/inner/ -new/"));
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 2);
+    end_watch(&told);
+}
+END_TEST
+
+START_TEST(a_directory_that_is_renamed_goes_on_under_its_new_path)
+{
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/b"));
+    make_directory(in_tree("to"));
+    watch_base(&told, 0, 0);
+    require(rename(in_tree("a"), in_tree("to/a-longer-name")) == 0);
+    write_file(in_tree("to/a-longer-name/b/file"), "x");
+    assert_told(&told, "a>to/a-longer-name/ +to/a-longer-name/b/file");
+    make_directory(in_tree("a"));
+    write_file(in_tree("to/a-longer-name/b/file2"), "x");
+    assert_told(&told, "+a/ +to/a-longer-name/b/file2");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 5);
+    /* Over an empty directory. */
+    require(rename(in_tree("to/a-longer-name"), in_tree("a")) == 0);
+    write_file(in_tree("a/b/file3"), "x");
+    assert_told(&told, "to/a-longer-name>a/ +a/b/file3");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 4);
+    end_watch(&told);
+}
+END_TEST
+
+START_TEST(what_leaves_the_tree_is_removed_and_what_comes_is_created)
+{
+    char outside[600];
+    snprintf(outside, sizeof outside, "%s-outside", base);
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/b"));
+    write_file(in_tree("a/b/file"), "x");
+    watch_base(&told, 0, 0);
+    require(rename(in_tree("a"), outside) == 0);
+    assert_told(&told, "->a/");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 1);
+    char path[700];
+    snprintf(path, sizeof path, "%s/unseen", outside);
+    write_file(path, "x");
+    require(rename(outside, in_tree("c")) == 0);
+    await_all(&told);
+    ck_assert_ptr_nonnull(strstr(told.words, "+>c/ "));
+    ck_assert_ptr_nonnull(strstr(told.words, "+c/unseen"));
+    ck_assert_ptr_nonnull(strstr(told.words, "+c/b/ "));
+    ck_assert_ptr_nonnull(strstr(told.words, "+c/b/file"));
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
+    end_watch(&told);
+}
+END_TEST
+
+START_TEST(symbolic_links_are_not_followed)
+{
+    make_directory(in_tree("a"));
+    require(symlink("a", in_tree("link")) == 0);
+    watch_base(&told, 0, 0);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 2);
+    require(symlink("..", in_tree("a/up")) == 0);
+    write_file(in_tree("link/file"), "x");
+    assert_told(&told, "+a/up +a/file");
+    end_watch(&told);
+}
+END_TEST
+
+START_TEST(without_recursion_only_the_root_is_watched)
+{
+    make_directory(in_tree("a"));
+    watch_base(&told, 0, kRLFileWatchNotRecursive);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 1);
+    write_file(in_tree("a/file"), "x");
+    make_directory(in_tree("b"));
+    write_file(in_tree("b/file"), "x");
+    require(rename(in_tree("b"), in_tree("c")) == 0);
+    assert_told(&told, "+b/ b>c/");
+    end_watch(&told);
+}
+END_TEST
+
+/* -- Roots -- */
+
+START_TEST(a_root_that_is_renamed_or_removed_is_told)
+{
+    char moved[600];
+    snprintf(moved, sizeof moved, "%s-outside", base);
+    make_directory(in_tree("one"));
+    make_directory(in_tree("two"));
+    make_directory(in_tree("two/inner"));
+    write_file(in_tree("three"), "x");
+    const char *paths[] = {in_tree("one"), in_tree("two"), in_tree("three"), NULL};
+    RLFileWatchContext context = {.info = &told};
+    told.object = add(RLFileWatchCreate(NULL, paths, 0, 0, write_down, &context));
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 4);
+    require(rename(in_tree("one"), moved) == 0);
+    remove_tree(in_tree("two"));
+    write_file(in_tree("three"), "y");
+    require(unlink(in_tree("three")) == 0);
+    while (strstr(told.words, "three") == NULL || strstr(told.words, "two/ ") == NULL)
+        ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1), kRLRunLoopRunHandledSource);
+    ck_assert_str_eq(told.words, ">~one/ -two/inner/ -~two/ -~three");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 0);
+    end_watch(&told);
+    remove_tree(moved);
+}
+END_TEST
+
+START_TEST(a_root_within_another_is_told_of_once)
+{
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/b"));
+    for (int turn = 0; turn < 2; turn++) {
+        const char *paths[] = {turn ? in_tree("a") : base, turn ? base : in_tree("a"), NULL};
+        RLFileWatchContext context = {.info = &told};
+        told.object = add(RLFileWatchCreate(NULL, paths, 0, 0, write_down, &context));
+        write_file(in_tree("a/b/file"), "x");
+        assert_told(&told, "+a/b/file");
+        require(unlink(in_tree("a/b/file")) == 0);
+        end_watch(&told);
+        told.words[0] = 0;
+    }
+    const char *same[] = {base, base, NULL};
+    ck_assert(RLFileWatchCreate(NULL, same, 0, 0, write_down, NULL) == NULL && errno == EEXIST);
+}
+END_TEST
+
+START_TEST(a_relative_path_is_completed)
+{
+    char here[PATH_MAX];
+    require(getcwd(here, sizeof here) != NULL && chdir(base) == 0);
+    make_directory("a");
+    const char *paths[] = {"a//", NULL};
+    RLFileWatchContext context = {.info = &told};
+    told.object = add(RLFileWatchCreate(NULL, paths, 0, 0, write_down, &context));
+    require(chdir(here) == 0);
+    make_directory(in_tree("a/new"));
+    write_file(in_tree("a/new/file"), "x");
+    while (strstr(told.words, "file") == NULL)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    ck_assert_str_eq(told.words, "+a/new/ +a/new/file");
+    end_watch(&told);
+}
+END_TEST
+
+/* -- When -- */
+
+START_TEST(a_latency_collects_events)
+{
+    watch_base(&told, 0.05, 0);
+    RLAbsoluteTime start = RLAbsoluteTimeGetCurrent();
+    write_file(in_tree("a"), "x");
+    while (told.calls == 0) {
+        write_file(in_tree("a"), "x");
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.001, 1);
+    }
+    ck_assert_double_ge(RLAbsoluteTimeGetCurrent() - start, 0.049);
+    ck_assert_int_eq(told.calls, 1);
+    end_watch(&told);
+}
+END_TEST
+
+START_TEST(without_deferring_the_first_is_told_at_once)
+{
+    watch_base(&told, 3600, kRLFileWatchNoDefer);
+    write_file(in_tree("a"), "x");
+    while (told.calls == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    write_file(in_tree("b"), "x");
+    for (int i = 0; i < 5; i++)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    ck_assert_int_eq(told.calls, 1);
+    end_watch(&told);
+}
+END_TEST
+
+START_TEST(many_events_do_not_wait)
+{
+    enum { FILES = 4500 };
+    watch_base(&told, 3600, 0);
+    told.ignored = ~0UL;
+    for (int i = 0; i < FILES; i++) {
+        int file = open(in_tree("%d", i), O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
+        require(file >= 0 && close(file) == 0);
+    }
+    while (told.calls == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    ck_assert_int_ge(told.events, 4096);
+    end_watch(&told);
+}
+END_TEST
+
+/* The kernel keeps 16 384 events, and drops the rest, while the loop does not run. */
+START_TEST(an_overflow_says_scan_again_and_nothing_is_lost_after_it)
+{
+    char number[32] = "0";
+    FILE *file = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+    require(file != NULL && fgets(number, sizeof number, file) != NULL && fclose(file) == 0);
+    if (atoi(number) > 20000)
+        return; /* an administrator has given it room */
+    watch_base(&told, 0, 0);
+    told.ignored = 0xFF;
+    int a = open(in_tree("a"), O_CREAT | O_RDWR | O_CLOEXEC, 0600),
+        b = open(in_tree("b"), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    for (int i = 0; i < atoi(number) / 2 + 10; i++)
+        require(pwrite(a, "x", 1, 0) == 1 && pwrite(b, "x", 1, 0) == 1);
+    make_directory(in_tree("unheard"));
+    make_directory(in_tree("unheard/inner"));
+    close(a);
+    close(b);
+    while (strstr(told.words, "?./") == NULL)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
+    told.words[0] = 0;
+    told.ignored = kRLFileWatchAttributes | kRLFileWatchClosed | kRLFileWatchModified;
+    write_file(in_tree("unheard/inner/file"), "x");
+    assert_told(&told, "+unheard/inner/file");
+    end_watch(&told);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("file-watch");
+    TCase *tcase = add_case(suite, "file-watch", 60);
+    tcase_add_checked_fixture(tcase, set_up, drop_tree);
+    tcase_add_test(tcase, files_are_told_of_in_order);
+    tcase_add_test(tcase, repeated_changes_of_a_file_are_told_once);
+    tcase_add_test(tcase, new_directories_are_watched_with_what_is_in_them);
+    tcase_add_test(tcase, a_directory_that_is_renamed_goes_on_under_its_new_path);
+    tcase_add_test(tcase, what_leaves_the_tree_is_removed_and_what_comes_is_created);
+    tcase_add_test(tcase, symbolic_links_are_not_followed);
+    tcase_add_test(tcase, without_recursion_only_the_root_is_watched);
+    tcase_add_test(tcase, a_root_that_is_renamed_or_removed_is_told);
+    tcase_add_test(tcase, a_root_within_another_is_told_of_once);
+    tcase_add_test(tcase, a_relative_path_is_completed);
+    tcase_add_test(tcase, a_latency_collects_events);
+    tcase_add_test(tcase, without_deferring_the_first_is_told_at_once);
+    tcase_add_test(tcase, many_events_do_not_wait);
+    tcase_add_test(tcase, an_overflow_says_scan_again_and_nothing_is_lost_after_it);
+    return suite;
+}
