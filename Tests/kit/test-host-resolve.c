@@ -269,6 +269,61 @@ START_TEST(info_is_retained_until_the_object_is_freed)
 }
 END_TEST
 
+/* The time counts in each loop that has the object, from when it came into the first. */
+START_TEST(every_loop_keeps_the_time)
+{
+    struct looper looper;
+    struct query query = {0};
+    looper_start(&looper);
+    must_wait = true;
+    ask(&query, "127.0.0.1", NULL, NULL, 0.02);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), query.object, kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(looper.loop, query.object, RLSTR("never run"));
+    add(query.object);
+    RLRunLoopRemoveSource(looper.loop, query.object, RLSTR("never run"));
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
+    ck_assert(query.calls == 1 && query.error == kRLHostResolveTimedOut);
+    gate_open(&hold);
+    RLRelease(query.object);
+    looper_stop(&looper);
+}
+END_TEST
+
+static RLHostResolveRef moving;
+static RLRunLoopRef loops_of_moving[2];
+static void *add_and_remove(void *info)
+{
+    uint32_t random = (uint32_t)(intptr_t)info + 1;
+    RLRunLoopMode modes[] = {RLSTR("one"), RLSTR("other")};
+    for (int i = 0; i < SCALED(2000); i++) {
+        random = random * 1664525 + 1013904223;
+        RLRunLoopRef loop = loops_of_moving[random >> 20 & 1];
+        if ((random >> 24 & 1) != 0)
+            RLRunLoopAddSource(loop, moving, modes[random >> 28 & 1]);
+        else
+            RLRunLoopRemoveSource(loop, moving, modes[random >> 28 & 1]);
+    }
+    return NULL;
+}
+
+START_TEST(threads_that_add_and_remove_it_leave_nothing)
+{
+    RLWorkContext context = {0, &life, lifetime_retain, lifetime_release, NULL};
+    struct looper looper;
+    looper_start(&looper);
+    moving = RLHostResolveCreate(NULL, "a.host", NULL, NULL, 3600, never, &context);
+    loops_of_moving[0] = RLRunLoopGetCurrent();
+    loops_of_moving[1] = looper.loop;
+    on_threads(4, add_and_remove);
+    RLRunLoopSourceInvalidate(moving);
+    RLRelease(moving);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("one"), 0, 0), kRLRunLoopRunFinished);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("other"), 0, 0), kRLRunLoopRunFinished);
+    looper_stop(&looper);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
 static void create_nothing(void) { ck_assert_ptr_null(RLHostResolveCreate(NULL, NULL, NULL, NULL, 1, never, NULL)); }
 static void create_nan(void) { ck_assert_ptr_null(RLHostResolveCreate(NULL, "a", NULL, NULL, NAN, never, NULL)); }
 static void create_callout(void) { ck_assert_ptr_null(RLHostResolveCreate(NULL, "a", NULL, NULL, 1, NULL, NULL)); }
@@ -301,6 +356,8 @@ Suite *suite_under_test(void)
     tcase_add_test(all, the_answer_ends_the_time_limit);
     tcase_add_test(all, a_cancelled_one_is_not_called);
     tcase_add_test(all, the_time_limit_follows_the_object);
+    tcase_add_test(all, every_loop_keeps_the_time);
+    tcase_add_test(all, threads_that_add_and_remove_it_leave_nothing);
     tcase_add_test(all, the_end_of_a_thread_leaves_the_object);
     tcase_add_test(all, added_and_invalidated_at_once);
     tcase_add_test(all, info_is_retained_until_the_object_is_freed);

@@ -1,6 +1,6 @@
 /* Each allocation fails in turn, alone or with all that follow: what cannot be made is NULL with ENOMEM, nothing is lost,
  * and everything works when there is memory again. */
-#include "kit.h"
+#include "files.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -227,9 +227,46 @@ static bool use_stream(void)
     return works;
 }
 
+static void changed(UNUSED RLFileWatchRef watch, UNUSED RLIndex count, UNUSED const RLFileWatchEvent *events,
+                    UNUSED void *info)
+{
+    calls++;
+}
+
+/* What there is no memory for is told of in some way: as not watched, or as something to be read again. */
+static bool use_file_watch(void)
+{
+    RLFileWatchContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    const char *paths[] = {base, NULL};
+    bool was_armed = armed;
+    armed = false;
+    make_tree();
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/b"));
+    armed = was_armed;
+    calls = 0;
+    RLFileWatchRef watch = MADE(RLFileWatchCreate(NULL, paths, 0, 0, changed, &context));
+    bool is_in_loop = false;
+    if (watch != NULL) {
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), watch, kRLRunLoopDefaultMode);
+        is_in_loop = RLRunLoopContainsSource(RLRunLoopGetCurrent(), watch, kRLRunLoopDefaultMode);
+        require(mkdir(in_tree("a/c"), 0700) == 0 && rename(in_tree("a"), in_tree("longer")) == 0);
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    }
+    armed = false;
+    while (is_in_loop && calls == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    if (watch != NULL) {
+        RLRunLoopSourceInvalidate(watch);
+        RLRelease(watch);
+    }
+    drop_tree();
+    return is_in_loop;
+}
+
 /* -- -- */
 
-static bool (*const uses[])(void) = {use_signal, use_child, use_workers, use_host_resolve, use_stream};
+static bool (*const uses[])(void) = {use_signal, use_child, use_workers, use_host_resolve, use_stream, use_file_watch};
 
 struct attempt {
     int use;

@@ -146,3 +146,14 @@ def test_files_while_system_calls_fail(file_program, fault, said, tmp_path):
     done = subprocess.run(["strace", "-qq", "-o", file_program.parent / "trace", *inject, file_program], capture_output=True, text=True,
                           timeout=120, cwd=tmp_path)
     assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
+
+
+def test_archive_has_the_same_functions_and_needs_no_shared_library(tmp_path):
+    """An example, linked with both archives: it prints what it does with the libraries."""
+    names = output("nm", "-g", "--defined-only", existing(BUILD / "lib/librunloop-kit.a"))
+    assert set(re.findall(r" T (\w+)", names)) == declared()
+    program = tmp_path / "signals"
+    output(clang(), "-std=c11", f"-I{INCLUDE}", ROOT / "examples/signals.c", BUILD / "lib/librunloop-kit.a", BUILD / "lib/librunloop.a",
+           "-pthread", "-o", program)
+    assert output(program) == (ROOT / "examples/expected/signals.txt").read_text()
+    assert "librunloop" not in output("readelf", "-d", program)

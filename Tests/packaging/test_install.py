@@ -58,7 +58,7 @@ def test_installed_files_are_exactly_these(installed):
     headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
     headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
     libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",
-                 "librunloop-kit.so", "librunloop-kit.so.0", "pkgconfig/runloop-kit.pc", "pkgconfig/runloop-trace.pc", "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc", "cmake/RunLoop/RunLoopConfig.cmake",
+                 "librunloop-kit.a", "librunloop-kit.so", "librunloop-kit.so.0", "pkgconfig/runloop-kit.pc", "pkgconfig/runloop-trace.pc", "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc", "cmake/RunLoop/RunLoopConfig.cmake",
                  "cmake/RunLoop/RunLoopConfigVersion.cmake"]
     numbers = [re.search(r"Build ID: (\w+)", output("readelf", "-n", BUILD / "lib" / name))[1]
                for name in ("librunloop.so", "librunloop-kit.so")]
@@ -77,7 +77,7 @@ def test_installed_files_are_exactly_these(installed):
 
 
 def test_installed_files_are_what_was_built(installed):
-    for name in ("librunloop.a", "librunloop.so.0", "librunloop-cf.so.0", "librunloop-kit.so.0"):
+    for name in ("librunloop.a", "librunloop-kit.a", "librunloop.so.0", "librunloop-cf.so.0", "librunloop-kit.so.0"):
         assert (installed / "usr/lib" / name).read_bytes() == (BUILD / "lib" / name).read_bytes()
     assert os.access(installed / "usr/lib/librunloop.so.0", os.X_OK)
     for path in (INCLUDE / "RunLoop").glob("*.h"):

@@ -12,9 +12,8 @@
  *  is called, which happens once. Each of the addresses is what RLSocketConnectToAddress() takes.
  *
  *  When its time is over, the function is called without addresses, and the thread goes on: getaddrinfo() cannot be
- *  interrupted, so releasing the workers waits for it. The time counts from when the object is added to a loop, and
- *  includes waiting for a thread. If the object is in several loops, the first of them keeps the time: there is no
- *  limit after it was removed from that. */
+ *  interrupted, so releasing the workers waits for it. The time counts from when the object is added to a loop, the
+ *  first if there are several, and includes waiting for a thread. */
 #ifndef RUNLOOPKIT_RLHOSTRESOLVE_H
 #define RUNLOOPKIT_RLHOSTRESOLVE_H
 #include <RunLoopKit/RLWorkers.h>

@@ -6,24 +6,21 @@ import CRunLoopKit
 // What the kernel has told: under the lock of the watch.
 
 extension FileWatchPointer {
-    private static var bufferSize: Int { 32768 }
-
     /// Takes events from the kernel, as many as a pass may take.
     func readEvents() {
-        withUnsafeTemporaryAllocation(byteCount: Self.bufferSize, alignment: 16) { buffer in
-            let bytes = buffer.baseAddress.unsafelyUnwrapped
-            var kept = 0
-            var reads = 0
-            repeat {
-                let count = linux_read_nonblocking(pointee.inotify, bytes + kept, Self.bufferSize - kept)
-                let length = kept + max(count, 0)
-                let handled = handle(bytes.assumingMemoryBound(to: CChar.self), length, mayWait: count > 0 && length <= Self.bufferSize / 2)
-                kept = length - handled
-                memmove(bytes, bytes + handled, kept)
-                reads += 1
-                if count <= 0 { break }
-            } while reads < 8 || kept > 0
-        }
+        let bytes = pointee.buffer
+        var kept = 0
+        var reads = 0
+        repeat {
+            let count = linux_read_nonblocking(pointee.inotify, bytes + kept, FileWatch.bufferSize - kept)
+            let length = kept + max(count, 0)
+            let mayWait = count > 0 && length <= FileWatch.bufferSize / 2
+            let handled = handle(bytes.assumingMemoryBound(to: CChar.self), length, mayWait: mayWait)
+            kept = length - handled
+            memmove(bytes, bytes + handled, kept)
+            reads += 1
+            if count <= 0 { break }
+        } while reads < 8 || kept > 0
         if pointee.hasOverflowed { readAgain() }
     }
 

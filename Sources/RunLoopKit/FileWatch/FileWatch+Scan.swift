@@ -25,23 +25,20 @@ extension FileWatchPointer {
 
     /// Begins to watch a root of a new watch. Throws if that is impossible.
     func lookAtRoot(_ root: WatchedDirectoryPointer) throws(SystemError) {
-        let problem = withPath(root) { path -> Int32 in
-            let fd = linux_open_directory(path, 1)
-            if fd >= 0 {
-                linux_close(fd)
-                root.pointee.tellsContents = false
-                pointee.directories.markUnread(root)
-                return 0
-            }
-            if systemError != ENOTDIR { return systemError }
-            let watch = linux_watch_file(pointee.inotify, path)
-            if watch < 0 { return systemError }
-            root.pointee.state = .file
+        guard let path = path(of: root) else { throw .make(ENAMETOOLONG) }
+        let fd = linux_open_directory(path, 1)
+        if fd >= 0 {
+            linux_close(fd)
+            pointee.directories.markUnread(root)
+        } else if systemError == ENOTDIR {
+            let watch = try checked(linux_watch_file(pointee.inotify, path))
             // Two roots that are one file have one watch.
-            if pointee.directories.find(watch: watch) != nil { return EEXIST }
-            return pointee.directories.setWatch(of: root, to: watch) ? 0 : ENOMEM
+            if pointee.directories.find(watch: watch) != nil { throw .make(EEXIST) }
+            root.pointee.state = .file
+            if !pointee.directories.setWatch(of: root, to: watch) { throw .make(ENOMEM) }
+        } else {
+            throw .last
         }
-        if problem != 0 { throw .make(problem) }
         if root.pointee.state == .file { return }
         lookAtUnread()
         if root.pointee.watch < 0 { throw .last }
@@ -50,24 +47,27 @@ extension FileWatchPointer {
     /// Looks at all directories that are to be read.
     func lookAtUnread() {
         while let directory = pointee.directories.takeUnread() {
-            if directory.pointee.state == .gone || withPath(directory, { look(at: directory, $0) }) { continue }
+            if directory.pointee.state == .gone || look(at: directory) { continue }
             directory.pointee.misses += 1
             pointee.directories.postpone(directory)
         }
         pointee.retries = pointee.directories.endPostponing()
     }
 
-    private func withPath<Result>(_ directory: WatchedDirectoryPointer, _ body: (UnsafePointer<CChar>) -> Result) -> Result {
-        let length = directory.pathLength
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: length + 1) { buffer in
-            let path = buffer.baseAddress.unsafelyUnwrapped
-            directory.writePath(of: "", to: path)
-            return body(path)
-        }
+    /// The directory's path, until the next call; nil if the kernel does not take paths of that length.
+    private func path(of directory: WatchedDirectoryPointer) -> UnsafePointer<CChar>? {
+        if directory.pathLength >= Int(PATH_MAX) { return nil }
+        let path = (pointee.buffer + FileWatch.bufferSize).assumingMemoryBound(to: CChar.self)
+        directory.writePath(of: "", to: path)
+        return UnsafePointer(path)
     }
 
     /// Watches a directory and reads it. False if it is not where it should be: look again later.
-    private func look(at directory: WatchedDirectoryPointer, _ path: UnsafePointer<CChar>) -> Bool {
+    private func look(at directory: WatchedDirectoryPointer) -> Bool {
+        guard let path = path(of: directory) else {
+            refuse(directory, ENAMETOOLONG)
+            return true
+        }
         let parent = directory.pointee.parent
         let fd = linux_open_directory(path, parent == nil ? 1 : 0)
         if fd < 0 {

@@ -20,6 +20,8 @@ struct FileWatch: ~Copyable, KitStorage {
     fileprivate(set) var timer: Int32 = -1
     /// Guards the variables below. Several loops may look at once.
     fileprivate let gate: UnsafeMutablePointer<linux_gate>
+    /// For what is read from the kernel, and behind that for a path.
+    let buffer: UnsafeMutableRawPointer
     var directories = WatchedDirectories()
     var events = FileEvents()
     /// The kernel's queue was full.
@@ -34,13 +36,14 @@ struct FileWatch: ~Copyable, KitStorage {
 
     private init(
         _ callout: @escaping RLFileWatchCallBack, _ client: ClientContext, _ latency: UInt64, _ flags: UInt,
-        _ gate: UnsafeMutablePointer<linux_gate>
+        _ gate: UnsafeMutablePointer<linux_gate>, _ buffer: UnsafeMutableRawPointer
     ) {
         object = KitObject(kind: .fileWatch, number: 0, client: client)
         self.callout = callout
         self.latency = latency
         self.flags = flags
         self.gate = gate
+        self.buffer = buffer
         process = linux_process()
     }
 
@@ -52,6 +55,7 @@ struct FileWatch: ~Copyable, KitStorage {
         }
         closeDescriptors()
         linux_free_gate(gate)
+        CLinux.free(buffer)
     }
 
     fileprivate func closeDescriptors() {
@@ -68,12 +72,15 @@ struct FileWatch: ~Copyable, KitStorage {
         _ client: ClientContext
     ) -> OpaquePointer? {
         guard let gate = linux_make_gate() else { return nil }
-        guard let memory = malloc(MemoryLayout<FileWatch>.stride) else {
+        let places = (malloc(MemoryLayout<FileWatch>.stride), malloc(bufferSize + Int(PATH_MAX)))
+        guard let memory = places.0, let buffer = places.1 else {
+            CLinux.free(places.0)
+            CLinux.free(places.1)
             linux_free_gate(gate)
             return nil
         }
         let watch = memory.bindMemory(to: FileWatch.self, capacity: 1)
-        watch.initialize(to: FileWatch(callout, client.retained(), latency, flags, gate))
+        watch.initialize(to: FileWatch(callout, client.retained(), latency, flags, gate, buffer))
         do throws(SystemError) {
             try watch.open()
             try watch.addRoots(paths)
@@ -100,6 +107,8 @@ struct FileWatch: ~Copyable, KitStorage {
     fileprivate static func pointer(_ info: UnsafeRawPointer?) -> FileWatchPointer {
         UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: FileWatch.self)
     }
+
+    static var bufferSize: Int { 32768 }
 
     // MARK: when to tell
 

@@ -19,14 +19,29 @@ struct HostResolve {
     fileprivate var error: Int32 = 0
     /// What the client is told: written on the loop's thread, and kept until this is freed, as the call may end its thread.
     fileprivate var addresses: OpaquePointer?
-    /// While the work is in modes of a loop: the timer, and in how many modes. Under the lock of the kit.
-    fileprivate var timer: OpaquePointer?
-    fileprivate var modes = 0
+    /// The timers of the loops that the work is in. Under the lock of the kit.
+    fileprivate var timers: LoopTimerPointer?
+    /// When the time began: when the work came into the first of them. Likewise.
+    fileprivate var start: UInt64 = 0
     /// While it is made, that of the function that does so; then that of the work.
     fileprivate var references = 1
 }
 
 typealias HostResolvePointer = UnsafeMutablePointer<HostResolve>
+
+/// The timer of a work in one loop. Under the lock of the kit.
+private struct LoopTimer {
+    /// No reference: the loop has the work.
+    let loop: OpaquePointer
+    /// A reference.
+    let timer: OpaquePointer?
+    /// In how many modes of the loop the work is. Two threads that add and remove may report in either order, so it may be negative for a
+    /// moment.
+    var modes = 0
+    var next: LoopTimerPointer?
+}
+
+private typealias LoopTimerPointer = UnsafeMutablePointer<LoopTimer>
 
 extension HostResolve {
     /// A work; nil if out of memory. Retains the client's info, and releases it if there is no work. Any thread.
@@ -113,50 +128,84 @@ extension HostResolvePointer {
 
     // MARK: the time limit
 
-    /// The work was added to a mode of a loop (1), or removed from one (-1): so is its timer, which there is while the work is in one.
+    /// The work was added to a mode of a loop (1), or removed from one (-1): so is its timer in that loop, which there is while the work is
+    /// in a mode of it.
     fileprivate func change(_ loop: OpaquePointer, _ mode: OpaquePointer, by change: Int) {
+        if pointee.timeout >= 1e10 { return }
         KitLock.lock()
-        pointee.modes += change
-        let isFirst = change > 0 && pointee.modes == 1
-        let isLast = change < 0 && pointee.modes == 0
-        let known = pointee.timer
-        // Another thread may remove the work from its last mode meanwhile, and release the timer.
-        if isLast { pointee.timer = nil } else if let known { RLRetain(UnsafeRawPointer(known)) }
+        if pointee.timers == nil { pointee.start = linux_monotonic_time() }
+        let known = find(loop)?.pointee
+        let start = pointee.start
         KitLock.unlock()
-        guard let timer = isFirst ? makeTimer() : known else { return }
-        if isLast {
-            RLRunLoopTimerInvalidate(timer)
-        } else if change > 0 {
-            RLRunLoopAddTimer(loop, timer, mode)
-        } else {
-            RLRunLoopRemoveTimer(loop, timer, mode)
+        // No function of librunloop is called under the lock, so another thread may make one, too.
+        let new = known != nil ? nil : change > 0 ? makeTimer(loop, since: start) : makePlace(loop, nil)
+        KitLock.lock()
+        if let new, find(loop) == nil {
+            new.pointee.next = pointee.timers
+            pointee.timers = new
         }
+        guard let own = find(loop) else { return KitLock.unlock() }
+        own.pointee.modes += change
+        let timer = own.pointee.timer
+        let isLast = own.pointee.modes == 0
+        if isLast { remove(own) } else if let timer { RLRetain(UnsafeRawPointer(timer)) }
+        KitLock.unlock()
+        if let new, new != own { Self.destroy(new) }
+        if isLast { return Self.destroy(own) }
+        guard let timer else { return }
+        if change > 0 { RLRunLoopAddTimer(loop, timer, mode) } else { RLRunLoopRemoveTimer(loop, timer, mode) }
         RLRelease(UnsafeRawPointer(timer))
     }
 
-    /// The timer, which keeps the work alive while it is valid, with a reference of the caller's; nil if there is none, or the work has
-    /// left the loop meanwhile.
-    private func makeTimer() -> OpaquePointer? {
-        if pointee.timeout >= 1e10 { return nil }
+    /// Under the lock of the kit.
+    private func find(_ loop: OpaquePointer) -> LoopTimerPointer? {
+        var timer = pointee.timers
+        while let here = timer, here.pointee.loop != loop { timer = here.pointee.next }
+        return timer
+    }
+
+    /// Under the lock of the kit.
+    private func remove(_ timer: LoopTimerPointer) {
+        if pointee.timers == timer {
+            pointee.timers = timer.pointee.next
+        } else {
+            var before = pointee.timers
+            while let here = before, here.pointee.next != timer { before = here.pointee.next }
+            before?.pointee.next = timer.pointee.next
+        }
+    }
+
+    /// Ends a timer that is in no list.
+    private static func destroy(_ timer: LoopTimerPointer) {
+        if let own = timer.pointee.timer {
+            RLRunLoopTimerInvalidate(own)
+            RLRelease(UnsafeRawPointer(own))
+        }
+        CLinux.free(timer)
+    }
+
+    /// A timer, which keeps the work alive while it is valid; nil if out of memory.
+    private func makeTimer(_ loop: OpaquePointer, since start: UInt64) -> LoopTimerPointer? {
         var context = RLRunLoopTimerContext()
         context.info = pointee.work.map { UnsafeMutableRawPointer($0) }
         context.retain = { work in RLRetain(work) }
         context.release = { work in RLRelease(work) }
-        let timer = RLRunLoopTimerCreateWithDelay(nil, max(pointee.timeout, 0), 0, { _, work in HostResolve.timeIsOver(work) }, &context)
-        guard let timer else {
+        let left = pointee.timeout - Double(linux_monotonic_time() &- start) * 1e-9
+        let timer = RLRunLoopTimerCreateWithDelay(nil, max(left, 0), 0, { _, work in HostResolve.timeIsOver(work) }, &context)
+        let new = timer.flatMap { makePlace(loop, $0) }
+        if new == nil {
             Misuse.warn("RLHostResolve", "RLRunLoopAddSource", "out of memory: there is no time limit")
-            return nil
+            if let timer { RLRelease(UnsafeRawPointer(timer)) }
         }
-        KitLock.lock()
-        let isWanted = pointee.modes > 0
-        if isWanted {
-            pointee.timer = timer
-            RLRetain(UnsafeRawPointer(timer))
-        }
-        KitLock.unlock()
-        if isWanted { return timer }
-        RLRelease(UnsafeRawPointer(timer))
-        return nil
+        return new
+    }
+
+    /// What a timer is in, or its place if the work is said to have left the loop before it is said to have come.
+    private func makePlace(_ loop: OpaquePointer, _ timer: OpaquePointer?) -> LoopTimerPointer? {
+        guard let memory = malloc(MemoryLayout<LoopTimer>.stride) else { return nil }
+        let new = memory.bindMemory(to: LoopTimer.self, capacity: 1)
+        new.initialize(to: LoopTimer(loop: loop, timer: timer))
+        return new
     }
 
     /// On the loop's thread.
@@ -181,6 +230,10 @@ extension HostResolvePointer {
     fileprivate func release() {
         pointee.references -= 1
         if pointee.references > 0 { return }
+        while let place = pointee.timers {
+            pointee.timers = place.pointee.next
+            Self.destroy(place)
+        }
         if let answer = pointee.answer { freeaddrinfo(answer) }
         if let addresses = pointee.addresses { RLRelease(UnsafeRawPointer(addresses)) }
         CLinux.free(pointee.host)
