@@ -2,9 +2,11 @@
    on stdin ends that. */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,6 +173,8 @@ static void sleep_in_child(void)
         waitpid(child, NULL, 0);
         exit(0);
     }
+    /* A test that fails leaves no process behind. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 static void *run_alone(void *info)

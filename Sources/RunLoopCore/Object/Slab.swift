@@ -61,9 +61,10 @@ struct Slab: ~Copyable {
 
     /// One thread's share of a slab. That thread only.
     struct Cache: ~Copyable {
-        /// Where the free addresses lie: from `free` up to `top`; up to `limit` there is room for two magazines. The three are 0 until
-        /// something was freed. In front of `free` lie `ahead` words that are 0, so that an allocation may look that far back. Integers:
-        /// comparing optional pointers looks for nil first.
+        /// Where the free addresses lie: `ahead` words behind `free`, up to `ahead` words behind `top`; behind `limit` there would be room
+        /// for two magazines. The three are 0 until something was freed. The words at `free` are 0, so that an allocation may look
+        /// `ahead` words back. `free` is what malloc returned, for tools that look for leaks. Integers: comparing optional pointers looks
+        /// for nil first.
         fileprivate var free: UInt = 0
         fileprivate var top: UInt = 0
         fileprivate var limit: UInt = 0
@@ -83,10 +84,9 @@ struct Slab: ~Copyable {
     func allocateCached(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if cache.top != cache.free {
             cache.top &-= UInt(Self.addressSize)
-            let top = Self.addresses(cache.top)
             // Only the memory that was freed last is in the processor's cache: prefetch for the next allocations.
-            linux_prefetch(top[-Self.ahead])
-            return top.pointee
+            linux_prefetch(Self.words(cache.top).pointee)
+            return Self.words(cache.top)[Self.ahead]
         }
         if cache.freshCount == 0 { return nil }
         let memory = cache.fresh.unsafelyUnwrapped
@@ -106,7 +106,7 @@ struct Slab: ~Copyable {
     func deallocateCached(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) -> Bool {
         if cache.top == cache.limit { return false }
         memory.storeBytes(of: 0, as: UInt32.self)
-        Self.addresses(cache.top).pointee = memory
+        Self.words(cache.top)[Self.ahead] = memory
         cache.top &+= UInt(Self.addressSize)
         return true
     }
@@ -127,12 +127,12 @@ struct Slab: ~Copyable {
     /// Moves the last `count` free addresses of a cache to the slab.
     private func giveTop(_ cache: inout Cache, _ count: Int) {
         cache.top -= UInt(count * Self.addressSize)
-        give(Self.addresses(cache.top), count)
+        give(Self.words(cache.top) + Self.ahead, count)
     }
 
     private static var addressSize: Int { MemoryLayout<UnsafeMutableRawPointer>.stride }
 
-    private static func addresses(_ address: UInt) -> UnsafeMutablePointer<UnsafeMutableRawPointer> {
+    private static func words(_ address: UInt) -> UnsafeMutablePointer<UnsafeMutableRawPointer> {
         UnsafeMutablePointer(bitPattern: address).unsafelyUnwrapped
     }
 
@@ -160,7 +160,7 @@ struct Slab: ~Copyable {
     /// Allocates the room for free addresses, if the cache has none yet. False if out of memory.
     private func prepare(_ cache: inout Cache) -> Bool {
         if cache.free == 0, let memory = calloc(Self.ahead + 2 * Self.magazineSize, Self.addressSize) {
-            let free = UInt(bitPattern: memory) + UInt(Self.ahead * Self.addressSize)
+            let free = UInt(bitPattern: memory)
             (cache.free, cache.top, cache.limit) = (free, free, free + UInt(2 * Self.magazineSize * Self.addressSize))
         }
         return cache.free != 0
@@ -178,7 +178,7 @@ struct Slab: ~Copyable {
         magazines.store(UInt(bitPattern: magazine.pointee.next), ordering: .relaxed)
         mutex.unlock()
         let count = magazine.pointee.count
-        memcpy(Self.addresses(cache.free), magazine + 1, count * Self.addressSize)
+        memcpy(Self.words(cache.free) + Self.ahead, magazine + 1, count * Self.addressSize)
         cache.top = cache.free + UInt(count * Self.addressSize)
         free(magazine)
         return true
