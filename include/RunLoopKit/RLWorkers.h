@@ -74,8 +74,8 @@ typedef struct RLWorkContext {
 /** Creates workers. No thread is made before there is work.
  *  @param limit  how many threads there are at most, from 1 to 1024.
  *  @return the workers, or NULL.
- *  Errors: NULL with errno EAGAIN if the process has no pthread key left.
  *  Ownership: you own them; the last release waits: see "The end of the workers".
+ *  Errors: NULL with errno EAGAIN if the process has no pthread key left.
  *  Cost: allocations of some kilobytes for a limit of 1024. */
 RL_EXPORT RLWorkersRef RLWorkersCreate(RLAllocatorRef allocator, RLIndex limit);
 
