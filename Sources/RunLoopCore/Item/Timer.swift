@@ -169,7 +169,7 @@ extension TimerPointer {
     @inline(__always)
     func tryRelease() -> Bool {
         guard let own = ThreadContextPointer.current else { return false }
-        if item.state == .ended && pointee.item.object.references.load(ordering: .acquiring) == 1 {
+        if pointee.item.has(.ended) && pointee.item.object.references.load(ordering: .acquiring) == 1 {
             return TimerStorage.slab.deallocateCached(self, own)
         }
         // A timer that its loop keeps until it fires.
