@@ -288,8 +288,8 @@ START_TEST(an_item_takes_it_along_into_another_loop)
     RLRunLoopAddSource(looper.loop, source, kRLRunLoopDefaultMode);
     RLRunLoopAddTimer(looper.loop, timer, kRLRunLoopDefaultMode);
     /* The other loop ends although it has both. */
-    RLRunLoopSourceInvalidate(looper.keeper);
-    looper_stop(&looper);
+    drop_source(looper.keeper);
+    join_thread(looper.thread);
     /* Its thread has left them. */
     RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
