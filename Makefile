@@ -70,7 +70,7 @@ $(OBJ)/flopen.o: $(LIBBSD)
 	$(AR) p $< flopen.o > $@.new
 	mv $@.new $@
 
-OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Unwind.o Constants.o Format.o flopen.o)
+OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Races.o Unwind.o Constants.o Format.o flopen.o)
 
 # nodelete: threads that end after a dlclose would call into nothing. No start files: there are no constructors. Code and
 # read-only data are one segment, for the loader has less to do. No order of the functions is prescribed: one made from a profile

@@ -16,7 +16,7 @@ if __name__ == "__main__":
 from public_headers import INCLUDE, ROOT, children, clang, declarations, of_kind
 
 #: A description, which has the name of the library, and the folder of the headers.
-DESCRIPTIONS = {"librunloop.so.0.abi": "RunLoop", "librunloop-kit.so.0.abi": "RunLoopKit"}
+DESCRIPTIONS = {"librunloop.so.0.abi": "RunLoop", "librunloop-kit.so.0.abi": "RunLoopKit", "librunloop-trace.so.abi": "RunLoopTrace"}
 #: What clang calls the type of a parameter that is declared as va_list.
 VA_LISTS = {"struct __va_list_tag *": "va_list"}
 

@@ -1,10 +1,12 @@
 """Programs that were compiled earlier go on working: types, layouts and values are those of librunloop.so.0.abi."""
 
+import re
 import shutil
 
 import pytest
 
 from description import DESCRIPTIONS, committed, describe, differences
+from library import BUILD, output
 from public_headers import INCLUDE
 
 #: A change of a header that breaks programs: the file, what stands there and what is put in its place, and whose change is reported.
@@ -33,3 +35,9 @@ def test_a_change_that_breaks_programs_is_found(tmp_path, change):
     path.write_text(path.read_text().replace(before, after, 1))
     describe(tmp_path / "changed.abi", include=tmp_path / "include")
     assert name in differences(committed("librunloop.so.0.abi"), tmp_path / "changed.abi", "--no-added-syms")
+
+
+def test_the_companion_exports_what_its_headers_declare():
+    described = re.findall(r"<elf-symbol name='(\w+)' type='func-type'", committed("librunloop-trace.so.abi").read_text())
+    lines = output("nm", "-D", "--defined-only", BUILD / "lib/runloop/librunloop-trace.so").splitlines()
+    assert sorted(line.split()[2].partition("@")[0] for line in lines if line.split()[1] == "T") == sorted(described)

@@ -30,7 +30,7 @@ PEERS = {"corefoundation": "cf", "libdispatch": "dispatch", "glib": "glib", "lib
 OUR_VARIANTS = [OURS, f"{OURS}-descriptor", f"{OURS}-socket", f"{OURS}-stream"]
 STARTS = 8
 # So often in each round: where a few in a hundred count, and one run is over in no time.
-TURNS = {"chain": 4, "ask": 3, "startup": 12}
+TURNS = {"chain": 4, "ask": 3, "echo": 3, "startup": 12}
 SHORT = 0.3
 UNSUPPORTED = 77
 NOISY = 0.25
@@ -64,17 +64,17 @@ ROWS = [
     ("request and reply of 1 MiB", "µs", "ask", "1048576", "value", 1000),
     ("message to a port, a CPU each", "ns", "deliver", "", "value", 1),
     ("echo server, 1 connection, 64 B: per request", "ns", "echo", "1x64", "value", 1),
-    ("... processor time of the server", "ns", "echo", "1x64", "cpu", 1),
+    ("... processor time of the server, 1 connection, 64 B", "ns", "echo", "1x64", "cpu", 1),
     ("echo server, 100 connections, 64 B", "ns", "echo", "100x64", "value", 1),
-    ("... processor time of the server", "ns", "echo", "100x64", "cpu", 1),
+    ("... processor time of the server, 100 connections, 64 B", "ns", "echo", "100x64", "cpu", 1),
     ("echo server, 1 000 connections, 64 B", "ns", "echo", "1000x64", "value", 1),
-    ("... processor time of the server", "ns", "echo", "1000x64", "cpu", 1),
+    ("... processor time of the server, 1 000 connections, 64 B", "ns", "echo", "1000x64", "cpu", 1),
     ("echo server, 1 connection, 16 KiB", "ns", "echo", "1x16384", "value", 1),
-    ("... processor time of the server", "ns", "echo", "1x16384", "cpu", 1),
+    ("... processor time of the server, 1 connection, 16 KiB", "ns", "echo", "1x16384", "cpu", 1),
     ("echo server, 100 connections, 16 KiB", "ns", "echo", "100x16384", "value", 1),
-    ("... processor time of the server", "ns", "echo", "100x16384", "cpu", 1),
+    ("... processor time of the server, 100 connections, 16 KiB", "ns", "echo", "100x16384", "cpu", 1),
     ("echo server, 1 000 connections, 16 KiB", "ns", "echo", "1000x16384", "value", 1),
-    ("... processor time of the server", "ns", "echo", "1000x16384", "cpu", 1),
+    ("... processor time of the server, 1 000 connections, 16 KiB", "ns", "echo", "1000x16384", "cpu", 1),
     ("process start to end", "µs", "startup", "", "value", 1000),
     ("peak of resident memory", "KB", "startup", "", "peak_kilobytes", 1),
     ("memory per timer", "B", "memory", "timer", "value", 1),

@@ -34,6 +34,24 @@ static void churn_in_loop(void)
     RLRunLoopStop(loop);
 }
 
+/* Cancels timers that are among the next to fire, as the timeouts of requests are if all else is later. */
+static void cancel_near_in_loop(void)
+{
+    add_timers();
+    RLAbsoluteTime near = RLAbsoluteTimeGetCurrent() + 60;
+    CHECK(RLRunLoopGetNextTimerFireDate(loop, kRLRunLoopDefaultMode) > near); /* sorts the first ones */
+    for (int i = 0; i <= BATCHES * ALIVE; i++) {
+        if (i == 1)
+            begin();
+        RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, near, 0, 0, 0, never_called, NULL);
+        RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
+        RLRunLoopTimerInvalidate(timer);
+        RLRelease(timer);
+    }
+    end(BATCHES * ALIVE, 0);
+    RLRunLoopStop(loop);
+}
+
 static void rearm_in_loop(void)
 {
     add_timers();
@@ -55,6 +73,7 @@ static void run_once(void (*in_loop)(void))
 }
 
 static void timer_churn(void) { run_once(churn_in_loop); }
+static void timer_near(void) { run_once(cancel_near_in_loop); }
 static void timer_rearm(void) { run_once(rearm_in_loop); }
 
 static void tick(RLRunLoopTimerRef timer, void *info)

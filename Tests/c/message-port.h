@@ -37,6 +37,16 @@ static UNUSED int mapped_files(const char *name, unsigned long least, unsigned l
     return count;
 }
 
+/* The memory of this process that is in use. */
+static UNUSED long resident_megabytes(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    require(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return pages * 4 / 1024;
+}
+
 static UNUSED RLDataRef text_data(const char *text)
 {
     return RLDataCreate(NULL, (const uint8_t *)text, (RLIndex)strlen(text));

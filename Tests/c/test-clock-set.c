@@ -42,6 +42,34 @@ START_TEST(a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock)
 }
 END_TEST
 
+/* A machine without a battery, before it has asked the network. */
+START_TEST(in_1970_timers_fire_by_date_and_never_is_never)
+{
+    struct timespec now;
+    syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
+    wall_set_by = 100 - now.tv_sec;
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    ck_assert_double_lt(RLAbsoluteTimeGetCurrent(), -978307000); /* in seconds since 2001 */
+    static const RLAbsoluteTime dates[] = {INFINITY, 1e300, 4e9, 0};
+    RLRunLoopTimerRef timers[5];
+    atomic_int calls = 0;
+    for (int i = 0; i < 4; i++)
+        timers[i] = make_timer(dates[i], i % 2 ? 1 : 0, count_timer, &calls);
+    RLRunLoopTimerContext context = {.info = &calls};
+    timers[4] = RLRunLoopTimerCreateRearmable(NULL, count_timer, &context);
+    for (int i = 0; i < 5; i++)
+        RLRunLoopAddTimer(rl, timers[i], kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.001, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(calls, 0);
+    ck_assert(RLRunLoopGetNextTimerFireDate(rl, kRLRunLoopDefaultMode) == 0); /* in 2001 */
+    RLRunLoopTimerSetNextFireDate(timers[0], RLAbsoluteTimeGetCurrent());
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.001, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(calls, 1);
+    for (int i = 0; i < 5; i++)
+        drop_timer(timers[i]);
+}
+END_TEST
+
 START_TEST(the_time_is_read_once)
 {
     RLAbsoluteTimeGetCurrent();
@@ -59,6 +87,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("clock-set");
     TCase *tcase = add_case(suite, "clock", 20);
     tcase_add_test(tcase, a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock);
+    tcase_add_test(tcase, in_1970_timers_fire_by_date_and_never_is_never);
     tcase_add_test(tcase, the_time_is_read_once);
     return suite;
 }

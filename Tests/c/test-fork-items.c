@@ -283,6 +283,56 @@ START_TEST(a_port_that_forks_in_its_callback_keeps_its_info_until_that_returns)
 }
 END_TEST
 
+static void wait_in_invalidation(UNUSED RLPortRef own, UNUSED void *info)
+{
+    called++;
+    gate_pass(&may_return);
+}
+
+static void *invalidate_port(UNUSED void *unused)
+{
+    RLPortInvalidate(port);
+    return NULL;
+}
+
+static void find_port_ended(void *source)
+{
+    child_assert(!RLPortIsValid(port));
+    child_assert(!RLRunLoopSourceIsValid(source));
+    child_assert(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, false) == kRLRunLoopRunFinished);
+    end_port_in_child(NULL);
+    RLPortInvalidate(port);
+    child_assert(life.releases == 1);
+}
+
+/* The other thread releases the message in the queue, which has the last reference to a port whose function does not return. */
+START_TEST(a_port_that_a_thread_that_is_gone_was_invalidating_has_ended)
+{
+    RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    port = RLPortCreate(NULL, wait_in_message, &context, NULL);
+    RLPortRef part = RLPortCreate(NULL, wait_in_message, NULL, NULL);
+    RLPortSetInvalidationCallBack(part, wait_in_invalidation);
+    RLArrayRef parts = RLArrayCreate(NULL, (const void **)&part, 1, &kRLTypeArrayCallBacks);
+    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, parts);
+    ck_assert(RLPortMessageSendBeforeDate(message, RLAbsoluteTimeGetCurrent() + 60));
+    RLRelease(message);
+    RLRelease(parts);
+    RLRelease(part);
+    RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
+    pthread_t thread = start_thread(invalidate_port, NULL);
+    await_count(&called, 1);
+    ck_assert_int_eq(run_in_child(find_port_ended, source), 0);
+    gate_open(&may_return);
+    join_thread(thread);
+    ck_assert(!RLRunLoopSourceIsValid(source));
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    RLRelease(source);
+    RLRelease(port);
+    looper_stop(&other);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("fork-items");
@@ -296,5 +346,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, items_of_a_loop_whose_thread_was_ending_can_be_added_again);
     tcase_add_test(tcase, a_port_that_was_delivering_on_a_thread_that_is_gone_releases_its_info);
     tcase_add_test(tcase, a_port_that_forks_in_its_callback_keeps_its_info_until_that_returns);
+    tcase_add_test(tcase, a_port_that_a_thread_that_is_gone_was_invalidating_has_ended);
     return suite;
 }

@@ -290,13 +290,34 @@ START_TEST(misuse_is_reported)
     assert_misuse("RLRunLoopPrepareGuest", "state", NULL);
     ck_assert_int_eq(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, 0, &wrong), 0);
     assert_misuse("RLRunLoopPrepareGuest", "state", NULL);
-    ck_assert_int_eq(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, 2, &right), 0);
+    ck_assert_int_eq(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, 4, &right), 0);
     assert_misuse("RLRunLoopPrepareGuest", "state", NULL);
     ck_assert_int_eq(errno, EINVAL);
     ck_assert_int_eq(RLRunLoopDispatchGuest(NULL), kRLRunLoopRunFinished);
     assert_misuse("RLRunLoopDispatchGuest", "mode", NULL);
     ck_assert_int_eq(RLRunLoopDispatchGuest(kRLRunLoopCommonModes), kRLRunLoopRunFinished);
     assert_misuse("RLRunLoopDispatchGuest", "mode", NULL);
+}
+END_TEST
+
+START_TEST(a_guest_is_not_taken_from_its_host)
+{
+    RLRunLoopGuestState other = {.version = 0};
+    ck_assert_int_eq(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, kRLRunLoopGuestNew, &state), 1);
+    ck_assert_int_eq(RLRunLoopPrepareGuest(RLSTR("other"), kRLRunLoopGuestNew, &other), 0);
+    ck_assert_int_eq(errno, EBUSY);
+    ck_assert_int_eq(other.fd, 0);
+    RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), keeper, kRLRunLoopDefaultMode);
+    prepare();
+    dispatch();
+    ck_assert(!readable());
+    RLRunLoopWakeUp(RLRunLoopGetCurrent());
+    ck_assert(readable());
+    RLRunLoopLeaveGuest();
+    ck_assert_int_eq(RLRunLoopPrepareGuest(RLSTR("other"), kRLRunLoopGuestNew, &other), 1);
+    RLRunLoopLeaveGuest();
+    drop_source(keeper);
 }
 END_TEST
 
@@ -358,6 +379,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, without_descriptors_it_fails_and_later_works);
     tcase_add_test(tcase, a_program_that_closes_all_descriptors_can_prepare_again);
     tcase_add_test(tcase, misuse_is_reported);
+    tcase_add_test(tcase, a_guest_is_not_taken_from_its_host);
     tcase_add_test(tcase, nothing_is_lost_between_threads);
     return suite;
 }

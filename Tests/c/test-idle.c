@@ -136,14 +136,14 @@ static void work_a_little(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoop
     struct job *job = info;
     if (job->left == 0)
         return RLRunLoopStop(rl);
-    if (!idle())
-        return;
-    if (RLRunLoopSourceIsSignalled(job->source))
-        job->behind_others++;
-    job->left--;
-    /* Something comes up: it is done before the next part. */
-    if (job->left % 2)
-        RLRunLoopSourceSignal(job->source);
+    if (idle()) {
+        if (RLRunLoopSourceIsSignalled(job->source))
+            job->behind_others++;
+        job->left--;
+        /* Something comes up: it is done before the next part. */
+        if (job->left % 2)
+            RLRunLoopSourceSignal(job->source);
+    }
     RLRunLoopWakeUp(rl);
 }
 static void note_other(void *info) { ((struct job *)info)->other++; }
@@ -161,6 +161,47 @@ START_TEST(idle_work_is_done_in_parts_when_nothing_else_is_due)
     ck_assert_int_eq(job.behind_others, 0);
     drop_observer(observer);
     drop_source(job.source);
+}
+END_TEST
+
+static pthread_barrier_t is_added, is_over;
+
+static void *have_source(void *source)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, OTHER);
+    pthread_barrier_wait(&is_added);
+    pthread_barrier_wait(&is_over);
+    return NULL;
+}
+static void signal_source(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, void *source)
+{
+    RLRunLoopSourceSignal(source);
+}
+
+/* Of a signal to a source of several loops each loop of the process finds out in its next pass whether it is meant. */
+START_TEST(idle_work_goes_on_while_a_source_of_other_loops_is_signalled)
+{
+    struct job job = {.left = 10};
+    RLRunLoopSourceRef theirs = make_source(0, do_nothing, NULL);
+    job.source = make_source(0, note_other, &job);
+    pthread_barrier_init(&is_added, NULL, 3);
+    pthread_barrier_init(&is_over, NULL, 3);
+    pthread_t threads[] = {start_thread(have_source, theirs), start_thread(have_source, theirs)};
+    pthread_barrier_wait(&is_added);
+    RLRunLoopObserverRef before = make_observer(kRLRunLoopBeforeWaiting, 0, 0, signal_source, theirs);
+    RLRunLoopObserverRef observer = make_observer(kRLRunLoopBeforeWaiting, 1, 1, work_a_little, &job);
+    RLRunLoopAddSource(rl, job.source, kRLRunLoopDefaultMode);
+    RLRunLoopAddObserver(rl, before, kRLRunLoopDefaultMode);
+    RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunStopped);
+    ck_assert_int_eq(job.left, 0);
+    drop_observer(before);
+    drop_observer(observer);
+    drop_source(job.source);
+    pthread_barrier_wait(&is_over);
+    join_thread(threads[0]);
+    join_thread(threads[1]);
+    drop_source(theirs);
 }
 END_TEST
 
@@ -184,6 +225,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_readable_descriptor_is_work);
     tcase_add_test(tcase, a_readable_descriptor_of_another_mode_does_not_stay_work);
     tcase_add_test(tcase, idle_work_is_done_in_parts_when_nothing_else_is_due);
+    tcase_add_test(tcase, idle_work_goes_on_while_a_source_of_other_loops_is_signalled);
     tcase_add_test(tcase, misuse_is_reported);
     return suite;
 }

@@ -286,6 +286,61 @@ START_TEST(an_observer_that_moved_in_a_callback_that_ends_its_thread_is_called_i
 }
 END_TEST
 
+/* -- It is the last item of the new loop's mode -- */
+
+static void move_and_leave_alone(RLRunLoopTimerRef own, UNUSED void *info)
+{
+    calls++;
+    RLRunLoopRemoveTimer(rl, own, kRLRunLoopDefaultMode);
+    RLRunLoopAddTimer(other.loop, own, kRLRunLoopDefaultMode);
+    RLRunLoopSourceInvalidate(other.keeper);
+    /* It has looked for that, and sleeps for ever. */
+    on_other_thread(do_nothing);
+    await_waiting(other.loop);
+}
+
+static void move_and_end_thread(RLRunLoopTimerRef own, void *info)
+{
+    move_and_leave_alone(own, info);
+    pthread_exit(NULL);
+}
+
+static const RLRunLoopTimerContext contexts[] = {
+    {.info = &life}, {.info = &life, .release = lifetime_release}, {.info = &life, .retain = lifetime_retain}};
+
+static void *fire_one_shot(void *context)
+{
+    rl = RLRunLoopGetCurrent();
+    RLRunLoopTimerRef one = RLRunLoopTimerCreate(NULL, 0, 0, 0, 0, move_and_leave_alone, context);
+    RLRunLoopAddTimer(rl, one, kRLRunLoopDefaultMode);
+    RLRelease(one);
+    run_once();
+    return NULL;
+}
+
+static void *fire_one_shot_that_ends_thread(UNUSED void *context)
+{
+    rl = RLRunLoopGetCurrent();
+    RLRunLoopTimerRef one = make_timer(0, 0, move_and_end_thread, NULL);
+    RLRunLoopAddTimer(rl, one, kRLRunLoopDefaultMode);
+    RLRelease(one);
+    RLRunLoopRun();
+    return NULL;
+}
+
+START_TEST(the_run_that_a_one_shot_timer_moved_to_ends_with_it)
+{
+    looper_stop(&other);
+    for (int i = 0; i < 4; i++) {
+        looper_start(&other);
+        join_thread(start_thread(i < 3 ? fire_one_shot : fire_one_shot_that_ends_thread, (void *)&contexts[i % 3]));
+        join_thread(other.thread); /* by itself */
+        drop_source(other.keeper);
+    }
+    ck_assert_int_eq(calls, 4);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("item-moved-in-callback");
@@ -299,6 +354,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_timer_that_moved_during_its_callback_fires_in_the_new_loop_after_it);
     tcase_add_test(tcase, a_timer_that_moved_in_a_callback_that_ends_its_thread_fires_in_the_new_loop);
     tcase_add_test(tcase, a_one_shot_timer_whose_callback_ends_its_thread_has_fired);
+    tcase_add_test(tcase, the_run_that_a_one_shot_timer_moved_to_ends_with_it);
     tcase_add_test(tcase, an_observer_that_moved_in_a_callback_that_ends_its_thread_is_called_in_the_new_loop);
     return suite;
 }

@@ -296,15 +296,6 @@ END_TEST
 
 /* ---- memory ---- */
 
-static long resident_megabytes(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    require(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
-    fclose(file);
-    return pages * 4 / 1024;
-}
-
 static RLDataRef answer_much(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
 {
     enum { MUCH = 8 << 20 };

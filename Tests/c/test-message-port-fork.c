@@ -2,7 +2,10 @@
  * forking thread was doing goes on. */
 #include "message-port.h"
 
+#include <dlfcn.h>
 #include <poll.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
 
 /* -- A fork in a function of the context, which the library calls around the callback ----------------------------------------------- */
 static pid_t forked = -1;
@@ -140,6 +143,147 @@ START_TEST(a_port_that_another_thread_invalidates_leaves_no_descriptor_in_the_ch
 }
 END_TEST
 
+/* -- A fork while another thread accepts a client ---------------------------------------------------------------------------------- */
+static atomic_bool stops_after_accept, stops_before_close;
+
+static bool is_socket(int fd)
+{
+    int type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){sizeof type}) == 0;
+}
+
+static void stop_here(void)
+{
+    gate_open(&in_callback);
+    gate_pass(&may_go_on);
+}
+
+/* In place of libc's, which the library calls. */
+long syscall(long number, ...)
+{
+    static long (*_Atomic real)(long, ...);
+    long arguments[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        arguments[i] = va_arg(list, long);
+    va_end(list);
+    if (real == NULL) {
+        void *found = dlsym(RTLD_NEXT, "syscall");
+        long (*function)(long, ...);
+        memcpy(&function, &found, sizeof function);
+        real = function;
+    }
+    if (number == SYS_close && !is_child() && is_socket((int)arguments[0]) &&
+        atomic_exchange(&stops_before_close, false)) {
+        stop_here();
+        RLRunLoopStop(RLRunLoopGetCurrent());
+    }
+    long result = real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    if (number == SYS_accept4 && result >= 0 && atomic_exchange(&stops_after_accept, false))
+        stop_here();
+    return result;
+}
+
+static void *serve_one(UNUSED void *info)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    gate_open(&in_callback);
+    RLRunLoopRunInMode(MODE, 10, true);
+    end_server(&server);
+    return NULL;
+}
+
+static atomic_int forker;
+static atomic_bool has_forked;
+
+static void *fork_meanwhile(UNUSED void *info)
+{
+    int status;
+    forker = gettid();
+    pid_t copy = fork();
+    if (copy == 0)
+        _exit(open_sockets());
+    has_forked = true;
+    require(copy > 0 && waitpid(copy, &status, 0) == copy && status == 0);
+    return NULL;
+}
+
+/* Whether that thread sleeps, for the lock that it has to have. */
+static bool forker_sleeps(void)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", forker);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        require(fscanf(file, "%*d %*s %c", &state) == 1);
+        fclose(file);
+    }
+    return state == 'S';
+}
+
+/* Forks on another thread. The thread that has stopped goes on once that has forked, or waits for it. */
+static void fork_beside_stopped(void)
+{
+    pthread_t forking = start_thread(fork_meanwhile, NULL);
+    while (!has_forked && !forker_sleeps())
+        sched_yield();
+    gate_open(&may_go_on);
+    join_thread(forking);
+}
+
+static pid_t start_client(void)
+{
+    pid_t client = fork_child();
+    if (client == 0) {
+        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+        RLDataRef reply = NULL;
+        child_assert(ask(remote, 1, "x", 20, MODE, &reply) == kRLMessagePortSuccess && is_text(reply, "x"));
+        _exit(0);
+    }
+    return client;
+}
+
+/* Forks while a thread with a server has stopped in accept() or close() for a client, at which `stops` makes it stop. */
+static void fork_while_stopped(void *(*serve)(void *), atomic_bool *stops)
+{
+    gate_init(&in_callback);
+    gate_init(&may_go_on);
+    pthread_t thread = start_thread(serve, NULL);
+    gate_pass(&in_callback);
+    *stops = true;
+    pid_t client = start_client();
+    gate_pass(&in_callback);
+    fork_beside_stopped();
+    end_process(client, 0);
+    join_thread(thread);
+}
+
+/* Until the child has ended, that client would not notice the end of the server. */
+START_TEST(a_client_that_another_thread_accepts_is_not_in_the_child)
+{
+    fork_while_stopped(serve_one, &stops_after_accept);
+}
+END_TEST
+
+/* -- A fork while another thread closes a connection ------------------------------------------------------------------------------ */
+static void *serve_until_closed(UNUSED void *info)
+{
+    struct server server;
+    serve(&server, NAME, answer, NULL);
+    gate_open(&in_callback);
+    RLRunLoopRunInMode(MODE, 1e9, false);
+    end_server(&server);
+    return NULL;
+}
+
+START_TEST(a_connection_that_another_thread_closes_is_not_in_the_child)
+{
+    fork_while_stopped(serve_until_closed, &stops_before_close);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-fork");
@@ -147,5 +291,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_loop_test(tcase, the_thread_forks_in_a_function_of_the_context, 2, 4);
     tcase_add_test(tcase, a_port_that_another_thread_invalidates_leaves_no_descriptor_in_the_child);
+    tcase_add_test(tcase, a_client_that_another_thread_accepts_is_not_in_the_child);
+    tcase_add_test(tcase, a_connection_that_another_thread_closes_is_not_in_the_child);
     return suite;
 }

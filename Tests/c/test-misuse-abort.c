@@ -27,6 +27,9 @@ START_TEST(a_mistake_in_a_callback_aborts)
 }
 END_TEST
 
+START_TEST(a_mistake_that_another_library_reports_aborts) { RLReportError("OtherCreate", "size", "negative", 1); }
+END_TEST
+
 /* Says with its signal that it was called: the abort comes after that. */
 static void raise_user_signal(UNUSED const char *message, UNUSED void *info)
 {
@@ -44,6 +47,8 @@ END_TEST
 START_TEST(what_is_not_misuse_does_not_abort)
 {
     ck_assert_ptr_null(RLStringCreateWithCString(NULL, "\xff", kRLStringEncodingUTF8));
+    RLReportError("OtherRun", "memory", "none is left", 0);
+    ck_assert_int_eq(take_diagnostics(), 1);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
 }
 END_TEST
@@ -63,6 +68,7 @@ Suite *suite_under_test(void)
     tcase_add_test_raise_signal(tcase, a_handle_of_the_wrong_kind_aborts, SIGABRT);
     tcase_add_test_raise_signal(tcase, nan_aborts, SIGABRT);
     tcase_add_test_raise_signal(tcase, a_mistake_in_a_callback_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tcase, a_mistake_that_another_library_reports_aborts, SIGABRT);
     tcase_add_test_raise_signal(tcase, the_handler_is_called_before_the_abort, SIGUSR1);
     tcase_add_test(tcase, what_is_not_misuse_does_not_abort);
     return suite;

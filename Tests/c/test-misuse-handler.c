@@ -192,6 +192,41 @@ START_TEST(show_writes_long_strings_whole_and_always_a_newline)
 }
 END_TEST
 
+/* A library on top of this one, which has mistakes and failures of its own to report. */
+static void report_a_mistake_without_handler(void)
+{
+    RLSetErrorHandler(NULL, NULL);
+    RLReportError("OtherCreate", "size", "negative", 1);
+}
+
+START_TEST(what_another_library_reports_goes_where_ours_goes)
+{
+    errno = ERANGE;
+    RLReportError("OtherRun", "memory", "none is left", 0);
+    ck_assert_int_eq(errno, ERANGE);
+    assert_misuse("OtherRun", "memory", "none is left");
+    RLReportError("OtherCreate", "size", "negative", 1);
+    ck_assert_int_eq(errno, EINVAL);
+    assert_misuse("OtherCreate", "size", "negative");
+    RLReportError("OtherRun", NULL, "none is left", 0);
+    assert_misuse("RLReportError", "function", "a string is NULL");
+    ck_assert_str_eq(standard_error_of(report_a_mistake_without_handler), "runloop: OtherCreate: size: negative\n");
+}
+END_TEST
+
+static void report_at_length(void)
+{
+    memset(long_text, 'x', sizeof long_text - 1);
+    RLSetErrorHandler(NULL, NULL);
+    RLReportError("F", "p", long_text, 1);
+}
+
+START_TEST(a_long_report_of_another_library_is_cut)
+{
+    ck_assert_uint_eq(strlen(standard_error_of(report_at_length)), 1001);
+}
+END_TEST
+
 START_TEST(an_unknown_value_of_the_environment_is_reported_once)
 {
     setenv("RUNLOOP_MISUSE", "", 1); /* as good as not there */
@@ -214,6 +249,8 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_handler_takes_the_place_of_standard_error);
     tcase_add_test(tcase, a_handler_is_called_on_the_thread_of_the_mistake_and_may_use_the_library);
     tcase_add_test(tcase, handler_and_info_are_replaced_together);
+    tcase_add_test(tcase, what_another_library_reports_goes_where_ours_goes);
+    tcase_add_test(tcase, a_long_report_of_another_library_is_cut);
     tcase_add_test(tcase, nothing_else_is_ever_printed);
     tcase_add_test(tcase, show_writes_a_line_to_standard_error);
     tcase_add_test(tcase, show_writes_long_strings_whole_and_always_a_newline);

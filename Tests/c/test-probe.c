@@ -83,12 +83,40 @@ START_TEST(a_post_and_the_call_have_function_and_info_in_common)
 }
 END_TEST
 
-START_TEST(a_cancelled_post_is_dropped)
+static void release_nothing(UNUSED void *info) {}
+
+START_TEST(each_cancelled_post_is_dropped)
 {
     RLRunLoopPostFunction(rl, MODE, do_nothing, &count);
-    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, do_nothing, &count), 1);
-    assert_told(">4 x4");
-    ck_assert(told(1)->function == FUNCTION(do_nothing) && told(1)->info == &count && told(1)->detail == 1);
+    RLRunLoopPostFunction(rl, MODE, release_nothing, &count);
+    RLRunLoopPostFunctionWithRelease(rl, MODE, do_nothing, &count, release_nothing);
+    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &count), 3);
+    assert_told(">4 >4 >4 x4 x4 x4 c4 d4");
+    ck_assert(told(3)->function == FUNCTION(do_nothing) && told(4)->function == FUNCTION(release_nothing));
+    for (int index = 3; index < 6; index++)
+        ck_assert(told(index)->object == rl && told(index)->info == &count);
+    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &count), 0);
+    assert_told(">4 >4 >4 x4 x4 x4 c4 d4");
+}
+END_TEST
+
+static void *post_to_own_loop(UNUSED void *argument)
+{
+    RLRunLoopRef own = RLRunLoopGetCurrent();
+    RLRunLoopPostFunction(own, MODE, do_nothing, &count);
+    RLRunLoopPostFunctionWithRelease(own, MODE, do_nothing, &count, release_nothing);
+    return own;
+}
+
+START_TEST(posts_are_dropped_with_their_loop)
+{
+    pthread_t thread = start_thread(post_to_own_loop, NULL);
+    void *loop;
+    require(pthread_join(thread, &loop) == 0);
+    assert_told(">4 >4 x4 x4 c4 d4");
+    for (int index = 0; index < 4; index++)
+        ck_assert(told(index)->object == loop && told(index)->info == &count &&
+                  told(index)->function == FUNCTION(do_nothing));
 }
 END_TEST
 
@@ -240,7 +268,7 @@ START_TEST(a_message_and_its_callback_have_the_port_in_common)
     assert_told(">7 >7 x7 c1 c7 d7 d1");
     for (int index = 0; index < 3; index++)
         ck_assert_ptr_eq(told(index)->object, port);
-    ck_assert(told(4)->object == port && told(4)->function == FUNCTION(receive));
+    ck_assert(told(4)->object == port && told(4)->function == FUNCTION(receive) && told(4)->detail == 0);
     RLRelease(message);
     RLRunLoopSourceInvalidate(source);
     RLRelease(source);
@@ -361,7 +389,8 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_probe, end_probe);
     tcase_add_test(tcase, a_signal_and_the_perform_have_function_and_info_in_common);
     tcase_add_test(tcase, a_post_and_the_call_have_function_and_info_in_common);
-    tcase_add_test(tcase, a_cancelled_post_is_dropped);
+    tcase_add_test(tcase, each_cancelled_post_is_dropped);
+    tcase_add_test(tcase, posts_are_dropped_with_their_loop);
     tcase_add_test(tcase, timers_observers_and_descriptors_are_told_with_their_objects);
     tcase_add_test(tcase, descriptor_objects_and_sockets_are_told_with_what_happened);
     tcase_add_test(tcase, a_sleep_says_until_when_and_what_ended_it);

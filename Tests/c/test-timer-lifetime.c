@@ -35,6 +35,49 @@ START_TEST(an_unused_timer_releases_its_info_when_freed)
 }
 END_TEST
 
+static void leave_alone(UNUSED RLRunLoopTimerRef timer) {}
+static void add_and_remove(RLRunLoopTimerRef timer)
+{
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    RLRunLoopRemoveTimer(rl, timer, kRLRunLoopDefaultMode);
+}
+static void add_and_invalidate(RLRunLoopTimerRef timer)
+{
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    RLRunLoopTimerInvalidate(timer);
+}
+static void invalidate_in_other_mode(RLRunLoopTimerRef timer)
+{
+    RLRunLoopAddTimer(rl, timer, RLSTR("second"));
+    RLRunLoopTimerInvalidate(timer);
+}
+
+/* A process with one thread, and timers without functions in their contexts: RLRelease has a shortcut for these. */
+static void release_frees_after(void (*prepare)(RLRunLoopTimerRef))
+{
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 10, 0, count_timer, NULL);
+    prepare(timer);
+    RLRelease(timer);
+    ck_assert(!RLRunLoopTimerIsValid(timer));
+    assert_misuse("RLRunLoopTimerIsValid", "timer", NULL); /* its memory is free */
+}
+
+START_TEST(the_last_reference_to_a_timer_in_no_loop_frees_it)
+{
+    release_frees_after(leave_alone);
+    release_frees_after(add_and_remove);
+    release_frees_after(add_and_invalidate);
+    release_frees_after(invalidate_in_other_mode);
+    /* Timers before this one, which was looked for, are kept in order. */
+    RLRunLoopTimerRef later = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, count_timer, NULL);
+    RLRunLoopAddTimer(rl, later, kRLRunLoopDefaultMode);
+    poll_once();
+    release_frees_after(add_and_remove);
+    release_frees_after(add_and_invalidate);
+    drop_timer(later);
+}
+END_TEST
+
 START_TEST(invalidate_releases_the_info_at_once_and_once)
 {
     struct record record = {0};
@@ -321,6 +364,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "lifetime", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
     tcase_add_test(tcase, an_unused_timer_releases_its_info_when_freed);
+    tcase_add_test(tcase, the_last_reference_to_a_timer_in_no_loop_frees_it);
     tcase_add_test(tcase, invalidate_releases_the_info_at_once_and_once);
     tcase_add_test(tcase, a_one_shot_releases_its_info_after_its_call);
     tcase_add_test(tcase, removing_the_last_reference_releases_the_info);

@@ -236,11 +236,77 @@ START_TEST(a_description_is_not_cut_off_in_a_character)
 }
 END_TEST
 
+static int count_of(const char *text, const char *part)
+{
+    int count = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        text += strlen(part);
+        count++;
+    }
+    return count;
+}
+
+static RLStringRef describe_a_loop_with(int modes, int sources)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    RLRunLoopSourceContext context = {.version = 0};
+    for (int mode = 0; mode < modes; mode++) {
+        char name[32];
+        snprintf(name, sizeof name, "m\u00f6de%d", mode);
+        RLStringRef mode_name = string(name);
+        for (int i = 0; i < sources; i++) {
+            RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, i, &context);
+            RLRunLoopAddSource(loop, source, mode_name);
+            RLRelease(source);
+        }
+        RLRelease(mode_name);
+    }
+    return RLCopyDescription(loop);
+}
+
+/* A cut number or address would be a wrong one. */
+START_TEST(a_description_of_a_loop_has_whole_items_and_says_how_many_are_left_out)
+{
+    RLStringRef description = describe_a_loop_with(3, 40);
+    const char *text = RLStringGetCStringPtr(description, kRLStringEncodingUTF8), *rest = text;
+    int left_out = 0, some;
+    ck_assert_int_eq(count_of(text, "(sources=40 timers=0"), 3);
+    ck_assert_int_eq(count_of(text, "fd="), 0);
+    ck_assert_int_gt(count_of(text, " { version=0 order="), 5);
+    ck_assert_int_eq(count_of(text, " callout=0x0}"), count_of(text, "{"));
+    while ((rest = strstr(rest, " and ")) != NULL) {
+        ck_assert_int_eq(sscanf(rest, " and %d more)", &some), 1);
+        left_out += some;
+        rest++;
+    }
+    ck_assert_int_eq(left_out + count_of(text, "{"), 3 * 40);
+    ck_assert_str_eq(text + strlen(text) - 2, ")>");
+    ck_assert_int_le(strlen(text), 1000);
+    RLRelease(description);
+}
+END_TEST
+
+START_TEST(a_description_of_a_loop_says_how_many_modes_are_left_out)
+{
+    RLStringRef description = describe_a_loop_with(100, 1);
+    const char *text = RLStringGetCStringPtr(description, kRLStringEncodingUTF8), *last = text;
+    int left_out = 0;
+    for (const char *next = text; next != NULL; next = strstr(next + 1, " and "))
+        last = next;
+    ck_assert_int_eq(sscanf(last, " and %d more modes>", &left_out), 1);
+    ck_assert_int_eq(left_out + count_of(text, " m\u00f6de"), 100);
+    ck_assert_str_eq(text + strlen(text) - 7, " modes>");
+    RLRelease(description);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("values");
     TCase *tcase = add_case(suite, "values", 20);
     tcase_add_test(tcase, a_timer_that_is_not_armed_is_described_as_that);
+    tcase_add_test(tcase, a_description_of_a_loop_has_whole_items_and_says_how_many_are_left_out);
+    tcase_add_test(tcase, a_description_of_a_loop_says_how_many_modes_are_left_out);
     tcase_add_test(tcase, the_library_returns_its_version);
     tcase_add_test(tcase, the_clock_counts_from_2001);
     tcase_add_test(tcase, every_kind_of_object_has_its_own_type);

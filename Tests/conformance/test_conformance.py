@@ -11,6 +11,7 @@ RL_BUILD  the build directory with lib/librunloop.so (default: build, in the roo
 """
 
 import difflib
+import functools
 import os
 import re
 import shutil
@@ -58,39 +59,52 @@ def variants(program):
     return ["cf", "rl-clang"] if uses_blocks(program) else ["cf", "rl"]
 
 
-def command_and_inputs(program, variant):
-    """The compiler command without its output, and the files the result depends on."""
+@functools.lru_cache(maxsize=None)
+def command_and_inputs(variant):
+    """How a program is compiled and how it is linked, and the files besides its own that the result depends on."""
     usr = toolchain()
     runtime = usr / "lib/swift/linux"
     clang = str(usr / "bin/clang")
-    inputs = [program, *HERE.glob("*.h"), *program.parent.glob("*.h"), Path(__file__)]
+    blocks = ["-lBlocksRuntime", f"-L{runtime}", f"-Wl,-rpath,{runtime}"]
+    inputs = [*HERE.glob("*.h"), *(HERE / "random").glob("*.h"), Path(__file__)]
     if variant == "cf":
         inputs.append(runtime / "libFoundation.so")
-        return [clang, "-fblocks", *FLAGS, "-isystem", usr / "lib/swift", program, f"-L{runtime}", "-lFoundation",
-                "-lBlocksRuntime", "-ldispatch", f"-Wl,-rpath,{runtime}"], inputs
+        return [clang, "-fblocks", *FLAGS, "-isystem", usr / "lib/swift"], ["-lFoundation", "-ldispatch", *blocks], inputs
     require(LIBRARY.exists(), f"{LIBRARY} is missing: build the library first, or set RL_BUILD")
     inputs += [LIBRARY, *(ROOT / "include").rglob("*.h")]
-    command = [clang if variant == "rl-clang" else "cc", *FLAGS, "-I", ROOT / "include", program,
-               f"-L{LIBRARY.parent}", "-lrunloop", f"-Wl,-rpath,{LIBRARY.parent}"]
-    if uses_blocks(program):
-        command += ["-fblocks", f"-L{runtime}", "-lBlocksRuntime", f"-Wl,-rpath,{runtime}"]
-    return command, inputs
+    ours = ["-I", ROOT / "include"]
+    linking = [f"-L{LIBRARY.parent}", "-lrunloop", f"-Wl,-rpath,{LIBRARY.parent}"]
+    if variant == "rl-clang":
+        return [clang, "-fblocks", *FLAGS, *ours], [*linking, *blocks], inputs
+    return ["cc", *FLAGS, *ours], linking, inputs
+
+
+def make(output, command, inputs, what):
+    """Runs the compiler unless the present output is newer than all it is made from; returns the output."""
+    if output.exists() and output.stat().st_mtime > max(path.stat().st_mtime for path in inputs):
+        return output
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent) as fresh:
+        made = Path(fresh) / output.name
+        result = subprocess.run([*map(str, command), "-o", str(made)], capture_output=True, text=True,
+                                timeout=COMPILE_LIMIT)
+        require(result.returncode == 0, f"{what} does not compile\n{result.stderr}")
+        made.replace(output)  # atomic: another pytest worker may build the same
+    return output
+
+
+@functools.lru_cache(maxsize=None)
+def headers(variant):
+    """What every program begins with, read by the compiler once: the path to include, beside which lies what it has read."""
+    compiling, _, inputs = command_and_inputs(variant)
+    command = [*compiling, "-x", "c-header", HERE / "trace.h"]
+    return make(OUTPUT / variant / "trace.h.gch", command, inputs, f"{variant}: trace.h").with_suffix("")
 
 
 def build(program, variant):
-    """Compiles the program unless the present binary is newer than all it is made from; returns the binary."""
-    command, inputs = command_and_inputs(program, variant)
+    compiling, linking, inputs = command_and_inputs(variant)
     binary = OUTPUT / variant / program.relative_to(HERE).with_suffix("")
-    if binary.exists() and binary.stat().st_mtime > max(path.stat().st_mtime for path in inputs):
-        return binary
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=binary.parent) as fresh:
-        made = Path(fresh) / binary.name
-        result = subprocess.run([*map(str, command), "-o", str(made)], capture_output=True, text=True,
-                                timeout=COMPILE_LIMIT)
-        require(result.returncode == 0, f"{variant}: {program.name} does not compile\n{result.stderr}")
-        made.replace(binary)  # atomic: another pytest worker may build the same program
-    return binary
+    return make(binary, [*compiling, "-include", headers(variant), program, *linking], [program, *inputs], f"{variant}: {program.name}")
 
 
 def output_of(program, variant, **variables):

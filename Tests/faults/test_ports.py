@@ -81,6 +81,14 @@ def test_pieces_that_cannot_be_sent_are_waited_for_until_the_deadline(calls, sce
     assert 2 < programs.faults_in(trace) < 1500
 
 
+def test_pieces_are_smaller_where_the_kernel_has_no_large_block(calls):
+    """Every second call fails, which is the first attempt for each piece."""
+    done, trace = programs.run_with_faults(calls, "ask-with-much", "sendmsg:error=ENOBUFS:when=1+2")
+    assert (done.returncode, done.stdout) == (0, "result 0\n"), done.stderr
+    sent = [int(line.rpartition(" = ")[2]) for line in trace if "sendmsg(" in line and "INJECTED" not in line]
+    assert len(sent) >= 2 * 100000 // (16 * 1024 + 32) and max(sent) <= 16 * 1024 + 32, sent
+
+
 def test_without_memory_for_a_ring_there_is_none(calls):
     """The calls of mmap are those of the loader, in the client, or come after 20 others."""
     outputs = set()

@@ -79,6 +79,8 @@ int main(int count, char **arguments)
     RLRunLoopObserverRef observer = begin_counting_passes();
     CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     multi = curl_multi_init();
+    if (strcmp(scenario, "added-before") == 0)
+        begin(0, "/length/10");
     curl = RLCurlMultiAdd(multi, kRLRunLoopCommonModes, done, &multi);
     CHECK(curl != NULL);
     if (strcmp(scenario, "many") == 0 || strcmp(scenario, "nested") == 0) {
@@ -94,6 +96,9 @@ int main(int count, char **arguments)
         begin(0, "/length/100000");
         run_to_the_end();
         check_lengths(1, 100000);
+    } else if (strcmp(scenario, "added-before") == 0) {
+        run_to_the_end();
+        check_lengths(1, 10);
     } else if (strcmp(scenario, "upload") == 0) {
         static char bytes[big];
         CURL *easy = begin(0, "/");

@@ -15,6 +15,13 @@ static gboolean stop_after_read(gint fd, GIOCondition condition, gpointer info)
     read_byte();
     return on_time(info);
 }
+static gboolean stop_at_end(gint fd, GIOCondition condition, gpointer info)
+{
+    (void)fd;
+    (void)condition;
+    read_byte();
+    return on_time(info);
+}
 static void *idle_on_thread(void *info)
 {
     g_idle_add(on_time, NULL);
@@ -29,6 +36,21 @@ static void add_in_callback(void *info)
 {
     (void)info;
     g_timeout_add(5, on_time, NULL);
+}
+
+static gboolean close_unread(gint fd, GIOCondition condition, gpointer info)
+{
+    (void)condition;
+    (void)info;
+    close(fd);
+    return G_SOURCE_REMOVE;
+}
+static gboolean replace_unread(gint fd, GIOCondition condition, gpointer info)
+{
+    (void)condition;
+    CHECK(dup2(*(int *)info, fd) == fd);
+    g_unix_fd_add(fd, G_IO_IN, stop_at_end, NULL);
+    return G_SOURCE_REMOVE;
 }
 
 /* GLib's callback runs the run loop again, which serves GLib in there. */
@@ -79,6 +101,22 @@ static void glib_in_loop(const char *scenario, const char *kind)
         g_timeout_add(200, on_time, NULL);
         run_loop();
         CHECK(passes <= 6);
+    } else if (strcmp(scenario, "closed-duplicate") == 0) {
+        /* An epoll goes on to report what was closed, as long as there is a duplicate. */
+        int own[2];
+        CHECK(pipe(own) == 0 && dup(own[0]) >= 0 && write(own[1], "x", 1) == 1);
+        g_unix_fd_add(own[0], G_IO_IN, close_unread, NULL);
+        g_timeout_add(200, on_time, NULL);
+        run_loop();
+        CHECK(passes <= 8);
+        /* The number is used again. */
+        CHECK(pipe(own) == 0 && dup(own[0]) >= 0 && write(own[1], "x", 1) == 1);
+        g_unix_fd_add(own[0], G_IO_IN, replace_unread, &ends[0]);
+        g_timeout_add(200, on_time, NULL);
+        run_loop();
+        CHECK(passes <= 16 && write(ends[1], "x", 1) == 1);
+        run_loop();
+        wanted = 3;
     } else if (strcmp(scenario, "latency") == 0 && kind != NULL) {
         measure_latency(kind, watch, run_loop, stop);
     } else {

@@ -1,4 +1,5 @@
 /* The matrix with libev as the host. */
+#define HOST_ATTACHES
 #include "matrix.h"
 #include <RunLoop/adapters/ev.h>
 
@@ -23,6 +24,7 @@ static void host_begin(void (*function)(void))
     guest = RLEvAttach(loop, kRLRunLoopDefaultMode, call_stopped, NULL);
     CHECK(guest != NULL);
 }
+static int host_attaches_again(void) { return RLEvAttach(loop, RLSTR("other"), NULL, NULL) != NULL; }
 static void host_run(void) { ev_run(loop, 0); }
 static void host_quit(void) { ev_break(loop, EVBREAK_ONE); }
 static void host_after(unsigned milliseconds, void (*function)(void))

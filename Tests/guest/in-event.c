@@ -1,4 +1,5 @@
 /* The matrix with libevent as the host. event_base_loop() may not be nested. */
+#define HOST_ATTACHES
 #include "matrix.h"
 #include <RunLoop/adapters/event.h>
 
@@ -24,6 +25,7 @@ static void host_begin(void (*function)(void))
     guest = RLEventAttach(base, kRLRunLoopDefaultMode, call_stopped, NULL);
     CHECK(guest != NULL);
 }
+static int host_attaches_again(void) { return RLEventAttach(base, RLSTR("other"), NULL, NULL) != NULL; }
 static void host_run(void) { CHECK(event_base_dispatch(base) == 0); }
 static void host_quit(void) { event_base_loopbreak(base); }
 static void host_after(unsigned milliseconds, void (*function)(void))

@@ -1,4 +1,5 @@
 /* The matrix with sd-event as the host. sd_event_run() may not be nested. */
+#define HOST_ATTACHES
 #include "matrix.h"
 #include <RunLoop/adapters/sd-event.h>
 #include <time.h>
@@ -27,6 +28,7 @@ static void host_begin(void (*function)(void))
     guest = RLSdEventAttach(event, kRLRunLoopDefaultMode, call_stopped, NULL);
     CHECK(guest != NULL);
 }
+static int host_attaches_again(void) { return RLSdEventAttach(event, RLSTR("other"), NULL, NULL) != NULL; }
 static void host_run(void)
 {
     for (has_quit = 0; !has_quit;)

@@ -1,4 +1,5 @@
 /* The matrix with libuv as the host. uv_run() may not be nested. */
+#define HOST_ATTACHES
 #include "matrix.h"
 #include <RunLoop/adapters/uv.h>
 
@@ -22,6 +23,7 @@ static void host_begin(void (*function)(void))
     guest = RLUvAttach(uv_default_loop(), kRLRunLoopDefaultMode, call_stopped, NULL);
     CHECK(guest != NULL);
 }
+static int host_attaches_again(void) { return RLUvAttach(uv_default_loop(), RLSTR("other"), NULL, NULL) != NULL; }
 static void host_run(void) { uv_run(uv_default_loop(), UV_RUN_DEFAULT); }
 static void host_quit(void) { uv_stop(uv_default_loop()); }
 static void host_after(unsigned milliseconds, void (*function)(void))

@@ -2,6 +2,7 @@
  * the name of a scenario; it returns 0 if that works. */
 #ifndef RUNLOOP_TESTS_GUEST_MATRIX_H
 #define RUNLOOP_TESTS_GUEST_MATRIX_H
+#include <errno.h>
 #include "latency.h"
 
 /* The host. `stopped` is called after RLRunLoopStop(). */
@@ -11,6 +12,9 @@ static void host_quit(void); /* the innermost host_run() */
 static void host_after(unsigned milliseconds, void (*function)(void));
 static void host_watch(int fd, void (*readable)(void));
 static void host_end(void);
+#ifdef HOST_ATTACHES
+static int host_attaches_again(void); /* to another mode; with errno if it does not */
+#endif
 
 static void quit(void)
 {
@@ -120,6 +124,11 @@ int main(int count, char **arguments)
         RLRelease(source);
         RLRelease(f);
         close(ends[1]);
+#ifdef HOST_ATTACHES
+    } else if (strcmp(scenario, "attached-again") == 0) {
+        CHECK(!host_attaches_again() && errno == EBUSY);
+        run_beside(post, host_run);
+#endif
     } else if (strcmp(scenario, "nested") == 0) {
         CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, nest_host, NULL));
         host_run();

@@ -24,18 +24,18 @@ IN_HOST = ["timer", "post", "stop", "earlier-timer", "descriptor", "nested-loop"
 SCENARIOS = {
     "in-poll": [*IN_HOST, "nested"],
     "in-glib": [*IN_HOST, "nested"],
-    "in-ev": [*IN_HOST, "nested"],
-    "in-uv": IN_HOST,  # the loops of these three cannot be nested
-    "in-event": IN_HOST,
-    "in-sd-event": IN_HOST,
+    "in-ev": [*IN_HOST, "nested", "attached-again"],
+    "in-uv": [*IN_HOST, "attached-again"],  # the loops of these three cannot be nested
+    "in-event": [*IN_HOST, "attached-again"],
+    "in-sd-event": [*IN_HOST, "attached-again"],
     "glib": ["timeout", "idle-from-thread", "earlier-timeout-from-thread", "descriptor", "in-callback", "nested", "quiet",
-             "systemd-43098"],
+             "closed-duplicate", "systemd-43098"],
     "uv": ["timer", "async-from-thread", "libuv-1565", "timer-in-callback", "nested", "quiet"],
     "sd-event": ["timer", "descriptor", "descriptor-in-callback", "timer-in-callback", "pending", "nested", "nested-in-its-own-run",
                  "exit", "quiet"],
     "dbus": ["many", "nested", "from-thread", "disconnected", "remove", "quiet"],
 }
-WITH_SERVER = {"curl": ["many", "nested", "upload", "refused", "timeout", "remove"]}
+WITH_SERVER = {"curl": ["many", "added-before", "nested", "upload", "refused", "timeout", "remove"]}
 #: Adapter: how to compile and link its library.
 ADAPTERS = {
     "poll": ["-lm"],

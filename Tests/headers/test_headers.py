@@ -27,10 +27,10 @@ COMPILERS = [pytest.param(*values, id=f"{name}-{values[2]}") for name, *values i
 OLD = [pytest.param("g++", "c++", "c++98", [], id="gcc-c++98"), pytest.param(clang(True), "c++", "c++98", [], id="clang-c++98")]
 
 
-def build(compiler, language, standard, flags, source, *more):
+def build(compiler, language, standard, flags, source, *more, include=INCLUDE):
     if compiler is None:
         pytest.skip("the compiler is not installed")
-    command = [compiler, "-x", language, f"-std={standard}", *STRICT, *flags, f"-I{INCLUDE}", *more, "-"]
+    command = [compiler, "-x", language, f"-std={standard}", *STRICT, *flags, f"-I{include}", *more, "-"]
     result = subprocess.run(command, input=source, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
 
@@ -46,6 +46,34 @@ def test_header_compiles_alone_and_twice(header, compiler, language, standard, f
 @pytest.mark.parametrize("header", COREFOUNDATION)
 def test_corefoundation_header_compiles_in_old_cxx(header, compiler, language, standard, flags):
     build(compiler, language, standard, flags, f"#include <{header}>\nextern int not_empty;\n", "-fsyntax-only")
+
+
+#: Constants of each family, and kCFNotFound, are as wide as Apple's, which programs print with %ld.
+WIDE = """
+#include <CoreFoundation/CoreFoundation.h>
+#define SAME_SIZE(constant, type) extern int size[sizeof(constant) == sizeof(type) ? 1 : -1]
+SAME_SIZE(kCFNotFound, CFIndex);
+#if defined(__cplusplus) || defined(__clang__)
+SAME_SIZE(kCFCompareLessThan, CFIndex);
+SAME_SIZE(kCFRunLoopEntry, CFOptionFlags);
+SAME_SIZE(kCFSocketReadCallBack, CFOptionFlags);
+SAME_SIZE(kCFNumberSInt8Type, CFIndex);
+SAME_SIZE(kCFDataSearchBackwards, CFOptionFlags);
+SAME_SIZE(kCFNotificationDeliverImmediately, CFOptionFlags);
+SAME_SIZE(kCFRunLoopRunFinished, SInt32);
+#endif
+"""
+
+
+@pytest.mark.parametrize("compiler, language, standard, flags", COMPILERS)
+def test_constants_are_as_wide_as_apples(compiler, language, standard, flags):
+    build(compiler, language, standard, flags, WIDE, "-fsyntax-only")
+
+
+def test_apples_constants_are_as_wide_as_that():
+    if apple_include() is None:
+        pytest.skip("the toolchain has no CoreFoundation")
+    build(clang(False), "c", "gnu11", ["-w", "-fblocks"], WIDE, "-fsyntax-only", include=apple_include())
 
 
 BOTH = """

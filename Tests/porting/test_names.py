@@ -1,5 +1,6 @@
 """librunloop-cf.so: CF's names as symbols, for callers that bind names and read no headers."""
 
+import contextlib
 import pathlib
 import re
 import shutil
@@ -107,6 +108,14 @@ WITH_APPLES_HEADERS = ["value-array-callbacks", "value-number-conversions", "run
                        "observer-order", "thread-ping-pong", "download"]
 
 
+def reference(program):
+    """What a program prints with CoreFoundation, whose sockets fail now and then on a busy machine (SIGPIPE in `download`)."""
+    for _ in range(2):
+        with contextlib.suppress(AssertionError):
+            return run(program)
+    return run(program)
+
+
 @pytest.mark.skipif(not has_apples("Foundation"), reason="Apple's CoreFoundation is not installed")
 @pytest.mark.parametrize("name", WITH_APPLES_HEADERS)
 def test_program_compiled_with_apples_headers(tmp_path, name):
@@ -117,7 +126,7 @@ def test_program_compiled_with_apples_headers(tmp_path, name):
     words = [clang(), "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-w", "-fblocks", f"-I{apple_include()}", source]
     output(*words, "-o", tmp_path / "ours", *ours(names=True))
     output(*words, "-o", tmp_path / "apples", *apples("Foundation", "BlocksRuntime", "dispatch"))
-    assert run(tmp_path / "ours") == run(tmp_path / "apples") != ""
+    assert run(tmp_path / "ours") == reference(tmp_path / "apples") != ""
 
 
 @pytest.mark.skipif(not has_apples("Foundation"), reason="Apple's CoreFoundation is not installed")

@@ -28,10 +28,14 @@ EMBEDDED = ["-enable-experimental-feature", "Embedded"]
 
 
 def compile_core(*words, directory):
+    compile_module("RunLoopCore", ["CLinux", "CRunLoop"], FILES, *words, directory=directory)
+
+
+def compile_module(name, modules_of_c, files, *words, directory):
     assert toolchain(), "swiftc is not installed"
-    include = [f"-I{ROOT / 'Sources' / module / 'include'}" for module in ("CLinux", "CRunLoop")]
-    command = ["swiftc", "-parse-as-library", "-swift-version", "6", "-module-name", "RunLoopCore", "-wmo",
-               "-enable-experimental-feature", "Extern", "-module-cache-path", directory / "cache", *include, *words, *FILES]
+    include = [f"-I{ROOT / 'Sources' / module / 'include'}" for module in modules_of_c]
+    command = ["swiftc", "-parse-as-library", "-swift-version", "6", "-module-name", name, "-wmo",
+               "-enable-experimental-feature", "Extern", "-module-cache-path", directory / "cache", *include, *words, *files]
     result = subprocess.run([str(word) for word in command], cwd=directory, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
 

@@ -26,18 +26,19 @@
 #define TARGET_OS_LINUX 1
 #endif
 
-/* Enumerations with a fixed type where the language has them (C++11, C23), else an integer type and constants. The
- * size is that of the type in every case. */
-#if (defined(__cplusplus) && __cplusplus >= 201103L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+/* Enumerations with a fixed type where the compiler has them (C++11, C23, Clang), else an integer type and constants. The
+ * size of the type is the same in every case, that of the constants only with a fixed type. */
+#if (defined(__cplusplus) && __cplusplus >= 201103L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L) || \
+    (defined(__clang__) && !defined(__cplusplus))
 #define __CF_NAMED_ENUM(_type, _name) \
     int __CF_ENUM_##_name;            \
-    enum _name : _type;               \
+    __extension__ enum _name : _type; \
     typedef enum _name _name;         \
-    enum _name : _type
-#define __CF_ANON_ENUM(_type) enum : _type
+    __extension__ enum _name : _type
+#define __CF_ANON_ENUM(_type) __extension__ enum : _type
 #define CF_OPTIONS(_type, _name) \
     _type _name;                 \
-    enum : _type
+    __extension__ enum : _type
 #else
 #define __CF_NAMED_ENUM(_type, _name) \
     _type _name;                      \

@@ -102,7 +102,7 @@ typedef CF_ENUM(CFIndex, CFComparisonResult) {
 };
 
 /* The index that a search returns if it finds nothing. */
-enum { kCFNotFound = -1 };
+static const CFIndex kCFNotFound = -1;
 
 typedef struct {
     CFIndex location;

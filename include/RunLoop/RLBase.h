@@ -213,7 +213,7 @@ RL_EXPORT RLHashCode RLHash(RLTypeRef object);
  *  The format may change in any version: do not parse it. A context's copyDescription callback, if there is one,
  *  describes info. info is not retained meanwhile: do not describe an object with such a callback while another thread
  *  may invalidate it, or call it for the last time. A description longer than 1000 bytes is cut, unless it is a
- *  string's.
+ *  string's; a loop's then says how many of its modes and sources it leaves out.
  *  @param object  any object.
  *  @return the description, or NULL.
  *  Re-entrancy: may call copyDescription callbacks.  Cost: O(contents). */
@@ -247,6 +247,17 @@ typedef void (*RLErrorHandler)(const char *message, void *info);
  *  Ownership: info stays yours and must be valid as long as the handler is set, and until calls of it that other
  *  threads have begun have returned. */
 RL_EXPORT void RLSetErrorHandler(RLErrorHandler handler, void *info);
+
+/** Reports `runloop: FUNCTION: PARAMETER: PROBLEM` as the library does: to the handler of RLSetErrorHandler(), or in a
+ *  line on stderr.
+ *  For libraries on top of this one, so that a program hears of all mistakes in one place.
+ *  @param function   the function that was called, in UTF-8.
+ *  @param parameter  the parameter that is wrong.
+ *  @param problem    what is wrong with it. The report is cut off after 1000 bytes.
+ *  @param isMisuse   1: a mistake of the caller, so errno is EINVAL afterwards, and RUNLOOP_MISUSE=abort aborts. 0: a
+ *                    failure that no result of a function shows; errno stays.
+ *  Re-entrancy: calls the handler. */
+RL_EXPORT void RLReportError(const char *function, const char *parameter, const char *problem, RLBoolean isMisuse);
 
 /** Returns the version of the library that the program runs with, as a number like RL_VERSION, which is the headers'
  *  own. */

@@ -28,10 +28,15 @@
  *  client, for the local ports of its own loop, which calls their callbacks when it runs: so two processes can send
  *  each other large requests at the same time. A large request that wants a reply is sent while the loop runs; if it
  *  times out before all of it is sent, the rest is sent nevertheless, and other requests wait for that. Replies are
- *  sent by the server's loop; no further requests of a client that does not read them are handled. A thread that sends
- *  many small one-way requests to another process sends most of them without a system call, once the server has
- *  received some. The last few of these may then be sent with success to a server that has just been killed. Otherwise
- *  each is there for the server when the call returns, and all requests of a thread arrive in order. */
+ *  sent by the server's loop; no further requests of a client that does not read them are handled. The servers of a
+ *  process have memory for 256 MB of requests that have not come completely, and for one request more; of that, one
+ *  client process may take a quarter of what is free. What does not fit waits. A request that takes more than that and
+ *  stands still for 2 s, while others wait, is dropped: the sender gets kRLMessagePortTransportError, or, one way, its
+ *  port becomes invalid. If it stands still because no loop serves the port, it is dropped only if the 256 MB have no
+ *  room for it. A thread that sends many small one-way requests to another process sends most of them without a system
+ *  call, once the server has received some. The last few of these may then be sent with success to a server that has
+ *  just been killed. Otherwise each is there for the server when the call returns, and all requests of a thread arrive
+ *  in order. */
 #ifndef RUNLOOP_RLMESSAGEPORTREQUEST_H
 #define RUNLOOP_RLMESSAGEPORTREQUEST_H
 #include <RunLoop/RLMessagePort.h>
@@ -77,7 +82,8 @@ typedef void (*RLMessagePortReplyCallBack)(RLMessagePortRef remote, int32_t resu
  *  @param returnData   where the reply goes; may be NULL. NULL is written if the server replied NULL. Only written on
  *                      success, and not at all without a reply mode.
  *  @return one of the six results.
- *  Ownership: you own what is in returnData.  Re-entrancy: serves the reply mode.
+ *  Ownership: you own what is in returnData.  Re-entrancy: serves the reply mode. Calls invalidation callbacks if it
+ *  finds that the server, or a client that it receives from meanwhile, is gone; these may release the port.
  *  Errors: the result; misuse returns kRLMessagePortTransportError. Where the kernel lacks the memory to wake the
  *  server, the connection ends: one-way requests then return kRLMessagePortIsInvalid, though the server may receive
  *  them.
@@ -101,6 +107,7 @@ RL_EXPORT int32_t RLMessagePortSendRequest(RLMessagePortRef remote, int32_t msgi
  *  @param info         passed to callout; must be valid until then.
  *  @return kRLMessagePortSuccess if it was sent; else the callback is not called.
  *  Ownership: the port is retained until the callback has returned.  Thread: any; the callback comes on the same one.
+ *  Re-entrancy: calls invalidation callbacks as RLMessagePortSendRequest() does; callout only after it has returned.
  *  Errors: the result; misuse returns kRLMessagePortTransportError.
  *  Cost: allocates; a timer besides the costs of a request with a reply. */
 RL_EXPORT int32_t RLMessagePortSendRequestAsync(RLMessagePortRef remote, int32_t msgid, RLDataRef data,

@@ -58,17 +58,20 @@ typedef struct RLRunLoopGuestState {
 /** Options of RLRunLoopPrepareGuest(). */
 enum {
     /** The descriptor becomes readable when a timer is due, too: the host needs no timeout. */
-    kRLRunLoopGuestTimerInDescriptor = 1 << 0
+    kRLRunLoopGuestTimerInDescriptor = 1 << 0,
+    /** The loop must not be a guest yet: fails with EBUSY if it is. For the host's first call, so that it takes no loop
+     *  from another host, which would not be told of anything any more. */
+    kRLRunLoopGuestNew = 1 << 1
 };
 
 /** Makes the calling thread's loop a guest of another event loop, and says what that has to wait for.
  *  Call it once if time is told by the descriptor, otherwise whenever the host is about to wait. It calls no callback.
  *  @param mode     the mode that RLRunLoopDispatchGuest() will serve; not kRLRunLoopCommonModes.
- *  @param options  0 or kRLRunLoopGuestTimerInDescriptor.
+ *  @param options  0, or kRLRunLoopGuest… combined with |.
  *  @param state    filled in; not NULL.
  *  @return 1, or 0 if the descriptor could not be made; then state is unchanged.
  *  Thread: prepares the calling thread's loop.
- *  Errors: 0 with errno EMFILE, ENFILE or ENOMEM, and EINVAL after misuse.
+ *  Errors: 0 with errno EMFILE, ENFILE, ENOMEM or EBUSY, and EINVAL after misuse.
  *  Cost: the first call opens three descriptors, and one with the option; later ones make no system call unless what to
  *  wait for has changed. */
 RL_EXPORT RLBoolean RLRunLoopPrepareGuest(RLRunLoopMode mode, RLOptionFlags options, RLRunLoopGuestState *state);

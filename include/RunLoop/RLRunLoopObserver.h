@@ -18,13 +18,16 @@
  *  ---------
  *  BeforeWaiting does not promise that the thread will sleep: as in CF, a timer may be due, and another thread may
  *  have queued a function. What must wait until nothing else is due (libuv's uv_idle_t, GLib's g_idle_add()) asks
- *  first, does a part of the work, and wakes its own loop, so that the next pass looks for other things and comes here
- *  again:
+ *  first, and does a part of the work if nothing is. As long as there is work, it wakes its own loop in either case:
+ *  the next pass does what is due, and comes here again.
  *
  *      static void idle(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
  *      {
- *          if (RLRunLoopIsIdleInMode(kRLRunLoopDefaultMode) && work_a_little(info))
- *              RLRunLoopWakeUp(RLRunLoopGetCurrent());
+ *          if (!has_work(info))
+ *              return;
+ *          if (RLRunLoopIsIdleInMode(kRLRunLoopDefaultMode))
+ *              work_a_little(info);
+ *          RLRunLoopWakeUp(RLRunLoopGetCurrent());
  *      }
  *
  *  What not to expect
@@ -123,7 +126,7 @@ RL_EXPORT void RLRunLoopObserverGetContext(RLRunLoopObserverRef observer, RLRunL
 /** Returns whether the calling thread's loop would sleep if it came to step 7 in a mode now. See "Idle work".
  *  It would if no function is queued, no version-0 source signalled, no timer due, unless its tolerance lets it wait,
  *  no descriptor ready, and the loop was not woken. 0 also if only a pass can find out, as when what was signalled has
- *  been removed.
+ *  been removed, or is a source of several loops. 0 does not mean that a pass follows: a signal alone wakes no loop.
  *  @param mode  a single mode, as a rule the one that runs.
  *  Cost: O(sets of modes); a system call if the mode has descriptors. */
 RL_EXPORT RLBoolean RLRunLoopIsIdleInMode(RLRunLoopMode mode);

@@ -20,10 +20,9 @@
  *      Wake: a wake-up            didSleep                             object: the loop
  *
  *  What has the same in common arrives in the order in which it was sent, except that several signals and several
- *  wake-ups may lead to one call or waking. dropped takes back what was sent last, which found no room; or, if detail
- *  is 1, all functions that were posted with this function (NULL: any) and info, which have been cancelled. Numbers of
- *  requests are the same in both processes; all requests without a reply that one process sends to one port have one
- *  number.
+ *  wake-ups may lead to one call or waking. dropped takes back what was sent last: it found no room, or was cancelled,
+ *  or its loop has ended. Numbers of requests are the same in both processes; all requests without a reply that one
+ *  process sends to one port have one number.
  *
  *  Static probes
  *  -------------

@@ -44,7 +44,7 @@
  *  7. No thread and no timerfd per timer or mode. CF uses one timerfd per mode and O(timers) to add one.
  *  15. Due timers are called by date, also by dates that were past when they were set, other than as a repeating
  *      timer's (that counts as now). CF calls past dates in the order of setting, and equal dates that lay ahead in any
- *      order; and a due timer also after it was removed from the mode, if it is in another one.
+ *      order; and a due timer also after it was removed from the mode, if it is in another one or was added again.
  *  A NaN date or interval is reported and returns NULL. CF aborts. */
 #ifndef RUNLOOP_RLRUNLOOPTIMER_H
 #define RUNLOOP_RLRUNLOOPTIMER_H

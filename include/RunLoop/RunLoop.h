@@ -25,8 +25,8 @@
  *
  *  CF has no counterpart of the functions of RLPort.h, RLPortMessage.h, RLRunLoopProbe.h, RLRunLoopGuest.h and
  *  RLRunLoopDispatch.h, of RLRunLoopPerform.h but for its blocks, of RLMessagePortRequest.h but for
- *  RLMessagePortSendRequest(), and of these: RLGetVersion, RLSetErrorHandler, RLRunLoopGetSpinInterval,
- *  RLRunLoopSetSpinInterval, RLRunLoopTimerCreateRearmable, RLRunLoopTimerCreateWithDelay,
+ *  RLMessagePortSendRequest(), and of these: RLGetVersion, RLSetErrorHandler, RLReportError,
+ *  RLRunLoopGetSpinInterval, RLRunLoopSetSpinInterval, RLRunLoopTimerCreateRearmable, RLRunLoopTimerCreateWithDelay,
  *  RLRunLoopTimerSetNextFireDelay, RLSocketSendBytes, RLStringGetByteCount, RLStringMakeConstant,
  *  RLMessagePortCreateRemoteOfUser, RLMessagePortGetNameOwner, RLMessagePortGetCapacity, RLMessagePortSetCapacity,
  *  RLMessagePortAllowsOtherUsers, RLMessagePortSetAllowsOtherUsers.

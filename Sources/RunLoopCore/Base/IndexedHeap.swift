@@ -102,50 +102,10 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         if index != count { place(moved, at: index) }
     }
 
-    /// Puts the elements in ascending order, which a heap may have. O(n log² n) at most, without memory.
-    mutating func sort() {
-        guard let entries else { return }
-        var gap = 1
-        while gap < count >> 4 { gap = gap &* 3 &+ 1 }
-        while gap > 0 {
-            for start in gap..<max(count, gap) {
-                let entry = entries[start]
-                var hole = start
-                while hole >= gap && Key.precedes(entry.key, entries[hole &- gap].key) {
-                    entries[hole] = entries[hole &- gap]
-                    hole &-= gap
-                }
-                entries[hole] = entry
-            }
-            gap /= 3
-        }
-        for index in 0..<count { entries[index].position.pointee = UInt32(truncatingIfNeeded: index) }
-    }
-
-    /// Drops all but the first `newCount` elements; the caller updates the positions of the others. O(1).
-    mutating func truncate(to newCount: Int) {
-        count = newCount
+    /// Removes all elements, whose positions the caller changes. O(1).
+    mutating func removeAll() {
+        count = 0
         markEnd()
-    }
-
-    /// Adds the positions of all elements that do not come behind `limit` to `list`, in no particular order; false if out of memory. O(k)
-    /// for k elements.
-    func list(upTo limit: Key, _ list: inout PlainList<Position>) -> Bool {
-        guard let first, !Key.precedes(limit, first.key) else { return true }
-        let base = entries.unsafelyUnwrapped
-        var next = list.count
-        if !list.append(first.position) { return false }
-        // The parent of one that is listed is listed, too.
-        while next < list.count {
-            var index = (Int(list[next].pointee) << 2) &+ 1
-            let end = min(index &+ 4, count)
-            while index < end {
-                if !Key.precedes(limit, base[index].key) && !list.append(base[index].position) { return false }
-                index &+= 1
-            }
-            next &+= 1
-        }
-        return true
     }
 
     /// Changes the key of an element that is in the heap, and moves it accordingly. O(log n).

@@ -84,6 +84,13 @@ struct TextBuffer: ~Copyable {
         append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
     }
 
+    /// Takes back what was appended since the text had `start` bytes, unless all of it has fitted with `room` bytes left. Returns whether it has.
+    mutating func keep(since start: Int, leaving room: Int) -> Bool {
+        if count <= Self.capacity - room { return true }
+        count = start
+        return false
+    }
+
     /// Calls `body` with the bytes so far.
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result { body(bytes, count) }
 

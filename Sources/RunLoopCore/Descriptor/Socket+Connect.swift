@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-// Clients' operations on a socket's descriptor. Any thread that has a loop; errno on failure.
+// What clients do with a socket's descriptor. Any thread that has a run loop. Failures set errno.
 
 extension SocketPointer {
     /// The result of an operation, with the values of the public header.
@@ -11,7 +11,7 @@ extension SocketPointer {
         case timedOut = -2
     }
 
-    /// Runs `body` with the descriptor, which stays open meanwhile; `error` with EBADF if the socket is invalid.
+    /// Calls `body` with the descriptor, which is not closed while `body` runs. Returns `.error` with EBADF if the socket is invalid.
     private func withDescriptor(_ body: (Int32) -> Outcome) -> Outcome {
         guard endpoint.beginUse() else {
             systemError = EBADF
@@ -22,8 +22,8 @@ extension SocketPointer {
         return outcome
     }
 
-    /// RLSocketSetAddress: binds and listens; a socket that cannot listen is only bound. A stream socket may take an address that ended
-    /// connections still use, unless its flags forbid that.
+    /// RLSocketSetAddress: binds and listens; a socket that cannot listen is only bound. A stream socket may bind an address that closed
+    /// connections still occupy, unless its flags forbid that.
     func setAddress(_ address: DataPointer) -> Outcome {
         withDescriptor { fd in
             if isStream && flags & SocketStorage.doesNotReuseAddress == 0 { Sockets.reuseAddress(fd) }
@@ -33,7 +33,7 @@ extension SocketPointer {
         }
     }
 
-    /// RLSocketConnectToAddress. Negative `seconds`: connects in the background; 0: without a time limit.
+    /// RLSocketConnectToAddress. If `seconds` is negative, connects in the background; if it is 0, waits as long as it takes.
     func connect(to address: DataPointer, seconds: Double) -> Outcome {
         withDescriptor { fd in
             let wasBlocking = seconds != 0 && Sockets.setBlocking(fd, false)
@@ -61,7 +61,8 @@ extension SocketPointer {
         return .error
     }
 
-    /// Arms reading, which may have ended if the source was in a loop before, and wakes other threads' loops, which may sleep.
+    /// Enables reading again, which the source has disabled if it was in a loop before the socket was connected, and wakes the loops of
+    /// other threads so that they notice.
     private func rearmAfterConnect() {
         if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in
@@ -74,8 +75,8 @@ extension SocketPointer {
         endpoint.recheck()
     }
 
-    /// RLSocketSendData: sends all of it, unless there is an error or the time is over. If `seconds` is not positive, a blocking socket blocks,
-    /// and a non-blocking one sends what fits.
+    /// RLSocketSendData: sends all of it, unless there is an error or the time runs out. If `seconds` is not positive, a blocking socket
+    /// blocks, and a non-blocking one sends what fits.
     func send(_ data: DataPointer, to address: DataPointer?, seconds: Double) -> Outcome {
         withDescriptor { fd in
             if isStream && data.pointee.count == 0 {
@@ -90,7 +91,7 @@ extension SocketPointer {
                     sent += try Sockets.send(
                         fd, data.bytes + sent, data.pointee.count - sent, to: address?.bytes, address?.pointee.count ?? 0,
                         waits: seconds <= 0)
-                    // Messages are sent as a whole.
+                    // A datagram is sent whole or not at all, so one successful call is enough.
                     isDone = !isStream || sent == data.pointee.count
                 } catch {
                     if error.number == EAGAIN && (seconds > 0 || sent > 0) {
@@ -121,12 +122,12 @@ extension SocketPointer {
         return result
     }
 
-    /// RLSocketCopyAddress: the current address, else the last known one; nil with errno if there is none. With a reference for the
-    /// caller.
+    /// RLSocketCopyAddress: the current address, else the last known one; nil with errno if there is none. The caller owns a reference to
+    /// the result.
     var address: DataPointer? { withUnsafeMutablePointer(to: &pointee.lastAddress) { refresh($0, ofPeer: false) } }
 
     /// RLSocketCopyPeerAddress: the current address of the other side, else the last known one; nil with errno if there is none, or if the
-    /// socket is invalid. With a reference for the caller.
+    /// socket is invalid. The caller owns a reference to the result.
     var peerAddress: DataPointer? {
         if !endpoint.state.isValid {
             systemError = EBADF
@@ -135,7 +136,8 @@ extension SocketPointer {
         return withUnsafeMutablePointer(to: &pointee.lastPeerAddress) { refresh($0, ofPeer: true) }
     }
 
-    /// The socket's current address, or its peer's, which then replaces `last`; otherwise `last`.
+    /// Returns the socket's current address, or its peer's, and remembers it in `last`. If there is none now, returns `last`. The caller
+    /// owns a reference to the result.
     private func refresh(_ last: UnsafeMutablePointer<DataPointer?>, ofPeer: Bool) -> DataPointer? {
         var address = SocketAddress()
         let error = systemError
@@ -158,8 +160,8 @@ extension SocketPointer {
 }
 
 extension SocketAddress {
-    /// The address that `body` fills in, with a reference for the caller; nil if out of memory, and then `body` was not called. So the
-    /// kernel is not asked for anything that comes with an address before there is memory for both.
+    /// The address that `body` fills in; the caller owns a reference. Memory is allocated before `body` asks the kernel, so that nothing
+    /// that comes with an address (a connection, a datagram) is taken and then lost. nil if out of memory, and then `body` was not called.
     static func data(_ body: (inout SocketAddress) -> Void) -> DataPointer? {
         DataPointer.create(capacity: MemoryLayout<sockaddr_storage>.size) { bytes in
             var address = SocketAddress()

@@ -1,8 +1,8 @@
 import CRunLoop
 
-// What RLCopyDescription says. For people who debug; the format may change.
+// What RLCopyDescription says. Meant for debugging; the format may change.
 
-/// Appends a description of any object. Any thread; calls a context's copyDescription, without a lock.
+/// Appends a description of any object. Any thread. May call a context's copyDescription, so the caller must hold no lock.
 func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
     switch Handle.kind(of: object) {
     case .string:
@@ -56,42 +56,66 @@ private func describe(_ kind: Kind, _ object: UnsafeRawPointer, _ what: Name, _ 
     text.append(">")
 }
 
-/// A loop, its modes, and what is in each. The companion's explanations are made of this (Sources/RunLoopTrace/Explain.c).
+/// Describes a loop, its modes and what is in each of them, as far as the buffer allows; the rest is only counted. RunLoopTrace builds its
+/// explanations from this text (Sources/RunLoopTrace/ModeItems.c).
 private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
     begin(.runLoop, loop, &text)
     loop.locked {
         if !loop.pointee.isOpen { text.append(" thread=ended") }
         text.append(" waiting=", decimal: loop.pointee.wake.isSleeping ? 1 : 0)
+        var modesLeft = 0
         for number in 1..<max(loop.pointee.modes.count, 1) {
             guard let mode = loop.pointee.modes[number] else { continue }
-            text.append(" ")
-            text.append(mode.pointee.name.pointee.bytes, mode.pointee.name.count)
-            var sources = 0
-            var timers = 0
-            for index in 0..<mode.pointee.sets.count {
-                sources += mode.pointee.sets[index].pointee.sourceCount
-                timers += mode.pointee.sets[index].pointee.timerCount
-            }
-            text.append("(sources=", decimal: sources)
-            text.append(" timers=", decimal: timers)
-            loop.pointee.registrations.forEach { registration in
-                let source = registration.source
-                guard loop.contains(registration.set, .mode(mode)), !source.pointee.item.has(.unreferenced) else { return }
-                text.append(" {")
-                describe(what: source, &text)
-                if source.hasDescriptor, let watch = registration.watch {
-                    text.append(" fd=", decimal: Int(loop.pointee.poller.watches[watch].fd))
-                }
-                text.append("}")
-            }
-            text.append(")")
+            let start = text.count
+            describe(mode, of: loop, reserve: (loop.pointee.modes.count - number) * 48, &text)
+            if !text.keep(since: start, leaving: 32) { modesLeft += 1 }
+        }
+        if modesLeft > 0 {
+            text.append(" and ", decimal: modesLeft)
+            text.append(" more modes")
         }
     }
     text.append(">")
 }
 
-/// What a source is and calls, without calling its client's functions: of a descriptor object or a socket its client's function, of
-/// other sources of the library an internal one.
+/// Describes a mode and the items that keep a run in it from returning. Leaves at least `reserve` bytes free, and counts the sources that
+/// do not fit. Under the loop's lock.
+private func describe(_ mode: ModePointer, of loop: RunLoopPointer, reserve: Int, _ text: inout TextBuffer) {
+    text.append(" ")
+    text.append(mode.pointee.name.pointee.bytes, mode.pointee.name.count)
+    var items = 0
+    var sources = 0
+    var sourcesLeft = 0
+    for index in 0..<mode.pointee.sets.count {
+        let set = mode.pointee.sets[index]
+        items += set.pointee.sourceCount + set.pointee.timerCount - set.pointee.unreferencedCount
+    }
+    loop.pointee.registrations.forEach { registration in
+        if loop.contains(registration.set, .mode(mode)), !registration.isUnreferenced { sources += 1 }
+    }
+    text.append("(sources=", decimal: sources)
+    text.append(" timers=", decimal: items - sources)
+    loop.pointee.registrations.forEach { registration in
+        let source = registration.source
+        guard loop.contains(registration.set, .mode(mode)), !registration.isUnreferenced else { return }
+        let start = text.count
+        text.append(" {")
+        describe(what: source, &text)
+        if source.hasDescriptor, let watch = registration.watch {
+            text.append(" fd=", decimal: Int(loop.pointee.poller.watches[watch].fd))
+        }
+        text.append("}")
+        if !text.keep(since: start, leaving: reserve) { sourcesLeft += 1 }
+    }
+    if sourcesLeft > 0 {
+        text.append(" and ", decimal: sourcesLeft)
+        text.append(" more")
+    }
+    text.append(")")
+}
+
+/// Describes a source without calling its client's functions: its version, order and state, and its callout. For a descriptor object or a
+/// socket that is the client's function, for the library's other sources an internal one.
 @inline(never)
 private func describe(what source: SourcePointer, _ text: inout TextBuffer) {
     text.append(" version=", decimal: source.version)

@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLArray.h
 
-/// An array of pointers, as C has it.
+/// A C array of pointers.
 public typealias PointerList = UnsafeMutablePointer<UnsafeRawPointer?>
 
 @inline(never)
@@ -17,7 +17,7 @@ private func borrowMutable(_ array: OpaquePointer?, _ function: Name) -> ArrayPo
     return nil
 }
 
-/// An array and a part of it that a client asks for.
+/// The array behind a handle, if `range` lies inside it; otherwise nil, and a diagnostic.
 @inline(never)
 private func borrow(_ array: OpaquePointer?, _ range: RLRange, _ function: Name) -> ArrayPointer? {
     guard let array = borrow(array, function), isInside(range, array.pointee.count, function) else { return nil }
@@ -135,7 +135,7 @@ public func RLArrayBSearchValues(
     return array.sortedIndex(of: value, range.location, range.length, comparator, context)
 }
 
-/// Replaces a part of a mutable array by at most one value.
+/// Replaces part of a mutable array with one value or with nothing.
 @inline(never)
 private func replace(
     _ array: OpaquePointer?, _ index: Int?, _ length: Int, with value: UnsafeRawPointer?, count: Int, _ function: Name

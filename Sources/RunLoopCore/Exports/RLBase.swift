@@ -34,7 +34,7 @@ private func release(_ object: UnsafeRawPointer?) {
         if !(Handle.storage(object) as RunLoopPointer).release() { reportOverRelease() }
     case .timer:
         let timer: TimerPointer = Handle.storage(object)
-        // As `tryRelease` asks.
+        // `tryRelease` may have claimed this thread's own lock. The claim has to be withdrawn before any lock is taken.
         ThreadContextPointer.stepOut()
         if releaseItemInlined(timer.item) { timer.destroy() }
     case .source:
@@ -63,7 +63,7 @@ private func releaseItemInlined(_ item: ItemPointer) -> Bool {
     }
 }
 
-/// `releaseItemInlined` for items that are released less often than timers.
+/// `releaseItemInlined` out of line, for sources and observers, which are released less often than timers.
 private func releaseItem(_ item: ItemPointer) -> Bool { releaseItemInlined(item) }
 
 @inline(never)
@@ -71,7 +71,7 @@ private func reportNull() { _ = anyKind(nil, "RLRelease") }
 
 private func reportOverRelease() { Misuse.report("RLRelease", "object", "released more often than retained") }
 
-/// The kind of any object; reports a pointer to anything else, and returns nil.
+/// The kind of an object. Reports a pointer to anything else, and returns nil.
 @inline(never)
 private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter: Name = "object") -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }
@@ -79,7 +79,7 @@ private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter:
     return nil
 }
 
-/// `anyKind` on a hot path; the function that it calls for a diagnostic tests once more.
+/// `anyKind` for hot paths: only the failing case calls a function, which looks the kind up again and reports.
 @inline(__always)
 private func anyKindInlined(_ object: UnsafeRawPointer?, _ function: Name) -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }
@@ -185,6 +185,15 @@ public func RLAbsoluteTimeGetCurrent() -> Double { Clock.currentDate }
 public func RLSetErrorHandler(
     _ handler: (@convention(c) (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void)?, _ info: UnsafeMutableRawPointer?
 ) { Misuse.setHandler(handler, info) }
+
+@implementation @c
+public func RLReportError(
+    _ function: UnsafePointer<CChar>?, _ parameter: UnsafePointer<CChar>?, _ problem: UnsafePointer<CChar>?, _ isMisuse: UInt8
+) {
+    guard let function, let parameter, let problem else { return Misuse.report("RLReportError", "function", "a string is NULL") }
+    if isMisuse != 0 { return Misuse.report(Name(function), Name(parameter), Name(problem)) }
+    Misuse.warn(Name(function), Name(parameter), Name(problem), "")
+}
 
 @implementation @c
 public func RLGetVersion() -> Int { Int(RL_VERSION_MAJOR * 10000 + RL_VERSION_MINOR * 100 + RL_VERSION_PATCH) }

@@ -8,7 +8,7 @@ private func borrow(_ port: OpaquePointer?, _ function: Name, _ parameter: Name 
     Handle.borrow(port, function, parameter)
 }
 
-/// The string behind a handle if it can be a port's name; otherwise nil with errno, and a diagnostic.
+/// The string behind a handle if it can be a port's name; otherwise nil: with ENAMETOOLONG if it is too long, else with a diagnostic.
 private func borrowName(_ name: OpaquePointer?, _ function: Name) -> StringPointer? {
     guard let name: StringPointer = Handle.borrow(name, function, "name") else { return nil }
     if name.count == 0 {
@@ -34,7 +34,7 @@ public func RLMessagePortCreateLocal(
     _ allocator: OpaquePointer?, _ name: OpaquePointer?, _ callout: RLMessagePortCallBack?,
     _ context: UnsafeMutablePointer<RLMessagePortContext>?, _ shouldFreeInfo: UnsafeMutablePointer<UInt8>?
 ) -> OpaquePointer? {
-    // Only a new port keeps the info.
+    // Only a new port takes over the info.
     shouldFreeInfo?.pointee = 1
     guard let callout else {
         Misuse.report("RLMessagePortCreateLocal", "callout", expected: "a function", got: nil)
@@ -50,7 +50,7 @@ public func RLMessagePortCreateLocal(
     if let wanted, let known = PortRegistry.withNames({ MessagePortPointer.find(wanted, isRemote: false) }) {
         return known.handle
     }
-    // Retained before the lock of the names is taken; released if there is no new port.
+    // The context's retain is user code, so it is called before the lock of the names is taken. Released below if no new port was made.
     client.info = client.retained()
     var isNew = false
     let port = PortRegistry.withNames { () -> MessagePortPointer? in
@@ -77,7 +77,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         if let local { preservingSystemError { _ = local.release() } }
         guard let port else { return nil }
         if isNew || !port.isPeerGone { return port.handle }
-        // The server of the known port is gone, which was not noticed before: another process may serve the name now.
+        // The server of the known port has gone, and nothing had noticed. Another process may serve the name now, so this looks again.
         port.invalidate()
         _ = port.release()
     }
@@ -96,7 +96,7 @@ public func RLMessagePortCreateRemoteOfUser(_ allocator: OpaquePointer?, _ name:
 @implementation @c
 public func RLMessagePortGetNameOwner(_ name: OpaquePointer?) -> Int32 {
     guard let name = borrowName(name, "RLMessagePortGetNameOwner") else { return 0 }
-    guard let fd = try? NameServer.connect(name) else { return 0 }
+    guard let fd = try? NameServer.connect(name, of: nil) else { return 0 }
     let owner = (try? PacketSocket.credentials(fd))?.process ?? 0
     PacketSocket.close(fd)
     return owner
@@ -180,7 +180,8 @@ public func RLMessagePortGetCapacity(_ port: OpaquePointer?) -> Int {
 public func RLMessagePortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
     guard let port = borrow(port, "RLMessagePortSetCapacity"), Registry.current != nil else { return }
     setCapacity(of: port.queue, capacity, "RLMessagePortSetCapacity")
-    port.noteCapacity()
+    // The handler of the error may have released the port.
+    if capacity > 0 { port.noteCapacity() }
 }
 
 @implementation @c

@@ -53,11 +53,7 @@ public func RLMessagePortSendRequest(
     if replyMode == nil, let result = call.port.sendOneWayAtOnce(msgid, call.data) { return result.rawValue }
     let now = Clock.now
     let limit = SendLimit(seconds: sendTimeout, start: now)
-    if replyMode == nil {
-        let result = call.port.sendOneWay(msgid, call.data, until: limit)
-        if Probe.isSet, result != .success { call.port.tell(.dropped, .messagePort, 0) }
-        return result.rawValue
-    }
+    if replyMode == nil { return call.port.sendOneWay(msgid, call.data, until: limit).rawValue }
     guard let mode = borrowMode(replyMode, "RLMessagePortSendRequest", "replyMode") else {
         return RequestResult.transportError.rawValue
     }

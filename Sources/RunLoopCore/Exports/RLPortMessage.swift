@@ -38,7 +38,7 @@ public func RLPortMessageCreate(
         loop.threadContext, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
 }
 
-/// Whether an array has nothing in it but data and ports; a diagnostic if not.
+/// Whether every element is data or a port; reports the first one that is not.
 private func areComponents(_ components: ArrayPointer) -> Bool {
     for index in 0..<components.pointee.count {
         let kind = Handle.kind(of: components[value: index])
@@ -90,7 +90,7 @@ public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Doub
     queued.retain()
     if Probe.isSet { Probe.tell(.sent, .port, port) }
     if port.send(queued, until: limit) { return 1 }
-    if Probe.isSet { Probe.tell(.dropped, .port, port) }
+    Probe.tell(.dropped, .port, port)
     preservingSystemError { queued.release() }
     return 0
 }

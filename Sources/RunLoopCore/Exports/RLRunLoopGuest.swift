@@ -15,11 +15,19 @@ private func borrowSingleMode(_ mode: OpaquePointer?, _ function: Name) -> Strin
 @implementation @c
 public func RLRunLoopPrepareGuest(_ mode: OpaquePointer?, _ options: UInt, _ state: UnsafeMutablePointer<RLRunLoopGuestState>?) -> UInt8 {
     guard let name = borrowSingleMode(mode, "RLRunLoopPrepareGuest") else { return 0 }
-    guard let state, state.pointee.version == 0, options & ~UInt(kRLRunLoopGuestTimerInDescriptor) == 0 else {
+    guard let state, state.pointee.version == 0,
+        options & ~UInt(kRLRunLoopGuestTimerInDescriptor | kRLRunLoopGuestNew) == 0
+    else {
         Misuse.report("RLRunLoopPrepareGuest", "state", "NULL or of an unknown version, or the options have unknown bits")
         return 0
     }
-    guard let loop = Registry.current, let seconds = loop.prepareGuest(in: name, withTimer: options != 0) else { return 0 }
+    guard let loop = Registry.current else { return 0 }
+    if options & UInt(kRLRunLoopGuestNew) != 0 && loop.pointee.guest.isOn {
+        systemError = EBUSY
+        return 0
+    }
+    let withTimer = options & UInt(kRLRunLoopGuestTimerInDescriptor) != 0
+    guard let seconds = loop.prepareGuest(in: name, withTimer: withTimer) else { return 0 }
     state.pointee.fd = loop.pointee.poller.host.epoll
     state.pointee.events = Int16(POLLIN)
     state.pointee.timeout = seconds

@@ -11,6 +11,6 @@ public func RLRunLoopSetProbe(_ probe: UnsafePointer<RLRunLoopProbe>?) -> UInt8 
     // Any address will do for a loop, as nothing is read there.
     guard let loop = RunLoopPointer(bitPattern: 1 << 12) else { return 0 }
     let wakeWord = withUnsafePointer(to: loop.pointee.wake) { UnsafeRawPointer($0) }
-    Probe.set(probe, offsetOfWakeWord: wakeWord - UnsafeRawPointer(loop))
+    Probe.set(probe, offsetOfLoop: UnsafeRawPointer(loop) - wakeWord)
     return 1
 }

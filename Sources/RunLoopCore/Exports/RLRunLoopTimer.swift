@@ -15,7 +15,7 @@ public func RLRunLoopTimerCreate(
     _ callout: (@convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutablePointer<RLRunLoopTimerContext>?
 ) -> OpaquePointer? {
-    // A one-shot timer without functions in its context: nearly all are.
+    // The common case: a one-shot timer of order 0 without functions in its context.
     if let callout, !fireDate.isNaN, interval.bitPattern | UInt64(bitPattern: Int64(order)) == 0, context?.pointee.hasOnlyInfo ?? true,
         let threadContext = ThreadContextPointer.current,
         let timer = TimerPointer.tryCreate(threadContext, date: Clock.clamped(fireDate), callout, context?.pointee.info)
@@ -26,7 +26,7 @@ public func RLRunLoopTimerCreate(
 }
 
 extension RLRunLoopTimerContext {
-    /// Whether nothing is set but info.
+    /// Whether nothing but `info` is set.
     fileprivate var hasOnlyInfo: Bool { version == 0 && retain == nil && release == nil && copyDescription == nil }
 }
 
@@ -52,7 +52,7 @@ public func RLRunLoopTimerCreateRearmable(
     create(.infinity, TimerDetail.untilArmed, 0, callout, context, "RLRunLoopTimerCreateRearmable")
 }
 
-/// Clamps a date to what timers can have; NaN stays NaN.
+/// Clamps an interval to the longest that a timer can have; NaN stays NaN.
 private func clampedInterval(_ interval: Double) -> Double { interval > Clock.latestDate ? Clock.latestDate : interval }
 
 /// The date `delay` seconds from now; `delay` is not NaN.
@@ -127,14 +127,14 @@ public func RLRunLoopTimerGetOrder(_ timer: OpaquePointer?) -> Int { borrow(time
 
 @_optimize(speed) @implementation @c
 public func RLRunLoopTimerInvalidate(_ timer: OpaquePointer?) {
-    guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerInvalidate", "timer") else { return }
-    if !timer.tryInvalidate() { invalidate(timer) }
+    if let handle = UnsafeRawPointer(timer), (Handle.storage(handle) as TimerPointer).tryInvalidate() { return }
+    invalidate(timer)
 }
 
 @inline(never)
-private func invalidate(_ timer: TimerPointer) {
+private func invalidate(_ timer: OpaquePointer?) {
     ThreadContextPointer.stepOut()
-    if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
+    if let timer = borrow(timer, "RLRunLoopTimerInvalidate") { RunLoopPointer.invalidate(timer) }
 }
 
 @implementation @c
@@ -174,7 +174,7 @@ public func RLRunLoopTimerSetTolerance(_ timer: OpaquePointer?, _ tolerance: Dou
 }
 
 extension TimerPointer {
-    /// A value from the timer's detail, read under the lock; nil if it has none.
+    /// Reads a value from the timer's detail under the lock; nil if the timer has no detail.
     fileprivate func detail(_ part: (borrowing TimerDetail) -> Double) -> Double? {
         let owner = item.lock()
         defer { owner.unlock() }

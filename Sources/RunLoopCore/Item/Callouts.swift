@@ -11,8 +11,8 @@ import CRunLoop
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(
     _ info: UnsafeMutableRawPointer?, _ perform: @convention(c) (UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet {
-        Probe.call(UInt(bitPattern: info), function: addressOfFunction(perform), .source)
+    if _slowPath(Probe.isSet) {
+        Probe.call(.source, UInt(bitPattern: info), addressOfFunction(perform))
         return
     }
     linux_probe_call(1, addressOfFunction(perform), UnsafeRawPointer(info))
@@ -45,8 +45,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(
 func RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(
     _ timer: OpaquePointer, _ info: UnsafeMutableRawPointer?, _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet {
-        Probe.call(UInt(bitPattern: timer), UInt(bitPattern: info), function: addressOfFunction(callout), .timer)
+    if _slowPath(Probe.isSet) {
+        Probe.call(.timer, UInt(bitPattern: timer), UInt(bitPattern: info), addressOfFunction(callout))
         return
     }
     linux_probe_call(2, addressOfFunction(callout), UnsafeRawPointer(timer))
@@ -60,8 +60,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
     _ observer: OpaquePointer, _ activity: UInt, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet {
-        Probe.call(UInt(bitPattern: observer), activity, UInt(bitPattern: info), function: addressOfFunction(callout), .observer)
+    if _slowPath(Probe.isSet) {
+        Probe.call(.observer, UInt(bitPattern: observer), activity, UInt(bitPattern: info), addressOfFunction(callout))
         return
     }
     linux_probe_call(3, addressOfFunction(callout), UnsafeRawPointer(observer))
@@ -75,8 +75,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(
     _ port: OpaquePointer, _ message: OpaquePointer, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet {
-        Probe.call(UInt(bitPattern: port), UInt(bitPattern: message), UInt(bitPattern: info), function: addressOfFunction(callout), .port)
+    if _slowPath(Probe.isSet) {
+        Probe.call(.port, UInt(bitPattern: port), UInt(bitPattern: message), UInt(bitPattern: info), addressOfFunction(callout))
         return
     }
     linux_probe_call(7, addressOfFunction(callout), UnsafeRawPointer(port))
@@ -89,8 +89,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(
 func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(
     _ port: OpaquePointer, _ info: UnsafeMutableRawPointer?, _ callout: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet {
-        Probe.call(UInt(bitPattern: port), UInt(bitPattern: info), function: addressOfFunction(callout), .invalidation)
+    if _slowPath(Probe.isSet) {
+        Probe.call(.invalidation, UInt(bitPattern: port), UInt(bitPattern: info), addressOfFunction(callout))
         return
     }
     linux_probe_call(10, addressOfFunction(callout), UnsafeRawPointer(port))
@@ -104,11 +104,11 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
     _ port: OpaquePointer, _ message: Int32, _ data: OpaquePointer, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 ) -> OpaquePointer? {
-    if Probe.isSet {
+    if _slowPath(Probe.isSet) {
         return OpaquePointer(
             bitPattern: Probe.call(
-                UInt(bitPattern: port), UInt(UInt32(bitPattern: message)), UInt(bitPattern: data), UInt(bitPattern: info),
-                function: addressOfFunction(callout), .messagePort))
+                .messagePort, UInt(bitPattern: port), UInt(UInt32(bitPattern: message)), UInt(bitPattern: data), UInt(bitPattern: info),
+                addressOfFunction(callout)))
     }
     linux_probe_call(8, addressOfFunction(callout), UnsafeRawPointer(port))
     let reply = callout(port, message, data, info)
@@ -122,10 +122,10 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
     _ port: OpaquePointer, _ result: Int32, _ data: OpaquePointer?, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet {
+    if _slowPath(Probe.isSet) {
         Probe.call(
-            UInt(bitPattern: port), UInt(UInt32(bitPattern: result)), UInt(bitPattern: data), UInt(bitPattern: info),
-            function: addressOfFunction(callout), .reply)
+            .reply, UInt(bitPattern: port), UInt(UInt32(bitPattern: result)), UInt(bitPattern: data), UInt(bitPattern: info),
+            addressOfFunction(callout))
         return
     }
     linux_probe_call(9, addressOfFunction(callout), UnsafeRawPointer(port))
@@ -138,8 +138,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
 func RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(
     _ info: UnsafeMutableRawPointer?, _ function: @convention(c) (UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet {
-        Probe.call(UInt(bitPattern: info), function: addressOfFunction(function), .function)
+    if _slowPath(Probe.isSet) {
+        Probe.call(.function, UInt(bitPattern: info), addressOfFunction(function))
         return
     }
     linux_probe_call(4, addressOfFunction(function), UnsafeRawPointer(info))
@@ -153,8 +153,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(
     _ descriptor: OpaquePointer, _ types: UInt, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet {
-        Probe.call(UInt(bitPattern: descriptor), types, UInt(bitPattern: info), function: addressOfFunction(callout), .fileDescriptor)
+    if _slowPath(Probe.isSet) {
+        Probe.call(.fileDescriptor, UInt(bitPattern: descriptor), types, UInt(bitPattern: info), addressOfFunction(callout))
         return
     }
     linux_probe_call(5, addressOfFunction(callout), UnsafeRawPointer(descriptor))
@@ -168,7 +168,12 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
     _ socket: OpaquePointer, _ type: UInt, _ address: OpaquePointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
 ) {
-    if Probe.isSet { return Probe.call(socket, type, address, data, info, callout) }
+    if _slowPath(Probe.isSet) {
+        Probe.call(
+            .socket, UInt(bitPattern: socket), type, UInt(bitPattern: address), UInt(bitPattern: data), UInt(bitPattern: info),
+            addressOfFunction(callout))
+        return
+    }
     linux_probe_call(6, addressOfFunction(callout), UnsafeRawPointer(socket))
     callout(socket, type, address, data, info)
     linux_probe_called(6)

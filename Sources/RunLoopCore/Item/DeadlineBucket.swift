@@ -18,8 +18,6 @@ struct DeadlineBucket: BitwiseCopyable {
     var minimum: UInt64
     /// The slots, followed in the same memory by `taken`. nil while the bucket has none.
     fileprivate(set) var entries: UnsafeMutablePointer<Entry>?
-    /// How many bits are set in `taken`.
-    fileprivate var takenCount = 0
     /// The slots that the walk has found: a bit for each of the 64 from `group` on.
     fileprivate var found: UInt64 = 0
     fileprivate var group = 0
@@ -29,17 +27,27 @@ struct DeadlineBucket: BitwiseCopyable {
     fileprivate(set) var capacity = 0
     fileprivate var passed = 0
 
-    /// How many timers the bucket has.
+    /// How many timers the bucket has. O(number of slots / 64): a count of its own would have to be fetched and stored at each cancel, of which
+    /// the processor has the more under way the less they touch.
     @inline(never)
-    var count: Int { takenCount &- found.nonzeroBitCount }
+    var count: Int {
+        guard let taken else { return 0 }
+        var count = -found.nonzeroBitCount
+        for word in 0..<capacity &>> 6 { count &+= taken[word].nonzeroBitCount }
+        return count
+    }
 
     /// The least capacity, and the most timers that are opened as a whole.
     static var small: Int { 64 }
 
-    /// A position has 26 bits for an index and 6 that say what it indexes: 0 for the heap of near timers, 1 + i for bucket i, 63 for a
-    /// timer in no queue.
+    /// A position has 26 bits for an index and 6 that say what it indexes: 0 for the heap of near timers, 1 + i for bucket i, 62 for
+    /// sorted timers, 63 for a timer in no queue.
     fileprivate static var indexBits: UInt32 { 26 }
     static var maximumIndex: UInt32 { 1 << indexBits - 1 }
+
+    /// The position of a timer.
+    @inline(__always)
+    static func position(_ number: Int, _ index: Int) -> UInt32 { UInt32(truncatingIfNeeded: number &<< Int(indexBits) | index) }
 
     /// Which heap or bucket a position is in: see `indexBits`.
     static func number(of position: UInt32) -> Int { Int(position >> indexBits) }
@@ -62,25 +70,24 @@ extension DeadlineBucketPointer {
         let index = pointee.group | pointee.found.trailingZeroBitCount
         pointee.found &= pointee.found &- 1
         pointee.entries.unsafelyUnwrapped[index] = entry
-        return UInt32(truncatingIfNeeded: number &<< Int(DeadlineBucket.indexBits) | index)
+        return DeadlineBucket.position(number, index)
     }
 
     /// `put` for a bucket without timers that has memory for this one, in the slot behind that of the one before; `endFilling` follows the
     /// last one, before anything else is done. O(1).
-    @inline(__always)
     func fill(_ entry: DeadlineBucket.Entry, number: Int) -> UInt32 {
-        let index = pointee.takenCount
-        pointee.takenCount = index &+ 1
+        let index = pointee.passed
+        pointee.passed = index &+ 1
         pointee.entries.unsafelyUnwrapped[index] = entry
-        return UInt32(truncatingIfNeeded: number &<< Int(DeadlineBucket.indexBits) | index)
+        return DeadlineBucket.position(number, index)
     }
 
     /// Marks the slots that `fill` has used as taken. O(number of timers).
     func endFilling() {
         guard let taken = pointee.taken else { return }
-        let words = pointee.takenCount &>> 6
+        let (words, rest) = (pointee.passed &>> 6, UInt64(pointee.passed & 63))
         for word in 0..<words { taken[word] = .max }
-        if pointee.takenCount & 63 != 0 { taken[words] = 1 &<< UInt64(pointee.takenCount & 63) &- 1 }
+        if rest != 0 { taken[words] = 1 &<< rest &- 1 }
         pointee.passed = words &<< 6
     }
 
@@ -88,7 +95,6 @@ extension DeadlineBucketPointer {
     @inline(__always)
     func remove(at position: UInt32) {
         pointee.taken.unsafelyUnwrapped[DeadlineBucket.index(of: position) &>> 6] &= ~(1 &<< UInt64(position & 63))
-        pointee.takenCount &-= 1
     }
 
     /// Sets the deadline of a timer of the bucket. O(1).
@@ -119,7 +125,6 @@ extension DeadlineBucketPointer {
             pointee.passed &+= 64
             if word.pointee == .max { continue }
             pointee.found = ~word.pointee
-            pointee.takenCount &+= pointee.found.nonzeroBitCount
             word.pointee = .max
             return true
         }
@@ -147,7 +152,7 @@ extension DeadlineBucketPointer {
                 bits &= bits &- 1
             }
         }
-        (pointee.takenCount, pointee.found, pointee.group, pointee.passed) = (0, 0, 0, 0)
+        (pointee.found, pointee.group, pointee.passed) = (0, 0, 0)
         return count
     }
 

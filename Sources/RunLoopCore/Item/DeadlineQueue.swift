@@ -12,25 +12,25 @@ struct TimerKey: HeapKey {
     }
 }
 
-/// Timers in exact order, of which most are never looked at: nearly all timers are cancelled or moved before they are due.
+/// Timers in exact order, of which most are never looked at: nearly all timers are cancelled or moved before they are sorted.
 ///
-///     near                     buckets, the farthest first
-///     a heap, in exact order   buckets[n - 1]  ...         buckets[1]         buckets[0]
-///     |------------------------|---------------|-----------|------------------|------------------> deadline
-///                              minimum         minimum     minimum            minimum
+///     near, sorted        buckets, the farthest first
+///     in exact order      buckets[n - 1]  ...         buckets[1]         buckets[0]
+///     |-------------------|---------------|-----------|------------------|------------------> deadline
+///                         minimum         minimum     minimum            minimum
 ///
-/// A bucket has the timers with deadlines from its `minimum` up to that of the next farther one, in no order. `near` has those
-/// before the minimum of the nearest bucket, sorted.
+/// A bucket has the timers with deadlines from its `minimum` up to that of the next farther one, in no order. Those before the minimum of
+/// the nearest bucket are in exact order: in `near`, a heap, or in `sorted`, an array.
 ///
-/// Only when `near` is empty, and the first timer is asked for, is the nearest bucket opened: a small one is poured into `near`, a large
-/// one is first split into up to thirty smaller ones of equal width. If `near` itself gets many timers, the later half of them becomes a
-/// bucket. So a timer is moved only when a small part of the time until it is due is left, and of that again, and the heap stays so small
-/// that it lies in the processor's nearest cache.
+/// Only when there are none of these, and the first timer is asked for, is the nearest bucket opened: a small one is poured into `near`, a
+/// large one is first split into up to thirty smaller ones of equal width, unless all its timers are due: then it is sorted as a whole. If
+/// `near` itself gets many timers, they become a bucket. So a timer is moved only when a small part of the time until it is due is left,
+/// and of that again, and the heap stays so small that it lies in the processor's nearest cache.
 ///
 /// Invariants:
 /// 1. The minimums descend from `buckets[0]`, which always exists, to the last bucket. The deadlines in a bucket are at least its minimum
-///    and below that of the next farther bucket; those in `near` are below all minimums, or `.max`.
-/// 2. A timer's `position` is its index in `near` or in its bucket, together with which of these it is (`DeadlineBucket.number`).
+///    and below that of the next farther bucket; those in `near` and `sorted` are below all minimums, or `.max`.
+/// 2. A timer's `position` is its index in `near`, `sorted` or its bucket, together with which of these it is (`DeadlineBucket.number`).
 /// 3. `near` has room for all timers (`reserve`). Where there is no memory for a bucket, it is opened instead: correct, only slower.
 ///
 /// Guarded by the loop's lock. Calls no user code.
@@ -38,16 +38,20 @@ struct DeadlineQueue: ~Copyable {
     typealias Position = IndexedHeap<TimerKey>.Position
 
     private var near = IndexedHeap<TimerKey>()
-    /// The later half leaves `near` when it has more timers than this.
+    /// What is left of a large bucket that was opened. Timers that come later and belong between these go into `near`.
+    private var sorted = SortedTimers()
+    /// With more timers than this, `near` becomes a bucket.
     private var nearLimit = 2 * DeadlineBucket.small
     /// nil until there is room for a timer. The farthest bucket has the minimum 0 at first, and again whenever the queue is found empty, so
-    /// that all timers go there; `.max` while it is open.
+    /// that all timers go there. While it is open: behind the sorted timers, or `.max` if `near` has its timers.
     private var buckets: DeadlineBucketPointer?
     private var bucketCount = 0
     /// Memory of a small bucket that was opened, for the next one.
     private var spare: UnsafeMutablePointer<DeadlineBucket.Entry>?
 
-    private static var maximumBuckets: Int { 62 }
+    /// The memory for more timers is freed when the queue is found empty.
+    private static var mostKept: Int { 1024 }
+    private static var maximumBuckets: Int { SortedTimers.number - 1 }
 
     init() {}
 
@@ -55,6 +59,7 @@ struct DeadlineQueue: ~Copyable {
         for number in 0..<bucketCount { free(bucket(number).pointee.entries) }
         free(buckets)
         free(spare)
+        free(sorted.entries)
     }
 
     /// Makes room for `total` timers, so that queueing them cannot fail; false if out of memory. Amortised O(1).
@@ -81,7 +86,6 @@ struct DeadlineQueue: ~Copyable {
     }
 
     /// `remove` for a timer in the farthest bucket, by its position, which the caller then changes: O(1).
-    @inline(__always)
     func tryRemove(at position: UInt32) -> Bool {
         if DeadlineBucket.number(of: position) != 1 { return false }
         bucket(0).remove(at: position)
@@ -96,9 +100,6 @@ struct DeadlineQueue: ~Copyable {
         farthest.setDeadline(deadline, at: position)
         return true
     }
-
-    /// If the queue is empty: makes `tryInsert` fail until the queue is found empty again. In a queue that has timers it never inserts the first.
-    mutating func refuseFirstShortcut() { if near.count == 0 && bucketCount > 0 { bucket(0).pointee.minimum = .max } }
 
     // MARK: inserting, removing and moving
 
@@ -120,7 +121,7 @@ struct DeadlineQueue: ~Copyable {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
         if number == 0 { return near.remove(timer.position) }
-        bucket(number - 1).remove(at: position)
+        if number == SortedTimers.number { sorted.remove(at: position) } else { bucket(number - 1).remove(at: position) }
         timer.position.pointee = IndexedHeap<TimerKey>.absent
     }
 
@@ -135,23 +136,22 @@ struct DeadlineQueue: ~Copyable {
     // MARK: queries
 
     /// The timer that fires first, and when; nil if none is queued. O(1) on average.
+    @inline(never)
     mutating func first() -> (timer: TimerPointer, key: TimerKey)? {
-        if near.count == 0 { openUntilNear() }
-        guard let first = near.first else { return nil }
-        return (TimerPointer(queued: first.position), first.key)
+        if sorted.isEmpty && near.count == 0 { openUntilNear() }
+        let first = near.first
+        if sorted.isEmpty { return first.map { (TimerPointer(queued: $0.position), $0.key) } }
+        let key = sorted.first.key
+        if let first, TimerKey.precedes(first.key, key) { return (TimerPointer(queued: first.position), first.key) }
+        return (TimerPointer(queued: sorted.first.position), key)
     }
 
     /// The deadline that a queued timer was queued for. O(1).
     func deadline(of timer: TimerPointer) -> UInt64 {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
-        return number == 0 ? near.key(at: timer.position).deadline : bucket(number - 1).deadline(at: position)
-    }
-
-    /// Adds the positions of all timers with deadlines up to `limit`, which is not `.max`, to `list`; false if out of memory.
-    mutating func list(upTo limit: UInt64, _ list: inout PlainList<Position>) -> Bool {
-        while bucketCount > 0, bucket(bucketCount - 1).pointee.minimum <= limit { openNearest() }
-        return near.list(upTo: TimerKey(deadline: limit, arrival: .max), &list)
+        if number == 0 { return near.key(at: timer.position).deadline }
+        return number == SortedTimers.number ? sorted.deadline(at: position) : bucket(number - 1).deadline(at: position)
     }
 
     // MARK: buckets
@@ -164,7 +164,7 @@ struct DeadlineQueue: ~Copyable {
     }
 
     /// False if out of memory.
-    @inline(__always)
+    @inline(never)
     private mutating func append(_ entry: DeadlineBucket.Entry, to number: Int) -> Bool {
         let bucket = bucket(number)
         if !bucket.hasSlot && !bucket.findSlot(&spare) { return false }
@@ -172,42 +172,53 @@ struct DeadlineQueue: ~Copyable {
         return true
     }
 
-    @inline(__always)
+    @inline(never)
     private mutating func insertNear(_ entry: DeadlineBucket.Entry) {
-        let arrival = TimerPointer(queued: entry.position).pointee.arrival
-        near.insertReserved(TimerKey(deadline: entry.deadline, arrival: arrival), entry.position)
+        near.insertReserved(entry.key, entry.position)
     }
 
     // MARK: opening
 
-    /// While `near` is empty: opens buckets until it is not, or all are open.
+    /// If no timer is in exact order: opens buckets until one is, or all are open.
     @inline(never)
     private mutating func openUntilNear() {
         if bucketCount == 0 { return }
-        while near.count == 0 && (bucketCount > 1 || bucket(0).pointee.count > 0) { openNearest() }
-        if near.count == 0 { bucket(0).pointee.minimum = 0 }
+        while near.count == 0 && sorted.isEmpty && (bucketCount > 1 || bucket(0).pointee.count > 0) { openNearest() }
+        if near.count > 0 || !sorted.isEmpty { return }
+        let farthest = bucket(0)
+        if farthest.pointee.capacity <= Self.mostKept { return farthest.pointee.minimum = 0 }
+        free(farthest.pointee.entries)
+        farthest.initialize(to: DeadlineBucket(minimum: 0))
     }
 
-    /// Splits the nearest bucket if it has many timers, else pours it into `near`.
+    /// Opens the nearest bucket.
     private mutating func openNearest() {
         let count = bucket(bucketCount - 1).takeAll()
         if count <= 2 * DeadlineBucket.small || !splitNearest(count) { pourNearest(count) }
     }
 
-    /// Moves the timers of the nearest bucket into `near`. `count`: how many `takeAll` returned.
+    /// Brings the timers of the nearest bucket into exact order. `count`: how many `takeAll` returned.
     private mutating func pourNearest(_ count: Int) {
         let number = bucketCount - 1
         let nearest = bucket(number).pointee
-        if number > 0 { bucketCount = number } else { bucket(0).initialize(to: DeadlineBucket(minimum: .max)) }
-        if let entries = nearest.entries {
+        if count > 2 * DeadlineBucket.small && sorted.isEmpty, let timers = SortedTimers(nearest.entries.unsafelyUnwrapped, count: count) {
+            sorted = timers
+        } else if let entries = nearest.entries {
             for index in 0..<count { insertNear(entries[index]) }
             if spare == nil && nearest.capacity == DeadlineBucket.small { spare = entries } else { free(entries) }
+        }
+        if number > 0 {
+            bucketCount = number
+        } else {
+            let isOnlySorted = near.count == 0 && !sorted.isEmpty
+            bucket(0).initialize(to: DeadlineBucket(minimum: isOnlySorted ? max(sorted.latest, sorted.latest &+ 1) : .max))
         }
         nearLimit = 2 * max(DeadlineBucket.small, near.count)
     }
 
     /// Splits the nearest bucket into parts of equal width, with about `DeadlineBucket.small` timers each if these are spread evenly; the
-    /// farthest part stays in it. False if all deadlines are equal, there are too many buckets, or memory is out: then nothing has changed.
+    /// farthest part stays in it. False if all are due or have one deadline, there are too many buckets, or memory is out: then nothing has
+    /// changed.
     /// `count`: as in `pourNearest`.
     private mutating func splitNearest(_ count: Int) -> Bool {
         let number = bucketCount - 1
@@ -218,6 +229,7 @@ struct DeadlineQueue: ~Copyable {
             earliest = min(earliest, entries[index].deadline)
             latest = max(latest, entries[index].deadline)
         }
+        if latest <= Clock.now.nanoseconds { return false }
         // Half of the buckets that are left: the first part may have most of the timers, and is split next.
         let most = UInt64(min(count / DeadlineBucket.small, (Self.maximumBuckets - bucketCount) / 2))
         if earliest == latest || most == 0 { return false }
@@ -255,21 +267,24 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: closing
 
-    /// The later half of `near` goes into a bucket; not if there is no memory for that, or if the earlier half has one deadline.
+    /// Moves all timers that are in exact order into a bucket, unless more are sorted than in `near`. Its next opening brings the first
+    /// ones back.
     private mutating func spill() {
-        near.sort()
+        nearLimit = 2 * near.count
+        if sorted.count > near.count { return }
+        while !sorted.isEmpty {
+            let entry = sorted.first
+            sorted.remove(at: entry.position.pointee)
+            insertNear(entry)
+        }
         let count = near.count
-        nearLimit = 2 * count
-        var kept = count / 2
-        let minimum = near.entry(at: kept).key.deadline
-        while kept > 0 && near.entry(at: kept - 1).key.deadline == minimum { kept -= 1 }
-        if kept == 0 || !makeNearest(minimum, for: count - kept) { return }
-        for index in kept..<count {
+        if !makeNearest(near.entry(at: 0).key.deadline, for: count) { return }
+        for index in 0..<count {
             let entry = near.entry(at: index)
             _ = append(DeadlineBucket.Entry(deadline: entry.key.deadline, position: entry.position), to: bucketCount - 1)
         }
-        near.truncate(to: kept)
-        nearLimit = 2 * max(DeadlineBucket.small, kept)
+        near.removeAll()
+        nearLimit = 2 * DeadlineBucket.small
     }
 
     /// Makes room for `count` more timers with deadlines from `minimum` on in the nearest bucket, or in a new one if that has very many: the

@@ -5,12 +5,12 @@ import Synchronization
 struct RegistrationTable: ~Copyable {
     private var bySlot = PlainList<RegistrationPointer?>()
     private var freeSlots = PlainList<UInt32>()
-    /// The first registration of each bucket. Always a power of two, and at least two thirds as many buckets as
+    /// The first registration of each bucket. The number of buckets is 0 or a power of two, and at least two thirds of the number of
     /// registrations.
     private var buckets: UnsafeMutablePointer<RegistrationPointer?>?
     private var bucketCount = 0
     private(set) var count = 0
-    /// The bucket at which `any` continues.
+    /// The bucket at which the next call of `any` starts looking.
     private var anyBucket = 0
 
     init() {}
@@ -32,8 +32,8 @@ struct RegistrationTable: ~Copyable {
 
     private func bucket(of hash: UInt32) -> Int { Int(hash) & (bucketCount &- 1) }
 
-    /// Makes a registration of `source`, in the modes of `set`. The caller links it to the source. nil if out of memory.
-    /// Amortized O(1).
+    /// Makes a registration of `source`, in the modes of `set`; the caller links it to the source. Returns nil if out of memory. Amortized
+    /// O(1).
     mutating func add(
         _ source: SourcePointer, _ hash: UInt32, _ set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>
     ) -> RegistrationPointer? {
@@ -51,6 +51,7 @@ struct RegistrationTable: ~Copyable {
 
     private mutating func reserveSlot() -> Bool { bySlot.reserve(bySlot.count + 1) && freeSlots.reserve(bySlot.count + 1) }
 
+    /// Memory for a registration: the one inside the source if that is unused, else a new one; nil if out of memory.
     private func unusedRegistration(of source: SourcePointer) -> RegistrationPointer? {
         if source.inlineRegistration.set == nil { return source.inlineRegistration }
         return ThreadContextPointer.current.flatMap { RegistrationPointer.make(for: source, $0) }
@@ -104,7 +105,7 @@ struct RegistrationTable: ~Copyable {
         first.pointee = registration
     }
 
-    /// Any registration, nil if the table is empty. For removing them all one after the other: O(1) on average then.
+    /// A registration; nil if the table is empty. A call costs O(1) on average if each registration is removed after it was returned.
     mutating func any() -> RegistrationPointer? {
         while anyBucket < bucketCount {
             if let registration = buckets.unsafelyUnwrapped[anyBucket] { return registration }

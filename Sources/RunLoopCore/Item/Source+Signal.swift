@@ -43,7 +43,6 @@ extension SourcePointer {
     private func noteSignalTimeByClock() { signalTime = Clock.now.nanoseconds }
 
     /// `signal`, not inlined.
-    @inline(never)
     func signalSlow() { signal() }
 
     /// 1 from `signal` until a loop takes it, just before it performs the source. Stored in the header, in the field that timers use

@@ -146,7 +146,6 @@ extension SourcePointer {
 
     /// The events to register with epoll for `interest`. Internal sources that read are also told when the peer has closed its end.
     /// Any thread.
-    @inline(__always)
     var epollInterest: Events {
         let interest = interest
         return interest.contains(.readable) && pointee.item.has(.isInternal) ? interest.union(.peerClosed) : interest

@@ -2,8 +2,8 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLRunLoopTimer: 64 bytes, one cache line. What most timers do not have (an interval, a tolerance, functions in
-/// the context) is in a `TimerDetail`.
+/// RLRunLoopTimer: 64 bytes, one cache line. What few timers need (an interval, a tolerance, functions in the context) is in a
+/// `TimerDetail`.
 ///
 /// Guarded by the lock of `item.owner`.
 struct TimerStorage: ObjectStorage, ~Copyable {
@@ -18,8 +18,8 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     var callout: Callout
     /// The client's info or, if the timer has a detail, the address of that.
     var infoOrDetail: UnsafeMutableRawPointer?
-    /// When it came into its loop or its deadline was set, as a number of that loop (`RunLoopStorage.timerArrivals`): timers with the same
-    /// deadline fire in this order.
+    /// Numbers the timers of a loop in the order in which they came or got their deadline (`RunLoopStorage.timerArrivals`). Timers with
+    /// equal deadlines fire in this order.
     var arrival: UInt = 0
 
     static let slab = Slab(size: MemoryLayout<TimerStorage>.stride)
@@ -27,20 +27,21 @@ struct TimerStorage: ObjectStorage, ~Copyable {
 
 /// What most timers do not have. Guarded like the timer.
 struct TimerDetail: ~Copyable {
-    /// The index in the queue by latest time. First: see `TimerDetailPointer.position`.
+    /// The index in the queue by latest time. Must be the first field: see `TimerDetailPointer.position`.
     var heapIndex: UInt32 = .max
-    /// Another thread has invalidated the timer while its function runs: `context.info` is released when that returns.
+    /// Another thread has invalidated the timer while its function was running; the calling thread releases `context.info` when the
+    /// function returns.
     var owesRelease = false
-    /// What the context's retain returned for the call that is under way; nil if there is nothing to release after it. In a child of fork()
-    /// without the thread of that call the next one uses it. The thread that calls the timer's function.
+    /// What the context's retain returned for the call in progress; nil if nothing has to be released after it. In a child of fork() that
+    /// lacks the calling thread, the next call takes it over. Used only by the thread that calls the timer's function.
     var retainedInfo: UnsafeMutableRawPointer?
-    /// Seconds; 0 for one-shot timers; `untilArmed` for those that stay, to be armed again.
+    /// In seconds: 0 for one-shot timers; `untilArmed` for timers that stay valid until they are armed again.
     var interval: Double
     var intervalNanoseconds: UInt64
     /// Seconds.
     var tolerance: Double = 0
     var order: Int
-    /// The next grid point of a repeating timer; the deadline of a timer that keeps one.
+    /// The next grid point of a repeating timer, or the deadline of one with `keepsDeadline`.
     var gridDeadline: UInt64 = 0
     var context: ClientContext
 
@@ -108,7 +109,8 @@ extension TimerPointer {
         return nil
     }
 
-    /// `create` for a timer that needs no detail, from memory that the cache has: nil does not mean that there is none. Calls nothing.
+    /// `create` for a timer without a detail, and only from memory that the cache has: after nil, `create` may still succeed. Calls no user
+    /// code and makes no system call.
     @inline(__always)
     static func tryCreate(
         _ threadContext: ThreadContextPointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
@@ -127,9 +129,8 @@ extension TimerPointer {
         return timer
     }
 
-    /// Adds a detail to a timer that has none; `context.info` is that of the timer. Under the lock; false if out of memory.
+    /// Adds a detail to a timer that has none; `context.info` must be the timer's info. Under the lock; false if out of memory.
     /// `threadContext`: the calling thread's.
-    @inline(never)
     func addDetail(_ threadContext: ThreadContextPointer, _ interval: Double, _ order: Int, _ context: ClientContext) -> Bool {
         guard let memory = TimerDetail.slab.allocate(threadContext) else { return false }
         let detail = memory.assumingMemoryBound(to: TimerDetail.self)
@@ -142,7 +143,7 @@ extension TimerPointer {
         return true
     }
 
-    /// The first point of a repeating timer's grid: a date that is past counts as now, as in CFRunLoop.
+    /// The first grid point of a repeating timer. A date in the past counts as now, as in CFRunLoop.
     private static func gridStart(_ date: Double) -> UInt64 {
         let deadline = Clock.instant(ofDate: date)
         return Clock.isCertainlyAhead(deadline) ? deadline.nanoseconds : Swift.max(deadline, Clock.now).nanoseconds
@@ -164,16 +165,19 @@ extension TimerPointer {
         TimerStorage.slab.deallocate(self)
     }
 
-    /// `release` for the client's last reference to a timer that has ended, or to a timer without a detail that the calling thread's loop
-    /// has. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    /// `release` for the client's last reference to a timer that has ended, or to a timer without a detail that is queued in the calling
+    /// thread's loop. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
     @inline(__always)
     func tryRelease() -> Bool {
         guard let own = ThreadContextPointer.current else { return false }
+        // This is a load of its own: race detectors know atomics by their address.
         if pointee.item.has(.ended) && pointee.item.object.references.load(ordering: .acquiring) == 1 {
             return TimerStorage.slab.deallocateCached(self, own)
         }
-        // A timer that its loop keeps until it fires.
-        guard own.pointee.lock.tryLock(), pointee.item.owner == own, !hasDetail, item.takeLastClientReference() else { return false }
+        // The loop keeps this timer until it fires, so only the count changes.
+        guard own.pointee.lock.tryLock(), pointee.item.owner == own, item.state.isQueued, item.takeLastClientReference() else {
+            return false
+        }
         own.unlockAfterTryLock()
         return true
     }
@@ -181,7 +185,7 @@ extension TimerPointer {
     private func destroyDetail() {
         let detail = knownDetail
         let context = detail.pointee.context
-        // What a call retained that never returned, in a child of fork().
+        // A call in a thread that the child of fork() does not have never returned: releases what it had retained.
         if let retained = detail.pointee.retainedInfo { context.released(retained) }
         if pointee.item.has(.valid) || detail.pointee.owesRelease { context.released(context.info) }
         TimerDetail.slab.deallocate(detail)
@@ -193,7 +197,7 @@ extension TimerPointer {
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds
     }
 
-    /// For a timer of our own, with a detail, that no loop has: it is due at this instant, whatever its date.
+    /// For one of the library's own timers with a detail that is in no loop: makes it due at this instant, whatever its date.
     func keepDeadline(_ deadline: Instant) {
         pointee.item.set(.keepsDeadline)
         knownDetail.pointee.gridDeadline = deadline.nanoseconds
@@ -208,8 +212,8 @@ extension TimerPointer {
     @inline(never)
     private func startGrid() { knownDetail.pointee.gridDeadline = Self.gridStart(pointee.date) }
 
-    /// Advances to the first point of the grid that is not yet past at `now`; to never, if the timer has to be armed again. Under the
-    /// lock; repeating timers only.
+    /// Advances to the first grid point after `now`, or to the far future if the timer has to be armed again. Under the lock; repeating
+    /// timers only.
     func advanceGrid(past now: Instant) {
         let detail = knownDetail
         if detail.pointee.interval == TimerDetail.untilArmed { return setDate(Clock.latestDate) }
@@ -220,8 +224,8 @@ extension TimerPointer {
         pointee.date = Clock.date(of: Instant(nanoseconds: detail.pointee.gridDeadline))
     }
 
-    /// RLRunLoopTimerInvalidate. O(1) for a far timer, else O(log n). Any thread; calls the context's release. If this was the last item of
-    /// its set in another thread's loop, returns that loop's context, for the caller to let it know.
+    /// RLRunLoopTimerInvalidate. O(1) for a far timer, else O(log n). Any thread; calls the context's release. If that left a set of
+    /// another thread's loop empty, returns that loop's context, so that the caller can wake it.
     @inline(never)
     @discardableResult
     func invalidate() -> ThreadContextPointer? {
@@ -241,14 +245,13 @@ extension TimerPointer {
     }
 
     /// Invalidates a valid timer, except for its context. Under the lock; true if it is to be destroyed after unlocking.
-    @inline(__always)
     func becomeInvalid() -> Bool {
         pointee.item.clear(.valid)
         return pointee.set != nil && leaveSet()
     }
 
-    /// The context of a timer that becomes invalid, to be released after unlocking; `.empty` if the thread that is calling its function
-    /// releases it. Under the lock; only timers with a detail.
+    /// The context to release after unlocking. `.empty` if another thread is calling the timer's function: that thread then releases it.
+    /// Under the lock; only timers with a detail.
     private func endContext() -> ClientContext {
         if pointee.item.has(.firing) && (pointee.item.has(.away) || !pointee.item.owner.isCurrent) {
             knownDetail.pointee.owesRelease = true
@@ -265,7 +268,7 @@ extension TimerPointer {
         return knownDetail.pointee.context
     }
 
-    /// Counts the timer as in a set (1), or no more (-1). Under the lock.
+    /// Adds the timer to the counts of a set (1) or subtracts it (-1). Under the lock.
     @inline(__always)
     func count(in set: ModeSetPointer, _ change: Int) {
         set.pointee.timerCount &+= change

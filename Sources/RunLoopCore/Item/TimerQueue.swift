@@ -33,9 +33,6 @@ struct TimerQueue: ~Copyable {
     @inline(__always)
     func tryMove(at position: UInt32, to deadline: UInt64) -> Bool { precise.tryMove(at: position, to: deadline) }
 
-    /// Makes `tryInsert` fail until a timer was looked for again, if it could insert the one that fires first.
-    mutating func refuseFirstShortcut() { precise.refuseFirstShortcut() }
-
     /// Removes a queued timer without a detail. O(1) for a far one, else O(log n).
     mutating func removeSimple(_ timer: TimerPointer) { precise.remove(timer) }
 
@@ -97,15 +94,13 @@ struct TimerQueue: ~Copyable {
     }
 
     /// Queues timers that were displaced, to deadlines up to `limit`, for their own deadlines again. `list`: empty before and after. O(k
-    /// log n) for k timers with deadlines up to there. Out of memory they stay where they are.
+    /// log n) for k timers with deadlines up to there. Out of memory some stay where they are.
     mutating func restoreDeadlines(upTo limit: UInt64, _ list: inout PlainList<Position>) {
         hasDisplaced = false
-        if precise.list(upTo: limit, &list) && tolerant.list(upTo: TimerKey(deadline: limit, arrival: .max), &list) {
-            for index in 0..<list.count {
-                let timer = TimerPointer(queued: list[index])
-                let own = timer.deadline
-                if deadline(of: timer) != own { move(timer, to: own) }
-            }
+        while let first = first(), first.key.deadline <= limit, list.append(first.timer.position) { remove(first.timer) }
+        for index in 0..<list.count {
+            let timer = TimerPointer(queued: list[index])
+            insert(timer, at: timer.deadline)
         }
         list.truncate(to: 0)
     }

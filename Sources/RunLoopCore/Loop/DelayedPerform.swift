@@ -73,7 +73,7 @@ extension RunLoopPointer {
     func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
-            if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
+            Self.invalidate(timer)
             timer.release()
             count += 1
         }

@@ -3,16 +3,16 @@ import Synchronization
 
 /// A function that waits to be called by a loop.
 ///
-/// Three words, because requests are handed from thread to thread by the million, and moving cache lines is what that costs. What
-/// few requests have (a release function, a thread that waits) is in a `PerformExtra`.
+/// Three words, because millions of requests move from thread to thread, and the cost is in the cache lines that move. What few requests
+/// have (a release function, a thread that waits) is in a `PerformExtra`.
 struct PerformRequest: BitwiseCopyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-    /// The modes it is for, a string or an array of strings, retained; bit 0: `detail` is the address of a `PerformExtra`.
-    /// 0: it has been cancelled.
+    /// The retained modes, a string or an array of strings; bit 0 is set if `detail` is the address of a `PerformExtra`. The whole word is
+    /// 0 once the request has been cancelled.
     private var taggedModes: UInt
     let function: Function
-    private let detail: UnsafeMutableRawPointer?
+    private var detail: UnsafeMutableRawPointer?
 
     /// A plain request.
     init(_ modes: UnsafeRawPointer, _ function: @escaping Function, _ info: UnsafeMutableRawPointer?) {
@@ -47,29 +47,43 @@ struct PerformRequest: BitwiseCopyable {
 
     var ticket: PerformTicketPointer? { extra?.pointee.ticket }
 
-    /// Marks the entry as empty; it stays in its queue.
+    /// Marks the request as cancelled; its entry stays in the queue.
     mutating func markCancelled() { taggedModes = 0 }
 
-    /// Takes what has a release function out of the request, which then has none; nil if there is none.
-    mutating func takeRelease() -> PerformExtraPointer? {
-        guard let extra, extra.pointee.release != nil else { return nil }
+    /// If the request has a release function, takes its `PerformExtra` out and leaves a plain request; otherwise nil. The caller owns the
+    /// result.
+    mutating func takeRelease() -> PerformExtraPointer? { extra?.pointee.release == nil ? nil : takeExtra() }
+
+    /// Takes the `PerformExtra` out and leaves a plain request. The caller owns the result.
+    private mutating func takeExtra() -> PerformExtraPointer? {
+        guard let extra else { return nil }
         taggedModes &= ~1
+        detail = extra.pointee.info
         return extra
     }
 
-    /// The request has run, or never will: wakes the thread that waits, calls the release function, and releases the modes.
-    /// Without any lock.
+    /// The request has run: wakes the thread that waits or calls the release function, and releases the modes. For a request that will not
+    /// run use `finishUncalled`. Without any lock.
     @inline(__always)
     func finish(_ outcome: PerformTicket.State) {
         if let extra { Self.finish(extra, outcome) }
         if let modes { Self.release(modes: modes) }
     }
 
-    /// `finish`, not inlined.
+    /// Finishes a request that will not run. Without an `outcome` it has never been queued: then its memory is freed, and no function of
+    /// the client's is called but the probe. Without any lock; calls user code.
     @inline(never)
-    func finishSlow(_ outcome: PerformTicket.State) { finish(outcome) }
+    func finishUncalled(_ outcome: PerformTicket.State?, by loop: RunLoopPointer) {
+        var plain = self
+        let extra = plain.takeExtra()
+        Probe.tell(.dropped, .function, loop, addressOfFunction(function), plain.detail)
+        if let extra {
+            if let outcome { Self.finish(extra, outcome) } else { free(extra) }
+        }
+        if let modes { Self.release(modes: modes) }
+    }
 
-    /// Calls the release function or wakes the thread that waits, and frees the memory. Without any lock.
+    /// Wakes the thread that waits or calls the release function, and frees the `PerformExtra`. Without any lock.
     @inline(never)
     static func finish(_ extra: PerformExtraPointer, _ outcome: PerformTicket.State) {
         let content = extra.pointee
@@ -78,19 +92,12 @@ struct PerformRequest: BitwiseCopyable {
         content.ticket?.finish(outcome)
     }
 
-    /// Frees a request that could not be queued, without calling anything.
-    func destroy() {
-        if let extra { free(extra) }
-    }
-
     /// Whether it may run in a mode of this name. O(1) for one mode.
-    @inline(__always)
     func matches(_ name: StringPointer, isCommon: Bool) -> Bool {
         let modes = modes.unsafelyUnwrapped
         return modes == UnsafeRawPointer(name) || Self.matches(modes, name, isCommon: isCommon)
     }
 
-    @inline(never)
     private static func matches(_ modes: UnsafeRawPointer, _ name: StringPointer, isCommon: Bool) -> Bool {
         if Handle.isKind(.string, modes) { return names(Handle.storage(modes), name, isCommon: isCommon) }
         let array: ArrayPointer = Handle.storage(modes)
@@ -140,14 +147,16 @@ struct PerformExtra: BitwiseCopyable {
     let release: PerformRequest.Function?
     /// Where a thread waits for it, if one does. A request has a release function or this.
     let ticket: PerformTicketPointer?
-    /// Of a cancelled request: by which withdrawal, and the next in `RunLoopStorage.withdrawn`. Under the loop's lock.
+    /// For a cancelled request: the withdrawal that cancelled it, and the next request in `RunLoopStorage.withdrawn`. Under the loop's
+    /// lock.
     var withdrawal = 0
     var next: PerformExtraPointer?
 }
 
 typealias PerformExtraPointer = UnsafeMutablePointer<PerformExtra>
 
-/// Where a thread waits until a loop has called its function. Shared by the thread and the request; the last of the two frees it.
+/// Lets a thread wait until a loop has called its function. Owned by the thread and the request; the last of the two to release it frees
+/// it.
 struct PerformTicket: ~Copyable {
     /// A `State`; also the futex word.
     let state: Atomic<UInt32>
@@ -165,7 +174,7 @@ struct PerformTicket: ~Copyable {
 typealias PerformTicketPointer = UnsafeMutablePointer<PerformTicket>
 
 extension PerformTicketPointer {
-    /// A ticket of the thread and the request. nil if out of memory.
+    /// Makes a ticket with two references, the thread's and the request's. nil if out of memory.
     static func create() -> PerformTicketPointer? {
         guard let memory = malloc(MemoryLayout<PerformTicket>.size) else { return nil }
         let ticket = memory.bindMemory(to: PerformTicket.self, capacity: 1)
@@ -194,7 +203,7 @@ extension PerformTicketPointer {
         }
     }
 
-    /// The waiting thread or the request is done with the ticket; the second of the two frees it. Any thread.
+    /// The waiting thread or the request no longer needs the ticket; the second of the two to call this frees it. Any thread.
     func release() {
         if pointee.holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { free(self) }
     }

@@ -85,7 +85,7 @@ extension RunLoopPointer {
             // This pass sees whatever was published before a wake-up up to this point, and a stop that came after the last pass looked.
             if takeWakeUp() && isStopRequested { return .stopped }
             handleWatchTrouble()
-            if Probe.isSet { probePass(mode) }
+            if _slowPath(Probe.isSet) { Probe.tell(.willPass, .pass, self, 0, UnsafeRawPointer(mode.pointee.name)) }
 
             // 2, 3: notify observers that timers, then sources are about to be handled.
             if observes(mode, .beforeTimers, .beforeSources) {

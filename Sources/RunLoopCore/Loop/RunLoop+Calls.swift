@@ -70,7 +70,7 @@ extension RunLoopPointer {
             detail.pointee.retainedInfo = nil
             detail.pointee.context.released(retained)
         }
-        if !timer.pointee.item.has(.repeats) { timer.invalidate() }
+        if !timer.pointee.item.has(.repeats) { Self.invalidate(timer) }
         let owner = timer.item.lock()
         timer.pointee.item.clear([.firing, .away])
         if timer.pointee.set != nil {
@@ -219,6 +219,8 @@ extension RunLoopPointer {
         locked { pointee.firing.truncate(to: pointee.firing.count - 1) }
         let owner = timer.item.lock()
         timer.pointee.set?.pointee.timers.remove(timer)
+        // A one-shot timer ends, and may be the last of its mode there.
+        RunLoopPointer(owner).noteEmptied()
         return owner
     }
 }

@@ -8,7 +8,6 @@ extension RunLoopPointer {
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
         let delayed = cancelDelayed(choice)
-        if Probe.isSet { Probe.tell(.dropped, .function, self, addressOfFunction(function), info, detail: 1) }
         let withdrawal = locked { () -> Int in
             pointee.withdrawals &+= 1
             return pointee.withdrawals
@@ -36,7 +35,7 @@ extension RunLoopPointer {
                     take(choice, into: taken, &count)
                     keepReleases(of: taken, count, withdrawal)
                 }
-                for index in 0..<count { taken[index].finishSlow(.cancelled) }
+                for index in 0..<count { taken[index].finishUncalled(.cancelled, by: self) }
                 total += count
                 if count < taken.count { count = 0 }
             } while count > 0
@@ -131,7 +130,7 @@ extension RunLoopPointer {
             for level in 0..<pointee.batches.count { collect(pointee.batches[level], into: &requests) }
             pointee.batches.truncate(to: 0)
         }
-        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishSlow(.loopIsGone) }
+        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishUncalled(.loopIsGone, by: self) }
         while let extra = locked({ nextRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
     }
 

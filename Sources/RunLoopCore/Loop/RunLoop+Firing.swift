@@ -29,6 +29,7 @@ extension RunLoopPointer {
         mode.pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         if pointee.timerPasses == 0 {
+            // Each timer that was moved behind the pass has raised `minimumDeadline` by one.
             if pointee.minimumDeadline != now &+ 1 { restoreDeadlines(pointee.sets) }
             pointee.minimumDeadline = 0
         }
@@ -38,7 +39,6 @@ extension RunLoopPointer {
 
     /// Gives the timers of these sets that were moved behind a pass their own deadlines back, by which the next pass fires them. Under the
     /// lock.
-    @inline(never)
     private func restoreDeadlines(_ sets: borrowing PlainList<ModeSetPointer>) {
         for index in 0..<sets.count where sets[index].pointee.timers.hasDisplaced {
             sets[index].pointee.timers.restoreDeadlines(upTo: pointee.minimumDeadline, &pointee.displaced)
@@ -63,7 +63,7 @@ extension RunLoopPointer {
         } else {
             unlockInlined()
             RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, info, callout)
-            if !repeats && detail != nil { timer.invalidate() }
+            if !repeats && detail != nil { Self.invalidate(timer) }
         }
         finishFiring(timer, date, grid, isOver: !repeats)
     }
@@ -93,7 +93,6 @@ extension RunLoopPointer {
     }
 
     /// As CFRunLoop does it: a context with a retain function is retained for each call. Under the lock, which it gives back.
-    @inline(never)
     private func callRetaining(_ timer: TimerPointer, _ detail: TimerDetailPointer, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
         var context = detail.pointee.context
         context.info = info
@@ -101,7 +100,7 @@ extension RunLoopPointer {
         if detail.pointee.retainedInfo == nil { detail.pointee.retainedInfo = context.retained() }
         let retained = detail.pointee.retainedInfo
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, retained, timer.pointee.callout)
-        if !repeats { timer.invalidate() }
+        if !repeats { Self.invalidate(timer) }
         // From here on it counts as released, even if the release function ends the thread.
         detail.pointee.retainedInfo = nil
         context.released(retained)

@@ -12,9 +12,12 @@ struct Guest: BitwiseCopyable {
     var hasTimer = false
     /// The host's descriptor is readable by a write to the eventfd, or will be.
     var isSignalled = false
-    /// `RunLoopStorage.retryDeadline`, which is past while the host waits: a run that began earlier does not sleep before it has taken the
-    /// wake word back.
+    /// What `RunLoopStorage.retryDeadline` is, but while the host waits: then that is past. A host may begin to wait in a callback of a run.
+    /// When the callback returns, that run must not sleep on a wake word that says it sleeps already. A deadline in the past keeps it
+    /// from sleeping, and its next pass takes the word back.
     var retryDeadline = Instant.never
+    /// `RunLoopStorage.defaultSet`, which is nil while the host waits: the shortcut that adds a timer to it would not tell the host.
+    var defaultSet: ModeSetPointer?
 }
 
 // All on the loop's thread.
@@ -87,6 +90,7 @@ extension RunLoopPointer {
         clearWatchTrouble(WatchTrouble.hostWaits)
         pointee.sleepLimit.store(0, ordering: .relaxed)
         pointee.retryDeadline = pointee.guest.retryDeadline
+        if pointee.isOpen { pointee.defaultSet = pointee.guest.defaultSet }
         if pointee.wake.endSleepOfHost() { countSignal() }
     }
 
@@ -98,6 +102,8 @@ extension RunLoopPointer {
             noteWatchTrouble(WatchTrouble.hostWaits)
             pointee.guest.retryDeadline = pointee.retryDeadline
             pointee.retryDeadline = .distantPast
+            pointee.guest.defaultSet = pointee.defaultSet
+            pointee.defaultSet = nil
         }
         return begins
     }
@@ -112,7 +118,6 @@ extension RunLoopPointer {
     }
 
     /// Tells the host's descriptor what to report. Returns as `prepareGuest`. `mode`: nil if it is empty.
-    @inline(never)
     private func prepareDescriptor(_ mode: ModePointer?, withTimer: Bool) -> Double? {
         lock()
         defer { unlock() }
@@ -131,13 +136,11 @@ extension RunLoopPointer {
         if target.hasUnreportedConnects { limit = Swift.min(limit, now.advanced(by: Self.lookInterval)) }
         if limit <= now || target.alwaysReady || hasWork(mode) { return 0 }
         pointee.poller.setHostDeadline(withTimer ? limit : .never)
-        pointee.defaultSet?.pointee.timers.refuseFirstShortcut()
         pointee.sleepLimit.store(limit.nanoseconds, ordering: .relaxed)
         return withTimer || limit == .never ? .infinity : Double(Int64(limit.nanoseconds &- now.nanoseconds)) * 1e-9
     }
 
     /// Whether a pass has something to do, other than for timers and descriptors. Under the lock.
-    @inline(never)
     private func hasWork(_ mode: ModePointer?) -> Bool {
         if pointee.activation.depth == 0 && pointee.stop.load(ordering: .relaxed) != 0 { return true }
         guard let mode else { return false }

@@ -74,8 +74,8 @@ extension RunLoopPointer {
     /// Gets a loop and the source's registration there. A function without captures: one copy of `forEachLoop` serves all callers.
     private typealias LoopFunction = @convention(thin) (RunLoopPointer, RegistrationPointer) -> Void
 
-    /// Calls `body` under the locks of source and loop, once for each loop that has the source all the time. O(square of the
-    /// number of loops).
+    /// Calls `body` under the locks of source and loop, once for each loop that has the source from the beginning of this call to its end.
+    /// Loops that get or lose it meanwhile may be left out. O(square of the number of loops).
     @inline(never)
     private static func forEachLoop(of source: SourcePointer, _ body: LoopFunction) {
         var last: ThreadContextPointer?

@@ -111,11 +111,15 @@ extension RunLoopPointer {
             switch choice {
             case .mode(let mode):
                 mode.pointee.soleSet = set
-                if mode.pointee.name == ModeName.default { pointee.defaultSet = set }
+                if mode.pointee.name == ModeName.default { noteDefaultSet(set) }
             default: pointee.commonSet = set
             }
         }
         return set
+    }
+
+    private func noteDefaultSet(_ set: ModeSetPointer) {
+        if hasWatchTrouble(WatchTrouble.hostWaits) { pointee.guest.defaultSet = set } else { pointee.defaultSet = set }
     }
 
     /// The set for an item in just these modes; nil if out of memory.
@@ -196,7 +200,6 @@ extension RunLoopPointer {
     /// `asCF`: the run was begun by CF's name. In CFRunLoop a common mode of the main loop stands for libdispatch's main queue and is
     /// never empty, whether or not anything uses that queue; programs rely on it. Only a callback of that queue can run the loop to its
     /// end.
-    @inline(never)
     func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool { isEmptyInlined(mode, asCF: asCF) }
 
     /// `isEmpty`, inlined for hot paths.

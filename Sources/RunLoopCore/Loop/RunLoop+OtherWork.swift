@@ -62,7 +62,6 @@ extension RunLoopPointer {
     }
 
     /// Whether such a source is to be called now: its event is then the next one. The loop's thread.
-    @inline(__always)
     func takeKnownReady(_ mode: ModePointer) -> Bool { pointee.knownReady.tag != 0 && takeKnownReadySlow(mode) }
 
     @inline(never)

@@ -55,28 +55,16 @@ extension RunLoopPointer {
     func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
         PerformRequest.retain(modes: modes)
-        if Probe.isSet { probeSent(request) }
+        if _slowPath(Probe.isSet) { Probe.tell(.sent, .function, self, addressOfFunction(request.function), request.info) }
         switch inbox.enqueue(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
         case .queued: return true
         case .queuedAndWakeNeeded:
             wakeUp()
             return true
         case .failed:
-            PerformRequest.release(modes: modes)
-            if Probe.isSet { probeDropped(request) }
-            request.destroy()
+            request.finishUncalled(nil, by: self)
             return false
         }
-    }
-
-    @inline(never)
-    private func probeSent(_ request: PerformRequest) {
-        Probe.tell(.sent, .function, self, addressOfFunction(request.function), request.info)
-    }
-
-    @inline(never)
-    private func probeDropped(_ request: PerformRequest) {
-        Probe.tell(.dropped, .function, self, addressOfFunction(request.function), request.info)
     }
 
     /// `enqueue`, not inlined.
@@ -119,7 +107,6 @@ extension RunLoopPointer {
     func mayHaveHeld(_ mode: ModePointer) -> Bool { pointee.held.count > 0 && pointee.modeWithoutHeld != mode }
 
     /// Whether some request in `held`, from this one on, waits for this mode. Under the lock.
-    @inline(never)
     private func hasHeldFunctions(for mode: ModePointer, from first: Int) -> Bool {
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
         for index in first..<pointee.held.count {
@@ -218,14 +205,14 @@ extension RunLoopPointer {
                 continue
             }
             pointee.batches[level].isCalling = true
-            unlockInlined()
+            threadContext.unlockAsOwner()
             RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(request.info, request.function)
             called = true
-            lockInlined()
+            threadContext.lockAsOwner()
             pointee.batches[level].isCalling = false
-            unlockInlined()
+            threadContext.unlockAsOwner()
             request.finish(.done)
-            lockInlined()
+            threadContext.lockAsOwner()
             if budget.isSpent { break }
             isCommon = pointee.commonModes.contains(mode.pointee.number)
         }
@@ -234,7 +221,6 @@ extension RunLoopPointer {
 
     /// Puts back the rest of a batch that ran out of time. It stays where it is, behind what was for other modes, so that a long
     /// queue is not moved each time. Under the lock.
-    @inline(never)
     private func putBack(_ requests: inout PlainList<PerformRequest>, after batch: PerformBatch, from first: Int) {
         let stride = MemoryLayout<PerformRequest>.stride
         var start = batch.next - batch.kept
@@ -303,7 +289,6 @@ extension RunLoopPointer {
         var state = ticket.wait(until: Instant.now(after: seconds))
         if state == .queued {
             if withdraw(.one(ticket)) > 0 {
-                if Probe.isSet { Probe.tell(.dropped, .function, self, addressOfFunction(function), info) }
                 ticket.release()
                 systemError = ETIMEDOUT
                 return false

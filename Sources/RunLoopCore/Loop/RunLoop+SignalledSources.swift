@@ -208,7 +208,6 @@ extension RunLoopPointer {
         return true
     }
 
-    @inline(never)
     private func perform(entryAt index: Int) -> Bool { perform(pointee.signalledBatch[index], at: index) }
 
     /// Performs a source of the batch if it is still signalled and valid. Under the lock, which is released meanwhile.

@@ -47,7 +47,9 @@ extension RunLoopPointer {
 
         if wasEmptied(mode) { return .over }
         if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
-            if Probe.isSet { probeWillSleep(mode, until: limit) }
+            if Probe.isSet {
+                Probe.tell(.willSleep, .sleep, self, 0, UnsafeRawPointer(mode.pointee.name), number: limit.kernelNanoseconds)
+            }
             if target.isNothing {
                 pointee.wake.sleepOnWord(until: limit)
             } else {
@@ -61,15 +63,6 @@ extension RunLoopPointer {
         }
         if !target.isNothing && mustPollInPass() { pointee.eventBatch.wait(target, until: .distantPast, extent) }
         return end(of: pointee.wake.wakeFromSleep(), mode, limit)
-    }
-
-    /// Tells the probe that a pass begins. Calls user code.
-    @inline(never)
-    func probePass(_ mode: ModePointer) { Probe.tell(.willPass, .pass, self, 0, UnsafeRawPointer(mode.pointee.name)) }
-
-    @inline(never)
-    private func probeWillSleep(_ mode: ModePointer, until limit: Instant) {
-        Probe.tell(.willSleep, .sleep, self, 0, UnsafeRawPointer(mode.pointee.name), number: limit.kernelNanoseconds)
     }
 
     /// A loop that is woken in every pass never sleeps, and so never asks the kernel for events. Therefore it asks in every eighth such

@@ -162,6 +162,12 @@ extension RunLoopPointer {
         if isDead { timer.destroy() }
     }
 
+    /// RLRunLoopTimerInvalidate: as `TimerPointer.invalidate`, and ends a run of another thread if that leaves its mode empty.
+    @inline(never)
+    static func invalidate(_ timer: TimerPointer) {
+        if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
+    }
+
     /// RLRunLoopContainsTimer. Any thread.
     func contains(_ timer: TimerPointer, in name: StringPointer) -> Bool {
         let owner = timer.item.lock()
@@ -234,13 +240,12 @@ extension TimerPointer {
         owner.unlock()
     }
 
-    /// `invalidate` for the calling thread's own timer without a detail that is in the default mode only, and far. False:
-    /// `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    /// `invalidate` for the calling thread's own timer without a detail that is in the default mode only, and far. The address may be any
+    /// handle. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
     @inline(__always)
     func tryInvalidate() -> Bool {
-        guard let own = ThreadContextPointer.tryLockCurrent(), pointee.item.owner == own,
-            case let state = item.state, state.isQueued,
-            pointee.item.object.references.load(ordering: .acquiring) != 0,
+        guard let own = ThreadContextPointer.tryLockCurrent(), Handle.Header(of: self).isKindWithReferences(.timer),
+            pointee.item.owner == own, case let state = item.state, state.isQueued,
             let set = RunLoopPointer(own).pointee.defaultSet, pointee.set == set, set.pointee.timers.tryRemove(at: state.position)
         else { return false }
         set.pointee.timerCount &-= 1

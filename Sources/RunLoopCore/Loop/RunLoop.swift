@@ -49,7 +49,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that were added to the common modes and to nothing else.
     var commonSet: ModeSetPointer?
-    /// The set of items that are in the default mode only: nearly all. nil while there is none, and when the loop is closed.
+    /// The set of items that are in the default mode only: nearly all. nil while there is none, when the loop is closed, and while a host
+    /// waits (`Guest.defaultSet`).
     var defaultSet: ModeSetPointer?
     /// All observers in any mode, or in the common modes, in the order in which they were added to the loop.
     var observers = PlainList<ObserverPointer>()

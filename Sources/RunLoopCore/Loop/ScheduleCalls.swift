@@ -1,14 +1,14 @@
 import CLinux
 import CRunLoop
 
-/// The calls of a source's schedule or cancel function that a change of its modes owes: the names of the modes, collected under
-/// the lock, so that the function can be called for each without it.
+/// The calls of a source's schedule or cancel function that are due after its modes have changed. The names of the modes are collected
+/// under the lock, so that the function can be called without it.
 struct ScheduleCalls: ~Copyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void
 
-    /// Retained, as it may leave its last loop.
+    /// Retained, because a call may remove the source from its last loop.
     private var source: SourcePointer?
-    /// The names, each retained. The first few need no allocation, so that a source in few modes always gets its calls.
+    /// The names, each retained. The first few need no allocation, so that nothing can fail for a source in few modes.
     private var first = InlineArray<8, StringPointer?>(repeating: nil)
     private var rest = PlainList<StringPointer>()
     private var count = 0
@@ -19,8 +19,8 @@ struct ScheduleCalls: ~Copyable {
         index < first.count ? first[index].unsafelyUnwrapped : rest[index - first.count]
     }
 
-    /// Collects the modes that are in only one of the two sets, if the source has such a function. Under the lock. False if out
-    /// of memory.
+    /// Collects the modes that are in exactly one of the two sets, if the source has a schedule or cancel function. Under the lock. False
+    /// if out of memory.
     mutating func collect(_ loop: RunLoopPointer, _ source: SourcePointer, from old: ModeSetPointer?, to new: ModeSetPointer?) -> Bool {
         guard let detail = source.pointee.detail, detail.pointee.schedule != nil || detail.pointee.cancel != nil else { return true }
         if self.source == nil {

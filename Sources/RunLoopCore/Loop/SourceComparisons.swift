@@ -8,17 +8,17 @@ struct SourceComparison: BitwiseCopyable {
     var areEqual = false
 }
 
-/// The results of clients' equal functions for sources that may be equal. These are called without the lock, and meanwhile other sources
-/// may be added to the loop and here, for the next round; no two sources are compared twice. The references keep an address from being
-/// reused for another source. Used by one thread.
+/// What clients' equal functions answered for pairs of sources. The functions are called without the lock; sources that are added to the
+/// loop meanwhile are compared in another round. Each pair is compared once. The references keep an address from being reused for another
+/// source. Used by one thread.
 struct SourceComparisons: ~Copyable {
-    /// The most rounds, in case sources that may be equal are added faster than they are compared.
+    /// The maximum number of rounds, in case sources are added faster than they can be compared.
     private static var roundLimit: Int { 100 }
 
     private(set) var list = PlainList<SourceComparison>()
     private var askedCount = 0
     private var rounds = 0
-    /// Where `add` begins to search: sources come mostly in the order of the last round.
+    /// Where `add` starts searching: pairs mostly come in the order of the last round.
     private var nextKnown = 0
     /// Whether two of the sources turned out to be equal.
     private(set) var hasEqual = false
@@ -26,8 +26,8 @@ struct SourceComparisons: ~Copyable {
     /// Whether sources were added that have not been compared yet.
     var mustAsk: Bool { askedCount < list.count && rounds < Self.roundLimit }
 
-    /// Adds two sources unless they are known. Out of memory they count as different. O(1) if they come in the order of the last round,
-    /// else O(n). Under the loop's lock.
+    /// Adds a pair of sources unless it was compared before. If memory runs out, the two count as different. O(1) if pairs come in the
+    /// order of the last round, else O(n). Under the loop's lock.
     mutating func add(_ source: SourcePointer, _ other: SourcePointer) {
         for _ in 0..<askedCount {
             let known = list[nextKnown]
@@ -52,7 +52,7 @@ struct SourceComparisons: ~Copyable {
         rounds += 1
     }
 
-    /// Calls `body` for the other sources that equal this one.
+    /// Calls `body` with each source that was found equal to this one.
     func forEachEqual(to source: SourcePointer, _ body: (SourcePointer) -> Void) {
         for index in 0..<list.count where list[index].areEqual && list[index].source == source { body(list[index].other) }
     }
@@ -68,7 +68,7 @@ struct SourceComparisons: ~Copyable {
 }
 
 extension HeldWhileCalling {
-    /// Notes the references of comparisons, to which nothing may be added meanwhile.
+    /// Notes the references of all pairs, in case a client's function ends the thread. No pair may be added until the notes are withdrawn.
     func note(_ comparisons: borrowing SourceComparisons) {
         noteMemory(comparisons.list.elements)
         for index in 0..<comparisons.list.count {

@@ -2,7 +2,7 @@ import CLinux
 import Synchronization
 
 // What a client could cost a server by doing nothing: a descriptor, if it never says which name it wants, and memory for the requests that
-// the server has taken over, if it sends them faster than they are answered.
+// the server has taken over, if it sends them faster than they are answered, or for a payload that it begins and does not finish.
 
 /// The clients of all ports of the process that have not said yet which name they want, in the order in which they were accepted.
 enum SilentClients {
@@ -88,7 +88,6 @@ extension ConnectionPointer {
     }
 
     /// Server: whether the client is read, apart from frames that wait. Any thread.
-    @inline(__always)
     var isReadable: Bool { pointee.idleInterest.load(ordering: .relaxed) == Events.readable.rawValue }
 
     /// The client is gone, while too much of it is unanswered for the rest to be read: tells the owners of those requests. The loop's
@@ -105,5 +104,172 @@ extension MessagePortPointer {
     func noteCapacity() {
         var connection: ConnectionPointer?
         while let next = nextConnection(&connection) { if next.pointee.role == .server { next.countTaken(0, bytes: 0) } }
+    }
+}
+
+/// A client process, or all processes of another user: what they send shares one part of the memory for payloads that have not come
+/// completely.
+struct Peer: Linked, ~Copyable {
+    let credentials: PacketSocket.Credentials
+    /// How much of that memory they have. Any thread.
+    let reserved = Atomic<Int>(0)
+    /// When the peer joined, or had the exemption last, as a number: the exemption goes to the lowest. Any thread.
+    fileprivate let turn = Atomic<UInt64>(turns.wrappingAdd(1, ordering: .relaxed).newValue)
+    // Under the mutex of `PortRegistry`: how many connections they have, and the links of the list of all peers.
+    fileprivate var connections = 1
+    var previous: PeerPointer?
+    var following: PeerPointer?
+
+    fileprivate nonisolated(unsafe) static var first: PeerPointer?
+    fileprivate static let turns = Atomic<UInt64>(0)
+}
+
+typealias PeerPointer = UnsafeMutablePointer<Peer>
+
+extension PeerPointer {
+    /// The peer of a new connection, to be left when the connection is freed; nil if out of memory. `user`: that of this process. O(number
+    /// of peers). Any thread, without a lock.
+    static func join(_ credentials: PacketSocket.Credentials, user: UInt32) -> PeerPointer? {
+        PortRegistry.mutex.lock()
+        defer { PortRegistry.mutex.unlock() }
+        var next = Peer.first
+        while let peer = next {
+            let known = peer.pointee.credentials
+            if known.user == credentials.user && (known.process == credentials.process || known.user != user) {
+                peer.pointee.connections += 1
+                return peer
+            }
+            next = peer.pointee.following
+        }
+        guard let peer = malloc(MemoryLayout<Peer>.size)?.bindMemory(to: Peer.self, capacity: 1) else { return nil }
+        peer.initialize(to: Peer(credentials: credentials))
+        peer.link(into: &Peer.first)
+        return peer
+    }
+
+    /// A payload of the peer has had the exemption: peers that have joined before have it before the next. Any thread.
+    func noteTurn() { pointee.turn.store(Peer.turns.wrappingAdd(1, ordering: .relaxed).newValue, ordering: .relaxed) }
+
+    /// Ends what `join` has begun. Any thread, without a lock.
+    func leave() {
+        PortRegistry.mutex.lock()
+        pointee.connections -= 1
+        let isLast = pointee.connections == 0
+        if isLast { unlink(from: &Peer.first) }
+        PortRegistry.mutex.unlock()
+        if isLast { free(self) }
+    }
+}
+
+extension Connection {
+    /// Whether a piece of a payload waits in the socket until there is memory. Of the connections of a port that wait, one looks for memory
+    /// every 50 ms in each loop that serves the port, also for the others, which are not watched meanwhile. Since no loop reads the piece,
+    /// that one stays readable whatever its client does.
+    enum MemoryWait: UInt32 { case none, looks, unwatched }
+}
+
+extension ConnectionPointer {
+    /// Any thread.
+    var memoryWait: Connection.MemoryWait {
+        Connection.MemoryWait(rawValue: pointee.memoryWait.load(ordering: .acquiring)).unsafelyUnwrapped
+    }
+
+    /// Whether the client waits for memory, in whatever way. Any thread.
+    @inline(__always)
+    var waitsForMemory: Bool { pointee.memoryWait.load(ordering: .relaxed) != Connection.MemoryWait.none.rawValue }
+
+    /// Under the port's mutex.
+    private func setMemoryWait(_ wait: Connection.MemoryWait) {
+        let before = pointee.memoryWait.exchange(wait.rawValue, ordering: .acquiringAndReleasing)
+        IncomingBody.countWaiting((wait == .none ? 0 : 1) - (before == 0 ? 0 : 1))
+    }
+
+    /// Lets the client wait for memory, if it has sent a piece, until a look has found some for it. A connection of a server; any thread,
+    /// without a lock.
+    @inline(never)
+    func waitForMemory() {
+        let port = pointee.port
+        port.locked {
+            locked {
+                if !pointee.isOpen || !isPacketHere { return }
+                port.pointee.looking = port.pointee.looking ?? self
+                setMemoryWait(port.pointee.looking == self ? .looks : .unwatched)
+            }
+        }
+        updateInterest()
+        MessagePortPointer.lookForMemory()
+    }
+
+    /// The client has memory, or is gone. If it was the one that looked, the client looks that has been connected longest. Any thread,
+    /// without a lock.
+    @inline(never)
+    func endWaitForMemory() {
+        let port = pointee.port
+        port.lock()
+        setMemoryWait(.none)
+        var next: ConnectionPointer?
+        if port.pointee.looking == self {
+            port.forEachConnection { if $0.waitsForMemory { next = $0 } }
+            port.pointee.looking = next
+            next?.setMemoryWait(.looks)
+            next?.retain()
+        }
+        port.unlock()
+        updateInterest()
+        next?.updateInterest()
+        next?.release()
+    }
+
+    /// Some client waits for memory: ends the payload of this one if it has come too slowly, and the wait of this one if its share has
+    /// memory now. Returns whether it still waits. Any thread, without a lock.
+    fileprivate func noteOthersWait() -> Bool {
+        let hasMemory = locked { () -> Bool in
+            pointee.incoming.noteOthersWait { isReadable && pointee.sendQueue.isEmpty && isPacketHere }
+            return waitsForMemory && pointee.incoming.makeRoom()
+        }
+        if hasMemory { endWaitForMemory() }
+        return waitsForMemory
+    }
+
+    /// Whether the socket has something to receive. A system call. Under the mutex.
+    var isPacketHere: Bool { !Descriptor.poll(pointee.fd, for: .readable).isEmpty }
+
+    /// Exempts the payload, which waits for memory, unless another one is exempt. Any thread, without a lock.
+    fileprivate func takeExemption() {
+        if locked({ waitsForMemory && pointee.incoming.takeExemption() }) { endWaitForMemory() }
+    }
+
+    fileprivate var turn: UInt64 { pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0 }
+}
+
+extension MessagePortPointer {
+    /// When `lookForMemory` was last called. Any thread.
+    private static let lastLook = Atomic<UInt64>(0)
+
+    /// Some client waits for memory: ends payloads that have come too slowly for some time, and lets clients go on for which there is memory
+    /// now. The exemption goes round the peers, so that one with many connections gets it no more often than others. O(number of
+    /// connections), once in a moment. Any thread, without a lock.
+    @inline(never)
+    static func lookForMemory() {
+        let now = Clock.now.nanoseconds
+        let last = lastLook.load(ordering: .relaxed)
+        if now < last &+ PortLimits.moment || !lastLook.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged {
+            return
+        }
+        // If it becomes free below, the peer's turn changes: next time.
+        let isExemptionFree = IncomingBody.isExemptionFree
+        var first: ConnectionPointer?
+        var port: MessagePortPointer?
+        while let next = next(after: &port) {
+            var connection: ConnectionPointer?
+            while let next = next.nextConnection(&connection) {
+                guard next.noteOthersWait(), first.map({ next.turn <= $0.turn }) ?? true else { continue }
+                next.retain()
+                first?.release()
+                first = next
+            }
+        }
+        if isExemptionFree { first?.takeExemption() }
+        first?.release()
     }
 }

@@ -10,12 +10,15 @@ extension ConnectionPointer {
     func handleEvents(_ ready: UInt16) -> DispatchResult {
         guard let threadContext = ThreadContextPointer.current else { return .unwanted }
         let loop = RunLoopPointer(threadContext)
-        if Events(rawValue: ready).contains(.writable) && !flush() { return .tryLater }
-        if Events(rawValue: ready).contains(.onlyHangUp) { noteHangUp() }
-        if !Events(rawValue: ready).contains(.readable) && !mayDeliverAhead { return .unwanted }
+        // First, since a client's function may take long.
+        if waitsForMemory { MessagePortPointer.lookForMemory() }
+        let ready = Events(rawValue: ready)
+        if ready.contains(.writable) && !flush() { return .tryLater }
+        if ready.contains(.onlyHangUp) { noteHangUp() }
+        if !ready.contains(.readable) && !mayDeliverAhead { return .unwanted }
         return switch pointee.role {
         case .listener: accept()
-        case .server: receiveRequests(on: loop) ? .handled : .unwanted
+        case .server: receiveRequests(on: loop)
         case .client: receiveReply(on: loop) ? .handled : .unwanted
         case .inProcess: .unwanted
         }
@@ -26,11 +29,16 @@ extension ConnectionPointer {
     func accept() -> DispatchResult {
         let overdue = Instant(nanoseconds: Clock.now.nanoseconds - PortLimits.greeting)
         while SilentClients.disconnectFirst(acceptedBefore: overdue) {}
-        let (fd, isStuck) = locked { () -> (Int32?, Bool) in
-            if !pointee.isOpen { return (nil, false) }
-            do throws(SystemError) { return (try PacketSocket.accept(pointee.fd), false) } catch { return (nil, error.isShortage) }
+        var isStuck = false
+        let accepted = PortRegistry.withoutFork { () -> ConnectionPointer? in
+            let fd = locked { () -> Int32? in
+                if !pointee.isOpen { return nil }
+                do throws(SystemError) { return try PacketSocket.accept(pointee.fd) } catch { isStuck = error.isShortage }
+                return nil
+            }
+            return fd.flatMap { ConnectionPointer.make(.server, $0, pointee.port) }
         }
-        if let fd, let connection = ConnectionPointer.make(.server, fd, pointee.port) {
+        if let connection = accepted {
             pointee.port.watch(connection)
             connection.release()
         }
@@ -40,10 +48,9 @@ extension ConnectionPointer {
         return isWanted && SilentClients.disconnectFirst(acceptedBefore: .never) ? .unwanted : .tryLater
     }
 
-    /// Receives requests and handles them; true if there was one. A client that wants no reply often sends several requests, so the next
-    /// is received at once, up to a limit, as long as a client cannot observe that the loop made no pass in between. Calls the port's
-    /// function.
-    private func receiveRequests(on loop: RunLoopPointer) -> Bool {
+    /// Receives requests and handles them. A client that wants no reply often sends several requests, so the next is received at once, up to
+    /// a limit, as long as a client cannot observe that the loop made no pass in between. Calls the port's function.
+    private func receiveRequests(on loop: RunLoopPointer) -> DispatchResult {
         var count = 0
         var budget = PortLimits.bytesPerTurn
         var wantsReply = false
@@ -57,8 +64,9 @@ extension ConnectionPointer {
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
         if count == 0 && !isReadable { updateInterest() }
-        if count > 0 && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
-        return count > 0
+        // A client that waits for its reply seldom has more.
+        if count > 0 && !wantsReply && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
+        return count > 0 ? .handled : memoryWait == .looks ? .tryLater : .unwanted
     }
 
     /// Receives and handles one packet; true if it was a request. `wantsReply`: the client waits for a reply.
@@ -88,7 +96,6 @@ extension ConnectionPointer {
 
     /// Receives one packet from the server; true if it completed a request that the calling thread waits for. The thread of `loop`,
     /// without a lock; may call user code if the connection ends.
-    @inline(never)
     func receiveReply(on loop: RunLoopPointer) -> Bool {
         var packet = ReceivedPacket()
         var budget = PortLimits.bytesPerTurn
@@ -101,7 +108,6 @@ extension ConnectionPointer {
     /// Receives the next packet or ring entry, or the pieces of a large payload until that is complete, or until `budget` bytes were
     /// received. False if there is none yet, or `packet.ending` says why there will be none. `isAhead`: for `ahead`, between its `begin`
     /// and its `finish`. Any thread, without a lock; calls no user code.
-    @inline(never)
     func receive(_ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int, isAhead: Bool) -> Bool {
         guard let buffer = DataPointer.receivingMemory(threadContext) else { return false }
         pointee.mutex.lockInlined()
@@ -153,14 +159,17 @@ extension ConnectionPointer {
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
 
     /// Receives pieces, and frames without a payload between them. Called under the mutex, returns without it.
-    @inline(never)
     private func receivePieces(
         _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int,
         _ isAhead: Bool
     ) -> Bool {
         while mayReceive(isAhead) && pointee.incoming.isUnderWay {
+            if waitsForMemory || !pointee.incoming.makeRoom() {
+                packet.ending = .full
+                break
+            }
             let received = PacketSocket.receive(
-                pointee.fd, buffer, Frame.headSize, pointee.incoming.room(), mayHold: pointee.mayHoldDescriptors)
+                pointee.fd, buffer, Frame.headSize, pointee.incoming.room, mayHold: pointee.mayHoldDescriptors)
             var frame = Frame.parse(
                 buffer.load(as: Frame.Head.self), size: received.size, hasFile: received.attachment != .none, receiver: receiver)
             if received.kind != .packet || frame?.kind != .piece {
@@ -193,10 +202,9 @@ extension ConnectionPointer {
 
     /// The rest of `receive`, for ring entries and for all packets but the most frequent. Called under the mutex, returns without it.
     private func finishReceiving(
-        _ packetReceived: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
+        _ received: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
         _ packet: inout ReceivedPacket, _ budget: inout Int, _ isAhead: Bool, isEntry: Bool
     ) -> Bool {
-        let received = packetReceived
         if received.kind != .packet {
             unlock()
             received.attachment.close()
@@ -220,7 +228,7 @@ extension ConnectionPointer {
         case .absent: return frame.kind == .reply || frame.kind == .dropped
         case .inline: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, threadContext)
         case .pieces:
-            if pointee.role == .client && !pointee.port.isAwaiting(frame.id) { locked { pointee.incoming.skip(frame) } }
+            if pointee.role == .client && !pointee.port.isAwaiting(frame.id) { locked { pointee.incoming.skip(frame.id) } }
             lock()
             return receivePieces(buffer, threadContext, &packet, &budget, isAhead)
         case .file:
@@ -234,6 +242,7 @@ extension ConnectionPointer {
     @inline(never)
     private func end(_ packet: ReceivedPacket) -> Bool {
         if packet.ending == .closed { handlePeerClosed() }
+        if packet.ending == .full { waitForMemory() }
         if packet.ending == .violation { disconnect(because: "is disconnected: it sent an invalid packet") }
         return false
     }

@@ -5,11 +5,11 @@ import Synchronization
 // When a connection gets a ring, and which requests go through it rather than through the socket.
 
 extension Connection {
-    /// After how many small one-way requests in a row the server makes a ring, and the client looks whether there is one.
+    /// After how many small one-way requests in a row the server makes a ring, and the client checks for one.
     fileprivate static var ringThreshold: UInt8 { 16 }
     /// After how many entries the client checks that the server is still there.
     fileprivate static var livenessInterval: UInt8 { 32 }
-    /// How long a client sleeps before it looks at a full ring again, in nanoseconds: less than a server needs to empty it.
+    /// How long a client sleeps before it looks at a full ring again, in nanoseconds: less than a server needs to empty a full ring.
     fileprivate static var fullRingPollInterval: Int { 100_000 }
     /// How many times a client looks at a full ring before it uses the socket.
     fileprivate static var fullRingPolls: Int { 64 }
@@ -18,9 +18,9 @@ extension Connection {
 extension ConnectionPointer {
     // MARK: the client
 
-    /// Sends a small one-way request through the ring, if the server has passed one. Returns `done`, or `gone` if the server is; any
-    /// other result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. No
-    /// system call unless the server may be asleep, but for one in 32. Any thread.
+    /// Sends a small one-way request through the ring, if the server has passed one. Returns `done`, or `gone` if the server is; any other
+    /// result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. Makes a system
+    /// call only when the server may be asleep, and for one entry in 32. Any thread.
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
@@ -29,12 +29,12 @@ extension ConnectionPointer {
         if isDue && sent == .failed { lookForRing() }
         var polls = 0
         while sent == .full && polls < Connection.fullRingPolls && Clock.now < deadline {
-            // No doorbell says that there is room: another thread of the client that reads the socket could take it away.
+            // No doorbell says that there is room: another thread of the client that reads the socket could consume it.
             _ = Descriptor.poll(pointee.fd, for: [], within: Connection.fullRingPollInterval)
             polls += 1
             sent = locked { putIntoRingLocked(message, data?.bytes, length, &isDue) }
         }
-        // Without room after all the polls, the socket is used until there is some.
+        // After all the polls the ring is still full. The socket is used until the server has made room.
         if sent == .full { locked { pointee.ring.staysFull = true } }
         return sent
     }
@@ -51,13 +51,14 @@ extension ConnectionPointer {
         return sent
     }
 
-    /// `full`: not now. `failed`: through the socket. `isDue` is set once in a number of requests. Under the mutex.
+    /// Returns `full` if there is no room now, and `failed` if the request has to go through the socket. `isDue` is set once in a number of
+    /// requests. Under the mutex.
     @inline(never)
     private func putIntoRingLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ isDue: inout Bool)
         -> PacketSocket.Sent
     {
         if !pointee.isOpen { return .gone }
-        // Behind a large request that is under way.
+        // A large request is still being sent, and this one has to come after it.
         if !pointee.sendQueue.isEmpty { return .failed }
         pointee.ring.counter += 1
         isDue = pointee.ring.counter >= (pointee.ring.isOpen ? Connection.livenessInterval : Connection.ringThreshold)
@@ -70,14 +71,13 @@ extension ConnectionPointer {
         if pointee.ring.needsDoorbell && sendDoorbell() != .done { return .failed }
         pointee.ring.putEntry(message, bytes, length)
         if pointee.ring.wantsDoorbell { return ringDoorbell() }
-        // If a doorbell is wanted, sending that notices whether the server is gone.
+        // Sending a doorbell, if one is wanted, notices whether the server is gone.
         return isDue && !Descriptor.poll(pointee.fd, for: []).isEmpty ? .gone : .done
     }
 
-    /// Tells a server that may be asleep of the entry that was just published. A full socket has a doorbell in it already, in front of
-    /// which everything else will be read. If the socket was full and is not any more, either the server has just read it, so the second
-    /// attempt works, or there was no memory. Without memory the connection has to end: that wakes the server, which delivers the entries
-    /// first.
+    /// Tells a server that may be asleep of the entry that was just published. A full socket holds a doorbell already, and everything else
+    /// is read after that. If the socket has become writable since, the server has just read, so a second attempt works. If that fails too,
+    /// the kernel has no memory, and the connection ends: that wakes the server, which delivers the entries first.
     private func ringDoorbell() -> PacketSocket.Sent {
         for _ in 0..<2 {
             let sent = sendDoorbell()
@@ -94,18 +94,18 @@ extension ConnectionPointer {
         if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
     }
 
-    /// Client: takes the ring into use, and tells the server.
-    private func openRing() -> Bool { sendControlLocked(.ring, .absent, 0, -1) == .done && pointee.ring.open() }
+    /// Client: starts to use the ring, and tells the server.
+    private func openRing() -> Bool { sendPacketLocked(Frame(kind: .ring)) == .done && pointee.ring.open() }
 
-    /// Client: gets ready for the ring that the server will pass.
+    /// Client: prepares for receiving the ring's descriptor.
     private func takeDescriptors() {
         if pointee.mayHoldDescriptors { return }
         pointee.mayHoldDescriptors = true
         PacketSocket.setTakesDescriptors(pointee.fd, true)
     }
 
-    /// Client: receives what the server may have sent, as a program that only sends does not run its loop. Without the mutex; may call user
-    /// code if the connection ends.
+    /// Client: receives a ring that the server may have sent, since a program that only sends never runs the loop that would. Without the
+    /// mutex; may call user code if the connection ends.
     private func lookForRing() {
         guard let threadContext = ThreadContextPointer.current, !Descriptor.poll(pointee.fd, for: .readable).isEmpty else { return }
         _ = receiveReply(on: RunLoopPointer(threadContext))
@@ -114,22 +114,16 @@ extension ConnectionPointer {
     /// Sends a doorbell.
     private func sendDoorbell() -> PacketSocket.Sent {
         pointee.ring.prepareDoorbell()
-        let sent = sendControlLocked(.doorbell, .absent, 0, -1)
+        let sent = sendPacketLocked(Frame(kind: .doorbell))
         pointee.ring.noteDoorbell(wasSent: sent == .done)
         return sent
     }
 
-    /// Sends a frame that concerns the connection rather than a request.
-    private func sendControlLocked(_ kind: Frame.Kind, _ location: Frame.PayloadLocation, _ length: Int, _ file: Int32) -> PacketSocket.Sent
-    {
-        var outgoing = SendQueue.OutgoingFrame(Frame(control: kind, location, length: length), nil, file: file)
-        return sendLocked(&outgoing)
-    }
-
     // MARK: the server
 
-    /// Takes the next request from the ring as if it had come in a packet, with its data behind the room for a header in `buffer`. nil if
-    /// the next thing to take is a packet. The server's end, which has a ring; under the mutex.
+    /// Takes the next request from the ring as if it had come in a packet, with its data behind the room for a header in `buffer`. Returns
+    /// nil if a packet has to be taken next, `.nothing` if there is neither an entry nor a packet, and a packet without a frame if the ring
+    /// is invalid. The server's end, which has a ring; under the mutex.
     func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ frame: inout Frame?) -> PacketSocket.Received? {
         var taken = pointee.ring.takeEntry(buffer + Frame.headSize)
         if case .nothing = taken, pointee.ring.spinForEntry() { taken = pointee.ring.takeEntry(buffer + Frame.headSize) }
@@ -143,12 +137,12 @@ extension ConnectionPointer {
         case .nothing, .tooEarly: return nil
         case .invalid: break
         case .entry(let message, let length):
-            frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: message, length: length, deadline: .never)
+            frame = Frame(kind: .request, payloadLocation: .inline, message: message, length: length)
         }
         return PacketSocket.Received(kind: .packet, size: Frame.headSize)
     }
 
-    /// Notes in the ring what has come through the socket. False if the frame violates the protocol. Under the mutex.
+    /// Tells the ring about a frame that came through the socket. False if the frame violates the protocol. Under the mutex.
     func noteReceived(_ frame: Frame, _ file: Int32) -> Bool {
         switch frame.kind {
         case .request where frame.payloadLocation == .inline:
@@ -158,7 +152,7 @@ extension ConnectionPointer {
         case .ring where file >= 0:
             if !pointee.ring.map(file) { return false }
             if pointee.ring.isMapped { _ = openRing() }
-        // A piece of nothing.
+        // A piece of a request of which no beginning has come.
         case .piece: return false
         case .request, .ring, .hello, .reply, .dropped, .abandoned: break
         }
@@ -172,7 +166,8 @@ extension ConnectionPointer {
         pointee.ring.counter = 0
         if pointee.ring.isMapped || !pointee.sendQueue.isEmpty { return }
         guard let fd = pointee.ring.make() else { return }
-        if sendControlLocked(.ring, .file, Ring.size, fd) != .done { pointee.ring.close() }
+        let frame = Frame(kind: .ring, payloadLocation: .file, length: Ring.size)
+        if sendPacketLocked(frame, passing: fd) != .done { pointee.ring.close() }
         Descriptor.close(fd)
     }
 }

@@ -35,7 +35,6 @@ extension ConnectionPointer {
         return transmitSlow(frame, data, until: limit.instant)
     }
 
-    @inline(never)
     private func transmitSlow(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
         if frame.id == 0, let result = ringResult(sendByRing(frame.message, data, until: deadline)) { return result }
@@ -100,14 +99,7 @@ extension ConnectionPointer {
         pointee.mutex.lockInlined()
         var outcome = PacketSocket.Sent.gone
         if pointee.isOpen && pointee.sendQueue.isEmpty {
-            // Data objects have room for a header in front of their bytes. In a process of one thread nothing else reads it, so the header is
-            // written there, and the kernel copies one block instead of two.
-            if count >= 4096, Thread.isAlone, let data, let packet = data.head {
-                packet.storeBytes(of: head, as: Frame.Head.self)
-                outcome = PacketSocket.send(pointee.fd, packet, Frame.headSize + count, nil, 0, passing: -1)
-            } else {
-                outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
-            }
+            outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
             if outcome == .done { noteSent(frame) }
         } else if pointee.isOpen {
             outcome = .full
@@ -118,7 +110,7 @@ extension ConnectionPointer {
 
     /// Tells the client that a request will not be answered. A connection of a server.
     func sendDropped(_ id: UInt32) {
-        send(Frame(kind: .dropped, payloadLocation: .absent, id: id, message: 0, length: 0, deadline: .never), nil)
+        send(Frame(kind: .dropped, id: id), nil)
     }
 
     /// Gives up a request that cannot be received. A client that waits for a reply is told that there will be none. One-way requests must

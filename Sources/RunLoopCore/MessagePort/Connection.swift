@@ -44,7 +44,7 @@ struct Connection: Linked, Locked, ~Copyable {
     /// What did not fit into the socket. A server reads no request while there is something.
     var sendQueue = SendQueue()
     /// A large payload that the peer is sending.
-    var incoming = IncomingBody()
+    var incoming: IncomingBody
     /// Server: what was received while a thread of this process waited to send.
     var ahead = ReceivedAhead()
     /// For small one-way requests.
@@ -61,6 +61,8 @@ struct Connection: Linked, Locked, ~Copyable {
     /// The events to wait for while no frames wait: `readable`; while too much is taken over `onlyHangUp`, and nothing when that has come.
     /// Written under `mutex`, read by any thread.
     let idleInterest = Atomic<UInt16>(Events.readable.rawValue)
+    /// Server: a `Connection.MemoryWait`. Written under the port's mutex, read by any thread.
+    let memoryWait = Atomic<UInt32>(0)
     /// Server: its element of `SilentClients`, under the mutex of that.
     var silent = Silent()
     // Links of the port's list, under the port's mutex.
@@ -79,12 +81,16 @@ extension ConnectionPointer {
     ) -> ConnectionPointer? {
         let hasPeer = role == .server || role == .client
         let peer = hasPeer ? try? PacketSocket.credentials(fd) : PacketSocket.own
-        guard let peer, let memory = malloc(MemoryLayout<Connection>.size) else {
+        var sharing: PeerPointer?
+        if role == .server, let peer { sharing = .join(peer, user: port.pointee.user) }
+        guard let peer, role != .server || sharing != nil, let memory = malloc(MemoryLayout<Connection>.size) else {
+            sharing?.leave()
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
         let connection = memory.bindMemory(to: Connection.self, capacity: 1)
-        connection.initialize(to: Connection(role: role, port: port, remote: remote, credentials: peer, fd: fd))
+        connection.initialize(
+            to: Connection(role: role, port: port, remote: remote, credentials: peer, fd: fd, incoming: IncomingBody(sharing)))
         port.retainInternal()
         remote?.retainInternal()
         if role != .inProcess {
@@ -116,11 +122,17 @@ extension ConnectionPointer {
     func release() {
         if !pointee.references.countDown() { return }
         let (port, remote) = (pointee.port, pointee.remote)
-        port.locked { _ = unlink(from: &port.pointee.connections) }
-        if pointee.fd >= 0 { PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, mayHold: pointee.mayHoldDescriptors) }
+        port.locked {
+            // While it is in the list, in which a child of fork() finds what it has to close.
+            if pointee.fd >= 0 {
+                PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, mayHold: pointee.mayHoldDescriptors)
+            }
+            _ = unlink(from: &port.pointee.connections)
+        }
         pointee.sendQueue.removeAll()
         pointee.ahead.removeAll()
         pointee.incoming.reset()
+        pointee.incoming.peer?.leave()
         pointee.ring.close()
         deinitialize(count: 1)
         free(self)
@@ -175,10 +187,14 @@ extension ConnectionPointer {
             pointee.isClosed = true
             pointee.isOpen = false
             pointee.ahead.removeAll()
+            pointee.incoming.reset()
             defer { pointee.source = nil }
             return pointee.source
         }
-        if pointee.role == .server { SilentClients.remove(self) }
+        if pointee.role == .server {
+            SilentClients.remove(self)
+            endWaitForMemory()
+        }
         guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)
         source.release()

@@ -35,29 +35,15 @@ struct Frame: BitwiseCopyable {
     }
 
     var kind: Kind
-    var payloadLocation: PayloadLocation
+    var payloadLocation = PayloadLocation.absent
     /// The number of a request or of the one that a reply answers, chosen by the client; 0 for a request that wants no reply.
-    var id: UInt32
+    var id: UInt32 = 0
     /// The message id that the client of the API chose.
-    var message: Int32
+    var message: Int32 = 0
     /// Bytes of payload; with `pieces`, of all of them together.
-    var length: Int
+    var length = 0
     /// How long the client waits for the reply.
-    var deadline: Instant
-
-    /// A frame that concerns the connection, or is a part of another frame.
-    init(control kind: Kind, _ location: PayloadLocation, length: Int) {
-        self.init(kind: kind, payloadLocation: location, id: 0, message: 0, length: length, deadline: .never)
-    }
-
-    init(kind: Kind, payloadLocation: PayloadLocation, id: UInt32, message: Int32, length: Int, deadline: Instant) {
-        self.kind = kind
-        self.payloadLocation = payloadLocation
-        self.id = id
-        self.message = message
-        self.length = length
-        self.deadline = deadline
-    }
+    var deadline = Instant.never
 
     static var magic: UInt32 { 0x324D_4C52 }
     static var headSize: Int { 32 }
@@ -106,13 +92,11 @@ struct Frame: BitwiseCopyable {
     private func hasValidLength(_ size: Int, _ hasFile: Bool) -> Bool {
         switch payloadLocation {
         case .absent: length == 0 && size == Self.headSize && !hasFile
-        case .inline: length <= largestInline && size == Self.headSize + length && !hasFile
+        case .inline: length <= (kind == .piece ? Self.pieceLimit : Self.inlineLimit) && size == Self.headSize + length && !hasFile
         case .pieces: length > Self.inlineLimit && size == Self.headSize && !hasFile
         case .file: size == Self.headSize && hasFile
         }
     }
-
-    private var largestInline: Int { kind == .piece ? Self.pieceLimit : Self.inlineLimit }
 
     /// Whether this kind of frame may be sent to `receiver`.
     private func isAllowed(_ receiver: Receiver) -> Bool {
@@ -138,6 +122,18 @@ enum PortLimits {
     static var requestsPerTurn: Int { 32 }
     /// The most memory that a payload takes before its bytes have come.
     static var unseenBytes: Int { 1024 * 1024 }
+    /// How much memory the large payloads that a process's servers are receiving take together, apart from one payload.
+    static var unfinishedBytes: Int { 256 * 1024 * 1024 }
+    /// Of that, the payloads of one client process take no more than one part in so many of what is free; nor do those of all processes
+    /// of another user.
+    static var shareOfFree: Int { 4 }
+    /// How often, in nanoseconds, the server looks whether payloads stand still while others wait for memory.
+    static var moment: UInt64 { 50_000_000 }
+    /// How many bytes of a payload have to come in such a time, and how many may be missing: it may stand still for 2 s.
+    static var leastBytesInMoment: Int { 200 * 1024 }
+    static var mostBytesLate: Int { 40 * leastBytesInMoment }
+    /// How often that may find a piece that no loop receives, before another payload is exempt from the limit: for 2 s.
+    static var mostMomentsUnread: Int { 40 }
     /// How many bytes of requests that were taken over and not answered a client may have before it is not read any more. The number of
     /// these requests is limited by the capacity of the port.
     static var takenBytes: Int { 64 * 1024 * 1024 }

@@ -1,4 +1,5 @@
 import CLinux
+import Synchronization
 
 /// A large payload on its way in: the frame that announced it, and the bytes that have come so far. Memory grows with them, not with what
 /// the peer announces.
@@ -10,37 +11,56 @@ struct IncomingBody: ~Copyable {
     private var bytes: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
     private var count = 0
+    /// Server: the client, whose share of the process's memory this takes from.
+    let peer: PeerPointer?
+    /// How much it has taken of that.
+    private var reserved = 0
+    /// This is the one payload of the process that takes nothing from the share.
+    private var isExempt = false
+    /// What `count` was when others had to wait for memory last.
+    private var countBefore = 0
+    /// For how many moments the next piece has been in the socket, while others had to wait, and no loop has received it.
+    private var momentsUnread = 0
+    /// How many bytes have not come that should have come, while others had to wait. See `noteOthersWait`.
+    private var late = 0
     /// The bytes are not kept, because nothing waits for them or for want of memory.
     private var isSkipped = false
 
-    init() {}
+    init(_ peer: PeerPointer?) { self.peer = peer }
 
     /// Whether a payload is under way.
     var isUnderWay: Bool { frame != nil }
 
     /// Begins with a payload.
+    @inline(never)
     mutating func begin(_ frame: Frame) {
         reset()
         self.frame = frame
         isSkipped = false
     }
 
-    /// Keeps no bytes of the payload that this frame has announced, since nothing waits for it.
-    mutating func skip(_ announcing: Frame) { if frame?.id == announcing.id { removeBytes() } }
+    /// Client: keeps no bytes of the reply to this request, which nothing waits for.
+    @inline(never)
+    mutating func skip(_ request: UInt32) { if frame?.id == request { removeBytes() } }
+
+    /// Makes room for the next piece. False if that has to wait until other payloads have come.
+    mutating func makeRoom() -> Bool {
+        guard let frame, !isSkipped, capacity < min(count + Frame.pieceLimit, frame.length) else { return true }
+        let size = min(frame.length, max(PortLimits.unseenBytes, 2 * capacity))
+        if !isExempt && !reserve(size) { return false }
+        guard let memory = largerBlock(size, frame) else {
+            removeBytes()
+            return true
+        }
+        bytes = memory.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        capacity = memory.count
+        return true
+    }
 
     /// Where the next piece goes, and how much of it; nil if it is not to be kept.
-    mutating func room() -> UnsafeMutableRawBufferPointer? {
-        guard let frame, !isSkipped else { return nil }
-        let wanted = min(Frame.pieceLimit, frame.length - count)
-        if count + wanted > capacity {
-            guard let memory = largerBlock(min(frame.length, max(PortLimits.unseenBytes, 2 * capacity)), frame) else {
-                removeBytes()
-                return nil
-            }
-            bytes = memory.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            capacity = memory.count
-        }
-        return bytes.map { UnsafeMutableRawBufferPointer(start: $0 + count, count: wanted) }
+    var room: UnsafeMutableRawBufferPointer? {
+        guard let frame, let bytes else { return nil }
+        return UnsafeMutableRawBufferPointer(start: bytes + count, count: min(Frame.pieceLimit, frame.length - count))
     }
 
     private func largerBlock(_ size: Int, _ frame: Frame) -> UnsafeMutableRawBufferPointer? {
@@ -82,5 +102,83 @@ struct IncomingBody: ~Copyable {
         bytes = nil
         capacity = 0
         isSkipped = true
+        countBefore = 0
+        late = 0
+        if reserved > 0 { reserve(more: -reserved) }
+        giveUpExemption()
+    }
+}
+
+// The memory of all payloads under way that the servers of the process receive. It has a limit, of which a client gets a share: as in
+// a switch whose ports share one buffer (dynamic thresholds), each may take a part of what is still free. So there is always something
+// left for a client that comes later.
+
+extension IncomingBody {
+    /// The memory that is taken, by all payloads of the process. Any thread.
+    private static let allReserved = Atomic<Int>(0)
+    /// Some payload is exempt from the limit. Any thread.
+    private static let isExemptionTaken = Atomic<Bool>(false)
+    /// Whether no payload is. Any thread.
+    static var isExemptionFree: Bool { !isExemptionTaken.load(ordering: .relaxed) }
+    /// How many clients wait for memory. Any thread.
+    private static let waiting = Atomic<Int>(0)
+
+    /// Some clients (or, if negative, none of these) wait from now on. Any thread.
+    static func countWaiting(_ more: Int) { waiting.wrappingAdd(more, ordering: .relaxed) }
+
+    /// Takes memory for `size` bytes in all. False if that is more than the client's share is now, and another payload is exempt or may
+    /// become so earlier.
+    private mutating func reserve(_ size: Int) -> Bool {
+        let before = reserved
+        if reserve(more: size - before) { return true }
+        reserve(more: before - size)
+        return Self.waiting.load(ordering: .relaxed) == 0 && takeExemption()
+    }
+
+    /// Exempts the payload from the limit; false if another one is exempt.
+    mutating func takeExemption() -> Bool {
+        if !isUnderWay || Self.isExemptionTaken.exchange(true, ordering: .acquiringAndReleasing) { return false }
+        isExempt = true
+        momentsUnread = 0
+        reserve(more: -reserved)
+        return true
+    }
+
+    private mutating func giveUpExemption() {
+        if !isExempt { return }
+        isExempt = false
+        peer?.noteTurn()
+        Self.isExemptionTaken.store(false, ordering: .releasing)
+    }
+
+    /// Takes memory, or gives it back. Whether the client has no more than its share then.
+    @inline(never)
+    @discardableResult
+    private mutating func reserve(more: Int) -> Bool {
+        reserved += more
+        guard let peer else { return true }
+        let all = Self.allReserved.wrappingAdd(more, ordering: .relaxed).newValue
+        let own = peer.pointee.reserved.wrappingAdd(more, ordering: .relaxed).newValue
+        return own <= (PortLimits.unfinishedBytes - all) / PortLimits.shareOfFree
+    }
+
+    /// Others have been waiting for memory for a moment. If this payload has more than its share, and has come too slowly for some time,
+    /// frees its memory and keeps no more of it. That is no fault of the client if more `isHere` and no loop has received it; then the
+    /// exemption goes to another payload, and this one keeps its memory, if the limit allows that.
+    mutating func noteOthersWait(isHere: () -> Bool) {
+        if !isExempt && (reserved == 0 || reserve(more: 0)) { return }
+        let came = count - countBefore
+        countBefore = count
+        if came > 0 || !isHere() {
+            momentsUnread = 0
+            late = max(0, late + PortLimits.leastBytesInMoment - came)
+            if late >= PortLimits.mostBytesLate { removeBytes() }
+            return
+        }
+        momentsUnread += 1
+        if !isExempt || momentsUnread < PortLimits.mostMomentsUnread { return }
+        reserve(more: capacity)
+        giveUpExemption()
+        if Self.allReserved.load(ordering: .relaxed) > PortLimits.unfinishedBytes { removeBytes() }
     }
 }

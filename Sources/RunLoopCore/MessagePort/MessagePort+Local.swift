@@ -153,15 +153,11 @@ extension MessagePortPointer {
         var drained = DrainedMessages()
         queue.lockBoth()
         queue.closeLocked(&drained)
-        let source = queue.sharedSourceLocked
         queue.unlockBoth()
         // Senders are told first that the port is invalid, and then that there is no reply.
         closeConnections { connection in connection.pointee.role == .inProcess }
         drained.forEach { _ = RequestPointer($0).release() }
-        if let source {
-            RunLoopPointer.invalidate(source)
-            source.release()
-        }
+        queue.invalidateSource()
         // No loop watches the sockets any more, so shutting them down wakes none.
         closeConnections { _ in true }
     }
@@ -182,18 +178,23 @@ private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMu
 // every loop and mode.
 
 extension MessagePortPointer {
-    /// Watches all connections in a loop and mode where the port's source is, or stops that. Under the queue's `attachmentsMutex`.
-    func follow(_ attachment: PortSource.Attachment, _ isThere: Bool) {
+    /// Watches all connections in a loop and mode if the port's source is there, or stops that. Two threads that add and remove the source
+    /// may do this at once: each connection follows the last look at the source. Any thread, without a lock.
+    func follow(_ change: PortSource.Change) {
+        let attachment = change.attachment
         var connection: ConnectionPointer?
         while let next = nextConnection(&connection) {
-            guard let source = next.sharedSource else { continue }
-            if isThere { watch(source, at: attachment) } else { attachment.loop.remove(source, from: attachment.mode) }
-            source.release()
+            queue.pointee.attachmentsMutex.lock()
+            if let source = next.sharedSource {
+                let isThere = attachment.loop.contains(change.source, in: attachment.mode)
+                if isThere { watch(source, at: attachment) } else { attachment.loop.remove(source, from: attachment.mode) }
+                source.release()
+            }
+            queue.pointee.attachmentsMutex.unlock()
         }
     }
 
     /// Watches a new connection wherever the port's source is. Any thread, without a lock.
-    @inline(never)
     func watch(_ connection: ConnectionPointer) {
         queue.pointee.attachmentsMutex.lock()
         if let source = connection.sharedSource {

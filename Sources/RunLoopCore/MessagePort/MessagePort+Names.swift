@@ -7,26 +7,24 @@ extension MessagePortPointer {
     /// The valid port of this kind and name, a remote one for `user`, with a reference for the caller; nil if there is none. O(number of
     /// ports). Any thread.
     static func find(_ name: StringPointer, isRemote: Bool, of user: UInt32 = 0) -> MessagePortPointer? {
-        next { port in
-            port.pointee.isRemote == isRemote && (!isRemote || port.pointee.user == user) && port.pointee.name?.equals(name) == true
-                && port.isValid
-        }
+        PortRegistry.next(behind: nil) { base in
+            if !Handle.isKind(.messagePort, base) { return false }
+            let port = MessagePortPointer(base)
+            return port.pointee.isRemote == isRemote && (!isRemote || port.pointee.user == user) && port.pointee.name?.equals(name) == true
+                && port.isValid && base.pointee.object.references.countUpUnlessZero()
+        }.map { MessagePortPointer($0) }
     }
 
-    /// The next local port behind `port` that a loop serves, which becomes `port`, with a reference until it is nil again; pass a variable
-    /// that is nil to get the first. O(number of ports). Any thread, without a lock; may call user code.
-    static func nextServed(by loop: RunLoopPointer, _ port: inout MessagePortPointer?) -> MessagePortPointer? {
+    /// The port behind `port`, which becomes `port`, with a reference until it is nil again; pass a variable that is nil to get the first.
+    /// Any thread, without a lock; may call user code.
+    @inline(never)
+    static func next(after port: inout MessagePortPointer?) -> MessagePortPointer? {
         let last = port
-        port = next(behind: last) { $0.queue.isServed(by: loop) }
+        port = PortRegistry.next(behind: last?.base) { base in
+            Handle.isKind(.messagePort, base) && base.pointee.object.references.countUpUnlessZero()
+        }.map { MessagePortPointer($0) }
         _ = last?.release()
         return port
-    }
-
-    /// The next message port behind `last`, or the first of all, for which `condition` holds, with a reference for the caller.
-    private static func next(behind last: MessagePortPointer? = nil, where condition: (MessagePortPointer) -> Bool) -> MessagePortPointer? {
-        PortRegistry.next(behind: last?.base) { base in
-            Handle.isKind(.messagePort, base) && condition(MessagePortPointer(base)) && base.pointee.object.references.countUpUnlessZero()
-        }.map { MessagePortPointer($0) }
     }
 
     /// Gives the port a name, in place of the one that it may have. False with errno. Under the registry's names.

@@ -42,7 +42,7 @@ extension MessagePortPointer {
     private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
         guard let connection = ConnectionPointer.make(.client, fd, self) else { return false }
         pointee.connection = connection
-        var head = Frame(kind: .hello, payloadLocation: .inline, id: 0, message: 0, length: name.count, deadline: .never).head
+        var head = Frame(kind: .hello, payloadLocation: .inline, length: name.count).head
         let sent = PacketSocket.send(fd, &head, Frame.headSize, name.pointee.bytes, name.count, passing: -1)
         if sent == .done { return true }
         closeConnection()
@@ -50,6 +50,7 @@ extension MessagePortPointer {
     }
 
     /// Closes the connection, if there is one. Any thread, without a lock; calls user code.
+    @inline(never)
     func closeConnection() {
         let connection = locked { () -> ConnectionPointer? in
             defer { pointee.connection = nil }
@@ -67,16 +68,6 @@ extension MessagePortPointer {
         }
     }
 
-    /// The part of `invalidate` for remote ports: completes all requests, and closes the connection. Without a lock; calls the
-    /// invalidation functions of requests.
-    func closeRemote() {
-        completeAll(with: .becameInvalid)
-        closeConnection()
-        removeIdleReplySources()
-    }
-}
-
-extension MessagePortPointer {
     /// RLMessagePortSendRequest without a reply, where that takes no time. nil if the request has to be sent in another way; then nothing
     /// was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.
     func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
@@ -89,14 +80,15 @@ extension MessagePortPointer {
     /// RLMessagePortSendRequest without a reply, in all other cases. Any thread, without a lock; calls user code if the port has to be
     /// invalidated.
     func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit) -> RequestResult {
-        let frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: message, length: 0, deadline: .never)
+        let frame = Frame(kind: .request, message: message)
         let connection = locked { () -> ConnectionPointer? in
             pointee.connection?.retain()
             return pointee.connection
         }
         let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
-        connection?.release()
-        if sent == .isInvalid { invalidate() }
+        // The client may have released the port meanwhile: the connection keeps it.
+        if sent != .success { tell(.dropped, .messagePort, 0) }
+        if sent == .isInvalid { invalidate(releasing: connection) } else { connection?.release() }
         return sent
     }
 
@@ -109,7 +101,6 @@ extension MessagePortPointer {
         guard let pending = begin(loop, mode, nil, nil) else { return isValid ? .transportError : .isInvalid }
         let level = loop.pushCleanup(
             CleanupHandler(function: { pending, port, _ in abandonWait(pending, port) }, object: pending, part: self))
-        if Probe.isSet { tell(.sent, .messagePort, pending.pointee.id) }
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
         if Probe.isSet { tell(.received, .reply, pending.pointee.id) }
         loop.popCleanup(level)
@@ -121,7 +112,6 @@ extension MessagePortPointer {
     }
 
     /// Ends the wait for a request of `beginWaiting`, and frees it. The loop's thread, without a lock.
-    @inline(never)
     fileprivate func finishWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ reply: inout DataPointer?) -> RequestResult {
         pending.pointee.connection?.release()
         pending.pointee.replySource.endWaiting(of: pending)
@@ -152,6 +142,7 @@ extension MessagePortPointer {
             pending.initialize(to: PendingRequest(replySource: replySource, callout, info))
             if enqueueLocked(pending) {
                 pointee.mutex.unlockInlined()
+                if Probe.isSet { tell(.sent, .messagePort, pending.pointee.id) }
                 return pending
             }
         }
@@ -168,8 +159,7 @@ extension MessagePortPointer {
         _ pending: PendingRequestPointer, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit, _ deadline: Instant,
         _ loop: RunLoopPointer
     ) -> Bool {
-        let frame = Frame(
-            kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
+        let frame = Frame(kind: .request, id: pending.pointee.id, message: message, deadline: deadline)
         let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         if sent != .success {
             // A request that was not sent reports that, even if another thread has invalidated the port meanwhile.
@@ -197,27 +187,39 @@ extension MessagePortPointer {
     }
 
     /// RLMessagePortSendRequestAsync: sends a request whose function the calling thread's loop will call, in a mode. The thread of
-    /// `loop`, without a lock; calls user code only if the port has to be invalidated.
+    /// `loop`, without a lock; calls user code if a connection ends.
     func sendRequestAsync(
         _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, within seconds: Double, in mode: StringPointer,
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, callout, info) else { return isValid ? .transportError : .isInvalid }
-        let connection = pending.pointee.connection
-        pending.pointee.connection = nil
+        pending.pointee.sending = .isUnderWay
         pending.pointee.replySource.keepModeAlive()
         let deadline = Instant.now(after: Swift.max(seconds, 0))
         let isReady = deadline == .never || setTimer(pending, Swift.max(seconds, 0), mode, loop)
-        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, length: 0, deadline: deadline)
-        if Probe.isSet { tell(.sent, .messagePort, frame.id) }
+        let frame = Frame(kind: .request, id: pending.pointee.id, message: message, deadline: deadline)
+        let connection = pending.pointee.connection
         let sent = isReady ? connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid : .transportError
+        return endSending(pending, sent)
+    }
+
+    /// Leaves a request that has a function to the loop, or finishes it if it was not sent. One that was completed meanwhile, by the end of
+    /// the port or by its timer, counts as sent: its function learns that. The loop's thread, without a lock; may call user code.
+    @inline(__always)
+    private func endSending(_ pending: PendingRequestPointer, _ sent: RequestResult) -> RequestResult {
+        let connection = pending.pointee.connection
+        let isDue = pending.pointee.sending == .isDue
+        pending.pointee.connection = nil
+        pending.pointee.sending = .hasEnded
+        // The client may have released the port: the request keeps it, and then the connection.
+        if sent != .success, withdraw(pending) {
+            finish(pending)
+            if sent == .isInvalid { invalidate(releasing: connection) } else { connection?.release() }
+            return sent
+        }
+        if isDue { locked { pending.pointee.replySource.signalAndWakeLocked() } }
         connection?.release()
-        // The request belongs to the thread that takes it out of the list. If that was another, invalidating the port, the loop reports
-        // it.
-        if sent == .success || !withdraw(pending) { return .success }
-        finish(pending)
-        if sent == .isInvalid { invalidate() }
-        return sent
+        return .success
     }
 
     /// Lets a request that has a function end when its time is over. False if out of memory.

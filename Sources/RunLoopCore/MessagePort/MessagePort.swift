@@ -23,7 +23,7 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
                 let portSource = PortSourcePointer(info: $0)
                 MessagePortPointer(portSource.pointee.port).deliverRequests(portSource)
             }, release: { _ = MessagePortPointer($0).release() },
-            follow: { MessagePortPointer($0).follow($1.load(as: PortSource.Attachment.self), $2) },
+            follow: { MessagePortPointer($0).follow($1.load(as: PortSource.Change.self)) },
             fork: { MessagePortPointer($0).fork($1) }))
     let internalReferences = Atomic<UInt32>(1)
     let isRemote: Bool
@@ -50,6 +50,8 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     // Local ports.
     /// The descriptors of the name.
     var claim = NameServer.Claim.none
+    /// Of the connections whose clients wait for memory, the one that looks for it.
+    var looking: ConnectionPointer?
     /// The list of requests that the port's function is handling, the latest first.
     var requestsInProgress: RequestPointer?
 
@@ -78,6 +80,7 @@ typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
 extension MessagePortPointer {
     /// Creates a port, which is in no list, with one reference and the internal reference that goes with it; nil with ENOMEM. Retains the
     /// name. Any thread.
+    @inline(never)
     static func make(
         isRemote: Bool, _ name: StringPointer?, of user: UInt32, _ callout: MessagePortStorage.Callout?, _ context: ClientContext
     ) -> MessagePortPointer? {
@@ -121,11 +124,7 @@ extension MessagePortPointer {
     /// Releases an internal reference; the last one frees the port. Any thread, without a lock.
     @inline(never)
     func releaseInternal() {
-        if pointee.internalReferences.countDown() { destroy() }
-    }
-
-    /// Frees the port, which nothing keeps any more.
-    private func destroy() {
+        if !pointee.internalReferences.countDown() { return }
         let name = pointee.name
         deallocatePort()
         name?.release()
@@ -134,23 +133,32 @@ extension MessagePortPointer {
     // MARK: invalidation
 
     /// RLMessagePortInvalidate: releases the name, closes the connections, and completes the requests that wait. Any thread, without a
-    /// lock; calls user code.
+    /// lock; calls user code. `connection`, if there is one, has kept the port so far; it is released.
     @inline(never)
-    func invalidate() {
+    func invalidate(releasing connection: ConnectionPointer? = nil) {
         lock()
         let wasValid = pointee.isValid
         pointee.isValid = false
         if wasValid { pointee.runningCalls += 1 }
         let invalidation = pointee.invalidation
         unlock()
+        // From here on the call that was counted keeps the port.
+        connection?.release()
         if wasValid { end(invalidation) }
     }
 
     /// The rest of `invalidate`, which has counted a call. Without a lock; calls user code.
+    @inline(never)
     private func end(_ invalidation: PortStorage.InvalidationCallout?) {
         retainInternal()
         releaseName()
-        if pointee.isRemote { closeRemote() } else { closeLocal() }
+        if pointee.isRemote {
+            completeAll(with: .becameInvalid)
+            closeConnection()
+            removeIdleReplySources()
+        } else {
+            closeLocal()
+        }
         if let invalidation { callInvalidation(invalidation) }
         endCall()
         releaseInternal()
@@ -227,7 +235,7 @@ extension MessagePortPointer {
     }
 
     /// Calls `body`, which must not free any, for all connections of the port. Under the mutex, or in a child of fork().
-    private func forEachConnection(_ body: (ConnectionPointer) -> Void) {
+    func forEachConnection(_ body: (ConnectionPointer) -> Void) {
         var next = pointee.connections
         while let connection = next {
             body(connection)

@@ -30,11 +30,11 @@ extension NameServer {
         }
     }
 
-    /// Whether a file name is that of a lock, as `withFileName` makes it: some plain characters, a hash of 16 digits, and the suffix.
+    /// Whether a file name is that of a lock, as `PortFiles` makes it: some plain characters, a hash of 16 digits, and the suffix.
     @inline(never)
     private static func isLockName(_ name: UnsafePointer<CChar>, _ length: Int) -> Bool {
         let suffix = 1 + 16 + 5
-        if length < suffix || length > suffix + 40 { return false }
+        if length < suffix || length > suffix + PortFiles.prefixLimit { return false }
         let end = name + (length - suffix)
         if end[0] != CChar(UInt8(ascii: "-")) || strcmp(end + 17, ".lock") != 0 { return false }
         for index in 1...16 {
@@ -48,36 +48,22 @@ extension NameServer {
     /// Removes the files of a name if it is dead.
     private static func sweep(_ directory: borrowing PortDirectory, _ name: UnsafePointer<CChar>, _ length: Int) {
         guard let lock = directory.lockForgotten(name) else { return }
-        withSuffix(name, length, ".port") { port in
-            if directory.hasOwnSocket(port) || directory.isOlder(lock, than: age) {
-                if directory.has(name, lock) {
-                    directory.removeOwnSocket(port)
-                    withSuffix(name, length, ".new") { directory.removeOwnSocket($0) }
-                    directory.remove(name)
-                }
-            }
-        }
-        Descriptor.close(lock)
-    }
-
-    /// Calls `body` with the name of another file of the same port.
-    @inline(never)
-    private static func withSuffix(_ name: UnsafePointer<CChar>, _ length: Int, _ suffix: Name, _ body: (UnsafePointer<CChar>) -> Void) {
-        TextBuffer.build { text in
-            text.append(UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self), length - 5)
-            text.append(suffix)
-            text.withCString(body)
+        defer { Descriptor.close(lock) }
+        guard let files = try? PortFiles(lock: name, length) else { return }
+        defer { files.free() }
+        if directory.hasOwnSocket(files.port) || directory.isOlder(lock, than: age), directory.has(name, lock) {
+            directory.removeOwnSocket(files.port)
+            directory.removeOwnSocket(files.new)
+            directory.remove(name)
         }
     }
 
     /// Locks the file of a name, and returns its descriptor. If the file is locked and no process listens, another process is just
     /// claiming the name, releasing it, or sweeping. None of that takes long, so this tries again for 0.1 s; then EADDRINUSE.
-    static func lock(
-        _ name: UnsafePointer<CChar>, port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory
-    ) throws(SystemError) -> Int32 {
+    static func lock(_ files: PortFiles, _ directory: borrowing PortDirectory) throws(SystemError) -> Int32 {
         for _ in 0..<100 {
-            do { return try directory.lock(name) } catch { if error.number != EADDRINUSE { throw error } }
-            if hasListener(port, directory) { break }
+            do { return try directory.lock(files.lock) } catch { if error.number != EADDRINUSE { throw error } }
+            if hasListener(files.port, directory) { break }
             // Waits a millisecond: without a descriptor there is no event.
             _ = Descriptor.poll(-1, for: [], within: 1_000_000)
         }

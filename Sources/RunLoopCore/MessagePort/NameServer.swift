@@ -6,9 +6,6 @@ import CLinux
 /// names never become stale. Only the process that holds the lock touches the socket of that name. It binds the socket under another name
 /// and renames it when it listens, so a client never finds one that does not listen yet. If a client finds a socket on which no process
 /// listens, then no process serves the name.
-///
-/// A file name consists of the first characters of the port's name, for people to read, and a hash of all of it. Two names with the same
-/// file name are not mixed up, because the first packet of a client contains the whole name.
 enum NameServer {
     /// A name that this process serves.
     struct Claim: BitwiseCopyable {
@@ -24,33 +21,28 @@ enum NameServer {
     /// file belongs to another user. Some system calls.
     static func claim(_ name: StringPointer, isForAll: Bool) throws(SystemError) -> Claim {
         let directory = try PortDirectory()
+        let files = try PortFiles(name)
+        defer { files.free() }
         sweep(directory)
-        let lock = try withFileName(name, ".lock") { (lock) throws(SystemError) in
-            try withFileName(name, ".port") { (port) throws(SystemError) in try Self.lock(lock, port: port, directory) }
-        }
+        let lock = try lock(files, directory)
         do {
-            let listener = try withFileName(name, ".new") { (new) throws(SystemError) in
-                try listen(name, new, directory, isForAll: isForAll)
-            }
-            return Claim(listener: listener, lock: lock)
+            return Claim(listener: try listen(files, directory, isForAll: isForAll), lock: lock)
         } catch {
-            removeFile(name, ".lock", from: directory)
+            directory.remove(files.lock)
             Descriptor.close(lock)
             throw error
         }
     }
 
-    /// Listens at the file `new`, and gives it the name once it does.
-    private static func listen(
-        _ name: StringPointer, _ new: UnsafePointer<CChar>, _ directory: borrowing PortDirectory, isForAll: Bool
-    ) throws(SystemError) -> Int32 {
-        let listener = try directory.listen(new, isForAll: isForAll)
+    /// Listens at a new socket, and gives it the name once it does.
+    private static func listen(_ files: PortFiles, _ directory: borrowing PortDirectory, isForAll: Bool) throws(SystemError) -> Int32 {
+        let listener = try directory.listen(files.new, isForAll: isForAll)
         do {
-            try withFileName(name, ".port") { (port) throws(SystemError) in try directory.rename(new, port) }
+            try directory.rename(files.new, files.port)
             return listener
         } catch {
             Descriptor.close(listener)
-            directory.remove(new)
+            directory.remove(files.new)
             // In a sticky directory another user's file cannot be replaced.
             throw error.number == EPERM ? .make(EACCES) : error
         }
@@ -59,31 +51,25 @@ enum NameServer {
     /// Lets all users connect to a name of this process, or this user alone.
     static func open(_ name: StringPointer, _ claim: Claim, toAll isForAll: Bool) throws(SystemError) {
         let directory = try PortDirectory()
-        if !isLocked(name, by: claim, in: directory) { throw .make(ENOENT) }
-        try withFileName(name, ".port") { (port) throws(SystemError) in try directory.open(port, toAll: isForAll) }
+        let files = try PortFiles(name)
+        defer { files.free() }
+        if !directory.has(files.lock, claim.lock) { throw .make(ENOENT) }
+        try directory.open(files.port, toAll: isForAll)
     }
 
     /// Frees the name for other processes. Preserves errno.
     static func release(_ name: StringPointer, _ claim: Claim) {
         preservingSystemError {
-            // Not if the directory has been replaced meanwhile.
-            if let directory = try? PortDirectory(), isLocked(name, by: claim, in: directory) {
-                removeFile(name, ".port", from: directory)
-                removeFile(name, ".lock", from: directory)
+            if let directory = try? PortDirectory(), let files = try? PortFiles(name) {
+                defer { files.free() }
+                // Not if the directory has been replaced meanwhile.
+                if directory.has(files.lock, claim.lock) {
+                    directory.remove(files.port)
+                    directory.remove(files.lock)
+                }
             }
             Descriptor.close(claim.lock)
         }
-    }
-
-    /// Whether the file of a name is still the one that the claim has locked.
-    @inline(never)
-    private static func isLocked(_ name: StringPointer, by claim: Claim, in directory: borrowing PortDirectory) -> Bool {
-        withFileName(name, ".lock") { directory.has($0, claim.lock) }
-    }
-
-    /// Removes a file of a name. Preserves errno.
-    private static func removeFile(_ name: StringPointer, _ suffix: Name, from directory: borrowing PortDirectory) {
-        withFileName(name, suffix) { directory.remove($0) }
     }
 
     /// In a child of fork(): closes the descriptors. The name stays the parent's.
@@ -91,54 +77,85 @@ enum NameServer {
         if claim.lock >= 0 { Descriptor.close(claim.lock) }
     }
 
-    /// Connects to the server of a name, which must be a process of `user`. ECONNREFUSED if there is none, EACCES if it is another user's
-    /// or lets only its own user in, EAGAIN if too many clients are waiting. Some system calls.
-    static func connect(_ name: StringPointer, of user: UInt32) throws(SystemError) -> Int32 {
-        let fd = try connect(name, trusting: user)
-        if (try? PacketSocket.credentials(fd))?.user == user { return fd }
+    /// Connects to the server of a name, which must be a process of `user`; nil for any user. The directory of port files must belong to
+    /// root, to this process's user, or to `user`. ECONNREFUSED if there is no server, EACCES if it is another user's or lets only its own
+    /// user in, EAGAIN if too many clients are waiting. Some system calls.
+    static func connect(_ name: StringPointer, of user: UInt32?) throws(SystemError) -> Int32 {
+        let directory = try PortDirectory(trusting: user)
+        let files = try PortFiles(name)
+        defer { files.free() }
+        let fd = try directory.connect(files.port)
+        if user == nil || (try? PacketSocket.credentials(fd))?.user == user { return fd }
         PacketSocket.close(fd)
         throw .make(EACCES)
     }
+}
 
-    /// Connects to the server of a name, whichever user that runs as. The directory of port files must belong to root, to this process's
-    /// user, or to `user`. Throws what the system refused.
-    static func connect(_ name: StringPointer, trusting user: UInt32? = nil) throws(SystemError) -> Int32 {
-        let directory = try PortDirectory(trusting: user)
-        return try withFileName(name, ".port") { (port) throws(SystemError) in try directory.connect(port) }
-    }
+/// The file names of a port: the first characters of its own name, for people to read, and a hash of all of it. Two names with the same
+/// file names are not mixed up, because the first packet of a client contains the whole name.
+///
+/// Freed by `free()`, not by a deinit: that of a temporary would run as soon as a pointer to a name had been read from it.
+struct PortFiles: BitwiseCopyable {
+    /// The three names, one behind the other.
+    private let memory: UnsafeMutablePointer<CChar>
 
-    private static func withFileName<Value>(
-        _ name: StringPointer, _ suffix: Name, _ body: (UnsafePointer<CChar>) throws(SystemError) -> Value
-    ) throws(SystemError) -> Value {
-        try withFileName(name, suffix) { (path) -> Outcome<Value> in Outcome { () throws(SystemError) in try body(path) } }.get()
-    }
+    /// The file that the server has locked.
+    var lock: UnsafePointer<CChar> { UnsafePointer(memory) }
+    /// The socket on which it listens.
+    var port: UnsafePointer<CChar> { UnsafePointer(memory + Self.size) }
+    /// That socket, before it listens.
+    var new: UnsafePointer<CChar> { UnsafePointer(memory + 2 * Self.size) }
 
-    /// Calls `body` with the file name of a port's name.
-    private static func withFileName<Result>(
-        _ name: StringPointer, _ suffix: Name, _ body: (UnsafePointer<CChar>) -> Result
-    ) -> Result {
-        TextBuffer.build { text in
-            appendFileName(of: name, suffix, to: &text)
-            return text.withCString(body)
-        }
-    }
+    /// How many characters of a port's name are in its file names.
+    static var prefixLimit: Int { 40 }
+    /// Room for a file name: the prefix, a hyphen, 16 digits, a suffix and a 0.
+    private static var size: Int { prefixLimit + 1 + 16 + 6 }
 
-    @inline(never)
-    private static func appendFileName(of name: StringPointer, _ suffix: Name, to text: inout TextBuffer) {
-        for index in 0..<min(name.count, 40) {
+    /// Makes the file names of the port that has a name. ENOMEM.
+    init(_ name: StringPointer) throws(SystemError) {
+        memory = try Self.allocate()
+        let count = min(name.count, Self.prefixLimit)
+        for index in 0..<count {
             let byte = name.pointee.bytes[index]
-            text.append(isPlain(byte) ? byte : UInt8(ascii: "_"))
+            memory[index] = CChar(bitPattern: Self.isPlain(byte) ? byte : UInt8(ascii: "_"))
         }
-        text.append("-")
-        let hash = hash(name)
-        var shift: UInt64 = 64
-        while shift > 0 {
-            shift -= 4
-            let digit = UInt8(truncatingIfNeeded: (hash >> shift) & 15)
-            text.append(digit < 10 ? 48 + digit : 87 + digit)
+        memory[count] = CChar(UInt8(ascii: "-"))
+        var hash = Self.hash(name)
+        for index in 1...16 {
+            hash = hash << 4 | hash >> 60
+            memory[count + index] = CChar(hash & 15 < 10 ? 48 + hash & 15 : 87 + hash & 15)
         }
-        text.append(suffix)
+        complete(count + 17)
     }
+
+    /// Makes the file names of the port whose `lock` is a text of `length` characters. ENOMEM.
+    init(lock: UnsafePointer<CChar>, _ length: Int) throws(SystemError) {
+        memory = try Self.allocate()
+        memcpy(memory, lock, length - 5)
+        complete(length - 5)
+    }
+
+    private static func allocate() throws(SystemError) -> UnsafeMutablePointer<CChar> {
+        guard let memory = malloc(3 * size) else { throw .make(ENOMEM) }
+        return memory.bindMemory(to: CChar.self, capacity: 3 * size)
+    }
+
+    /// Completes the three names, whose common beginning of `count` characters is in the first.
+    @inline(never)
+    private func complete(_ count: Int) {
+        memcpy(memory + Self.size, memory, count)
+        memcpy(memory + 2 * Self.size, memory, count)
+        Self.append(".lock", to: memory + count)
+        Self.append(".port", to: memory + Self.size + count)
+        Self.append(".new", to: memory + 2 * Self.size + count)
+    }
+
+    private static func append(_ suffix: StaticString, to text: UnsafeMutablePointer<CChar>) {
+        memcpy(text, suffix.utf8Start, suffix.utf8CodeUnitCount + 1)
+    }
+
+    /// Frees the texts.
+    func free() { CLinux.free(memory) }
 
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {

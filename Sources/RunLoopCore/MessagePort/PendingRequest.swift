@@ -19,6 +19,9 @@ enum RequestResult: Int32 {
 struct PendingRequest: Linked, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
+    /// Sending may call user code, which may run the loop. A request that is completed by then stays, as its sender goes on to use it.
+    enum Sending { case hasEnded, isUnderWay, isDue }
+
     /// Unique among the requests of the port; the reply has it.
     var id: UInt32 = 0
     /// Where the reply is delivered: a loop and a mode.
@@ -34,6 +37,8 @@ struct PendingRequest: Linked, ~Copyable {
     var timer: TimerPointer?
     /// Where the request goes. Retained, since another thread may invalidate the port; nil once it was sent, if it has a function.
     var connection: ConnectionPointer?
+    /// How far the sender of a request with a function is; `isDue`: the loop would have called that. The loop's thread only.
+    var sending = Sending.hasEnded
     var previous: PendingRequestPointer?
     var following: PendingRequestPointer?
 
@@ -75,16 +80,26 @@ extension MessagePortPointer {
 
     /// Removes a request from that list. Under the mutex.
     @inline(never)
-    func unlink(_ pending: PendingRequestPointer) {
+    private func unlink(_ pending: PendingRequestPointer) {
         if pointee.lastPending == pending { pointee.lastPending = pending.pointee.previous }
         pending.unlink(from: &pointee.firstPending)
+    }
+
+    /// Removes a request that has no reply from that list, and frees what has come of one. Under the mutex.
+    @inline(never)
+    func removeUnanswered(_ pending: PendingRequestPointer) {
+        unlink(pending)
+        pending.pointee.markCompleted()
+        if let connection = pointee.connection { connection.locked { connection.pointee.incoming.skip(pending.pointee.id) } }
     }
 }
 
 extension PendingRequestPointer {
-    /// The function of the timer: completes the request without a reply. The loop's thread; calls the request's function.
+    /// The function of the timer: completes the request without a reply. The loop's thread; calls the request's function, unless it is
+    /// still being sent: then the loop does so afterwards.
     func timeOut() {
         let port = pointee.replySource.pointee.port
+        if pointee.sending != .hasEnded { return port.expire(self) }
         if !port.withdraw(self) { return }
         port.locked { port.pointee.runningCalls += 1 }
         port.callBack(self)
@@ -139,14 +154,20 @@ extension MessagePortPointer {
     func withdraw(_ pending: PendingRequestPointer) -> Bool {
         locked {
             if pending.pointee.isCompleted { return false }
-            unlink(pending)
-            pending.pointee.markCompleted()
+            removeUnanswered(pending)
             return true
         }
     }
 
+    /// Completes a request that is still being sent, as its time is over. The loop's thread, without the mutex.
+    @inline(never)
+    fileprivate func expire(_ pending: PendingRequestPointer) {
+        locked { if !pending.pointee.isCompleted { _ = complete(pending, with: .receiveTimeout) } }
+    }
+
     /// Calls the function of a request, which is counted as running, and finishes it. The loop's thread, without the mutex; calls user
     /// code.
+    @inline(never)
     func callBack(_ pending: PendingRequestPointer) {
         cancelTimer(pending)
         if let callout = pending.pointee.callout {
@@ -172,6 +193,7 @@ extension MessagePortPointer {
     }
 
     /// Cancels the timer of a request that has a function. The loop's thread, without the mutex.
+    @inline(never)
     func cancelTimer(_ pending: PendingRequestPointer) {
         guard let timer = pending.pointee.timer else { return }
         pending.pointee.timer = nil
@@ -183,6 +205,8 @@ extension MessagePortPointer {
     @inline(never)
     func destroy(_ pending: PendingRequestPointer) {
         cancelTimer(pending)
+        // Only if its thread has ended while it was sent.
+        pending.pointee.connection?.release()
         pending.pointee.reply?.releaseSlow()
         pending.deinitialize(count: 1)
         PendingRequest.slab.deallocate(pending)
@@ -198,8 +222,7 @@ extension MessagePortPointer {
         while let pending = next {
             next = pending.pointee.following
             if pending.pointee.replySource != replySource { continue }
-            unlink(pending)
-            pending.pointee.markCompleted()
+            removeUnanswered(pending)
             if pending.pointee.callout != nil {
                 pending.pointee.following = dropped
                 dropped = pending

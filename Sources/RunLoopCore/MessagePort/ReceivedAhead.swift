@@ -3,10 +3,10 @@ import Synchronization
 
 /// A packet, or an entry of the ring, that has come to a connection.
 struct ReceivedPacket: BitwiseCopyable {
-    /// Why nothing follows.
-    enum Ending: UInt8 { case none, closed, violation }
+    /// Why nothing follows; with `full` for now, since payloads of others have the memory.
+    enum Ending: UInt8 { case none, closed, violation, full }
 
-    var frame = Frame(kind: .dropped, payloadLocation: .absent, id: 0, message: 0, length: 0, deadline: .never)
+    var frame = Frame(kind: .dropped)
     /// The payload, with a reference for the receiver; nil also for want of memory.
     var data: DataPointer?
     var ending = Ending.none
@@ -29,17 +29,15 @@ struct ReceivedAhead: ~Copyable {
     /// The bytes of all connections of the process. Any thread.
     private static let allBytes = Atomic<Int>(0)
 
-    /// What loops do meanwhile with what has come.
+    /// What a loop does when the socket of the connection is readable.
     enum State: UInt32 {
-        /// They receive it.
+        /// Receives from the socket.
         case nothing
-        /// They deliver these packets first.
+        /// Delivers the packets that another thread has received ahead, and then receives from the socket.
         case packets
-        /// They wait until a thread has received ahead.
+        /// Waits for the thread that is receiving ahead.
         case busy
     }
-
-    init() {}
 
     fileprivate var isEmpty: Bool { next == packets.count }
     var state: State { !isEmpty ? .packets : isBusy ? .busy : .nothing }
@@ -112,12 +110,10 @@ extension ConnectionPointer {
     private func noteAheadState() { pointee.aheadState.store(pointee.ahead.state.rawValue, ordering: .releasing) }
 
     /// Takes the oldest packet that was received ahead; false if there is none, or too much is taken over. Any thread, without the mutex.
-    @inline(__always)
     func takeAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         pointee.aheadState.load(ordering: .relaxed) != ReceivedAhead.State.nothing.rawValue && takeFirstAhead(&packet, &budget)
     }
 
-    @inline(never)
     private func takeFirstAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         let taken = locked { () -> ReceivedPacket? in
             let taken = isReadable && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil
@@ -147,6 +143,7 @@ extension ConnectionPointer {
             hasMore = receive(threadContext, &packet, &budget, isAhead: true)
             budget -= 4096
             if packet.frame.kind == .hello { SilentClients.remove(self) }
+            if packet.ending == .full { waitForMemory() }
             // The loop will find the end of the connection for itself.
             let isKept = hasMore || packet.ending == .violation
             locked {
@@ -171,7 +168,8 @@ extension MessagePortPointer {
     /// Receives ahead for all ports that a loop serves. The loop's thread, without a lock; may call user code if a connection ends.
     static func receiveAhead(on loop: RunLoopPointer, until deadline: Instant) {
         var port: MessagePortPointer?
-        while let next = nextServed(by: loop, &port) {
+        while let next = next(after: &port) {
+            if !next.queue.isServed(by: loop) { continue }
             var connection: ConnectionPointer?
             while let next = next.nextConnection(&connection) { if Clock.now < deadline { next.receiveAhead(loop.threadContext) } }
         }

@@ -126,27 +126,26 @@ extension ReplySourcePointer {
         let isValid = port.locked { () -> Bool in
             if pointee.waitingRequests > 0 { pointee.waitingRequests -= 1 }
             if let pending, !pending.pointee.isCompleted {
-                port.unlink(pending)
+                port.removeUnanswered(pending)
             } else if pending != nil && pointee.unseenReplies > 0 {
                 pointee.unseenReplies -= 1
             }
             // This run may have taken the signal for a request that an outer run waits for.
-            if pointee.unseenReplies > 0 || pointee.completed != nil { signalAndWakeLocked() } else { takeSignalLocked() }
+            if pointee.unseenReplies > 0 || pointee.completed != nil {
+                signalAndWakeLocked()
+            } else if let source = pointee.source, source.isSignalled {
+                _ = source.takeSignal()
+            }
             return port.pointee.isValid
         }
         if !isValid { port.removeIdleReplySources() }
     }
 
-    /// Makes the loop perform the source because a request was completed. Any thread, under the port's mutex, which keeps the source
-    /// alive.
+    /// Makes the loop perform the source because a request was completed. Any thread, under the port's mutex, which guards the signal, and
+    /// keeps the source alive.
     func signalAndWakeLocked() {
         pointee.source?.signal()
         if pointee.loop.maySleep { pointee.loop.wakeUp() }
-    }
-
-    /// Takes the signal back, since no request needs it. Under the port's mutex, as all signalling.
-    private func takeSignalLocked() {
-        if let source = pointee.source, source.isSignalled { _ = source.takeSignal() }
     }
 
     /// The perform function: calls the functions of completed requests. A thread that waits needs nothing but the end of its run. The
@@ -156,11 +155,19 @@ extension ReplySourcePointer {
         while let pending = port.locked({ takeCompleted() }) { port.callBack(pending) }
     }
 
-    /// Removes the first completed request from the list, and counts the call of its function. Under the port's mutex.
+    /// Removes the first completed request that is not being sent from the list, and counts the call of its function. Under the port's
+    /// mutex.
     private func takeCompleted() -> PendingRequestPointer? {
-        guard let pending = pointee.completed else { return nil }
-        pointee.completed = pending.pointee.following
-        if pointee.completed == nil { pointee.lastCompleted = nil }
+        var last: PendingRequestPointer?
+        var next = pointee.completed
+        while let pending = next, pending.pointee.sending != .hasEnded {
+            pending.pointee.sending = .isDue
+            last = pending
+            next = pending.pointee.following
+        }
+        guard let pending = next else { return nil }
+        if let last { last.pointee.following = pending.pointee.following } else { pointee.completed = pending.pointee.following }
+        if pointee.lastCompleted == pending { pointee.lastCompleted = last }
         pointee.port.pointee.runningCalls += 1
         return pending
     }

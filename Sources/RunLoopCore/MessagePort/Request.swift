@@ -72,18 +72,20 @@ extension RequestPointer {
         return true
     }
 
-    /// Sends the reply of a request that no other thread can answer, or whose answer the caller has claimed.
-    func sendReply(_ data: DataPointer?) {
+    /// Sends the reply of a request that no other thread can answer, or whose answer the caller has claimed. `isDropped`: says that there
+    /// will be none.
+    @inline(never)
+    func sendReply(_ data: DataPointer?, isDropped: Bool = false) {
         if pointee.id == 0 { return }
         if Probe.isSet { probeReply() }
-        if let data, data.pointee.count > Frame.lengthLimit { return sendNoReply() }
+        if isDropped || (data.map { $0.pointee.count > Frame.lengthLimit } ?? false) { return sendNoReply() }
         if let remote = pointee.connection.pointee.remote {
             let reply = data?.lastingCopy()
             if data != nil && reply == nil { return sendNoReply() }
             remote.complete(pointee.id, .success, reply)
         } else {
             pointee.connection.sendInlined(
-                Frame(kind: .reply, payloadLocation: .absent, id: pointee.id, message: pointee.message, length: 0, deadline: .never), data)
+                Frame(kind: .reply, id: pointee.id, message: pointee.message), data)
         }
     }
 
@@ -97,13 +99,6 @@ extension RequestPointer {
             }
         }
         retain()
-    }
-
-    /// Tells the sender, if the request is unanswered, that there will be no reply.
-    private func dropUnanswered() {
-        if !claimReply() || pointee.id == 0 { return }
-        if Probe.isSet { probeReply() }
-        sendNoReply()
     }
 
     /// Tells the sender that there will be no reply.
@@ -141,7 +136,7 @@ extension RequestPointer {
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
-        dropUnanswered()
+        if claimReply() { sendReply(nil, isDropped: true) }
         if pointee.header.release() { destroy() }
         return true
     }
@@ -221,15 +216,16 @@ extension RequestPointer {
 extension ConnectionPointer {
     /// Calls the invalidation functions of its requests, since the sender is gone. Any thread, without a lock; calls user code.
     func callRequestInvalidations() {
-        while let (request, callout, info) = locked({ takeWatchedRequest() }) { request.callInvalidation(callout, info) }
-    }
-
-    /// Takes a request out of the list, with a reference for the caller, and its function. Under the mutex.
-    private func takeWatchedRequest() -> (RequestPointer, PortStorage.InvalidationCallout, UnsafeMutableRawPointer?)? {
-        guard let request = pointee.watchedRequests, let callout = request.pointee.invalidation else { return nil }
-        request.retain()
-        request.stopWatching()
-        return (request, callout, request.pointee.invalidationInfo)
+        lock()
+        while let request = pointee.watchedRequests, let callout = request.pointee.invalidation {
+            request.retain()
+            request.stopWatching()
+            let info = request.pointee.invalidationInfo
+            unlock()
+            request.callInvalidation(callout, info)
+            lock()
+        }
+        unlock()
     }
 
     /// Cancels those calls, in a child of fork().
@@ -242,15 +238,17 @@ extension ConnectionPointer {
 // What a probe is told of requests. Any thread, without a lock; calls user code.
 
 extension MessagePortPointer {
-    /// Tells the probe of a request that this process sends to the port, or of its reply.
-    @inline(never)
-    func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32) { tell(part, kind, id, of: PacketSocket.ownProcess) }
+    /// Tells the probe of a request that a process sends to the port, or of its reply, at either end.
+    @inline(__always)
+    func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32 = Probe.thisProcess) {
+        tell(Probe.topic(part, kind), id, of: process)
+    }
 
-    /// Tells the probe of a request of a process, or of its reply, at either end.
     @inline(never)
-    fileprivate func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32) {
+    private func tell(_ topic: UInt32, _ id: UInt32, of process: Int32) {
         let hash = locked { pointee.name?.hashValue32 ?? 0 }
-        Probe.tell(part, kind, self, detail: id == 0 ? 0 : 1, number: Probe.flow(process: process, id, nameHash: hash))
+        let sender = process == Probe.thisProcess ? PacketSocket.ownProcess : process
+        Probe.tell(topic, self, id == 0 ? 0 : 1, 0, nil, Probe.flow(process: sender, id, nameHash: hash))
     }
 
     /// Tells the probe that this port is about to handle a request.

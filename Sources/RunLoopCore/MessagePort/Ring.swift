@@ -42,17 +42,17 @@ struct Ring: BitwiseCopyable {
 
     /// The shared memory; without an address if there is no ring.
     private var mapping = MappedFile()
-    /// This end has made the ring.
+    /// Whether this end made the ring, so that `count` includes it.
     private var isCounted = false
     /// How far this end has come, in bytes, modulo 2³².
     private var position: UInt32 = 0
-    /// How far this end may go without looking at the other's position again: to the tail, or until the ring is full.
+    /// How far this end may go before it has to read the other end's position: the server to the tail, the client until the ring is full.
     private var limit: UInt32 = 0
-    /// How many requests went through the socket since the ring is open.
+    /// How many requests have gone through the socket since the ring was opened.
     private var socketRequests: UInt32 = 0
     /// Client: a request went through the socket after the last doorbell.
     private(set) var needsDoorbell = false
-    /// Client: the server made no room while the client waited, so requests go through the socket until there is some.
+    /// Client: waiting for room was in vain, so requests go through the socket until there is some.
     var staysFull = false
     /// Before the ring is open: small one-way requests in a row. Then, client: entries since it checked that the server is alive; server:
     /// entries since the last request through the socket, up to `burst`.
@@ -67,9 +67,7 @@ struct Ring: BitwiseCopyable {
     /// How many entries in a row make it likely that another one follows.
     private static var burst: UInt8 { 16 }
 
-    init() {}
-
-    /// Whether the client uses the ring: both ends have it, and count requests through the socket from the same one on.
+    /// Whether the client uses the ring: both ends have it, and have started to count the requests through the socket at the same one.
     private(set) var isOpen = false
 
     /// Whether this end has the memory.
@@ -80,8 +78,8 @@ struct Ring: BitwiseCopyable {
 
     private var memory: UnsafeMutableRawPointer { mapping.address.unsafelyUnwrapped }
 
-    /// Server: makes the ring. Returns its file, which the caller passes to the client and closes; nil if there is to be none. Some system
-    /// calls.
+    /// Server: makes the ring. Returns its file, which the caller passes to the client and closes; nil if the limit is reached or the
+    /// system refuses. Some system calls.
     mutating func make() -> Int32? {
         if Self.count.wrappingAdd(1, ordering: .relaxed).newValue <= PortLimits.rings, let fd = mapping.make(Self.size) {
             isCounted = true
@@ -95,7 +93,7 @@ struct Ring: BitwiseCopyable {
     /// Client: maps the ring that the server has passed. False if the file cannot be one or there is a ring already. Some system calls.
     mutating func map(_ fd: Int32) -> Bool { !isMapped && mapping.open(fd, Self.size) != .invalid }
 
-    /// From now on the client uses the ring. False if there is none, or it is open already.
+    /// Starts the client's use of the ring. False if there is none, or it is open already.
     mutating func open() -> Bool {
         if !isMapped || isOpen { return false }
         isOpen = true
@@ -147,7 +145,7 @@ struct Ring: BitwiseCopyable {
         let size = Self.size(UInt32(length))
         if limit &- position >= size { return true }
         let used = position &- head.pointee.load(ordering: .acquiring)
-        // Room for a single entry is not worth it: both ends would pass the cache line to and fro for each entry.
+        // Room for a single entry is not reported: both ends would exchange the cache line for each entry.
         if used > Self.capacity - Self.capacity / 8 { return false }
         limit = position &+ (Self.capacity - used)
         staysFull = false
@@ -174,10 +172,10 @@ struct Ring: BitwiseCopyable {
     /// Whether the server may be asleep, and needs a doorbell.
     var wantsDoorbell: Bool { doorbellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
 
-    /// Comes before a doorbell is sent: clearing the flag afterwards could clear the server's next request for one.
+    /// Must be called before a doorbell is sent: clearing the flag afterwards could clear the server's next request for one.
     mutating func prepareDoorbell() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
-    /// Comes after the attempt to send a doorbell.
+    /// Must be called after each attempt to send a doorbell.
     mutating func noteDoorbell(wasSent: Bool) {
         if wasSent { needsDoorbell = false } else { requestDoorbell() }
     }
@@ -190,8 +188,8 @@ struct Ring: BitwiseCopyable {
     /// Withdraws `requestDoorbell`, since the doorbell that is still in the socket will do.
     func cancelDoorbellRequest() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
-    /// Whether an entry came within a short spin, which is tried only in the middle of a burst: a doorbell costs both ends more. The spin
-    /// looks rarely, because each look takes the cache line away from the client.
+    /// Spins briefly for another entry, in the middle of a burst only, where that is cheaper than a doorbell. Looks rarely, because each
+    /// look takes the cache line away from the client.
     func spinForEntry() -> Bool {
         if counter < Self.burst { return false }
         for _ in 0..<8 {
@@ -201,10 +199,10 @@ struct Ring: BitwiseCopyable {
         return false
     }
 
-    /// Whether there is an entry, which may have to wait.
+    /// Whether there is an entry, even one that has to wait for a request through the socket.
     var hasEntry: Bool { position != limit || position != tail.pointee.load(ordering: .relaxed) }
 
-    /// The ring was empty, also after `requestDoorbell`: it takes two more entries until `spinForEntry` spins again.
+    /// The ring has stayed empty, also after `requestDoorbell`: `spinForEntry` spins again only after two more entries.
     mutating func endBurst() { counter = min(counter, Self.burst - 2) }
 
     /// Copies the data of the next entry into `buffer`, which has room for `dataLimit` bytes, and frees its memory for the client.

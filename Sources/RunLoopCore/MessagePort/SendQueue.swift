@@ -7,18 +7,17 @@ import Synchronization
 ///
 /// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
-    /// A frame to be sent. Its file belongs to the caller; its data is retained only while it is in the queue.
+    /// A frame to be sent. Its data is retained only while it is in the queue.
     struct OutgoingFrame: BitwiseCopyable {
         var frame: Frame
         var data: DataPointer?
-        var file: Int32 = -1
         /// How many bytes of a payload in pieces were sent; -1 if not even the frame was.
         fileprivate(set) var sent = -1
 
-        init(_ frame: Frame, _ data: DataPointer?, file: Int32 = -1) {
+        @inline(never)
+        init(_ frame: Frame, _ data: DataPointer?) {
             self.frame = frame
             self.data = data
-            self.file = file
             guard let data else { return }
             self.frame.length = data.pointee.count
             self.frame.payloadLocation = data.pointee.count <= Frame.inlineLimit ? .inline : .pieces
@@ -37,8 +36,6 @@ struct SendQueue: ~Copyable {
     fileprivate(set) var ticket: UInt32 = 0
     /// The peer is gone: frames have left the queue unsent.
     fileprivate var isGone = false
-
-    init() {}
 
     /// How many nanoseconds a thread that waits for room sleeps before it looks for requests to its own ports.
     fileprivate static var pollInterval: UInt64 { 2_000_000 }
@@ -183,7 +180,7 @@ extension ConnectionPointer {
         let data = outgoing.data
         if !outgoing.isUnderWay {
             let isInline = outgoing.frame.payloadLocation == .inline
-            let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil, isInline ? outgoing.frame.length : 0, outgoing.file)
+            let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil, isInline ? outgoing.frame.length : 0)
             if sent != .done || outgoing.frame.payloadLocation != .pieces { return sent }
             outgoing.sent = 0
             if !pointee.sendQueue.hasLargeBuffer { PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer) }
@@ -207,12 +204,14 @@ extension ConnectionPointer {
     }
 
     private func sendPieceLocked(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> PacketSocket.Sent {
-        sendPacketLocked(Frame(control: .piece, .inline, length: count), bytes, count, -1)
+        sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), bytes, count)
     }
 
-    /// Sends one packet. One system call. Under the mutex.
+    /// Sends one packet, with a descriptor unless `file` is -1. One system call. Under the mutex.
     @inline(never)
-    private func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ file: Int32) -> PacketSocket.Sent {
+    func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>? = nil, _ count: Int = 0, passing file: Int32 = -1)
+        -> PacketSocket.Sent
+    {
         var head = frame.head
         return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, count, passing: file)
     }
@@ -225,7 +224,7 @@ extension ConnectionPointer {
         var isStuck = false
         locked {
             if pointee.isOpen && pointee.sendQueue.owesAbandoned {
-                outcome = sendPacketLocked(Frame(control: .abandoned, .absent, length: 0), nil, 0, -1)
+                outcome = sendPacketLocked(Frame(kind: .abandoned))
                 if outcome == .done { pointee.sendQueue.owesAbandoned = false }
             }
             var sent = 0
@@ -256,7 +255,7 @@ extension ConnectionPointer {
 
     /// Watches for room while frames wait, otherwise for packets. A client that sends a large request goes on reading replies: a server
     /// that waits for room for a reply reads no requests. A socket has room nearly always, so watching for it makes the loop deliver
-    /// what was received ahead.
+    /// what was received ahead. One that looks for memory is always watched for packets: see `MemoryWait`.
     @inline(never)
     func updateInterest() {
         guard let source = sharedSource else { return }
@@ -264,10 +263,11 @@ extension ConnectionPointer {
         // Without the connection's mutex, since this takes the lock of a loop.
         RunLoopPointer.setInterest(of: source) {
             let hasBacklog = pointee.hasBacklog.load(ordering: .acquiring) != 0
-            if hasBacklog && isServer { return .writable }
+            let wait = memoryWait
+            if hasBacklog { return isServer && wait != .looks ? .writable : [.readable, .writable] }
+            if wait == .unwatched { return [] }
             let idle = Events(rawValue: pointee.idleInterest.load(ordering: .acquiring))
-            if hasBacklog { return [.readable, .writable] }
-            if idle != .readable { return idle }
+            if idle != .readable { return wait == .looks ? idle.union(.readable) : idle }
             return switch aheadState {
             case .nothing: .readable
             case .packets: [.readable, .writable]

@@ -1,13 +1,14 @@
 import Synchronization
 
-/// The first field of every item: source, timer, observer (and, for its owner, of an endpoint).
+/// The first field of every item: source, timer or observer. Endpoints (descriptor objects, sockets) begin with one, too, and use only its
+/// owner.
 ///
-/// An item is guarded by the lock of its owner, a `ThreadContext`: that of the thread that made it, later that of the loop it is
-/// in. So a thread that makes items for its own loop never executes a locked instruction for them.
+/// An item is guarded by the lock of its owner, a `ThreadContext`: first that of the thread that made it, later that of the item's loop. So
+/// a thread that makes items for its own loop never executes a locked instruction for them.
 ///
-/// An item lives as long as clients have references to it, or a loop has internal references. Both counts may only reach zero
-/// together under the lock: references are atomic, but the last one is released under the lock, which guards the internal ones. So
-/// exactly one thread finds both at zero, and destroys the item.
+/// An item lives as long as clients have references to it, or a loop has internal references. Both counts are zero at the same time only
+/// under the lock: references are atomic, but the last one is released under the lock, which guards the internal ones. So exactly one
+/// thread finds both at zero, and destroys the item.
 struct ItemHeader: ~Copyable {
     var object: ObjectHeader
     /// The address of the context whose lock guards the item. Changed only with the locks of the old and the new owner; read by any
@@ -58,29 +59,27 @@ struct ItemHeader: ~Copyable {
     func clear(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) & ~some.rawValue, ordering: .releasing) }
 }
 
-/// Flags, internal references and position of a timer, which lie side by side. The shortcuts for timers compare and write the three at once:
-/// the less is done for each timer, the more timers the processor can fetch from memory meanwhile.
+/// Flags, internal references and position of a timer, which lie side by side. The shortcuts for timers compare and write the three at
+/// once: the shorter the code for each timer, the more timers the processor can prefetch.
 struct ItemState: BitwiseCopyable, Equatable {
     fileprivate var bits: UInt64
 
     /// A timer without a detail that is valid and in no loop.
     static let simple = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.valid.rawValue))
-    /// A timer without a detail whose function is running, in a loop, which has one internal reference; the call has the other.
+    /// A timer without a detail whose function is running and that is in a loop: of its two internal references, one is the loop's and one
+    /// the call's.
     static let firing = ItemState(bits: 0xFFFF_FFFF_0002_0000 | UInt64(ItemFlags([.valid, .bound, .firing]).rawValue))
     /// A timer that is invalid and in no loop, without a detail: see `ItemFlags.ended`.
     static let ended = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.ended.rawValue))
 
     /// A timer without a detail that is valid and queued at this position, in one loop, which has the only internal reference.
-    @inline(__always)
     static func queued(at position: UInt32) -> ItemState { ItemState(bits: UInt64(position) &<< 32 | queuedBits) }
 
     private static let queuedBits = 0x1_0000 | UInt64(ItemFlags([.valid, .bound]).rawValue)
 
     /// Whether it is the result of `queued` for some position.
-    @inline(__always)
     var isQueued: Bool { UInt32(truncatingIfNeeded: bits) == UInt32(truncatingIfNeeded: Self.queuedBits) }
 
-    @inline(__always)
     var position: UInt32 { UInt32(truncatingIfNeeded: bits &>> 32) }
 }
 
@@ -103,28 +102,26 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     static let firing = ItemFlags(rawValue: 2)
     /// A timer or observer that stays valid after its function was called.
     static let repeats = ItemFlags(rawValue: 4)
-    /// A timer or observer that was moved to another loop while its function ran, so the thread that called the function is not that of
-    /// its owner.
+    /// A timer or observer that was moved to another loop while its function ran, so that the calling thread is no longer its owner's.
     static let away = ItemFlags(rawValue: 512)
     /// Timers: the deadline is stored in the detail, not computed from the date. Implied for repeating timers.
     static let keepsDeadline = ItemFlags(rawValue: 2048)
     /// Timers: they have a `TimerDetail`.
     static let hasDetail = ItemFlags(rawValue: 4096)
-    /// Timers: it was invalidated by a thread that does not touch it any more, unless as a client with a reference, and it is in no loop. So
-    /// the last reference may be released without the lock.
+    /// Timers: invalidated, in no loop, and no longer used by the library, so that the last reference can be released without the lock.
     static let ended = ItemFlags(rawValue: 8192)
 
     // Sources.
 
     /// The source waits to read on its descriptor. This and `waitsToWrite` are epoll's bits shifted left by four: see
-    /// `SourcePointer.interest`. The source of a descriptor object or socket changes them while it is in use.
+    /// `SourcePointer.interest`. They may change while the source of a descriptor object or socket is in a loop.
     static let waitsToRead = ItemFlags(rawValue: 16)
     static let waitsToWrite = ItemFlags(rawValue: 64)
-    /// Internal sources: it waits only for the end of the connection; `Events.onlyHangUp`, shifted likewise.
+    /// Internal sources: waits only for the end of the connection (`Events.onlyHangUp`, shifted by four as well).
     static let waitsForHangUp = ItemFlags(rawValue: 16384)
     /// Made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
     static let isInternal = ItemFlags(rawValue: 32)
-    /// Internal sources: the info is an endpoint, whose client the loop calls directly.
+    /// Internal sources: the info is an endpoint, and the loop calls the endpoint's client directly.
     static let callsClient = ItemFlags(rawValue: 256)
     /// The info is a descriptor object or a socket.
     static let isOfEndpoint = ItemFlags(rawValue: 1024)
@@ -138,8 +135,8 @@ extension ItemHeader {
 typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 
 extension ItemPointer {
-    /// Locks the item's owner and returns it. The caller has a reference of either kind. The owner may change until it is locked,
-    /// so this looks again.
+    /// Locks the item's owner and returns it. The caller has a reference of either kind. The owner may change until it is locked, so it is
+    /// compared again after locking.
     @inline(__always)
     func lockInlined() -> ThreadContextPointer {
         while true {
@@ -172,14 +169,13 @@ extension ItemPointer {
         if owner != loop { loop.unlock() }
     }
 
-    /// See `ItemState`. Under the lock. Other threads read the flags meanwhile, so this is atomic.
-    @inline(__always)
+    /// Flags, internal references and position in one word (`ItemState`). Changed under the lock, by a single atomic store, because other
+    /// threads read the flags.
     var state: ItemState {
         get { ItemState(bits: stateBits.pointee.load(ordering: .acquiring)) }
         nonmutating set { stateBits.pointee.store(newValue.bits, ordering: .releasing) }
     }
 
-    @inline(__always)
     private var stateBits: UnsafeMutablePointer<Atomic<UInt64>> {
         (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset - 4).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
@@ -198,8 +194,8 @@ extension ItemPointer {
     /// What became of an item when a reference to it was released.
     enum ReleaseOutcome { case alive, dead, overReleased }
 
-    /// Releases a client's reference. `dead`: the caller destroys the item. `overReleased`: there was no reference. Any thread; the owner's
-    /// thread executes no locked instruction for the last reference.
+    /// Releases a client's reference. Returns `dead` if the caller has to destroy the item, and `overReleased` if there was no reference
+    /// left. Any thread; the owner's thread executes no locked instruction for the last reference.
     @inline(__always)
     func release() -> ReleaseOutcome {
         if pointee.object.releaseUnlessLast() { return .alive }
@@ -219,8 +215,8 @@ extension ItemPointer {
         return true
     }
 
-    /// Takes the only reference of clients from an item that a loop has, in a process with one thread. False if there are more, or none: then
-    /// nothing has changed. Under the lock.
+    /// Takes the clients' only reference, in a process with one thread. False if there are more, or none: then nothing has changed. A loop
+    /// must have the item, so that it stays alive. Under the lock.
     func takeLastClientReference() -> Bool {
         if pointee.object.references.load(ordering: .acquiring) != 1 || !Thread.isAlone { return false }
         pointee.object.references.store(0, ordering: .releasing)

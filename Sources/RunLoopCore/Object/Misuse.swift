@@ -76,6 +76,7 @@ enum Misuse {
 
     /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM` and a reason, for a failure of the system that no result of a function
     /// shows. Never aborts. Leaves errno as it was.
+    @inline(never)
     static func warn(_ function: Name, _ parameter: Name, _ problem: Name, _ reason: Name) {
         TextBuffer.build { text in
             begin(&text, function, parameter)
@@ -99,22 +100,15 @@ enum Misuse {
         write(&text)
         if let setting = getenv("RUNLOOP_MISUSE") {
             if strcmp(setting, "abort") == 0 { abort() }
-            if strlen(setting) > 0 && !hasReportedSetting.exchange(true, ordering: .relaxed) { reportUnknownSetting(setting) }
+            if setting.pointee != 0 && !hasReportedSetting.exchange(true, ordering: .relaxed) {
+                warn("RUNLOOP_MISUSE", Name(setting), "unknown value ignored; the only known one is abort", "")
+            }
         }
         systemError = EINVAL
     }
 
+    /// Whether it was reported, which happens once, that RUNLOOP_MISUSE has a value without a meaning.
     private static let hasReportedSetting = Atomic(false)
-
-    /// Reports, once, that RUNLOOP_MISUSE has a value without a meaning.
-    private static func reportUnknownSetting(_ setting: UnsafePointer<CChar>) {
-        TextBuffer.build { text in
-            text.append("runloop: RUNLOOP_MISUSE=")
-            text.append(UnsafeRawPointer(setting).assumingMemoryBound(to: UInt8.self), min(Int(strlen(setting)), 64))
-            text.append(": unknown value ignored; the only known one is abort")
-            write(&text)
-        }
-    }
 
     /// Hands a line to the client's error handler, or writes it to standard error.
     private static func write(_ text: inout TextBuffer) {
@@ -126,8 +120,7 @@ enum Misuse {
         if let current {
             text.withCString { current($0, info) }
         } else {
-            text.append("\n")
-            text.withBytes { StandardError.write($0, $1) }
+            text.withLine { StandardError.write($0, $1) }
         }
     }
 }

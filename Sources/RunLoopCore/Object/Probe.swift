@@ -4,6 +4,9 @@ import CRunLoop
 /// The client's probe, which is told what all loops do (RLRunLoopProbe.h). A place that tells it costs two instructions while there is none:
 ///
 ///     if Probe.isSet { Probe.tell(…) }
+///
+/// In each pass, post and callback it is `_slowPath(Probe.isSet)`: without a probe nothing is jumped over there, for some bytes more.
+/// Where something has failed or was cancelled, it is told without that: a call more makes no difference there.
 enum Probe {
     /// What an event is about, with the values of the public header.
     enum Kind: UInt32 {
@@ -11,22 +14,21 @@ enum Probe {
         case timer, observer, function, fileDescriptor, socket, port, messagePort, reply, invalidation, sleep, wake, pass, wakeUp
     }
 
-    /// Which function of the probe an event is for: its place in the public struct, behind the version.
+    /// Which function of the probe an event is for: its place in the public struct behind the version.
     enum Part: UInt32 {
-        case willCall = 1
+        case willCall
         case didCall, willSleep, didSleep, sent, received, dropped, willPass
     }
 
     /// Whether there is a probe. Any thread, async-signal-safe.
-    @inline(__always)
     static var isSet: Bool { linux_probe() != nil }
 
-    /// How far behind the address of a loop its wake word is. Written before there is a probe, each time with the same value.
-    nonisolated(unsafe) private(set) static var offsetOfWakeWord = 0
+    /// How far from the address of its wake word a loop is. Written before there is a probe, each time with the same value.
+    nonisolated(unsafe) private(set) static var offsetOfLoop = 0
 
     /// Sets the client's probe. Any thread.
-    static func set(_ probe: UnsafePointer<RLRunLoopProbe>?, offsetOfWakeWord: Int) {
-        self.offsetOfWakeWord = offsetOfWakeWord
+    static func set(_ probe: UnsafePointer<RLRunLoopProbe>?, offsetOfLoop: Int) {
+        self.offsetOfLoop = offsetOfLoop
         linux_set_probe(probe)
     }
 
@@ -37,90 +39,97 @@ enum Probe {
         _ part: Part, _ kind: Kind, _ object: UnsafeRawPointer?, _ function: UInt = 0, _ info: UnsafeRawPointer? = nil,
         detail: UInt32 = 0, number: UInt64 = 0
     ) {
-        tell(part.rawValue << 8 | kind.rawValue, detail, object, function, info, number)
+        tell(topic(part, kind), object, detail, function, info, number)
     }
 
+    /// A part and a kind in one word, so that a place passes one argument for both.
+    @inline(__always)
+    static func topic(_ part: Part, _ kind: Kind) -> UInt32 { part.rawValue << 4 | kind.rawValue }
+
+    /// Tells the probe of an event on a topic.
     @inline(never)
-    private static func tell(
-        _ partAndKind: UInt32, _ detail: UInt32, _ object: UnsafeRawPointer?, _ address: UInt, _ info: UnsafeRawPointer?,
-        _ number: UInt64
+    static func tell(
+        _ topic: UInt32, _ object: UnsafeRawPointer?, _ detail: UInt32, _ address: UInt, _ info: UnsafeRawPointer?, _ number: UInt64
     ) {
-        tell(linux_probe(), partAndKind, detail, object, address, info, number)
+        guard let probe = linux_probe() else { return }
+        var event = RLRunLoopProbeEvent(
+            kind: topic & 0xF, detail: detail, object: object, function: unsafeBitCast(address, to: AnyFunction?.self), info: info,
+            number: number)
+        tell(probe, topic >> 4, &event)
     }
 
     /// Tells a probe, which may have been replaced, of an event.
-    @inline(never)
-    private static func tell(
-        _ probe: UnsafeRawPointer?, _ partAndKind: UInt32, _ detail: UInt32, _ object: UnsafeRawPointer?, _ address: UInt,
-        _ info: UnsafeRawPointer?, _ number: UInt64
-    ) {
-        let place = Int(partAndKind >> 8) * MemoryLayout<RLIndex>.size
-        guard let tell = probe?.load(fromByteOffset: place, as: RLRunLoopProbeFunction?.self) else { return }
-        var event = RLRunLoopProbeEvent(
-            kind: partAndKind & 0xFF, detail: detail, object: object,
-            function: unsafeBitCast(address, to: AnyFunction?.self), info: info, number: number)
-        tell(&event)
+    @inline(__always)
+    private static func tell(_ probe: UnsafeRawPointer?, _ part: UInt32, _ event: inout RLRunLoopProbeEvent) {
+        let place = Int(part + 1) * MemoryLayout<RLIndex>.size
+        if let tell = probe?.load(fromByteOffset: place, as: RLRunLoopProbeFunction?.self) { tell(&event) }
+    }
+
+    /// A call with its event, both in memory while the probe is told.
+    private struct Call {
+        var event: RLRunLoopProbeEvent
+        let arguments: (UInt, UInt, UInt, UInt, UInt, UInt)
     }
 
     private typealias AnyFunction = @convention(c) () -> Void
 
-    /// A callback of any type but a socket's, as both processors call it: up to four arguments in registers, of which it ignores those that it
-    /// does not have. One function instead of ten saves 800 bytes.
-    private typealias Callback = @convention(c) (UInt, UInt, UInt, UInt) -> UInt
+    /// A callback of any type, as both processors call it: up to five arguments in registers, of which it ignores those that it does not have.
+    private typealias Callback = @convention(c) (UInt, UInt, UInt, UInt, UInt) -> UInt
 
-    /// Tells a probe of the beginning or the end of a call.
+    /// Calls a callback, which follows its arguments here, with an event before and after. Returns what the callback returns, if anything. The
+    /// loop's thread, without a lock; calls user code.
     @inline(__always)
-    private static func tell(
-        _ probe: UnsafeRawPointer?, _ part: Part, _ kind: Kind, _ object: UnsafeRawPointer?, _ function: UInt, _ info: UnsafeRawPointer?,
-        _ detail: UInt32
-    ) {
-        tell(probe, part.rawValue << 8 | kind.rawValue, detail, object, function, info, 0)
-    }
-
-    /// Calls a callback, with an event before and after, both for one probe, even if the callback sets another. Returns what the callback
-    /// returns, if anything. The loop's thread, without a lock; calls user code.
-    @inline(never)
     @discardableResult
     static func call(
-        _ first: UInt, _ second: UInt = 0, _ third: UInt = 0, _ fourth: UInt = 0, function address: UInt, _ kind: Kind
+        _ kind: Kind, _ first: UInt, _ second: UInt, _ third: UInt = 0, _ fourth: UInt = 0, _ fifth: UInt = 0, _ sixth: UInt = 0
     ) -> UInt {
-        var (object, info, detail) = (first, fourth, UInt32(truncatingIfNeeded: second))
-        switch kind {
-        case .source, .function: (object, info, detail) = (0, first, 0)
-        case .timer, .invalidation: (info, detail) = (second, 0)
-        case .port: (info, detail) = (third, 0)
-        case .observer, .fileDescriptor: info = third
-        default: break
-        }
-        let (item, itsInfo) = (UnsafeRawPointer(bitPattern: object), UnsafeRawPointer(bitPattern: info))
-        let probe = linux_probe()
-        tell(probe, .willCall, kind, item, address, itsInfo, detail)
-        let result = unsafeBitCast(address, to: Callback.self)(first, second, third, fourth)
-        tell(probe, .didCall, kind, item, address, itsInfo, detail)
-        return result
+        // Which argument is the last one, the info, and whether the second is the detail. The first is the object unless it is the last.
+        let (last, hasDetail): (UInt32, Bool) =
+            switch kind {
+            case .source, .function: (0, false)
+            case .timer, .invalidation: (1, false)
+            case .port: (2, false)
+            case .observer, .fileDescriptor: (2, true)
+            case .socket: (4, true)
+            default: (3, true)
+            }
+        return call(first, second, third, fourth, fifth, sixth, kind.rawValue | last << 4 | (hasDetail ? 0x80 : 0))
     }
 
-    /// `call` for a socket's callback, which has one argument too many for that.
+    /// Calls a callback with events for one probe, even if the callback sets another. One function for callbacks of all types is smaller than
+    /// one for each. `layout` has the kind, and what the arguments are.
     @inline(never)
-    static func call(
-        _ socket: OpaquePointer, _ type: UInt, _ address: OpaquePointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?,
-        _ callout: @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
-    ) {
-        let (item, function, detail) = (UnsafeRawPointer(socket), addressOfFunction(callout), UInt32(truncatingIfNeeded: type))
-        let probe = linux_probe()
-        tell(probe, .willCall, .socket, item, function, info, detail)
-        callout(socket, type, address, data, info)
-        tell(probe, .didCall, .socket, item, function, info, detail)
+    private static func call(
+        _ first: UInt, _ second: UInt, _ third: UInt, _ fourth: UInt, _ fifth: UInt, _ sixth: UInt, _ layout: UInt32
+    ) -> UInt {
+        let detail = UInt32(truncatingIfNeeded: second) & (0 &- (layout >> 7))
+        let event = RLRunLoopProbeEvent(
+            kind: layout & 0xF, detail: detail, object: layout & 0x70 == 0 ? nil : UnsafeRawPointer(bitPattern: first), function: nil,
+            info: nil, number: 0)
+        var call = Call(event: event, arguments: (first, second, third, fourth, fifth, sixth))
+        return withUnsafeMutablePointer(to: &call) { call in
+            let last = UnsafeRawPointer(call) + MemoryLayout<RLRunLoopProbeEvent>.size + Int(layout >> 1 & 0x38)
+            call.pointee.event.info = last.load(as: UnsafeRawPointer?.self)
+            call.pointee.event.function = last.load(fromByteOffset: 8, as: AnyFunction?.self)
+            let probe = linux_probe()
+            tell(probe, Part.willCall.rawValue, &call.pointee.event)
+            let (first, second, third, fourth, fifth, _) = call.pointee.arguments
+            let address = addressOfFunction(call.pointee.event.function)
+            let result = unsafeBitCast(address, to: Callback.self)(first, second, third, fourth, fifth)
+            tell(probe, Part.didCall.rawValue, &call.pointee.event)
+            return result
+        }
     }
+
+    /// Stands for the process itself where one is named.
+    static var thisProcess: Int32 { -1 }
 
     /// The number that a request and its reply have in both processes: of the process that sends the request, its number there, and the
     /// port's name. Any thread.
     static func flow(process: Int32, _ id: UInt32, nameHash: UInt32) -> UInt64 {
-        let number = UInt64(UInt32(bitPattern: process)) << 32 | UInt64(id)
-        return (number ^ UInt64(nameHash) << 20) &* 0x9E37_79B9_7F4A_7C15 | 1
+        (UInt64(UInt32(bitPattern: process)) << 32 | UInt64(id)) ^ UInt64(nameHash) << 20
     }
 }
 
 /// The address of a C function; 0 for none.
-@inline(__always)
 func addressOfFunction<Function>(_ function: Function) -> UInt { unsafeBitCast(function, to: UInt.self) }

@@ -61,10 +61,15 @@ struct Slab: ~Copyable {
 
     /// One thread's share of a slab. That thread only.
     struct Cache: ~Copyable {
-        /// Where the free addresses lie: `ahead` words behind `free`, up to `ahead` words behind `top`; behind `limit` there would be room
-        /// for two magazines. The three are 0 until something was freed. The words at `free` are 0, so that an allocation may look
-        /// `ahead` words back. `free` is what malloc returned, for tools that look for leaks. Integers: comparing optional pointers looks
-        /// for nil first.
+        /// The addresses of free objects are a stack in memory of their own:
+        ///
+        ///     free                                top                                 limit
+        ///     | `ahead` words that are 0 | address | ... | last address | room ...
+        ///
+        /// `top` and `limit` are `ahead` words before the places that they stand for: the end of the addresses and of the room. So all three
+        /// are offset alike, and an allocation reads the word `ahead` addresses below its own, to prefetch, without looking whether there
+        /// is one. `free` is what malloc returned, for tools that look for leaks. The three are 0 until something was freed. Integers,
+        /// since comparing optional pointers looks for nil first.
         fileprivate var free: UInt = 0
         fileprivate var top: UInt = 0
         fileprivate var limit: UInt = 0

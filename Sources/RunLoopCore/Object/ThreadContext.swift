@@ -70,10 +70,10 @@ extension ThreadContextPointer {
     @inline(never)
     func lock() { lockInlined() }
 
-    /// Locks the calling thread's context and returns it; nil if the thread has none, or if another thread uses the lock. `stepOut` must
-    /// follow if this returns nil, and `unlockAfterTryLock` or `stepOut` if it does not: so a shortcut that does not apply ends with a jump
-    /// to the function that serves all cases, and need not save registers.
-    @inline(__always)
+    /// Begins a shortcut: locks the calling thread's context and returns it. nil if the thread has none, or if another thread uses the lock.
+    /// A shortcut that has done its work calls `unlockAfterTryLock`. One that does not apply, which includes nil here, calls `stepOut`,
+    /// whether the lock was taken or not, and then the function that serves all cases. As that call is the last, and `stepOut` part of
+    /// it, the shortcut saves no registers.
     static func tryLockCurrent() -> ThreadContextPointer? {
         guard let own = current, own.pointee.lock.tryLock() else { return nil }
         return own

@@ -10,8 +10,9 @@ struct Instant: BitwiseCopyable, Comparable {
     static let never = Instant(nanoseconds: .max)
     static let distantPast = Instant(nanoseconds: 0)
 
-    /// When the machine was started: 146 years after `distantPast`.
-    fileprivate static let machineStart: UInt64 = 1 << 62
+    /// When the machine was started: 109 years after `distantPast`. The latest date is less than 2^63 then, even where the wall clock says
+    /// 1970, as it does without a battery.
+    fileprivate static let machineStart: UInt64 = 3 << 60
 
     static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
 
@@ -21,8 +22,8 @@ struct Instant: BitwiseCopyable, Comparable {
         return overflow ? .never : Instant(nanoseconds: sum)
     }
 
-    /// On CLOCK_MONOTONIC's own scale; `never` stays that. O(1).
-    var kernelNanoseconds: UInt64 { self == .never ? nanoseconds : max(nanoseconds, Self.machineStart) - Self.machineStart }
+    /// Of an instant after the start of the machine, on CLOCK_MONOTONIC's own scale; `never` stays that. O(1).
+    var kernelNanoseconds: UInt64 { self == .never ? nanoseconds : nanoseconds &- Self.machineStart }
 
     /// In the kernel's form; instants before the start of the machine become that. O(1).
     var timespec: CLinux.timespec { Self.timespec(sinceMachineStart) }
@@ -76,7 +77,6 @@ enum Clock {
 
     /// Whether `instant` is more than 100 ms ahead, by a clock that costs a quarter of `now` and lags by some milliseconds; false means
     /// "perhaps not". Any thread.
-    @inline(never)
     static func isCertainlyAhead(_ instant: Instant) -> Bool {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
@@ -115,7 +115,6 @@ enum Clock {
 
     /// Stores the difference of the clocks unless that was done in this tick of the kernel (1 to 10 ms): for callers that may call a hundred
     /// thousand times a second. Usually costs a quarter of a clock read. Any thread.
-    @inline(never)
     static func sampleClocksOncePerTick() {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)

@@ -14,10 +14,10 @@ import Synchronization
 ///     inside = 0                            contended = 0
 ///     contended != 0 ?  wake                unlock `others`
 ///
-/// Wherever the barrier interrupts the owner: either `inside = 1` came before it, and the other thread sees that and waits; or the owner
-/// reads `contended` after it, sees 1, retracts its claim and queues at `others` like any other thread. Unlocking is the same handshake,
-/// so no sleeper is forgotten. `Tests/model/owner-lock.pml` checks this with store buffers, and that each step is needed. Every store that
-/// passes the lock on releases; every load that takes it acquires.
+/// The barrier hits the owner either after `inside = 1`: then the other thread sees that and waits. Or before the owner reads `contended`:
+/// then the owner sees 1, retracts its claim and queues at `others` like any other thread. Unlocking is the same handshake, so no sleeper
+/// is forgotten. `Tests/model/owner-lock.pml` checks this with store buffers, and that each step is needed. Stores that hand the lock over
+/// are releasing, loads that take it acquiring.
 ///
 /// If the kernel has no membarrier, `contended` is always 1 and the owner always queues.
 ///
@@ -28,10 +28,12 @@ struct OwnerLock: ~Copyable {
     /// 1 while another thread is inside or about to be. Written by holders of `others` only.
     private let contended: Atomic<UInt32>
     /// Where threads queue that may not use the fast path.
+    /// Where threads queue that cannot use the fast path.
     private let others: Mutex
     /// 1 if the owner holds the lock through `others`. Owner only.
     private let ownerQueued: Atomic<UInt32>
-    /// 1 while the owner waits at `others`, 2 if a thread sleeps until it has had its turn, or has done so. Any thread.
+    /// 0: the owner does not wait. 1: the owner waits at `others`. 2: it waits, and other threads sleep on this word until it has had its
+    /// turn. Any thread.
     let ownerWaits: Atomic<UInt32>
 
     init() {
@@ -42,7 +44,8 @@ struct OwnerLock: ~Copyable {
         ownerWaits = Atomic(0)
     }
 
-    /// Locks as the owner. False: another thread has the lock or is about to take it; `lockSlow` or `retract` must follow. O(1).
+    /// Locks as the owner. If it returns false, another thread has the lock or is about to take it, and the caller must call `lockSlow` or
+    /// `retract`. O(1).
     func tryLock() -> Bool {
         inside.store(1, ordering: .relaxed)
         linux_compiler_barrier()
@@ -71,15 +74,15 @@ struct OwnerLock: ~Copyable {
         if Membarrier.isAvailable { Futex.wake(inside, count: 1) }
     }
 
-    /// Makes sure that the owner is not inside and that no thread waits for it to leave, whether `tryLock` or `tryUnlockUncontended` has
-    /// returned false before or neither was called. The owner.
+    /// Leaves the fast path: afterwards the owner is not inside, and threads that waited for that are awake. May be called in any state of
+    /// `tryLock` and `tryUnlockUncontended`. The owner.
     func stepOut() {
-        // A thread that sleeps until the owner leaves has set `contended` before.
+        // A thread that waits for the owner has set `contended` first, so `tryUnlockUncontended` has seen it.
         if !tryUnlockUncontended() { retract() }
     }
 
-    /// Locks: the owner after `tryLock` returned false, or any other thread, which costs a membarrier. One function, because it is called
-    /// from many places.
+    /// Locks: the owner after `tryLock` returned false, or any other thread, which pays for a membarrier. One function, because it is
+    /// called from many places.
     func lockSlow(asOwner: Bool) {
         if asOwner { queueAsOwner() } else { lockAsOther() }
     }
@@ -105,12 +108,12 @@ struct OwnerLock: ~Copyable {
         while inside.load(ordering: .acquiring) != 0 { _ = Futex.wait(inside, while: 1, until: .never) }
     }
 
-    /// How long another thread waits for the owner to have its turn, in nanoseconds: enough for a thread that was woken to run. An owner of
-    /// low priority may be kept off the processor for seconds, and must not hold up threads that only ask its loop something.
+    /// How long another thread lets the owner go first, in nanoseconds: enough for a thread that was woken to run. Limited, because an
+    /// owner of low priority may not get a processor for seconds.
     static var turnTimeout: UInt64 { 1_000_000 }
 
-    /// Threads that use the lock without pause would take it again before an owner that they have woken gets to run. So once the owner
-    /// waits, each other thread locks once at most, or waits `turnTimeout` each time.
+    /// Threads that use the lock without pause would take it again before an owner that they have woken gets to run. So while the owner
+    /// waits, other threads sleep here until it has had the lock or `turnTimeout` has passed.
     private func letOwnerPass() {
         if ownerWaits.load(ordering: .relaxed) == 0 { return }
         _ = ownerWaits.compareExchange(expected: 1, desired: 2, ordering: .relaxed)
@@ -132,8 +135,8 @@ struct OwnerLock: ~Copyable {
         if asOwner { others.unlock() } else { unlockAsOther() }
     }
 
-    /// In a child of fork() without the owner, between `lockBeforeFork` and `unlockAfterFork`: takes back what the owner has stored on its
-    /// way to the lock, as it will not do so itself.
+    /// In a child of fork() without the owner, between `lockBeforeFork` and `unlockAfterFork`: undoes what the missing owner had stored on
+    /// its way to the lock.
     func resetOwnerAfterFork() {
         inside.store(0, ordering: .relaxed)
         ownerWaits.store(0, ordering: .relaxed)
@@ -150,8 +153,8 @@ struct OwnerLock: ~Copyable {
 
 /// membarrier(2), private expedited: runs a full memory barrier on every running thread of the process.
 enum Membarrier {
-    /// Whether it is used. Decided once, when the first lock is made, so before any is held. Not used under a race detector, which cannot see
-    /// locks that are taken by plain stores.
+    /// Whether the fast path is used. Decided when the first lock is made, when none can be held. Not used under a race detector, which
+    /// cannot see locks that are taken by plain stores.
     static let isAvailable: Bool = {
         RaceDetector.look()
         return !RaceDetector.isWatching && linux_membarrier_register() == 0
@@ -174,8 +177,8 @@ enum Membarrier {
         systemError = saved
     }
 
-    /// Executes a barrier on all threads by other means, or aborts: for a seccomp filter that was installed after the locks were made, which
-    /// depend on it. A tenth of a millisecond for two processors, more for more.
+    /// Executes a barrier on all threads by other means, or aborts. Needed if a seccomp filter was installed after locks were made that
+    /// rely on membarrier. Takes a tenth of a millisecond with two processors, more with more.
     private static func runWithout() {
         if linux_membarrier_global() == 0 || visitProcessors() { return }
         TextBuffer.build { text in
@@ -187,8 +190,8 @@ enum Membarrier {
 
     /// Runs on each processor in turn. False if that is not allowed.
     ///
-    /// For this thread to run there, the thread that ran before was switched out, which is a full barrier for it; threads that move to a
-    /// processor later are switched in, which is one, too. Threads with SCHED_FIFO, which are not preempted, make this wait.
+    /// Before this thread could run on a processor, the thread there was switched out; one that moves there later is switched in. Both are
+    /// full barriers. Threads with SCHED_FIFO are not preempted, and make this wait.
     private static func visitProcessors() -> Bool {
         var before = linux_processors()
         let size = linux_get_affinity(&before)

@@ -2,17 +2,17 @@ import CLinux
 import Synchronization
 
 /// Annotations for race detectors that watch a program which uses this library. ThreadSanitizer sees only what the program does, not the
-/// library; Helgrind and DRD see everything, but know only pthread's locks. Either would report data that is passed correctly from thread to
-/// thread through the library as a race. So the library declares the order: `happensBefore` where a thread hands something over,
-/// `happensAfter` where another takes it.
+/// library; Helgrind and DRD see everything, but know only pthread's locks. Both would report false races for data that threads pass
+/// through the library. So the library declares the order: `happensBefore` where a thread hands something over, `happensAfter` where
+/// another takes it.
 ///
-/// Without a detector this costs two instructions. With one, all locks take their slow paths, which end in `Mutex`; the annotations there
-/// cover everything that locks guard.
+/// Without a detector this costs two instructions. With one, all locks take their slow paths, which end in `Mutex`, whose annotations cover
+/// all that the locks guard.
 enum RaceDetector {
-    /// Detects Valgrind's tools; ThreadSanitizer is detected at load time. Before the first lock is made.
+    /// Looks for Valgrind's tools. To be called before the first lock is made. ThreadSanitizer is detected when the library is loaded.
     static func look() { linux_look_for_valgrind() }
 
-    /// Whether there is a detector. Two instructions. Any thread, async-signal-safe.
+    /// Whether there is a detector. Costs two instructions. Any thread, async-signal-safe.
     static var isWatching: Bool { linux_is_watched() != 0 }
 
     /// Everything this thread has done happens before what another thread does after `happensAfter` with the same address.
@@ -25,13 +25,13 @@ enum RaceDetector {
         if isWatching { linux_happens_after(address) }
     }
 
-    /// `happensAfter` if `taken`, which it returns.
+    /// Returns `taken`, after `happensAfter` if it is true.
     static func taken(_ taken: Bool, at address: UnsafeRawPointer) -> Bool {
         if isWatching && taken { linux_happens_after(address) }
         return taken
     }
 
-    /// Both sides, for a thread that takes what is at `address` and puts something there, under a lock without annotations.
+    /// For a thread that takes what is at `address` and leaves something new there, under a lock without annotations: both sides at once.
     static func handsOver(_ address: UnsafeRawPointer) {
         if isWatching { handsOverWatched(address) }
     }

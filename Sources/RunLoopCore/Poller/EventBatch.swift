@@ -117,11 +117,9 @@ struct EventBatch: ~Copyable {
     }
 
     /// Sleeps until a descriptor is ready, the wake descriptor is written to, or `deadline` has passed. One system call; two if
-    /// it does not sleep and finds only the wake descriptor. Out of memory it returns at once without events. `now` is evaluated
-    /// if there is a deadline.
-    mutating func wait(
-        _ target: Target, until deadline: Instant, _ extent: Extent = .all, _ now: @autoclosure () -> Instant = Clock.now
-    ) {
+    /// it does not sleep and finds only the wake descriptor. Out of memory it returns at once without events. If there is a deadline
+    /// and `now` is not known, the clock is read.
+    mutating func wait(_ target: Target, until deadline: Instant, _ extent: Extent = .all, _ now: Instant? = nil) {
         drop()
         number &+= 1
         taken = 0
@@ -136,7 +134,7 @@ struct EventBatch: ~Copyable {
         } else if deadline == .never {
             timeout = nil
         } else {
-            let now = now()
+            let now = now ?? Clock.now
             timeout = now < deadline ? deadline.nanoseconds - now.nanoseconds : 0
         }
         isFresh = true

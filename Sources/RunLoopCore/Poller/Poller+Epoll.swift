@@ -4,7 +4,6 @@ import CLinux
 
 extension Poller {
     /// Opens the epoll and the eventfd, if they are not open. False with errno.
-    @inline(__always)
     mutating func open() -> Bool { epoll >= 0 || create() }
 
     private mutating func create() -> Bool {

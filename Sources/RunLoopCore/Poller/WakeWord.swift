@@ -123,7 +123,7 @@ struct WakeWord: ~Copyable {
 
     @inline(never)
     private func signalSleeper(_ before: UInt32) {
-        if Probe.isSet { Probe.tell(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } - Probe.offsetOfWakeWord) }
+        if Probe.isSet { Probe.tell(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } + Probe.offsetOfLoop) }
         if before == Self.sleepingOnWord {
             Futex.wake(word, count: 1)
         } else {

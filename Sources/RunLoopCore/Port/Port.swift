@@ -153,22 +153,20 @@ extension PortPointer {
         queue.lockBoth()
         let wasValid = pointee.isValid
         pointee.isValid = false
-        var source: SourcePointer?
         if wasValid {
             queue.closeLocked(&drained)
             pointee.runningCalls += 1
             // The client's functions may release the caller's reference.
             retain()
-            source = queue.sharedSourceLocked
         }
         let invalidation = pointee.invalidation
+        let isOver = !wasValid && pointee.runningCalls == 0
         queue.unlockBoth()
+        // In a child of fork() without the thread that was doing this, the info may be left.
+        if isOver { endCall() }
         if !wasValid { return }
         drained.forEach { $0.release() }
-        if let source {
-            RunLoopPointer.invalidate(source)
-            source.release()
-        }
+        queue.invalidateSource()
         callInvalidation(invalidation)
     }
 
@@ -185,13 +183,14 @@ extension PortPointer {
         _ = release()
     }
 
-    /// A step of a fork(). Ports are memory, of which the child has a copy; only the calls that other threads were in are forgotten.
+    /// A step of a fork(). Ports are memory, of which the child has a copy; only the calls that other threads were in are forgotten. A port
+    /// that one of them was invalidating is invalid: its source ends, and its info is released if it is invalidated or released again.
     fileprivate func fork(_ step: UInt8) {
         switch PortHeader.ForkStep(rawValue: step) {
         case .lock: queue.lockBoth()
         case .unlock: queue.unlockBoth()
         case .reset: pointee.runningCalls = callsOfForker
-        default: break
+        default: if !pointee.isValid { queue.invalidateSource() }
         }
     }
 

@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// What ports of both kinds begin with: what the registry, and the port's source, have to know of them.
+/// What both kinds of ports begin with: all that the registry and the port's source need to know of them.
 struct PortHeader: Linked, ~Copyable {
     /// What differs between the kinds. The first argument is the port.
     struct Functions {
@@ -9,26 +9,26 @@ struct PortHeader: Linked, ~Copyable {
         let deliver: @convention(c) (UnsafeMutableRawPointer?) -> Void
         /// Releases a reference.
         let release: @convention(c) (UnsafeMutableRawPointer) -> Void
-        /// Called under `attachmentsMutex` after the source was looked for in a mode, with the address of the `Attachment` and whether
-        /// the source is there.
-        var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer, Bool) -> Void)?
+        /// Called after the source was added to a mode or removed from it, with the address of a `PortSource.Change`. Any thread, without a
+        /// lock.
+        var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer) -> Void)?
         /// One step of a fork().
         let fork: @convention(c) (UnsafeMutableRawPointer, UInt8) -> Void
     }
 
     /// The steps of a fork(), each for all ports before the next. No user code is called.
     enum ForkStep: UInt8 {
-        /// The forking thread takes the locks of the port, but `attachmentsMutex`.
+        /// The forking thread takes all locks of the port except `attachmentsMutex`.
         case lock
-        /// It releases them, in parent and child.
+        /// Parent and child release the locks that `lock` has taken.
         case unlock
-        /// The child forgets what threads were doing that it does not have.
+        /// The child forgets what was being done by threads that it does not have.
         case reset
         /// The child ends what belongs to the parent.
         case end
     }
 
-    /// On the same cache line as what senders write, since receivers do not touch it.
+    /// Shares a cache line with what senders write, since receivers touch neither.
     var object: ObjectHeader
     var queue: PortQueue
     let functions: Functions
@@ -49,7 +49,7 @@ struct PortHeader: Linked, ~Copyable {
 typealias PortHeaderPointer = UnsafeMutablePointer<PortHeader>
 
 extension PortHeaderPointer {
-    /// The queue by its address: an inout access would claim that no other thread uses it.
+    /// The queue by its address: an inout access would promise the compiler that no other thread uses it.
     var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
         return PortQueuePointer(mutating: address)
@@ -60,7 +60,7 @@ extension PortHeaderPointer {
 protocol PortObject: ObjectStorage, ~Copyable {}
 
 extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
-    /// The port of which the caller knows the kind.
+    /// The port; the caller knows its kind.
     init(_ port: UnsafeMutableRawPointer) { self = port.assumingMemoryBound(to: Pointee.self) }
 
     var base: PortHeaderPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: PortHeader.self) }
@@ -70,10 +70,10 @@ extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
     /// port is invalid, or with ENOMEM. Any thread that has a context; calls no user code.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? { queue.source(of: base, order: order, threadContext) }
 
-    /// In a child of fork(): how many calls of the client's functions the forking thread is in, which are all that go on.
+    /// In a child of fork(): how many calls of this port's client functions the forking thread is in. No others are in progress.
     var callsOfForker: UInt32 { ThreadContextPointer.current.map { RunLoopPointer($0).countCleanups(of: self) } ?? 0 }
 
-    /// Memory for a port; nil with ENOMEM, also if there is none for what all ports need. Any thread.
+    /// Memory for a port; nil with ENOMEM, also if the registry could not be set up. Any thread.
     static func allocate() -> UnsafeMutablePointer? {
         guard PortRegistry.isPrepared, let memory = aligned_alloc(64, (MemoryLayout<Pointee>.size + 63) & ~63) else {
             systemError = ENOMEM
@@ -82,7 +82,7 @@ extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
         return memory.bindMemory(to: Pointee.self, capacity: 1)
     }
 
-    /// Frees the memory of a port, to which there is no reference any more. Any thread.
+    /// Frees the memory of a port that has no references left. Any thread.
     func deallocatePort() {
         PortRegistry.remove(base)
         base.pointee.object.tag = 0

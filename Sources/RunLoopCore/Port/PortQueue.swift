@@ -250,12 +250,14 @@ extension PortQueuePointer {
         }
     }
 
+    @inline(never)
     private func wakeAllSenders() {
         _ = pointee.roomFutex.wrappingAdd(1, ordering: .sequentiallyConsistent)
         Futex.wake(pointee.roomFutex, count: .max)
     }
 
     /// Closes the queue: moves its messages into `drained`, which must be empty, and wakes senders that sleep. Under both locks.
+    @inline(never)
     func closeLocked(_ drained: inout DrainedMessages) {
         pointee.isOpen = false
         pointee.isOpenIfWatched = false
@@ -302,12 +304,14 @@ extension PortQueuePointer {
     }
 
     /// Takes both locks, in their order, where both sides have to stand still.
+    @inline(never)
     func lockBoth() {
         lockReceivers()
         lockSenders()
     }
 
     /// Releases both locks.
+    @inline(never)
     func unlockBoth() {
         unlockSenders()
         unlockReceivers()

@@ -13,6 +13,9 @@ enum PortRegistry {
     /// Held while a name of a message port is claimed, looked up or released, so that one thread at a time does. Comes before `mutex`.
     private static let namesMutex = Mutex()
 
+    /// Held while a client is accepted and put into its port's list: a child of fork() closes the descriptors that are in lists.
+    private static let acceptMutex = Mutex()
+
     /// Registers the fork handlers at the first use. False if out of memory, or if the thread can have no loop.
     static let isPrepared: Bool = {
         guard Registry.current != nil else { return false }
@@ -29,7 +32,16 @@ enum PortRegistry {
         return result
     }
 
+    /// Runs `body`, which must not call user code, while no thread forks. Any thread, without any other lock.
+    static func withoutFork<Result>(_ body: () -> Result) -> Result {
+        acceptMutex.lock()
+        let result = body()
+        acceptMutex.unlock()
+        return result
+    }
+
     /// Adds a new port. Any thread.
+    @inline(never)
     static func insert(_ port: PortHeaderPointer) {
         mutex.lock()
         port.link(into: &first)
@@ -46,7 +58,7 @@ enum PortRegistry {
     /// The next port behind `last`, or the first of all, for which `condition` holds, which is called under the mutex. O(number of
     /// ports). Any thread.
     @inline(never)
-    static func next(behind last: PortHeaderPointer? = nil, where condition: (PortHeaderPointer) -> Bool) -> PortHeaderPointer? {
+    static func next(behind last: PortHeaderPointer?, where condition: (PortHeaderPointer) -> Bool) -> PortHeaderPointer? {
         mutex.lock()
         defer { mutex.unlock() }
         var next = last.map { $0.pointee.following } ?? first
@@ -68,6 +80,7 @@ enum PortRegistry {
 
     /// Locks everything. No thread waits for one port's lock while it holds another's, so their order does not matter.
     private static func beforeFork() {
+        acceptMutex.lock()
         namesMutex.lock()
         mutex.lock()
         forEach(.lock)
@@ -79,6 +92,7 @@ enum PortRegistry {
         forEach(.unlock)
         mutex.unlock()
         namesMutex.unlock()
+        acceptMutex.unlock()
     }
 
     private static func afterForkInChild() {

@@ -11,6 +11,12 @@ struct PortSource: ~Copyable {
         var mode: StringPointer
     }
 
+    /// The source has come to, or has left, a mode of a loop.
+    struct Change {
+        let attachment: Attachment
+        let source: SourcePointer
+    }
+
     /// The port, which the source retains as a client does.
     let port: PortHeaderPointer
     /// 1 if there was no memory to note an attachment, or to watch a connection there. The source is then signalled, to try again in the
@@ -92,8 +98,9 @@ extension PortSourcePointer {
             }
         }
         queue.unlockSenders()
-        withUnsafePointer(to: attachment) { pointee.port.pointee.functions.follow?(pointee.port, $0, isThere) }
         queue.pointee.attachmentsMutex.unlock()
+        let change = PortSource.Change(attachment: attachment, source: source)
+        withUnsafePointer(to: change) { pointee.port.pointee.functions.follow?(pointee.port, $0) }
         removedMode?.release()
     }
 
@@ -108,10 +115,8 @@ extension PortSourcePointer {
 
     /// Tries again what there was no memory for, in all modes of the loop: the mode in question may not be the one that runs. The loop's
     /// thread, without a lock.
-    @inline(__always)
     func resyncIfNeeded(on loop: RunLoopPointer) { if pointee.needsResync.load(ordering: .relaxed) != 0 { resync(on: loop) } }
 
-    @inline(never)
     private func resync(on loop: RunLoopPointer) {
         pointee.needsResync.store(0, ordering: .relaxed)
         var number = loop.locked { loop.pointee.modes.count }
@@ -229,9 +234,20 @@ extension PortQueuePointer {
         return queued
     }
 
+    /// The queue is closed, so the source ends, if there is one. Any thread, without a lock; a second call has no effect.
+    @inline(never)
+    func invalidateSource() {
+        lockSenders()
+        let source = sharedSourceLocked
+        unlockSenders()
+        guard let source else { return }
+        RunLoopPointer.invalidate(source)
+        source.release()
+    }
+
     /// The port's source, valid or not, with a reference for the caller. Under the senders' lock, which makes a source that is being
     /// destroyed wait before its memory is freed.
-    var sharedSourceLocked: SourcePointer? {
+    private var sharedSourceLocked: SourcePointer? {
         guard let source = pointee.portSource?.pointee.source, source.retainIfAlive() else { return nil }
         return source
     }

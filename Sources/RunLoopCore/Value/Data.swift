@@ -34,7 +34,7 @@ extension DataPointer {
     /// A copy of `count` bytes, with one reference; nil with ENOMEM. One allocation. Any thread.
     @inline(never)
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> DataPointer? {
-        let offset = count < 4096 ? MemoryLayout<DataStorage>.stride : room + headRoom
+        let offset = MemoryLayout<DataStorage>.stride
         let (size, overflow) = count.addingReportingOverflow(offset)
         guard !overflow, let memory = malloc(size) else {
             systemError = ENOMEM
@@ -63,20 +63,8 @@ extension DataPointer {
         threadContext.pointee.scratch().map { $0 + room }
     }
 
-    /// The number of unused bytes in front of large data, for the header of a message that carries the data: sending one block is
-    /// faster than sending two.
-    static var headRoom: Int { 32 }
-
     /// The distance from the struct to the bytes, if they are behind it.
     private var offset: Int { UnsafeRawPointer(pointee.bytes) - UnsafeRawPointer(self) }
-
-    /// The `headRoom` unused bytes in front of the bytes; nil if there are none. Only for a process with one thread: nothing guards
-    /// them.
-    @inline(__always)
-    var head: UnsafeMutableRawPointer? {
-        let isBehind = pointee.payloadLocation == .behind || pointee.payloadLocation == .received
-        return isBehind && offset == Self.room + Self.headRoom ? UnsafeMutableRawPointer(pointee.bytes) - Self.headRoom : nil
-    }
 
     private static var room: Int { (MemoryLayout<DataStorage>.stride + 15) & ~15 }
     static var receivedLimit: Int { ThreadContext.scratchSize - room }
@@ -107,7 +95,6 @@ extension DataPointer {
     }
 
     /// Mutable data without bytes; nil with ENOMEM. Two allocations. Any thread.
-    @inline(never)
     static func createMutable(capacity: Int) -> DataPointer? {
         guard let block = malloc(Swift.max(capacity, 1)) else { return nil }
         guard let memory = malloc(MemoryLayout<DataStorage>.size) else {

@@ -38,7 +38,6 @@ struct ElementCalls: BitwiseCopyable {
     }
 
     /// Retains `count` values of a list. Reads the whole list first: the callback may change the array that the list belongs to.
-    @inline(never)
     func retain(_ source: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, into stored: UnsafeMutablePointer<UnsafeRawPointer?>) {
         guard let source else { return }
         memcpy(stored, source, count * MemoryLayout<UnsafeRawPointer?>.stride)

@@ -44,32 +44,6 @@ import Testing
         #expect(heap.count == 0)
     }
 
-    /// What is cut off a sorted heap leaves a heap.
-    @Test func sortedHeapCanBeCut() {
-        let count = 1_000
-        let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: count)
-        defer { positions.deallocate() }
-        var heap = IndexedHeap<Number>()
-        var random = Random(seed: 14)
-        for element in 0..<count { _ = heap.insert(Number(value: random.below(500)), positions + element) }
-        heap.sort()
-        var isSorted = true
-        for index in 0..<count {
-            isSorted = isSorted && heap.entry(at: index).position.pointee == UInt32(index)
-            isSorted = isSorted && (index == 0 || heap.entry(at: index - 1).key.value <= heap.entry(at: index).key.value)
-        }
-        #expect(isSorted)
-        heap.truncate(to: 333)
-        var last = 0
-        var left = 0
-        while let first = heap.first, first.key.value >= last {
-            last = first.key.value
-            heap.remove(first.position)
-            left += 1
-        }
-        #expect(left == 333)
-    }
-
     @Test func reservedRoomIsKept() {
         var heap = IndexedHeap<Number>()
         let reserved = heap.reserve(1000)
@@ -141,7 +115,13 @@ private struct HeapRace {
                 }
             default: break
             }
-            if random.below(200) == 0 { heap.sort() }
+            if random.below(2_000) == 0 {
+                heap.removeAll()
+                for element in keyOf.indices where keyOf[element] != nil {
+                    positions[element] = IndexedHeap<Number>.absent
+                    forget(element)
+                }
+            }
             if heap.count != sorted.count { return "step \(step): \(heap.count) elements instead of \(sorted.count)" }
             if heap.first?.key.value != sorted.first { return "step \(step): first is \(String(describing: heap.first))" }
             if let known = keyOf[element] {

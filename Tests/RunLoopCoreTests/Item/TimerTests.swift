@@ -127,10 +127,27 @@ import Testing
             let isReleased = { () -> Bool in
                 // A thread that has released a timer has room for the next one.
                 TimerPointer.create(Registry.current!.threadContext, date: 0, interval: 0, order: 0, { _, _ in }, .empty)!.destroy()
-                return timer.tryRelease()
+                // While the thread lives no other one gets the memory.
+                return timer.tryRelease() && timer.pointee.item.object.tag == 0
             }
-            return results + [timer.item.release() == .alive, onThread(isReleased), timer.pointee.item.object.tag == 0]
+            return results + [timer.item.release() == .alive, onThread(isReleased)]
         }
-        #expect(seen == [false, false, true, true, false, false, true, true, true])
+        #expect(seen == [false, false, true, true, false, false, true, true])
+    }
+
+    /// A timer that only its loop refers to is destroyed when it is invalidated: the shortcut would leave it without a reference.
+    @Test(.enabled(if: Membarrier.isAvailable))
+    func timerWithoutReferencesOfClients() {
+        let seen = onThread { () -> [Bool] in
+            let loop = Registry.current!
+            let timer = TimerPointer.create(loop.threadContext, date: 1e9, interval: 0, order: 0, { _, _ in }, .empty)!
+            loop.add(timer, in: ModeName.default)
+            let isAlive = timer.item.release() == .alive
+            let isInvalid = timer.tryInvalidate()
+            if !isInvalid { ThreadContextPointer.stepOut() }
+            RunLoopPointer.invalidate(timer)
+            return [isAlive, isInvalid, timer.pointee.item.object.tag == 0]
+        }
+        #expect(seen == [true, false, true])
     }
 }

@@ -3,6 +3,11 @@ import Testing
 
 @testable import RunLoopCore
 
+extension IncomingBody {
+    /// Where the next piece goes; nil if it is not to be kept, or has to wait.
+    fileprivate mutating func nextRoom() -> UnsafeMutableRawBufferPointer? { makeRoom() ? room : nil }
+}
+
 /// A large payload that comes in pieces of any size is the bytes that were sent, and takes no memory before they come.
 @Suite struct IncomingBodyTests {
     private func announcing(_ length: Int) -> Frame {
@@ -12,14 +17,14 @@ import Testing
     @Test(arguments: [1, 2, 3] as [UInt64])
     func piecesBecomeThePayload(seed: UInt64) {
         var random = Random(seed: seed)
-        var body = IncomingBody()
+        var body = IncomingBody(nil)
         for _ in 0..<8 {
             let length = Frame.inlineLimit + 1 + random.below(random.below(2) == 0 ? 100_000 : 3_000_000)
             body.begin(announcing(length))
             var sent = 0
             var marks: [(Int, UInt8)] = []
             while !body.isComplete {
-                guard let room = body.room() else {
+                guard let room = body.nextRoom() else {
                     Issue.record("no room")
                     return
                 }
@@ -45,10 +50,10 @@ import Testing
     }
 
     private func receive(_ length: Int) -> DataPointer? {
-        var body = IncomingBody()
+        var body = IncomingBody(nil)
         body.begin(announcing(length))
         while !body.isComplete {
-            guard let room = body.room(), body.add(room.count) else { return nil }
+            guard let room = body.nextRoom(), body.add(room.count) else { return nil }
         }
         return body.finish()?.1
     }
@@ -69,10 +74,10 @@ import Testing
     }
 
     @Test func morePiecesThanAnnouncedAreRefused() {
-        var body = IncomingBody()
+        var body = IncomingBody(nil)
         var accepted = [body.add(1), body.isComplete]
         body.begin(announcing(40_000))
-        let room = body.room()?.count
+        let room = body.nextRoom()?.count
         accepted += [body.add(39_999), body.add(2), body.add(1), body.isComplete]
         #expect(accepted == [false, false, true, false, true, true] && room == 40_000)
         body.reset()
@@ -82,14 +87,12 @@ import Testing
 
     /// What nothing waits for is counted, not kept; another payload is not concerned.
     @Test func skippedPayloadHasNoData() {
-        var body = IncomingBody()
+        var body = IncomingBody(nil)
         body.begin(announcing(100_000))
-        var other = announcing(5)
-        other.id = 9
-        body.skip(other)
-        let isKept = body.room() != nil
-        body.skip(announcing(100_000))
-        let isStillKept = body.room() != nil
+        body.skip(9)
+        let isKept = body.nextRoom() != nil
+        body.skip(3)
+        let isStillKept = body.nextRoom() != nil
         let isComplete = body.add(50_000) && body.add(50_000) && body.isComplete
         #expect(isKept && !isStillKept && isComplete)
         guard let (frame, data) = body.finish() else {
@@ -97,5 +100,24 @@ import Testing
             return
         }
         #expect(frame.length == 100_000 && data == nil)
+    }
+
+    /// The connections of a process share what it may have; a later process with its number begins anew. Processes of another user are one.
+    @Test func connectionsOfAPeerShare() {
+        func join(_ process: Int32, _ user: UInt32) -> PeerPointer {
+            PeerPointer.join(PacketSocket.Credentials(process: process, user: user, group: 0), user: 7).unsafelyUnwrapped
+        }
+        let first = join(-5, 7)
+        let other = join(-6, 7)
+        let stranger = join(-5, 8)
+        first.pointee.reserved.store(99, ordering: .relaxed)
+        #expect(first != other && first != stranger && join(-5, 7) == first && join(-6, 8) == stranger)
+        first.leave()
+        #expect(join(-5, 7).pointee.reserved.load(ordering: .relaxed) == 99)
+        first.leave()
+        first.leave()
+        let later = join(-5, 7)
+        #expect(later.pointee.reserved.load(ordering: .relaxed) == 0)
+        for peer in [later, other, stranger, stranger] { peer.leave() }
     }
 }

@@ -29,7 +29,7 @@ static inline void RLGuestRelease(RLGuest *guest)
     free(guest);
 }
 
-/* Prepares the calling thread's loop. NULL with errno. */
+/* Prepares the calling thread's loop. NULL with errno; EBUSY if it is a guest already, which it then stays. */
 static inline RLGuest *RLGuestCreate(size_t size, RLRunLoopMode mode, void (*stopped)(void *info), void *info)
 {
     RLRunLoopGuestState state;
@@ -37,7 +37,7 @@ static inline RLGuest *RLGuestCreate(size_t size, RLRunLoopMode mode, void (*sto
     memset(&state, 0, sizeof state);
     if (guest == NULL)
         return NULL;
-    if (!RLRunLoopPrepareGuest(mode, kRLRunLoopGuestTimerInDescriptor, &state)) {
+    if (!RLRunLoopPrepareGuest(mode, kRLRunLoopGuestTimerInDescriptor | kRLRunLoopGuestNew, &state)) {
         int error = errno;
         free(guest);
         errno = error;

@@ -186,7 +186,8 @@ static inline int RLCurlSetTimer(CURLM *multi, long milliseconds, void *info)
 }
 
 /** Makes the calling thread's run loop serve a multi handle until RLCurlMultiRemove(), in a mode or in the common
- *  modes. It takes the handle's socket and timer functions, and reads its messages.
+ *  modes. It takes the handle's socket and timer functions, and reads its messages. Transfers may have been added to the
+ *  handle before, but not have begun.
  *  @param multi  to be cleaned up after RLCurlMultiRemove().
  *  @param done   called for each transfer that has ended, with its result; may be NULL. It may remove and clean up
  *                `easy`, and call RLCurlMultiRemove().
@@ -219,6 +220,7 @@ static inline RLCurlMultiRef RLCurlMultiAdd(CURLM *multi, RLRunLoopMode mode,
     curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, its);
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, RLCurlSetTimer);
     curl_multi_setopt(multi, CURLMOPT_TIMERDATA, its);
+    RLCurlSetTimer(multi, 0, its); /* begins the transfers that were added before */
     return its;
 }
 

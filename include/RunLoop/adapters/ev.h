@@ -52,7 +52,8 @@ static inline void RLEvPrepare(struct ev_loop *loop, ev_prepare *prepare, int ev
  *  @param mode     the mode; not kRLRunLoopCommonModes.
  *  @param stopped  called after RLRunLoopStop(), for example to call ev_break(); may be NULL.
  *  @param info     passed to stopped.
- *  @return NULL with errno if it is out of memory or descriptors. */
+ *  @return NULL with errno if it is out of memory or descriptors, or if the run loop is a guest already (EBUSY): a thread
+ *          has one. */
 static inline RLEvGuest *RLEvAttach(struct ev_loop *loop, RLRunLoopMode mode, void (*stopped)(void *info), void *info)
 {
     RLEvGuest *its = (RLEvGuest *)RLGuestCreate(sizeof *its, mode, stopped, info);
@@ -67,7 +68,7 @@ static inline RLEvGuest *RLEvAttach(struct ev_loop *loop, RLRunLoopMode mode, vo
     return its;
 }
 
-/** Ends what RLEvAttach() began, on the same thread. */
+/** Ends what RLEvAttach() began, on the same thread, before ev_loop_destroy(). */
 static inline void RLEvDetach(RLEvGuest *its)
 {
     ev_prepare_stop(its->loop, &its->prepare);

@@ -40,7 +40,8 @@ static inline void RLEventReady(evutil_socket_t fd, short events, void *info)
  *  @param mode     the mode; not kRLRunLoopCommonModes.
  *  @param stopped  called after RLRunLoopStop(), for example to call event_base_loopbreak(); may be NULL.
  *  @param info     passed to stopped.
- *  @return NULL with errno if it is out of memory or descriptors. */
+ *  @return NULL with errno if it is out of memory or descriptors, or if the run loop is a guest already (EBUSY): a thread
+ *          has one. */
 static inline RLEventGuest *RLEventAttach(struct event_base *base, RLRunLoopMode mode, void (*stopped)(void *info),
                                           void *info)
 {
@@ -58,7 +59,7 @@ static inline RLEventGuest *RLEventAttach(struct event_base *base, RLRunLoopMode
     return its;
 }
 
-/** Ends what RLEventAttach() began, on the same thread. */
+/** Ends what RLEventAttach() began, on the same thread, before event_base_free(). */
 static inline void RLEventDetach(RLEventGuest *its)
 {
     event_free(its->event);

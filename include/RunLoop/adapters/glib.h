@@ -107,8 +107,10 @@ static inline GSource *RLGSourceNew(RLRunLoopMode mode)
 typedef struct RLGMainContext {
     RLHosted hosted; /* first */
     GMainContext *context;
-    GPollFD *polled; /* what is in the epoll */
+    GPollFD *polled; /* what is in the set */
     gint count, capacity, priority;
+    int set;     /* an epoll in the run loop's */
+    int isStale; /* it may have what was closed while a duplicate is open: no number stands for that any more */
 } * RLGMainContextRef;
 
 /* All that is wanted of a descriptor, which may be polled several times; 0: it is not. */
@@ -119,6 +121,55 @@ static inline gushort RLGMainContextWants(const GPollFD *polled, gint count, int
         if (polled[index].fd == fd)
             events |= polled[index].events | G_IO_ERR; /* so that it is not 0 */
     return events;
+}
+
+/* Has the set wait for a descriptor of the context, or for something else of it. 0: it cannot. */
+static inline int RLGMainContextSet(RLGMainContextRef its, int operation, const GPollFD *polled, gint count, int fd)
+{
+    struct epoll_event event; /* poll(2) and epoll(7) use the same bits */
+    memset(&event, 0, sizeof event);
+    event.events = RLGMainContextWants(polled, count, fd);
+    return epoll_ctl(its->set, operation, fd, &event) == 0;
+}
+
+/* Has a new set take the place of the one before. False with errno. */
+static inline int RLGMainContextRenew(RLGMainContextRef its)
+{
+    struct epoll_event event;
+    int set = epoll_create1(EPOLL_CLOEXEC);
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    if (set < 0 || epoll_ctl(its->hosted.epoll, EPOLL_CTL_ADD, set, &event) != 0) {
+        int error = errno;
+        if (set >= 0)
+            close(set);
+        errno = error;
+        return 0;
+    }
+    if (its->set >= 0)
+        close(its->set);
+    its->set = set;
+    its->isStale = 0;
+    for (gint index = 0; index < its->count; index++)
+        RLGMainContextSet(its, EPOLL_CTL_ADD, its->polled, its->count, its->polled[index].fd);
+    return 1;
+}
+
+/* Has the set wait for what the context polls. */
+static inline void RLGMainContextWatch(RLGMainContextRef its, const GPollFD *polled, gint count)
+{
+    for (gint index = 0; index < its->count; index++)
+        if (RLGMainContextWants(polled, count, its->polled[index].fd) == 0 &&
+            epoll_ctl(its->set, EPOLL_CTL_DEL, its->polled[index].fd, NULL) < 0)
+            its->isStale = 1;
+    for (gint index = 0; index < count; index++) {
+        if (RLGMainContextSet(its, EPOLL_CTL_MOD, polled, count, polled[index].fd))
+            continue;
+        /* New, or a number that was closed and used again. */
+        if (RLGMainContextWants(its->polled, its->count, polled[index].fd) != 0)
+            its->isStale = 1;
+        RLGMainContextSet(its, EPOLL_CTL_ADD, polled, count, polled[index].fd);
+    }
 }
 
 /* Asks the context what it waits for, and has the run loop wait for that. */
@@ -132,17 +183,7 @@ static inline void RLGMainContextQuery(RLGMainContextRef its)
         its->capacity = count;
         polled = (GPollFD *)g_realloc(polled, (gsize)its->capacity * sizeof(GPollFD));
     }
-    for (gint index = 0; index < its->count; index++)
-        if (RLGMainContextWants(polled, count, its->polled[index].fd) == 0)
-            epoll_ctl(its->hosted.epoll, EPOLL_CTL_DEL, its->polled[index].fd, NULL);
-    for (gint index = 0; index < count; index++) {
-        struct epoll_event event; /* poll(2) and epoll(7) use the same bits */
-        memset(&event, 0, sizeof event);
-        event.events = RLGMainContextWants(polled, count, polled[index].fd);
-        /* A number that was closed and used again is not in the set. */
-        if (epoll_ctl(its->hosted.epoll, EPOLL_CTL_MOD, polled[index].fd, &event) < 0)
-            epoll_ctl(its->hosted.epoll, EPOLL_CTL_ADD, polled[index].fd, &event);
-    }
+    RLGMainContextWatch(its, polled, count);
     g_free(its->polled);
     its->polled = polled;
     its->count = count;
@@ -154,7 +195,8 @@ static inline void RLGMainContextPerform(void *info)
 {
     RLGMainContextRef its = (RLGMainContextRef)info;
     RLGMainContextQuery(its);
-    g_poll(its->polled, (guint)its->count, 0);
+    if (g_poll(its->polled, (guint)its->count, 0) == 0 && its->isStale)
+        RLGMainContextRenew(its);
     if (g_main_context_check(its->context, its->priority, its->polled, its->count))
         g_main_context_dispatch(its->context);
 }
@@ -170,6 +212,8 @@ static inline void RLGMainContextObserve(RLRunLoopObserverRef observer, RLRunLoo
 static inline void RLGMainContextRemove(RLGMainContextRef its)
 {
     RLHostedEnd(&its->hosted);
+    if (its->set >= 0)
+        close(its->set);
     g_main_context_release(its->context);
     g_main_context_unref(its->context);
     g_free(its->polled);
@@ -193,7 +237,8 @@ static inline RLGMainContextRef RLGMainContextAdd(GMainContext *context, RLRunLo
     RLGMainContextRef its = g_new0(struct RLGMainContext, 1);
     its->context = g_main_context_ref(context);
     its->capacity = 8;
-    if (!RLHostedBegin(&its->hosted, mode, RLGMainContextPerform, RLGMainContextObserve)) {
+    its->set = -1;
+    if (!RLHostedBegin(&its->hosted, mode, RLGMainContextPerform, RLGMainContextObserve) || !RLGMainContextRenew(its)) {
         int error = errno;
         RLGMainContextRemove(its);
         errno = error;

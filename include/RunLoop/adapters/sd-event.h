@@ -49,7 +49,8 @@ static inline int RLSdEventReady(sd_event_source *source, int fd, uint32_t event
  *  @param mode     the mode; not kRLRunLoopCommonModes.
  *  @param stopped  called after RLRunLoopStop(), for example to call sd_event_exit(); may be NULL.
  *  @param info     passed to stopped.
- *  @return NULL with errno if it is out of memory or descriptors, or if the sd_event has exited (ESTALE). */
+ *  @return NULL with errno if it is out of memory or descriptors, if the sd_event has exited (ESTALE), or if the run loop
+ *          is a guest already (EBUSY): a thread has one. */
 static inline RLSdEventGuest *RLSdEventAttach(sd_event *event, RLRunLoopMode mode, void (*stopped)(void *info),
                                               void *info)
 {

@@ -46,7 +46,8 @@ static inline void RLUvClosed(uv_handle_t *handle) { RLGuestRelease((RLGuest *)h
  *  @param mode     the mode; not kRLRunLoopCommonModes.
  *  @param stopped  called after RLRunLoopStop(), for example to call uv_stop(); may be NULL.
  *  @param info     passed to stopped.
- *  @return NULL with errno if it is out of memory or descriptors. */
+ *  @return NULL with errno if it is out of memory or descriptors, or if the run loop is a guest already (EBUSY): a thread
+ *          has one. */
 static inline RLUvGuest *RLUvAttach(uv_loop_t *loop, RLRunLoopMode mode, void (*stopped)(void *info), void *info)
 {
     RLUvGuest *its = (RLUvGuest *)RLGuestCreate(sizeof *its, mode, stopped, info);
@@ -64,7 +65,8 @@ static inline RLUvGuest *RLUvAttach(uv_loop_t *loop, RLRunLoopMode mode, void (*
     return its;
 }
 
-/** Ends what RLUvAttach() began, on the same thread. The memory is freed when the uv_loop_t runs next. */
+/** Ends what RLUvAttach() began, on the same thread. The memory is freed when the uv_loop_t
+ *  runs next, before which uv_loop_close() returns UV_EBUSY. */
 static inline void RLUvDetach(RLUvGuest *its)
 {
     its->guest.uses++; /* by the handle */

@@ -1,0 +1,62 @@
+/* Annotations for race detectors. Compiled into librunloop-kit, too. */
+#include "LinuxRaces.h"
+
+/* Functions of ThreadSanitizer's runtime, which are there if the program was built with -fsanitize=thread: the dynamic linker
+   writes their addresses, or NULL. A library that is instrumented itself needs no annotations. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __tsan_release NULL
+#define __tsan_acquire NULL
+#endif
+#endif
+#ifndef __tsan_release
+extern void __tsan_release(void *address) __attribute__((weak));
+extern void __tsan_acquire(void *address) __attribute__((weak));
+#endif
+void (*linux_tell_before)(void *address) = __tsan_release;
+void (*linux_tell_after)(void *address) = __tsan_acquire;
+
+/* A request to Valgrind, by a sequence of instructions that does nothing elsewhere; valgrind.h describes it. Returns `otherwise`
+   without Valgrind, or if its tool does not know the request. */
+static unsigned long linux_ask_valgrind(unsigned long request, const void *address, unsigned long otherwise)
+{
+    volatile unsigned long arguments[6] = {request, (unsigned long)address};
+    unsigned long result = otherwise;
+#if defined(__x86_64__)
+    __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
+                     : "+d"(result)
+                     : "a"(arguments)
+                     : "cc", "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile(
+        "mov x3, %0; mov x4, %1; ror x12, x12, #3; ror x12, x12, #13; ror x12, x12, #51; ror x12, x12, #61; "
+        "orr x10, x10, x10; mov %0, x3"
+        : "+r"(result)
+        : "r"(arguments)
+        : "cc", "memory", "x3", "x4");
+#else
+    (void)arguments;
+#endif
+    return result;
+}
+
+/* The numbers are those of helgrind.h and drd.h; the first two are understood by both. */
+enum {
+    tell_before_request = 0x48470121,
+    tell_after_request = 0x48470122,
+    helgrind_rights_request = 0x4847012e, /* of the arguments we leave at 0: none */
+    drd_thread_request = 0x44520000
+};
+static void tell_valgrind_before(void *address) { linux_ask_valgrind(tell_before_request, address, 0); }
+static void tell_valgrind_after(void *address) { linux_ask_valgrind(tell_after_request, address, 0); }
+
+void linux_look_for_valgrind(void)
+{
+    static const char here;
+    unsigned long none = (unsigned long)-2;
+    if (linux_ask_valgrind(helgrind_rights_request, &here, none) == none &&
+        linux_ask_valgrind(drd_thread_request, NULL, 0) == 0)
+        return;
+    linux_tell_before = tell_valgrind_before;
+    linux_tell_after = tell_valgrind_after;
+}

@@ -1,0 +1,51 @@
+import CLinux
+import CRunLoop
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+/// The sources of a port's connections follow the port's own source into loops and modes. Meanwhile connections and ports are freed, which
+/// takes the registry's mutex; fork() has that first, and then `attachmentsMutex`.
+@Suite(.serialized) struct FollowTests {
+    @Test func portIsFreedWithoutTheMutexOfAttachments() {
+        let nameHandle = RLStringCreateWithCString(nil, "follow-\(getpid())", UInt32(kRLStringEncodingUTF8))
+        let name: StringPointer = Handle.storage(UnsafeRawPointer(nameHandle.unsafelyUnwrapped))
+        let localHandle = RLMessagePortCreateLocal(nil, name.handle, { _, _, _, _ in nil }, nil, nil)
+        let remoteHandle = RLMessagePortCreateRemote(nil, name.handle)
+        let local: MessagePortPointer = Handle.storage(UnsafeRawPointer(localHandle.unsafelyUnwrapped))
+        let remote: MessagePortPointer = Handle.storage(UnsafeRawPointer(remoteHandle.unsafelyUnwrapped))
+        let source = RLMessagePortCreateRunLoopSource(nil, localHandle, 0)
+        let connection = remote.pointee.connection.unsafelyUnwrapped
+        let before = connection.pointee.references.load(ordering: .acquiring)
+
+        // The walk has come to the connection of the remote port, and is to have the last reference to it.
+        connection.lock()
+        let walk = spawn { RLRunLoopAddSource(RLRunLoopGetCurrent(), source, ModeName.default.handle) }
+        while connection.pointee.references.load(ordering: .acquiring) == before { sched_yield() }
+        local.lock()
+        connection.unlock()
+        RLMessagePortInvalidate(remoteHandle)
+        RLRelease(UnsafeRawPointer(remoteHandle))
+        // As fork() takes them, so that the walk cannot free the port.
+        PortRegistry.mutex.lock()
+        local.unlock()
+        let isTaken = Pinned(Atomic<UInt32>(0))
+        let other = spawn {
+            local.queue.pointee.attachmentsMutex.lock()
+            isTaken.pointer.pointee.store(1, ordering: .releasing)
+            local.queue.pointee.attachmentsMutex.unlock()
+        }
+        // No bound but for a library that is wrong.
+        let deadline = Clock.now.advanced(by: 10_000_000_000)
+        while isTaken.pointer.pointee.load(ordering: .acquiring) == 0 && Clock.now < deadline { sched_yield() }
+        #expect(isTaken.pointer.pointee.load(ordering: .acquiring) == 1)
+        PortRegistry.mutex.unlock()
+        walk.join()
+        other.join()
+        RLMessagePortInvalidate(localHandle)
+        RLRelease(UnsafeRawPointer(source))
+        RLRelease(UnsafeRawPointer(localHandle))
+        name.release()
+    }
+}

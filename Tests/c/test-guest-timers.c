@@ -1,0 +1,164 @@
+/* Timers of a guest: the host's descriptor tells of each that is added while the host waits, and none is forgotten, whichever mode the
+ * host waits for. */
+#include "guest.h"
+
+static RLRunLoopRef rl;
+static RLRunLoopTimerRef due, far;
+static atomic_int calls;
+
+static void set_up(void)
+{
+    rl = RLRunLoopGetCurrent();
+    due = make_timer(RLAbsoluteTimeGetCurrent() - 1, 0, count_timer, &calls);
+    far = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, count_timer, &calls);
+}
+
+static void tear_down(void)
+{
+    drop_timer(due);
+    drop_timer(far);
+}
+
+static void add(RLRunLoopTimerRef timer) { RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode); }
+static double next_date(void) { return RLRunLoopGetNextTimerFireDate(rl, kRLRunLoopDefaultMode); }
+
+static void prepare_for(RLStringRef mode) { require(RLRunLoopPrepareGuest(mode, 0, &state) == 1); }
+
+/* -- What is added while the host waits -------------------------------------------------------------------------------- */
+
+/* The mode has had a timer before. */
+static void add_and_remove(RLRunLoopTimerRef timer)
+{
+    add(timer);
+    RLRunLoopRemoveTimer(rl, timer, kRLRunLoopDefaultMode);
+}
+
+START_TEST(a_timer_is_told_of_after_the_next_date_was_asked_for)
+{
+    add_and_remove(far);
+    prepare();
+    ck_assert(next_date() == 0);
+    add(far);
+    ck_assert(readable());
+}
+END_TEST
+
+START_TEST(a_timer_is_told_of_after_the_loop_was_asked_whether_it_is_idle)
+{
+    add_and_remove(far);
+    prepare();
+    ck_assert(RLRunLoopIsIdleInMode(kRLRunLoopDefaultMode));
+    add(far);
+    ck_assert(readable());
+}
+END_TEST
+
+START_TEST(a_timer_is_told_of_behind_the_first_of_its_mode_which_is_never_due)
+{
+    prepare();
+    RLRunLoopTimerSetNextFireDate(due, INFINITY);
+    add(due);
+    add(far);
+    ck_assert(readable());
+}
+END_TEST
+
+START_TEST(a_timer_is_told_of_if_the_others_do_not_keep_the_mode)
+{
+    RLRunLoopTimerSetKeepsModeRunning(due, 0);
+    add(due);
+    prepare(); /* the mode counts as empty, so the host waits for ever */
+    ck_assert(!readable());
+    add(far);
+    ck_assert(readable());
+    dispatch();
+    ck_assert_int_eq(calls, 1);
+}
+END_TEST
+
+/* -- What was there before ---------------------------------------------------------------------------------------------- */
+
+/* A timer that was not looked at when the host was prepared is still the first when a later one comes. */
+static void due_fires_before_far(void)
+{
+    add(far);
+    ck_assert(next_date() == RLRunLoopTimerGetNextFireDate(due));
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(calls, 1);
+    ck_assert(next_date() == RLRunLoopTimerGetNextFireDate(far));
+}
+
+START_TEST(a_timer_fires_by_date_after_a_host_waited_for_another_mode)
+{
+    add(due);
+    prepare_for(RLSTR("other"));
+    RLRunLoopLeaveGuest();
+    due_fires_before_far();
+}
+END_TEST
+
+START_TEST(a_timer_fires_by_date_after_a_host_waited_for_a_mode_that_nothing_keeps)
+{
+    RLRunLoopTimerSetKeepsModeRunning(due, 0);
+    add(due);
+    prepare();
+    RLRunLoopLeaveGuest();
+    due_fires_before_far();
+}
+END_TEST
+
+START_TEST(a_timer_fires_by_date_while_a_host_waits_for_another_mode)
+{
+    add(due);
+    prepare_for(RLSTR("other"));
+    due_fires_before_far();
+    RLRunLoopLeaveGuest();
+}
+END_TEST
+
+/* -- The end of the thread while the host waits -------------------------------------------------------------------------- */
+
+static void *end_while_host_waits(void *timers)
+{
+    RLRunLoopRef own = RLRunLoopGetCurrent();
+    RLRunLoopAddTimer(own, ((RLRunLoopTimerRef *)timers)[0], kRLRunLoopDefaultMode);
+    RLRunLoopGuestState its = {.version = 0};
+    require(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, 0, &its) == 1);
+    return NULL;
+}
+
+static void *add_and_cancel(void *timers)
+{
+    RLRunLoopTimerRef another = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, count_timer, NULL);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), another, kRLRunLoopDefaultMode);
+    require(RLRunLoopContainsTimer(RLRunLoopGetCurrent(), another, kRLRunLoopDefaultMode));
+    require(!RLRunLoopContainsTimer(RLRunLoopGetCurrent(), ((RLRunLoopTimerRef *)timers)[0], kRLRunLoopDefaultMode));
+    drop_timer(another);
+    return NULL;
+}
+
+/* The second thread gets the memory of the first one's loop. */
+START_TEST(a_loop_whose_host_waited_to_the_end_leaves_nothing_to_the_next)
+{
+    for (int round = 0; round < 3; round++) {
+        join_thread(start_thread(end_while_host_waits, &far));
+        join_thread(start_thread(add_and_cancel, &far));
+    }
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("guest-timers");
+    TCase *tcase = add_case(suite, "guest-timers", 20);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_test(tcase, a_timer_is_told_of_after_the_next_date_was_asked_for);
+    tcase_add_test(tcase, a_timer_is_told_of_after_the_loop_was_asked_whether_it_is_idle);
+    tcase_add_test(tcase, a_timer_is_told_of_behind_the_first_of_its_mode_which_is_never_due);
+    tcase_add_test(tcase, a_timer_is_told_of_if_the_others_do_not_keep_the_mode);
+    tcase_add_test(tcase, a_timer_fires_by_date_after_a_host_waited_for_another_mode);
+    tcase_add_test(tcase, a_timer_fires_by_date_after_a_host_waited_for_a_mode_that_nothing_keeps);
+    tcase_add_test(tcase, a_timer_fires_by_date_while_a_host_waits_for_another_mode);
+    tcase_add_test(tcase, a_loop_whose_host_waited_to_the_end_leaves_nothing_to_the_next);
+    return suite;
+}

@@ -1,0 +1,427 @@
+/* Large payloads that do not come completely: how much memory they take from a server or a client, and who waits because of them. */
+#include "message-port-payload.h"
+#include <sys/resource.h>
+
+enum { MOST_MEGABYTES = 256, LARGE = 60 * MEGABYTE };
+
+static RLMessagePortRequestRef taken_over;
+static int large_calls;
+
+static RLDataRef echo_small(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
+{
+    RLDataRef reply = echo(local, id, data, info);
+    large_calls += RLDataGetLength(data) >= LARGE;
+    if (RLDataGetLength(data) < MEGABYTE)
+        return reply;
+    RLRelease(reply);
+    return NULL;
+}
+
+static void begin_with_peer(int user)
+{
+    use_own_directory();
+    peer_user = user ? OTHER_USER : 0;
+    serve_peers(echo_small);
+}
+
+/* The answer to the only request. */
+static uint8_t kind_of_answer(struct payload *payload)
+{
+    struct head head = {0};
+    for (int tries = 0; recv(payload->fd, &head, sizeof head, 0) < 0 && tries < 1000; tries++)
+        turn();
+    return head.kind;
+}
+
+/* ---- honest clients ---- */
+
+static pid_t start_large_request_to(RLStringRef name, size_t length)
+{
+    pid_t child = fork_child();
+    if (child != 0)
+        return child;
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, name);
+    RLDataRef data = RLDataCreateWithBytesNoCopy(NULL, calloc(1, length), (RLIndex)length, kRLAllocatorNull);
+    child_assert(RLMessagePortSendRequest(remote, 1, data, 50, 50, MODE, NULL) == kRLMessagePortSuccess);
+    _exit(0);
+}
+
+static pid_t start_large_request(size_t length) { return start_large_request_to(NAME, length); }
+
+/* The shortest of some times that a request of 8 MB takes. */
+static double seconds_of_large_request(void)
+{
+    double best = HUGE_VAL;
+    for (int count = 0; count < 3; count++) {
+        double start = monotonic_seconds();
+        int before = calls;
+        pid_t child = start_large_request(8 * MEGABYTE);
+        while (calls == before)
+            RLRunLoopRunInMode(MODE, 0.05, true);
+        best = fmin(best, monotonic_seconds() - start);
+        end_process(child, 0);
+    }
+    return best;
+}
+
+static void turn_until_ready(int end)
+{
+    for (struct pollfd said = {end, POLLIN, 0}; poll(&said, 1, 0) == 0;)
+        turn();
+    turn();
+}
+
+/* ---- a thousand clients ---- */
+
+enum { CROWD = 1000 };
+
+static int crowd_size(void)
+{
+    struct rlimit limit;
+    require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    if (limit.rlim_cur < CROWD + 100 && limit.rlim_cur < limit.rlim_max)
+        limit.rlim_cur = limit.rlim_max < CROWD + 100 ? limit.rlim_max : CROWD + 100;
+    require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    return limit.rlim_cur < CROWD + 100 ? (int)limit.rlim_cur - 100 : CROWD;
+}
+
+/* Each sends 1 MB but for the last byte, as fast as the server reads. Says when all have, or when nothing is read. */
+static void send_as_crowd(int size, int ready)
+{
+    static struct payload crowd[CROWD];
+    static struct pollfd wanted[CROWD];
+    for (int index = 0; index < size; index++) {
+        crowd[index] = payload_of(MEGABYTE);
+        send_up_to(&crowd[index], MEGABYTE - 1);
+    }
+    for (bool is_over = false; !is_over;) {
+        int count = 0;
+        for (int index = 0; index < size; index++) {
+            send_up_to(&crowd[index], MEGABYTE - 1);
+            if (crowd[index].sent < MEGABYTE - 1)
+                wanted[count++] = (struct pollfd){crowd[index].fd, POLLOUT, 0};
+        }
+        is_over = count == 0 || poll(wanted, (nfds_t)count, 200) == 0;
+    }
+    say_ready(ready);
+    pause();
+}
+
+/* An honest client of another process waits no longer, and the server has no more memory than the limit allows. */
+START_TEST(a_thousand_payloads_that_stop)
+{
+    int ends[2], size = crowd_size();
+    begin_with_peer(_i);
+    double limit = 0.1 + 4 * seconds_of_large_request();
+    long before = resident_megabytes();
+    make_pipe(ends);
+    pid_t crowd = fork_child();
+    if (crowd == 0)
+        send_as_crowd(size, ends[1]);
+    turn_until_ready(ends[0]);
+    if (!SANITIZED)
+        ck_assert_int_lt(resident_megabytes() - before, MOST_MEGABYTES);
+    ck_assert_double_lt(seconds_of_large_request(), limit);
+    expect_service();
+    end_process(crowd, SIGKILL);
+    close_pipe(ends);
+    finish();
+}
+END_TEST
+
+/* ---- more than one share ---- */
+
+/* A client that stops in the middle has its time as long as the memory is not wanted. */
+START_TEST(a_payload_that_stops_for_a_while)
+{
+    begin_with_peer(0);
+    struct payload slow = payload_of(LARGE);
+    send_all_up_to(&slow, LARGE - 1);
+    seconds_of_large_request();
+    int before = calls;
+    send_all_up_to(&slow, LARGE);
+    ck_assert_int_eq(kind_of_answer(&slow), REPLY);
+    ck_assert_int_eq(calls, before + 1);
+    close(slow.fd);
+    finish();
+}
+END_TEST
+
+/* If it is, it gets no answer but that there is none. */
+START_TEST(a_payload_that_stops_and_is_in_the_way)
+{
+    begin_with_peer(0);
+    struct payload slow = payload_of(LARGE);
+    send_all_up_to(&slow, LARGE - 1);
+    pid_t child = start_large_request(LARGE);
+    while (calls == 0)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    end_process(child, 0);
+    send_all_up_to(&slow, LARGE);
+    ck_assert_int_eq(kind_of_answer(&slow), DROPPED);
+    ck_assert_int_eq(calls, 1);
+    close(slow.fd);
+    finish();
+}
+END_TEST
+
+/* Clients that together send more than there is room for wait for one another. */
+START_TEST(all_are_served)
+{
+    enum { CLIENTS = 4 };
+    pid_t children[CLIENTS];
+    begin_with_peer(0);
+    long before = resident_megabytes();
+    for (int index = 0; index < CLIENTS; index++)
+        children[index] = start_large_request(SCALED(100) * MEGABYTE);
+    while (calls < CLIENTS) {
+        RLRunLoopRunInMode(MODE, 0.05, true);
+        if (!SANITIZED)
+            ck_assert_int_lt(resident_megabytes() - before, MOST_MEGABYTES + 100);
+    }
+    for (int index = 0; index < CLIENTS; index++)
+        end_process(children[index], 0);
+    finish();
+}
+END_TEST
+
+/* ---- a client that waits, and does what it can to make others wait ---- */
+
+enum { OF_A_CALLBACK = 100 * 1024, TAKEN_OVER = 7 };
+
+enum waiter {
+    SENDS_NO_PIECE,
+    READS_NO_REPLY,
+    HAS_TOO_MANY_UNANSWERED,
+    HAS_A_LONG_CALLBACK,
+    HAS_MANY_CONNECTIONS,
+    WAITERS
+};
+
+static void make_wait(enum waiter waiter)
+{
+    struct payload payload = payload_of(waiter == HAS_A_LONG_CALLBACK ? OF_A_CALLBACK : MEGABYTE);
+    if (waiter == READS_NO_REPLY || waiter == HAS_TOO_MANY_UNANSWERED) {
+        struct head head = request(TAKEN_OVER, INLINE);
+        memcpy(zeros, &head, sizeof head);
+        require(send(payload.fd, zeros, sizeof head + TAKEN_OVER, 0) > 0);
+    }
+    send_up_to(&payload, waiter == SENDS_NO_PIECE ? 0 : OF_A_CALLBACK);
+}
+
+/* Its payloads have the share of a process, and the last is exempt, which is sent whole when the test says so. */
+static void take_share_and_wait(enum waiter waiter, int ready)
+{
+    static const size_t kilobytes[] = {32 << 10, 16 << 10, 2 << 10, 1 << 10, 150, 1 << 10};
+    struct payload payload;
+    sigset_t wanted;
+    int signal;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &wanted, NULL);
+    for (size_t index = 0; index < sizeof kilobytes / sizeof *kilobytes; index++) {
+        payload = payload_of(kilobytes[index] * 1024);
+        push_up_to(&payload, payload.length / 2 + PIECE_SIZE);
+    }
+    for (int count = waiter == HAS_MANY_CONNECTIONS ? 30 : 1; count > 0; count--)
+        make_wait(waiter);
+    say_ready(ready);
+    sigwait(&wanted, &signal);
+    push_up_to(&payload, payload.length);
+    pause();
+}
+
+static RLDataRef answer_late(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
+{
+    if (RLDataGetLength(data) == TAKEN_OVER)
+        taken_over = RLMessagePortCopyRequest(local);
+    if (taken_over != NULL && RLDataGetLength(data) == TAKEN_OVER)
+        return NULL;
+    while (RLDataGetLength(data) == OF_A_CALLBACK && large_calls == 0)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    return echo_small(local, id, data, info);
+}
+
+START_TEST(a_client_that_waits)
+{
+    int ends[2];
+    use_own_directory();
+    serve_peers(answer_late);
+    make_pipe(ends);
+    pid_t hostile = fork_child();
+    if (hostile == 0)
+        take_share_and_wait(_i, ends[1]);
+    turn_until_ready(ends[0]);
+    while (taken_over == NULL && (_i == READS_NO_REPLY || _i == HAS_TOO_MANY_UNANSWERED))
+        turn();
+    if (_i == READS_NO_REPLY) {
+        RLDataRef reply = RLDataCreateWithBytesNoCopy(NULL, calloc(1, LARGE), LARGE, NULL);
+        ck_assert(RLMessagePortRequestReply(taken_over, reply));
+        RLRelease(reply);
+    } else if (_i == HAS_TOO_MANY_UNANSWERED) {
+        RLMessagePortSetCapacity(server.port, 1);
+    }
+    long before = resident_megabytes();
+    pid_t honest = start_large_request(LARGE);
+    if (_i == HAS_A_LONG_CALLBACK) {
+        while (resident_megabytes() < before + 31 && large_calls == 0)
+            turn();
+        turn();
+        kill(hostile, SIGUSR1);
+    }
+    while (large_calls == 0)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    end_process(honest, 0);
+    end_process(hostile, SIGKILL);
+    if (taken_over != NULL)
+        RLRelease(taken_over);
+    close_pipe(ends);
+    finish();
+}
+END_TEST
+
+/* ---- two ports of one process ---- */
+
+#define SECOND RLSTR("com.example.second")
+
+/* Of 100 MB to the first port the server has 60 MB, or nearly so, before it stops. */
+static void send_much(int ready)
+{
+    struct payload payload = payload_of(100 * MEGABYTE);
+    push_up_to(&payload, LARGE);
+    say_ready(ready);
+    push_up_to(&payload, payload.length);
+    pause();
+}
+
+static atomic_int second_calls;
+
+static RLDataRef count_second(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data,
+                              UNUSED void *info)
+{
+    atomic_fetch_add(&second_calls, 1);
+    return NULL;
+}
+
+static void *serve_second(void *ready)
+{
+    struct server second;
+    serve(&second, SECOND, count_second, NULL);
+    sem_post(ready);
+    while (second_calls == 0)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    end_server(&second);
+    return NULL;
+}
+
+/* Its loop does not have it, or does not run. */
+START_TEST(a_port_that_is_not_served)
+{
+    int ends[2];
+    sem_t ready;
+    second_calls = 0;
+    begin_with_peer(0);
+    make_pipe(ends);
+    pid_t slow = fork_child();
+    if (slow == 0)
+        send_much(ends[1]);
+    turn_until_ready(ends[0]);
+    if (_i == 0)
+        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
+    sem_init(&ready, 0, 0);
+    pthread_t other = start_thread(serve_second, &ready);
+    sem_wait(&ready);
+    pid_t honest = start_large_request_to(SECOND, LARGE);
+    while (_i == 0 && second_calls == 0)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    join_thread(other);
+    end_process(honest, 0);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
+    while (large_calls == 0)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    end_process(slow, SIGKILL);
+    close_pipe(ends);
+    finish();
+}
+END_TEST
+
+/* ---- a server that is a plain socket ---- */
+
+enum { SENT = 60 * MEGABYTE, MOST_BYTES = 0x60000000 };
+
+/* Answers each client's first request with a part of the largest reply that there is. */
+static void answer_in_part(int ready)
+{
+    char packet[256];
+    struct head head;
+    int listener = listen_as_victim();
+    say_ready(ready);
+    for (int fd; (fd = accept(listener, NULL, NULL)) >= 0;) {
+        for (head.kind = HELLO; head.kind != REQUEST; memcpy(&head, packet, sizeof head))
+            require(recv(fd, packet, sizeof packet, 0) >= (ssize_t)sizeof head);
+        struct payload reply = {.fd = fd, .kind = REPLY, .id = head.id, .length = MOST_BYTES};
+        send_up_to(&reply, SENT);
+    }
+}
+
+static long most_resident_megabytes(void)
+{
+    struct rusage usage;
+    require(getrusage(RUSAGE_SELF, &usage) == 0);
+    return usage.ru_maxrss / 1024;
+}
+
+static void note_result(UNUSED RLMessagePortRef port, int32_t result, UNUSED RLDataRef reply, void *info)
+{
+    *(int32_t *)info = result;
+}
+
+/* The result of a request whose function is called. */
+static int32_t ask_async(RLMessagePortRef remote, double limit)
+{
+    int32_t result = kRLMessagePortSuccess;
+    if (RLMessagePortSendRequestAsync(remote, 1, NULL, 1, limit, MODE, note_result, &result) == kRLMessagePortSuccess)
+        while (result == kRLMessagePortSuccess)
+            RLRunLoopRunInMode(MODE, limit, true);
+    return result;
+}
+
+/* A part of a reply has memory for what has come, and none once its request has timed out. */
+START_TEST(a_reply_that_stops)
+{
+    int ready;
+    bool has_come = false;
+    begin_with_peer(_i / 2);
+    pid_t hostile = start_server_process(answer_in_part, &ready);
+    long before = resident_megabytes(), most = most_resident_megabytes();
+    for (double limit = 0.3; !has_come; limit *= 2) {
+        RLMessagePortRef remote = remote_of_victim();
+        int32_t result = _i % 2 ? ask_async(remote, limit) : ask(remote, 1, "x", limit, MODE, NULL);
+        ck_assert_int_eq(result, kRLMessagePortReceiveTimeout);
+        if (!SANITIZED)
+            ck_assert_int_lt(resident_megabytes() - before, 10);
+        has_come = (most_resident_megabytes() - before) * MEGABYTE >= SENT;
+        RLMessagePortInvalidate(remote);
+        RLRelease(remote);
+    }
+    if (!SANITIZED)
+        ck_assert_int_lt(most_resident_megabytes() - most, SENT / MEGABYTE + 10);
+    end_process(hostile, SIGKILL);
+    close(ready);
+    finish();
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-unfinished");
+    TCase *tcase = add_case(suite, "unfinished", 60);
+    tcase_add_loop_test(tcase, a_thousand_payloads_that_stop, 0, peer_users());
+    tcase_add_test(tcase, a_payload_that_stops_for_a_while);
+    tcase_add_test(tcase, a_payload_that_stops_and_is_in_the_way);
+    tcase_add_test(tcase, all_are_served);
+    tcase_add_loop_test(tcase, a_client_that_waits, 0, WAITERS);
+    tcase_add_loop_test(tcase, a_port_that_is_not_served, 0, 2);
+    tcase_add_loop_test(tcase, a_reply_that_stops, 0, 2 * peer_users());
+    return suite;
+}
