@@ -20,6 +20,12 @@ let package = Package(
         .target(name: "CLinux", path: "Sources/CLinux", linkerSettings: [.linkedLibrary("bsd")]),
         .target(name: "CRunLoop", path: "Sources/CRunLoop", publicHeadersPath: "include"),
         .target(name: "RunLoopCore", dependencies: ["CLinux", "CRunLoop"], swiftSettings: coreSettings),
+        // librunloop-kit: of the core only three files that know nothing of run loops, which are links in its folder Shared.
+        .target(name: "CLinuxKit", dependencies: ["CLinux"], path: "Sources/CLinuxKit"),
+        .target(name: "CRunLoopKit", dependencies: ["CRunLoop"], path: "Sources/CRunLoopKit"),
+        .target(
+            name: "RunLoopKit", dependencies: ["CLinux", "CLinuxKit", "CRunLoop", "CRunLoopKit"], exclude: ["exports.map"],
+            swiftSettings: coreSettings),
     ]
         + (embedded
             ? []

@@ -78,6 +78,10 @@ int main(void)
     RLBoolean queued = RLRunLoopPostFunction((RLRunLoopRef)(void *)source, mode, perform, NULL);
     ok &= reported(&reports, "a function posted to a source", "RLRunLoopPostFunction", !queued);
 
+    /* A library of yours that stands on run loops may report its callers' mistakes in this way, too. */
+    RLReportError("ClockCreate", "period", "negative", 1);
+    ok &= reported(&reports, "a clock with a negative period", "ClockCreate", 1);
+
     /* Not a mistake: invalidating twice, or adding what is invalid, is quietly ignored. */
     RLRunLoopTimerInvalidate(timer);
     RLRunLoopTimerInvalidate(timer);

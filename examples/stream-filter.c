@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+enum { XON = 0x11, XOFF = 0x13 }; /* of terminals: "go on", "wait" */
+
 typedef struct Cipher {
     const char *name;
     uint8_t own, theirs; /* keys: what we write with, and what they do, once we know */
@@ -33,7 +35,10 @@ static void receive(RLStreamRef stream, const uint8_t *bytes, RLIndex length, vo
     }
     for (RLIndex i = 0; i < length; i++) {
         uint8_t plain = bytes[i] ^ cipher->theirs;
-        RLStreamFilterDeliver(stream, &plain, 1);
+        if (plain == XOFF || plain == XON)
+            RLStreamFilterHoldWrites(stream, plain == XOFF);
+        else
+            RLStreamFilterDeliver(stream, &plain, 1);
     }
 }
 
@@ -89,7 +94,7 @@ int main(void)
     Cipher ann = {.name = "ann", .own = 0xA5}, bob = {.name = "bob", .own = 0x9C};
     RLStreamRef streams[] = {begin(ends[0], &ann), begin(ends[1], &bob)};
     RLStreamWrite(streams[0], "can you read this?\n", 19); /* waits for the keys */
-    RLStreamWrite(streams[1], "every word\n", 11);
+    RLStreamWrite(streams[1], "\023every \021word\n", 13); /* XOFF and XON between */
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
     int ok = result == kRLRunLoopRunFinished &&
              RLStreamGetFilterInfo(streams[0], receive) == NULL; /* it went with the end */

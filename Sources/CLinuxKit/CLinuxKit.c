@@ -1,6 +1,10 @@
 #include "CLinuxKit.h"
+#include "LinuxRaces.h"
+
+#include <linux/futex.h>
 
 pthread_mutex_t linux_kit_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t linux_fork_handlers_mutex = PTHREAD_MUTEX_INITIALIZER;
 __thread uint8_t linux_kit_signal_depths[65] __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 #if defined(__has_feature)
@@ -37,21 +41,21 @@ int linux_become_worker(struct linux_worker *worker)
 
 void linux_end_worker(void) { pthread_setspecific(worker_key, NULL); }
 
+__thread struct linux_stream_thread linux_stream_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 uint32_t linux_kit_forks __attribute__((visibility("hidden")));
-pthread_t linux_kit_forking_thread __attribute__((visibility("hidden")));
-static void process_was_forked(void)
+struct linux_stream_thread *linux_kit_forking_thread __attribute__((visibility("hidden")));
+void linux_kit_note_fork(void)
 {
     linux_kit_forks++;
-    linux_kit_forking_thread = pthread_self();
+    linux_kit_forking_thread = &linux_stream_thread;
 }
-static void watch_forks(void) { pthread_atfork(NULL, NULL, process_was_forked); }
 
 void linux_stream_lock_init(struct linux_stream_lock *lock)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, linux_look_for_valgrind);
     memset(lock, 0, sizeof *lock);
-    pthread_mutex_init(&lock->mutex, NULL);
     lock->forks = linux_kit_forks;
 }
 
@@ -62,17 +66,34 @@ int linux_stream_lock_recover(struct linux_stream_lock *lock)
     if (is_first) {
         lock->was_broken |= lock->depth > 0;
         lock->depth = 0;
-        lock->owner = 0;
-        pthread_mutex_init(&lock->mutex, NULL);
+        lock->owner = NULL;
+        lock->word = 0;
         __atomic_store_n(&lock->forks, linux_kit_forks, __ATOMIC_RELEASE);
     }
     linux_kit_unlock();
     return is_first;
 }
 
-void linux_call_until_end(void (*call)(void *argument), void (*thread_ends)(void *argument), void *argument)
+void linux_stream_lock_acquire(struct linux_stream_lock *lock)
 {
-    pthread_cleanup_push(thread_ends, argument);
-    call(argument);
-    pthread_cleanup_pop(0);
+    uint32_t expected = 0;
+    if (!__atomic_compare_exchange_n(&lock->word, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        int error = errno;
+        while (__atomic_exchange_n(&lock->word, 2, __ATOMIC_ACQUIRE) != 0)
+            syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+        errno = error;
+    }
+    if (linux_is_watched())
+        linux_happens_after(lock);
+}
+
+void linux_stream_lock_release(struct linux_stream_lock *lock)
+{
+    if (linux_is_watched())
+        linux_happens_before(lock);
+    if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2) {
+        int error = errno;
+        syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        errno = error;
+    }
 }

@@ -5,6 +5,7 @@ examples/expected/<name>.txt, anything on stderr, or returns anything but 0 has 
 Python's own count of the same input.
 """
 
+import ctypes
 import os
 import re
 import resource
@@ -32,6 +33,7 @@ PROGRAMS = [
     "guest",
     "hello",
     "inotify",
+    "listener",
     "loop-observer",
     "loop-thread",
     "main-loop",
@@ -63,7 +65,7 @@ PROGRAMS = [
     "workers",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
-WITH_KIT = ["chat", "children", "echo", "file-watch", "relay", "resolve", "signals", "stream-filter", "tls",
+WITH_KIT = ["chat", "children", "echo", "file-watch", "listener", "relay", "resolve", "signals", "stream-filter", "tls",
             "workers"]  # linked with librunloop-kit, too
 WITH_TLS = ["tls"]  # linked with OpenSSL, too
 WITH_TRACE = ["metrics", "stalls"]  # linked with librunloop-trace, too
@@ -355,12 +357,18 @@ def test_demo_unreadable_input(demo, path, reason, tmp_path):
     assert result.returncode == 2 and result.stdout == b"" and reason in result.stderr
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def as_a_user():
+    """Takes from root what lets it read everything; other users have none of it."""
+    CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, PR_CAPBSET_DROP = 1, 2, 24
+    for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+
 def test_demo_forbidden_input(demo, tmp_path):
     path = tmp_path / "secret"
     path.write_bytes(b"secret\n")
     path.chmod(0)
-    result = run_demo(demo, path)
+    result = run_demo(demo, path, preexec_fn=as_a_user)
     assert result.returncode == 2 and result.stdout == b"" and b"Permission denied" in result.stderr
 
 

@@ -46,6 +46,27 @@ static UNUSED void write_file(const char *path, const char *text)
     require(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
+/* How many events the kernel keeps for one descriptor. */
+static UNUSED int queue_limit(void)
+{
+    char number[32] = "0";
+    FILE *file = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+    require(file != NULL && fgets(number, sizeof number, file) != NULL && fclose(file) == 0);
+    return atoi(number);
+}
+
+/* More events than the kernel keeps, of two files by turns. */
+static UNUSED void overflow_queue(const char *one, const char *other, int limit)
+{
+    int a = open(in_tree("%s", one), O_CREAT | O_RDWR | O_CLOEXEC, 0600),
+        b = open(in_tree("%s", other), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    require(a >= 0 && b >= 0);
+    for (int i = 0; i < limit / 2 + 10; i++)
+        require(pwrite(a, "x", 1, 0) == 1 && pwrite(b, "x", 1, 0) == 1);
+    close(a);
+    close(b);
+}
+
 /* What was told, as `-dir/name`: + created, - removed, > renamed (old>new), * modified, @ attributes, ! closed, ? must scan, # not
  * watched, ~ root changed, ^ unmounted. A slash ends directories. */
 struct told {
@@ -60,7 +81,9 @@ struct told {
 static UNUSED const char *relative(const char *path)
 {
     size_t length = strlen(base);
-    return strncmp(path, base, length) != 0 ? path : path[length] == '/' ? path + length + 1 : ".";
+    if (strncmp(path, base, length) != 0 || (path[length] != 0 && path[length] != '/'))
+        return path;
+    return path[length] == '/' ? path + length + 1 : ".";
 }
 
 static UNUSED void write_down(UNUSED RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)

@@ -1,4 +1,4 @@
-/* What the tests of the kit share, beside Tests/c/harness.h: lines on stderr, as the kit writes its reports there. */
+/* What the tests of the kit share, beside Tests/c/harness.h. */
 #ifndef RUNLOOP_TESTS_KIT_KIT_H
 #define RUNLOOP_TESTS_KIT_KIT_H
 #include "harness.h"
@@ -14,27 +14,34 @@
 #define THREAD_SANITIZED 0
 #endif
 
-/* Calls a function with stderr in a pipe, and puts what it has written into text. */
+/* Calls a function with stderr in a pipe, and puts what it has written into text. errno stays as the function leaves it. */
 static inline void capture_stderr(void (*body)(void), char *text, size_t size)
 {
     int ends[2], saved = dup(STDERR_FILENO);
     require(saved >= 0 && pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
     body();
+    int error = errno;
     ssize_t count = read(ends[0], text, size - 1);
     text[count > 0 ? count : 0] = 0;
     require(dup2(saved, STDERR_FILENO) == STDERR_FILENO);
     close(saved);
     close_pipe(ends);
+    errno = error;
 }
 
-/* What a call reports is that line, and errno is EINVAL. */
-#define assert_reports(call, line)                 \
-    do {                                           \
-        char said_[1024];                          \
-        errno = 0;                                 \
-        capture_stderr(call, said_, sizeof said_); \
-        ck_assert_str_eq(said_, line "\n");        \
-    } while (0)
+/* What a call reports is that line, to the program's error handler and not to stderr, and errno is EINVAL. */
+static inline void assert_reports_at(const char *file, int at, void (*body)(void), const char *line)
+{
+    char said[64], function[64], parameter[64];
+    int end = 0;
+    errno = 0;
+    capture_stderr(body, said, sizeof said);
+    ck_assert_int_eq(errno, EINVAL);
+    ck_assert_str_eq(said, "");
+    require(sscanf(line, "runloop: %63[^:]: %63[^:]: %n", function, parameter, &end) == 2);
+    assert_misuse_at(file, at, function, parameter, line + end);
+}
+#define assert_reports(body, line) assert_reports_at(__FILE__, __LINE__, body, line)
 
 /* One pass of this thread's loop, and then further ones while there is something to do. */
 static inline void run_passes(void)

@@ -56,7 +56,8 @@ static inline void ear_hears(RLStreamRef stream, const RLStreamEvent *event, voi
         require(event->type == kRLStreamEventErrorOccurred);
         ear->result = event->result;
         ear_notes(ear, "!", 1);
-        ear_notes(ear, strerrorname_np(event->error), strlen(strerrorname_np(event->error)));
+        const char *name = event->error > 0 ? strerrorname_np(event->error) : "EAI";
+        ear_notes(ear, name, strlen(name));
     }
     if (ear->action)
         ear->action(ear, event);

@@ -2,6 +2,7 @@
 #include "files.h"
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 
 static struct told told;
 
@@ -27,6 +28,32 @@ static void look_without_rights(UNUSED void *info)
     RLRelease(told.object);
 }
 
+static void look_without_searching(UNUSED void *info)
+{
+    require(chmod(base, 0777) == 0 && (geteuid() != 0 || seteuid(65534) == 0));
+    make_directory(in_tree("dir"));
+    require(chmod(in_tree("dir"), 0444) == 0);
+    const char *paths[] = {*(const char *)info != 0 ? in_tree("dir") : base, NULL};
+    RLFileWatchContext context = {.info = &told};
+    told.object = add(RLFileWatchCreate(NULL, paths, 0, 0, write_down, &context));
+    require(chmod(in_tree("dir"), 0755) == 0);
+    make_directory(in_tree("dir/new"));
+    while (strstr(told.words, "file") == NULL) {
+        require(RLFileWatchGetWatchCount(told.object) > 0);
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
+        write_file(in_tree("dir/new/file"), "x");
+    }
+    ck_assert_str_eq(told.words, "+dir/new/ +dir/new/file");
+    RLRelease(told.object);
+}
+
+/* The directory above it cannot be asked for, until the mode is another one. */
+START_TEST(a_directory_that_may_not_be_searched_is_watched)
+{
+    ck_assert_int_eq(run_in_child(look_without_searching, _i == 0 ? "" : "root"), 0);
+}
+END_TEST
+
 START_TEST(a_directory_without_permission_is_told_once)
 {
     make_directory(in_tree("closed"));
@@ -36,7 +63,8 @@ START_TEST(a_directory_without_permission_is_told_once)
 }
 END_TEST
 
-static void unmount_watched(UNUSED void *info)
+/* Root in a namespace, which may mount, and limit its watches. Exits with 77 if that is not allowed. */
+static void become_root(void)
 {
     char users[32], groups[32];
     snprintf(users, sizeof users, "0 %d 1", geteuid());
@@ -46,6 +74,11 @@ static void unmount_watched(UNUSED void *info)
     write_file("/proc/self/setgroups", "deny");
     write_file("/proc/self/uid_map", users);
     write_file("/proc/self/gid_map", groups);
+}
+
+static void unmount_watched(UNUSED void *info)
+{
+    become_root();
     if (mount("files", in_tree("mounted"), "tmpfs", 0, NULL) != 0)
         _exit(77);
     make_directory(in_tree("mounted/above"));
@@ -65,6 +98,111 @@ START_TEST(a_file_system_that_is_unmounted_is_told)
     make_directory(in_tree("mounted/below"));
     int status = run_in_child(unmount_watched, NULL);
     ck_assert(status == 0 || status == 77); /* 77: it may not mount here */
+}
+END_TEST
+
+static void read_many(UNUSED void *info)
+{
+    become_root();
+    if (mount("files", base, "tmpfs", 0, NULL) != 0)
+        _exit(77);
+    int count = queue_limit() + 500;
+    char outside[600];
+    strcpy(outside, in_tree("outside"));
+    strcat(base, "/in");
+    make_directory(base);
+    make_directory(in_tree("many"));
+    for (int i = 0; i < count; i++)
+        make_directory(in_tree("many/%d", i));
+    watch_base(&told, 0, 0);
+    overflow_queue("a", "b", count);
+    run_passes(); /* which end */
+    ck_assert_str_eq(told.words, "+a +b ?./");
+    told.words[0] = 0;
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), count + 2);
+    require(rename(in_tree("many"), outside) == 0);
+    run_passes();
+    ck_assert_str_eq(told.words, "->many/");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 1);
+    end_watch(&told);
+}
+
+/* Each watch that is removed puts an event into the kernel's queue. */
+START_TEST(more_directories_than_the_queue_has_room_for_are_read_again_once)
+{
+    if (queue_limit() > 20000)
+        return; /* an administrator has given it room */
+    int status = run_in_child(read_many, NULL);
+    ck_assert(status == 0 || status == 77); /* 77: it may not mount here */
+}
+END_TEST
+
+/* Two mounts of one directory have one watch, and a mount below itself would have no end. */
+static void mount_twice(void *info)
+{
+    become_root();
+    if (mount(in_tree("x"), in_tree("%s", info), NULL, MS_BIND, NULL) != 0)
+        _exit(77);
+    watch_base(&told, 0, 0);
+    while (strchr(told.words, '#') == NULL)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    ck_assert_int_eq(told.error, EEXIST);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
+    told.words[0] = 0;
+    write_file(in_tree("x/file"), "x");
+    await_all(&told);
+    ck_assert_ptr_nonnull(strstr(told.words, "/file")); /* by one of its paths */
+    end_watch(&told);
+}
+
+START_TEST(a_directory_that_is_mounted_at_two_places_is_told_at_one)
+{
+    make_directory(in_tree("x"));
+    make_directory(in_tree("x/loop"));
+    make_directory(in_tree("y"));
+    int status = run_in_child(mount_twice, _i == 0 ? "x/loop" : "y");
+    ck_assert(status == 0 || status == 77); /* 77: it may not mount here */
+}
+END_TEST
+
+static void limit_watches(const char *count)
+{
+    int file = open("/proc/sys/user/max_inotify_watches", O_WRONLY | O_CLOEXEC);
+    if (file < 0 || write(file, count, strlen(count)) < 0)
+        _exit(77);
+    close(file);
+}
+
+static void watch_with_few(UNUSED void *info)
+{
+    become_root();
+    limit_watches("3");
+    watch_base(&told, 0, 0);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
+    make_directory(in_tree("d"));
+    assert_told(&told, "#c/ +d/ #d/");
+    ck_assert_int_eq(told.error, ENOSPC);
+    const char *paths[] = {base, NULL};
+    ck_assert(RLFileWatchCreate(NULL, paths, 0, 0, write_down, NULL) == NULL && errno == ENOSPC);
+    limit_watches("100");
+    require(rename(in_tree("c"), in_tree("e")) == 0 && rename(in_tree("d"), in_tree("f")) == 0);
+    assert_told(&told, "c>e/ d>f/ ?e/");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 5);
+    limit_watches("1"); /* what is exchanged is not watched any more */
+    require(syscall(SYS_renameat2, AT_FDCWD, in_tree("e"), AT_FDCWD, in_tree("f"), RENAME_EXCHANGE) == 0);
+    await_all(&told);
+    ck_assert_ptr_nonnull(strstr(told.words, "?e/ #e/"));
+    ck_assert_ptr_nonnull(strstr(told.words, "?f/ #f/"));
+    end_watch(&told);
+}
+
+START_TEST(a_user_without_watches_left_is_told_and_goes_on_with_more)
+{
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/b"));
+    make_directory(in_tree("c"));
+    int status = run_in_child(watch_with_few, NULL);
+    ck_assert(status == 0 || status == 77); /* 77: namespaces are not allowed here */
 }
 END_TEST
 
@@ -238,6 +376,10 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, set_up, drop_tree);
     tcase_add_test(tcase, a_directory_without_permission_is_told_once);
     tcase_add_test(tcase, a_file_system_that_is_unmounted_is_told);
+    tcase_add_test(tcase, more_directories_than_the_queue_has_room_for_are_read_again_once);
+    tcase_add_loop_test(tcase, a_directory_that_is_mounted_at_two_places_is_told_at_one, 0, 2);
+    tcase_add_test(tcase, a_user_without_watches_left_is_told_and_goes_on_with_more);
+    tcase_add_loop_test(tcase, a_directory_that_may_not_be_searched_is_watched, 0, 2);
     tcase_add_test(tcase, the_object_may_be_released_in_its_call);
     tcase_add_test(tcase, the_call_may_run_the_loop);
     tcase_add_test(tcase, the_call_may_end_its_thread);

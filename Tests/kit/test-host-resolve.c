@@ -129,6 +129,11 @@ START_TEST(what_is_not_known_is_an_error)
     run_until_finished();
     ck_assert(query.calls == 1 && query.error == EAI_NONAME && query.count == 0);
     RLRelease(query.object);
+    query = (struct query){0};
+    ask(&query, "127.0.0.1", "65616", NULL, HUGE_VAL);
+    run_until_finished();
+    ck_assert(query.calls == 1 && query.error == EAI_SERVICE);
+    RLRelease(query.object);
 }
 END_TEST
 

@@ -2,8 +2,12 @@
  * and everything works when there is memory again. */
 #include "files.h"
 
+#include <dlfcn.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 /* Only on the thread that asks for it. */
@@ -22,8 +26,23 @@ __attribute__((unused, no_sanitize("address"))) static bool must_fail(void)
 }
 
 /* ThreadSanitizer's allocator cannot be called by another name. Nothing fails there. */
+static UNUSED bool refuses_fork_handlers;
 #if !THREAD_SANITIZED
 #include "../faults/failing-memory.h"
+
+/* pthread_atfork() in each library; it seldom allocates, but it may fail. Before the constructor others may call it. */
+typedef int register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
+static register_atfork *libc_register_atfork;
+__attribute__((constructor)) static void find_register_atfork(void)
+{
+    libc_register_atfork = (register_atfork *)dlsym(RTLD_NEXT, "__register_atfork");
+}
+int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library)
+{
+    if (libc_register_atfork == NULL)
+        find_register_atfork();
+    return refuses_fork_handlers || must_fail() ? ENOMEM : libc_register_atfork(before, parent, child, library);
+}
 #endif
 
 /* What was made; if nothing was, errno says why, and an allocation has failed. */
@@ -191,6 +210,34 @@ static void streamed(RLStreamRef stream, const RLStreamEvent *event, UNUSED void
     require(event->type != kRLStreamEventErrorOccurred || (event->error == ENOMEM && failures > 0));
 }
 
+/* One address, in figures: nothing listens there, or the program is told before that there is no memory. */
+static void refused(UNUSED RLStreamRef stream, const RLStreamEvent *event, UNUSED void *info)
+{
+    require(event->type == kRLStreamEventErrorOccurred);
+    calls += event->error == ECONNREFUSED ? 100 : 1;
+}
+static bool use_connecting(void)
+{
+    RLStreamContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLWorkersRef own = MADE(RLWorkersCreate(NULL, 1));
+    RLStreamRef stream = MADE(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", "1", own, 1000, refused, &context));
+    calls = 0;
+    if (stream != NULL) {
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
+        bool is_in_loop = RLRunLoopContainsSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
+        run_passes();
+        armed = false;
+        while (is_in_loop && calls == 0)
+            RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+        RLStreamClose(stream);
+        RLRelease(stream);
+    }
+    armed = false;
+    if (own != NULL)
+        RLRelease(own);
+    return calls == 100;
+}
+
 /* Lines that come in two parts, and more to write than there is room for. */
 static bool use_stream(void)
 {
@@ -204,6 +251,7 @@ static bool use_stream(void)
     if (works) {
         works = RLStreamSetReadDelimiter(stream, "\n", 1, 100);
         RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
+        RLStreamSetIdleLimit(stream, 1000);
         require(write(pair[1], "ab\nc", 4) == 4);
         run_passes();
         works &= RLStreamAppend(stream, "x", 1) && RLStreamWrite(stream, bytes, sizeof bytes);
@@ -225,6 +273,44 @@ static bool use_stream(void)
     run_passes();
     require(flushes == expected);
     return works;
+}
+
+static void accepted(UNUSED RLListenerRef listener, int descriptor, UNUSED void *info)
+{
+    close(descriptor);
+    calls++;
+}
+
+static int connect_client(RLListenerRef listener)
+{
+    struct sockaddr_un address;
+    socklen_t size = sizeof address;
+    require(getsockname(RLListenerGetNativeDescriptor(listener), (struct sockaddr *)&address, &size) == 0);
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    require(connect(client, (struct sockaddr *)&address, size) == 0);
+    return client;
+}
+
+static bool use_listener(void)
+{
+    RLListenerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    char name[32];
+    snprintf(name, sizeof name, "@runloop-%d", getpid());
+    RLListenerRef listener = MADE(RLListenerCreateWithPath(NULL, name, accepted, &context));
+    bool is_in_loop = false;
+    calls = 0;
+    if (listener != NULL) {
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), listener, kRLRunLoopDefaultMode);
+        int client = connect_client(listener);
+        run_passes();
+        is_in_loop = calls == 1;
+        armed = false;
+        close(client);
+        RLListenerClose(listener);
+        RLRelease(listener);
+    }
+    armed = false;
+    return is_in_loop;
 }
 
 static void changed(UNUSED RLFileWatchRef watch, UNUSED RLIndex count, UNUSED const RLFileWatchEvent *events,
@@ -266,7 +352,8 @@ static bool use_file_watch(void)
 
 /* -- -- */
 
-static bool (*const uses[])(void) = {use_signal, use_child, use_workers, use_host_resolve, use_stream, use_file_watch};
+static bool (*const uses[])(void) = {use_signal, use_child,      use_workers,  use_host_resolve,
+                                     use_stream, use_file_watch, use_listener, use_connecting};
 
 struct attempt {
     int use;
@@ -303,10 +390,57 @@ START_TEST(whatever_allocation_fails)
 }
 END_TEST
 
+/* A child of fork() might find a lock of the kit held: so there is no object. */
+START_TEST(nothing_is_made_unless_fork_is_prepared)
+{
+    RLSignalContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLRunLoopGetCurrent();
+    refuses_fork_handlers = true;
+    ck_assert_ptr_null(RLSignalCreate(NULL, SIGUSR1, 0, heard, &context));
+    ck_assert_int_eq(errno, ENOMEM);
+    errno = 0;
+    ck_assert_ptr_null(RLWorkersCreate(NULL, 1));
+    ck_assert_int_eq(errno, ENOMEM);
+    refuses_fork_handlers = false;
+    ck_assert(use_signal() && lifetime_held(&life) == 0);
+}
+END_TEST
+
+/* A listener that can neither accept a connection nor make a timer leaves the loop to others. */
+START_TEST(a_listener_is_short_of_everything)
+{
+    char name[32];
+    snprintf(name, sizeof name, "@runloop-%d", getpid());
+    RLListenerRef listener = add(RLListenerCreateWithPath(NULL, name, accepted, NULL));
+    run_passes(); /* the loop has all that it needs */
+    int client = connect_client(listener);
+    struct rlimit limit, none;
+    require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    none = limit;
+    none.rlim_cur = 0;
+    require(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    fail_at = 1;
+    fail_all = armed = true;
+    for (int i = 0; i < 5; i++)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
+    armed = false;
+    ck_assert(calls == 0 && failures > 0);
+    require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    while (calls == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    close(client);
+    drop_source(listener);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("memory");
     TCase *all = add_case(suite, "memory", 60);
     tcase_add_loop_test(all, whatever_allocation_fails, 0, 2 * (int)(sizeof uses / sizeof *uses));
+    if (!THREAD_SANITIZED) {
+        tcase_add_test(all, nothing_is_made_unless_fork_is_prepared);
+        tcase_add_test(all, a_listener_is_short_of_everything);
+    }
     return suite;
 }

@@ -1,6 +1,9 @@
 /* RLSignal: several owners, handlers of the program, threads and fork. */
 #include "signal-owner.h"
 
+#include <setjmp.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 /* -- Several owners -- */
@@ -383,6 +386,32 @@ START_TEST(a_fork_finds_no_lock_held)
 }
 END_TEST
 
+/* -- A handler of the program that leaves ours ------------------------------------------------------------------------ */
+
+static sigjmp_buf way_out;
+static void leave_by_a_jump(UNUSED int number) { siglongjmp(way_out, 1); }
+
+/* A time limit for a computation, as programs have it that know nothing of our handler: it interrupts that one, too. */
+START_TEST(a_handler_that_jumps_out_of_ours)
+{
+    struct owner owner = {0};
+    own(&owner, SIGUSR1);
+    struct sigaction limit = {.sa_handler = leave_by_a_jump};
+    require(sigaction(SIGALRM, &limit, NULL) == 0);
+    for (volatile int i = 0; i < SCALED(1000); i++) {
+        if (sigsetjmp(way_out, 1) != 0)
+            continue;
+        struct itimerval soon = {.it_value.tv_usec = 30 + i % 50};
+        require(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+        for (;;)
+            syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1);
+    }
+    run_passes();
+    ck_assert_int_gt(owner.count, 0);
+    drop_source(owner.object); /* waits for handlers that have begun */
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("signal owners");
@@ -401,5 +430,8 @@ Suite *suite_under_test(void)
     tcase_add_test(threads, objects_come_and_go_while_signals_arrive_on_all_threads);
     tcase_add_test(threads, a_child_goes_on_with_what_the_thread_that_forked_watched);
     tcase_add_test(threads, a_fork_finds_no_lock_held);
+    TCase *jumps = add_case(suite, "jumps", 20);
+    if (!THREAD_SANITIZED) /* it delivers signals later, when nothing is interrupted */
+        tcase_add_test(jumps, a_handler_that_jumps_out_of_ours);
     return suite;
 }

@@ -216,6 +216,21 @@ START_TEST(wrong_arguments_are_reported)
 }
 END_TEST
 
+static void create_refused_without_handler(void)
+{
+    RLSetErrorHandler(NULL, NULL);
+    create_refused();
+}
+
+START_TEST(without_a_handler_a_report_is_a_line_on_stderr)
+{
+    char said[256];
+    refused = SIGKILL;
+    capture_stderr(create_refused_without_handler, said, sizeof said);
+    ck_assert_str_eq(said, CREATE "number: a signal that cannot be caught\n");
+}
+END_TEST
+
 static void create_refused_in_child(UNUSED void *info)
 {
     int nowhere = open("/dev/null", O_WRONLY);
@@ -246,6 +261,7 @@ Suite *suite_under_test(void)
     tcase_add_test(mistakes, info_is_retained_until_the_object_is_freed);
     tcase_add_test(mistakes, signals_that_cannot_be_watched_are_refused_with_a_reason);
     tcase_add_test(mistakes, wrong_arguments_are_reported);
+    tcase_add_test(mistakes, without_a_handler_a_report_is_a_line_on_stderr);
     tcase_add_test(mistakes, misuse_aborts_where_that_is_wanted);
     return suite;
 }

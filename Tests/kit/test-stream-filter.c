@@ -1,6 +1,8 @@
 /* RLStreamFilter: what stands between a stream and its descriptor. */
 #include "stream-filter.h"
 
+#include <sys/ioctl.h>
+
 static struct ear ear;
 static struct framer framer;
 
@@ -129,6 +131,148 @@ START_TEST(a_paused_stream_keeps_its_bytes_for_the_filter)
 }
 END_TEST
 
+START_TEST(it_holds_writes_back)
+{
+    char bytes[9];
+    int unread, peer = listen_to_pair(&ear);
+    require(set_framer(ear.stream, &framer));
+    RLStreamFilterHoldWrites(ear.stream, 1); /* without effect: it is not open */
+    say(peer, "HI");
+    run_passes();
+    assert_said(&ear, "O");
+    ck_assert_str_eq(take(peer), "HI");
+    RLStreamFilterHoldWrites(ear.stream, 1);
+    RLStreamWrite(ear.stream, "a", 1);
+    RLStreamAppend(ear.stream, "b", 1);
+    RLStreamFlush(ear.stream, note_flush, "a");
+    RLStreamShutdown(ear.stream);
+    RLStreamPauseReading(ear.stream);
+    say(peer, "\1\x9e");
+    run_passes();
+    ck_assert_int_eq(ioctl(RLStreamGetNativeDescriptor(ear.stream), FIONREAD, &unread), 0);
+    ck_assert_int_eq(unread, 0); /* the filter has it */
+    assert_said(&ear, "");
+    assert_flushed("");
+    ck_assert_int_eq(RLStreamGetQueuedLength(ear.stream), 2);
+    ck_assert(read(peer, bytes, 9) == -1 && errno == EAGAIN);
+    RLStreamFilterHoldWrites(ear.stream, 0);
+    RLStreamFilterHoldWrites(ear.stream, 1); /* without effect: nothing more will be written */
+    run_passes();
+    ck_assert_int_eq(read(peer, bytes, 9), 4);
+    ck_assert(memcmp(bytes, "\2\x9e\x9d\0", 4) == 0);
+    ck_assert_int_eq(read(peer, bytes, 9), 0);
+    assert_flushed("a0");
+    RLStreamResumeReading(ear.stream);
+    run_passes();
+    assert_said(&ear, "(a)");
+    end_ear(&ear);
+    close(peer);
+}
+END_TEST
+
+/* The beginning of the peer's greeting was searched for the end of a line. What the filter delivers has not been. */
+START_TEST(lines_begin_anew_with_it)
+{
+    int peer = listen_to_pair(&ear);
+    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 100);
+    say(peer, "H");
+    run_passes();
+    require(set_framer(ear.stream, &framer));
+    say(peer, "I\3\xf5\x9d\xf5");
+    run_passes();
+    assert_said(&ear, "O(\n)(b\n)");
+    end_ear(&ear);
+    close(peer);
+}
+END_TEST
+
+/* -- Answers: what a filter sends for what it receives --------------------------------------------------------------- */
+
+static const char zeros[262144];
+static size_t received;
+
+static void open_at_once(RLStreamRef stream, UNUSED void *info) { RLStreamFilterOpen(stream); }
+static void answer(RLStreamRef stream, UNUSED const uint8_t *bytes, RLIndex length, void *info)
+{
+    size_t size = info ? *(size_t *)info : (size_t)length;
+    require(size <= sizeof zeros && RLStreamFilterSend(stream, (const uint8_t *)zeros, (RLIndex)size));
+    received += (size_t)length;
+}
+static void pass_on(RLStreamRef stream, const uint8_t *bytes, RLIndex length, UNUSED void *info)
+{
+    RLStreamFilterSend(stream, bytes, length);
+}
+static void say_nothing(UNUSED RLStreamRef stream, UNUSED void *info) {}
+static int listen_and_answer(size_t *size)
+{
+    int peer = listen_to_pair(&ear);
+    RLStreamFilter filter = {0, size, NULL, open_at_once, answer, pass_on, say_nothing};
+    require(RLStreamSetFilter(ear.stream, &filter));
+    return peer;
+}
+
+/* A peer that reads less than it asks for makes the queue no longer than 64 KiB and the answers to one read. */
+START_TEST(a_slow_reader_is_read_slowly)
+{
+    int peer = listen_and_answer(NULL);
+    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
+    size_t sent = 0;
+    for (int round = 0; round < 200; round++) {
+        ssize_t count = write(peer, zeros, 16384);
+        sent += count > 0 ? (size_t)count : 0;
+        run_passes();
+        char bytes[2048];
+        require(read(peer, bytes, sizeof bytes) > 0);
+        ck_assert_int_le(RLStreamGetQueuedLength(ear.stream), 2 * 65536);
+    }
+    ck_assert_uint_gt(sent, 2 * 65536);
+    ck_assert_uint_lt(received, sent);
+    do
+        run_passes();
+    while (drain(peer) > 0);
+    ck_assert_uint_eq(received, sent);
+    end_ear(&ear);
+    close(peer);
+}
+END_TEST
+
+/* The peer reads everything, and the answers are many more than may wait at once. */
+START_TEST(a_queue_that_is_never_empty_stops_no_reading)
+{
+    size_t size = 1000;
+    int peer = listen_and_answer(&size);
+    for (int round = 0; round < 300; round++) {
+        while (RLStreamGetQueuedLength(ear.stream) < (RLIndex)sizeof zeros)
+            require(RLStreamWrite(ear.stream, zeros, sizeof zeros));
+        say(peer, "?");
+        run_passes();
+        drain(peer);
+    }
+    run_passes();
+    ck_assert_uint_eq(received, 300);
+    end_ear(&ear);
+    close(peer);
+}
+END_TEST
+
+/* Each peer reads only if the other one's bytes are not taken for answers. */
+START_TEST(what_the_program_has_written_is_no_answer)
+{
+    static struct ear other;
+    static struct framer others;
+    int peer = listen_to_pair(&ear);
+    listen_to(&other, peer);
+    require(set_framer(ear.stream, &framer) && set_framer(other.stream, &others));
+    for (int i = 0; i < 2; i++)
+        require(RLStreamWrite(ear.stream, zeros, sizeof zeros) && RLStreamWrite(other.stream, zeros, sizeof zeros));
+    run_passes();
+    ck_assert_uint_eq(ear.bytes, 2 * sizeof zeros);
+    ck_assert_uint_eq(other.bytes, 2 * sizeof zeros);
+    end_ear(&ear);
+    end_ear(&other);
+}
+END_TEST
+
 static void set_null(void) { ck_assert(!RLStreamSetFilter(ear.stream, NULL)); }
 static void set_empty(void) { ck_assert(!RLStreamSetFilter(ear.stream, &(RLStreamFilter){.info = NULL})); }
 static void set_version(void) { ck_assert(!RLStreamSetFilter(ear.stream, &(RLStreamFilter){.version = 1})); }
@@ -157,6 +301,11 @@ Suite *suite_under_test(void)
     tcase_add_test(all, it_fails);
     tcase_add_test(all, it_begins_in_the_middle);
     tcase_add_test(all, a_paused_stream_keeps_its_bytes_for_the_filter);
+    tcase_add_test(all, it_holds_writes_back);
+    tcase_add_test(all, lines_begin_anew_with_it);
+    tcase_add_test(all, a_slow_reader_is_read_slowly);
+    tcase_add_test(all, a_queue_that_is_never_empty_stops_no_reading);
+    tcase_add_test(all, what_the_program_has_written_is_no_answer);
     tcase_add_test(all, mistakes_are_reported);
     return suite;
 }

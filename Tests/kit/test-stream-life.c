@@ -155,6 +155,25 @@ END_TEST
 
 /* -- Modes, loops, threads ----------------------------------------------------------------------------------------- */
 
+/* The first of its completions drops the program's reference, which is the last one by then. */
+START_TEST(a_completion_releases_a_stream_that_is_being_closed)
+{
+    for (int is_in_loop = 0; is_in_loop < 2; is_in_loop++) {
+        int flushes = 0;
+        make_stream();
+        if (!is_in_loop)
+            RLRunLoopRemoveSource(RLRunLoopGetCurrent(), ear.stream, kRLRunLoopDefaultMode);
+        RLStreamWrite(ear.stream, block, sizeof block);
+        ck_assert(RLStreamFlush(ear.stream, flush_ends, &flushes) && RLStreamFlush(ear.stream, flush_ends, &flushes));
+        end_at = 0, end_number = 2;
+        RLStreamClose(ear.stream);
+        ck_assert_int_eq(flushes, 2);
+        ck_assert_ptr_null(ear.stream);
+        close(peer);
+    }
+}
+END_TEST
+
 START_TEST(it_is_in_the_modes_that_it_was_added_to)
 {
     RLRunLoopMode other = RLSTR("other");
@@ -416,6 +435,7 @@ Suite *suite_under_test(void)
     TCase *all = add_case(suite, "stream life", 30);
     tcase_add_test(all, it_ends_in_a_call);
     tcase_add_test(all, whoever_releases_last_closes);
+    tcase_add_test(all, a_completion_releases_a_stream_that_is_being_closed);
     tcase_add_test(all, it_is_in_the_modes_that_it_was_added_to);
     tcase_add_test(all, two_loops_share_it);
     tcase_add_test(all, another_thread_closes_it);

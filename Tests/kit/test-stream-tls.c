@@ -1,63 +1,7 @@
 /* RunLoopKit/adapters/openssl.h: TLS between two streams, with a certificate that is made here. */
-#include "stream.h"
-
-#include <RunLoopKit/adapters/openssl.h>
-#include <openssl/evp.h>
+#include "stream-tls.h"
 
 static struct ear client, server;
-static SSL_CTX *ours, *theirs; /* the client's, the server's */
-static X509 *certificate;
-static EVP_PKEY *key;
-
-static void add_extension(int kind, const char *value)
-{
-    X509V3_CTX context;
-    X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
-    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, kind, value);
-    require(extension != NULL && X509_add_ext(certificate, extension, -1) == 1);
-    X509_EXTENSION_free(extension);
-}
-
-/* For "localhost", signed by itself. */
-static void make_certificate(long from, long to)
-{
-    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, NULL);
-    require(EVP_PKEY_keygen_init(context) == 1 &&
-            EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1);
-    require(EVP_PKEY_keygen(context, &key) == 1);
-    EVP_PKEY_CTX_free(context);
-    certificate = X509_new();
-    require(X509_set_version(certificate, 2) == 1 && ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1) == 1);
-    X509_gmtime_adj(X509_getm_notBefore(certificate), from);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), to);
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
-                               (const unsigned char *)"localhost", -1, -1, 0);
-    require(X509_set_issuer_name(certificate, X509_get_subject_name(certificate)) == 1);
-    require(X509_set_pubkey(certificate, key) == 1);
-    add_extension(NID_basic_constraints, "critical,CA:TRUE");
-    add_extension(NID_subject_alt_name, "DNS:localhost");
-    require(X509_sign(certificate, key, EVP_sha256()) > 0);
-}
-
-static void make_contexts(void)
-{
-    if (certificate == NULL)
-        make_certificate(-86400, 86400);
-    ours = SSL_CTX_new(TLS_client_method());
-    theirs = SSL_CTX_new(TLS_server_method());
-    require(SSL_CTX_use_certificate(theirs, certificate) == 1 && SSL_CTX_use_PrivateKey(theirs, key) == 1);
-    require(X509_STORE_add_cert(SSL_CTX_get_cert_store(ours), certificate) == 1);
-}
-
-static void free_contexts(void)
-{
-    SSL_CTX_free(ours);
-    SSL_CTX_free(theirs);
-    X509_free(certificate);
-    EVP_PKEY_free(key);
-    certificate = NULL;
-    key = NULL;
-}
 
 static void connect_ears(const char *host)
 {
@@ -202,7 +146,8 @@ START_TEST(a_server_wants_to_know_its_clients)
         connect_ears("localhost");
         run_passes();
         assert_said(&server, shown ? "O" : "!EPROTO");
-        assert_said(&client, shown ? "O" : "O!EPROTO"); /* in TLS 1.3 the client is done first */
+        assert_said(&client, shown ? "O" : "O!EPROTO");   /* in TLS 1.3 the client is done first */
+        ck_assert_int_eq(client.result, kRLStreamFailed); /* of the first */
         end_ears();
     }
 }
@@ -318,6 +263,119 @@ START_TEST(bytes_that_were_changed_on_the_way)
 }
 END_TEST
 
+START_TEST(modes_of_the_programs_context_do_not_matter)
+{
+    static char bytes[100000];
+    make_contexts();
+    SSL_CTX_set_mode(ours, SSL_MODE_ENABLE_PARTIAL_WRITE);
+    SSL_CTX_clear_mode(ours, SSL_MODE_AUTO_RETRY);
+    connect_ears("localhost");
+    ck_assert(RLStreamWrite(client.stream, bytes, sizeof bytes) && RLStreamWrite(server.stream, "greeting", 8));
+    run_passes();
+    ck_assert_uint_eq(server.bytes, sizeof bytes);
+    assert_said(&client, "O(greeting)");
+    end_ears();
+}
+END_TEST
+
+START_TEST(the_host_is_a_name_or_an_address)
+{
+    make_contexts();
+    int peer = listen_to_pair(&client);
+    ck_assert(!RLStreamStartTLSAsClient(client.stream, ours, NULL) && errno == EINVAL);
+    ck_assert(!RLStreamStartTLSAsClient(client.stream, ours, "") && errno == EINVAL);
+    ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "127.0.0.1"));
+    ck_assert_ptr_null(SSL_get_servername(RLStreamGetSSL(client.stream), TLSEXT_NAMETYPE_host_name));
+    end_ear(&client);
+    close(peer);
+    /* Not in its certificate. */
+    connect_ears("127.0.0.1");
+    run_passes();
+    ck_assert_int_eq(client.result, kRLStreamNotTrusted);
+    end_ears();
+}
+END_TEST
+
+/* A peer that asks for new keys all the time, and reads no answer; then it does. */
+START_TEST(keys_are_asked_for)
+{
+    make_contexts();
+    int peer = listen_to_pair(&server), same = 0;
+    ck_assert(RLStreamStartTLSAsServer(server.stream, theirs));
+    small_buffers(RLStreamGetNativeDescriptor(server.stream));
+    SSL *ssl = SSL_new(ours);
+    SSL_set_fd(ssl, peer);
+    SSL_set_connect_state(ssl);
+    while (SSL_do_handshake(ssl) != 1)
+        run_passes();
+    while (same < 3) { /* then it is read no more: what it sends next waits in the kernel */
+        RLIndex before = RLStreamGetQueuedLength(server.stream);
+        require(SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) == 1 && SSL_do_handshake(ssl) == 1);
+        run_passes();
+        RLIndex after = RLStreamGetQueuedLength(server.stream);
+        same = after > 0 && after == before ? same + 1 : 0;
+        ck_assert_int_le(after, 2 * 65536 + 8192);
+    }
+    assert_said(&server, "O");
+    require(SSL_write(ssl, "hello", 5) == 5);
+    while (server.said[0] == 0) {
+        SSL_read(ssl, &(char){0}, 1);
+        run_passes();
+    }
+    assert_said(&server, "(hello)");
+    SSL_free(ssl);
+    close(peer);
+    end_ear(&server);
+    free_contexts();
+}
+END_TEST
+
+static int suspend_hello(UNUSED SSL *ssl, UNUSED int *alert, UNUSED void *info) { return SSL_CLIENT_HELLO_RETRY; }
+static int suspend_certificate(UNUSED SSL *ssl, UNUSED void *info) { return -1; }
+
+/* Not supported, as the header says. */
+START_TEST(functions_that_suspend_a_handshake)
+{
+    make_contexts();
+    if (_i == 0)
+        SSL_CTX_set_client_hello_cb(theirs, suspend_hello, NULL);
+    else
+        SSL_CTX_set_cert_cb(theirs, suspend_certificate, NULL);
+    connect_ears("localhost");
+    run_passes();
+    assert_said(&server, "!EPROTO");
+    ck_assert_int_eq(server.result, kRLStreamRefused);
+    ck_assert_ptr_null(RLStreamGetTLSReason(server.stream));
+    end_ears();
+}
+END_TEST
+
+/* What getaddrinfo() takes, and neither certificates nor servers know: an absolute name, and the zone of an address. */
+START_TEST(the_host_is_as_it_is_looked_up)
+{
+    char longest[258];
+    memset(longest, 'x', sizeof longest);
+    longest[257] = 0;
+    make_contexts();
+    connect_ears("localhost.");
+    ck_assert_str_eq(SSL_get_servername(RLStreamGetSSL(client.stream), TLSEXT_NAMETYPE_host_name), "localhost");
+    run_passes();
+    assert_said(&client, "O");
+    end_ear(&client);
+    end_ear(&server);
+    connect_ears("fe80::1%eth0");
+    ck_assert_ptr_null(SSL_get_servername(RLStreamGetSSL(client.stream), TLSEXT_NAMETYPE_host_name));
+    run_passes();
+    assert_said(&client, "O");
+    end_ear(&client);
+    int peer = listen_to_pair(&client);
+    ck_assert(!RLStreamStartTLSAsClient(client.stream, ours, ".") && errno == EINVAL);
+    ck_assert(!RLStreamStartTLSAsClient(client.stream, ours, longest) && errno == EINVAL);
+    close(peer);
+    end_ears();
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream tls");
@@ -330,5 +388,10 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_peer_that_does_not_speak_it);
     tcase_add_test(all, it_begins_in_the_middle);
     tcase_add_test(all, bytes_that_were_changed_on_the_way);
+    tcase_add_test(all, modes_of_the_programs_context_do_not_matter);
+    tcase_add_test(all, the_host_is_a_name_or_an_address);
+    tcase_add_test(all, keys_are_asked_for);
+    tcase_add_loop_test(all, functions_that_suspend_a_handshake, 0, 2);
+    tcase_add_test(all, the_host_is_as_it_is_looked_up);
     return suite;
 }

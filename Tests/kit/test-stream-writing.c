@@ -341,6 +341,58 @@ START_TEST(connecting)
 }
 END_TEST
 
+START_TEST(it_closes_when_all_is_written)
+{
+    int peer = listen_to_pair(&ear);
+    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
+    for (int i = 0; i < 10; i++)
+        ck_assert(RLStreamWrite(ear.stream, block, sizeof block));
+    ck_assert(RLStreamFlush(ear.stream, note_flush, "a"));
+    RLStreamShutdown(ear.stream);
+    RLStreamCloseWhenWritten(ear.stream);
+    ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == EPIPE);
+    say(peer, "read on");
+    size_t got = 0;
+    for (; RLRunLoopSourceIsValid(ear.stream); run_passes()) {
+        assert_flushed("");
+        got += drain(peer);
+    }
+    assert_flushed("a0");
+    assert_said(&ear, "(read on)");
+    ck_assert_uint_eq(got + drain(peer), 10 * sizeof block);
+    ck_assert_int_eq(read(peer, block, 1), 0);
+    RLStreamCloseWhenWritten(ear.stream);
+    end_ear(&ear);
+    close(peer);
+
+    peer = listen_to_pair(&ear);
+    RLStreamCloseWhenWritten(ear.stream); /* at once */
+    ck_assert(!RLRunLoopSourceIsValid(ear.stream) && read(peer, block, 1) == 0);
+    end_ear(&ear);
+    close(peer);
+}
+END_TEST
+
+START_TEST(it_closes_when_nothing_can_be_written)
+{
+    int peer = listen_to_pair(&ear), ends[2];
+    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
+    ck_assert(RLStreamWrite(ear.stream, block, sizeof block));
+    RLStreamCloseWhenWritten(ear.stream);
+    close(peer);
+    run_passes();
+    ck_assert(!RLRunLoopSourceIsValid(ear.stream));
+    ck_assert_ptr_nonnull(strstr(ear.said, "!")); /* is told before */
+    end_ear(&ear);
+    require(pipe2(ends, O_CLOEXEC) == 0);
+    listen_to(&ear, ends[0]);
+    RLStreamCloseWhenWritten(ear.stream);
+    ck_assert(!RLRunLoopSourceIsValid(ear.stream));
+    end_ear(&ear);
+    close(ends[1]);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream writing");
@@ -356,5 +408,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, the_last_words_of_a_peer);
     tcase_add_test(all, threads_may_write);
     tcase_add_test(all, connecting);
+    tcase_add_test(all, it_closes_when_all_is_written);
+    tcase_add_test(all, it_closes_when_nothing_can_be_written);
     return suite;
 }

@@ -81,8 +81,24 @@ static RLRunLoopSourceRef watch_stream(const char *text)
 static RLRunLoopSourceRef watch_reading(void) { return watch_stream("x"); }
 static RLRunLoopSourceRef watch_flushing(void) { return watch_stream(""); }
 
-static RLRunLoopSourceRef (*const watches[])(void) = {watch_signal, watch_child,   watch_work,    watch_addresses,
-                                                      watch_time,   watch_reading, watch_flushing};
+static void in_listener(UNUSED RLListenerRef listener, int descriptor, UNUSED void *info)
+{
+    close(descriptor);
+    end_thread();
+}
+static RLRunLoopSourceRef watch_connections(void)
+{
+    RLListenerContext context = {0, &life, lifetime_retain, lifetime_release, NULL};
+    RLListenerRef listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, in_listener, &context));
+    RLDataRef address = RLListenerCopyAddress(listener);
+    peer_end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    require(connect(peer_end, (const void *)RLDataGetBytePtr(address), (socklen_t)RLDataGetLength(address)) == 0);
+    RLRelease(address);
+    return listener;
+}
+
+static RLRunLoopSourceRef (*const watches[])(void) = {watch_signal, watch_child,   watch_work,     watch_addresses,
+                                                      watch_time,   watch_reading, watch_flushing, watch_connections};
 
 static RLRunLoopSourceRef object;
 static void *run_loop(void *number)

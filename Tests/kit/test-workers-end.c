@@ -101,6 +101,37 @@ static void use_in_child(void *info)
     RLRelease(own);
 }
 
+/* The first process of a namespace has workers; its child is the first of another one, and so has the same number. */
+static void use_as_first(void *info)
+{
+    child_assert(getpid() == 1);
+    use_in_child(info);
+}
+static void have_the_number_of_the_parent(UNUSED void *info)
+{
+    struct job job = {0};
+    child_assert(getpid() == 1);
+    RLRelease(workers);
+    workers = RLWorkersCreate(NULL, 1);
+    submit(&job, do_job);
+    run_until_finished();
+    child_assert(unshare(CLONE_NEWPID) == 0);
+    child_assert(run_in_child(use_as_first, &job) == 0);
+}
+static void enter_namespace(UNUSED void *info)
+{
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+        _exit(77);
+    int status = run_in_child(have_the_number_of_the_parent, NULL);
+    _exit(status);
+}
+START_TEST(the_child_of_a_fork_may_have_the_number_of_its_parent)
+{
+    int status = run_in_child(enter_namespace, NULL);
+    ck_assert(status == 0 || status == 77); /* 77: no namespaces here */
+}
+END_TEST
+
 START_TEST(the_child_of_a_fork_has_no_workers_and_may_make_some)
 {
     struct job job = {0};
@@ -255,6 +286,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_function_may_end_its_thread);
     tcase_add_test(all, threads_block_signals_and_cancellation);
     tcase_add_test(all, the_child_of_a_fork_has_no_workers_and_may_make_some);
+    tcase_add_test(all, the_child_of_a_fork_may_have_the_number_of_its_parent);
     tcase_add_test(all, a_function_that_forks_and_returns_ends_the_child);
     tcase_add_test(all, without_threads_a_work_is_refused);
     tcase_add_test(all, wrong_arguments_are_reported);

@@ -3,6 +3,7 @@ the rules of the core's."""
 
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 
@@ -14,10 +15,13 @@ sys.path[:0] = [str(HERE.parent / name) for name in ("abi", "headers")]
 from library import BUILD, CALLOUT, INCLUDE, ROOT, dynamic_symbols, existing, output  # noqa: E402
 from public_headers import clang, declarations, of_kind  # noqa: E402
 
-SOURCES = sorted((ROOT / "Sources/RunLoopKit").rglob("*.swift"))
+#: Without the links to files of the core, which has tests of its own.
+SOURCES = sorted(path for path in (ROOT / "Sources/RunLoopKit").rglob("*.swift") if not path.is_symlink())
 #: The pieces that there are; each has a share of it.
-SIZE_LIMIT = 112_000
+SIZE_LIMIT = 136_000
 LARGEST, SMALLEST = 350, 10
+#: ThreadSanitizer's, if the program has it: weak.
+RACE_DETECTORS = {"__tsan_acquire", "__tsan_release"}
 
 
 def library():
@@ -50,7 +54,7 @@ def test_needs_libc_and_librunloop_alone():
     needed = re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-dW", library()))
     assert needed == ["librunloop.so.0", "libc.so.6"]
     undefined = symbols("--undefined-only")
-    ours = {name for name, version in undefined.items() if not version.startswith("GLIBC") and name not in ("__tls_get_addr",)}
+    ours = {name for name, version in undefined.items() if not version.startswith("GLIBC") and name not in ("__tls_get_addr", *RACE_DETECTORS)}
     assert ours and ours <= set(dynamic_symbols())
     assert not [name for name in undefined if name.startswith(("swift_", "_swift", "$s"))]
 
@@ -90,17 +94,21 @@ def test_only_callouts_call_clients():
 
 
 def test_core_does_not_know_the_kit():
-    done = subprocess.run(["grep", "-rlE", "RunLoopKit|RLSignal|RLChild|RLWork|RLStream", "Sources/RunLoopCore", "Sources/CLinux", "Sources/CRunLoop"],
+    done = subprocess.run(["grep", "-rlE", "RunLoopKit|RLSignal|RLChild|RLWork|RLStream|RLListener", "Sources/RunLoopCore", "Sources/CLinux", "Sources/CRunLoop"],
                           cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == ""
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("faults") / "faults"
-    output(clang(), "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", HERE / "faults.c", "-o", path,
+def compiled(source, directory):
+    path = directory / "faults"
+    output(clang(), "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", HERE / source, "-o", path,
            f"-L{library().parent}", "-lrunloop-kit", "-lrunloop", f"-Wl,-rpath,{library().parent}")
     return path
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compiled("faults.c", tmp_path_factory.mktemp("faults"))
 
 
 @pytest.mark.parametrize("fault, said", {
@@ -122,11 +130,53 @@ def test_children_while_system_calls_fail(program, fault, said):
 
 
 @pytest.fixture(scope="module")
+def listening_program(tmp_path_factory):
+    return compiled("faults-listener.c", tmp_path_factory.mktemp("listener-faults"))
+
+
+@pytest.mark.parametrize("fault, said", {
+    "none": "2 accepted, no error",
+    "accept4:error=ECONNABORTED:when=1": "2 accepted, no error",
+    "accept4:error=EINTR:when=1": "2 accepted, no error",
+    "accept4:error=ENETUNREACH:when=1": "2 accepted, no error",
+    "accept4:error=EMFILE:when=1": "2 accepted, EMFILE",
+    "accept4:error=ENFILE:when=1..2": "2 accepted, ENFILE",
+    "accept4:error=ENOBUFS:when=2": "2 accepted, ENOBUFS",
+    "accept4:error=EPERM:when=1..2": "2 accepted, EPERM",
+    "accept4:error=EPERM": "0 accepted, EPERM",
+    "accept4:error=ECONNABORTED": "0 accepted, no error",
+    "socket:error=EMFILE:when=1": "EMFILE",
+    "bind:error=EACCES": "EACCES",
+    "listen:error=EADDRINUSE": "EADDRINUSE",
+}.items())
+def test_listener_while_system_calls_fail(listening_program, fault, said):
+    """A connection that has failed is passed over; a shortage delays the others, and is told. What fails for ever stops no timer."""
+    inject = [] if fault == "none" else ["-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
+    limit = ["0.2"] if said.startswith("0 accepted") else []
+    done = subprocess.run(["strace", "-qq", "-o", listening_program.parent / "trace", *inject, listening_program, *limit],
+                          capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+def test_two_listeners_at_one_path(listening_program, tmp_path, is_stale):
+    """The socket of the first is bound, and does not listen yet, while the second one comes: it is not taken for abandoned."""
+    path, trace = tmp_path / "s", tmp_path / "trace"
+    if is_stale:
+        with socket.socket(socket.AF_UNIX) as old:
+            old.bind(str(path))
+    strace = ["strace", "-qq", "-o", trace, "-e", "trace=bind,listen", "-e", "inject=listen:delay_enter=300000"]
+    with subprocess.Popen([*strace, listening_program, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        while not (trace.exists() and " = 0" in trace.read_text()):
+            assert first.poll() is None
+        second = subprocess.run([listening_program, path], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        assert (second.stdout, first.communicate("")[0]) == ("EADDRINUSE\n", "made\n")
+    assert not path.exists()
+
+
+@pytest.fixture(scope="module")
 def file_program(tmp_path_factory):
-    path = tmp_path_factory.mktemp("file-faults") / "faults"
-    output(clang(), "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}", HERE / "faults-files.c", "-o", path,
-           f"-L{library().parent}", "-lrunloop-kit", "-lrunloop", f"-Wl,-rpath,{library().parent}")
-    return path
+    return compiled("faults-files.c", tmp_path_factory.mktemp("file-faults"))
 
 
 @pytest.mark.parametrize("fault, said", {

@@ -18,16 +18,19 @@
  *  list of what was there when the object was created has what is there now. Three things it must bear:
  *   - What is found in a directory that has just come to be is told as created, and may be told again if it came to be
  *     at that moment. So may the end of something that was never told of.
- *   - kRLFileWatchMustScan: more has happened below the path than could be told, as when the kernel's queue was full
- *     because the loop did not run for long. Read that directory again.
+ *   - kRLFileWatchMustScan: more has happened at the path or below it than could be told, as when the kernel's queue
+ *     was full because the loop did not run for long, or directories were renamed faster than it could follow. Look
+ *     there again. Events that come after it may be older than what is seen then.
  *   - kRLFileWatchNotWatched: a directory and what is below it is not watched, and `error` says why. ENOSPC: the user
- *     has no watches left (/proc/sys/fs/inotify/max_user_watches). It is told once for each such directory, and it is
- *     not tried again until the directory is renamed or everything is read again.
+ *     has no watches left (/proc/sys/fs/inotify/max_user_watches). EEXIST: it is watched under another path, as it is
+ *     mounted at both, or as a root is a symbolic link to it. It is told once for each such directory, and it is not
+ *     tried again until the directory is renamed, a root is gone, or everything is read again.
  *  Changes of one file that follow each other are one event if nothing else happened to its path in between.
  *
  *  A rename within the roots is one event with both paths. What is renamed to a place outside is removed, what comes
  *  from outside created, both with kRLFileWatchRenamed; and so are the two ends of a rename that the kernel has not
- *  reported together, which is rare.
+ *  reported together, which is rare. An exchange (RENAME_EXCHANGE) is a rename, and then kRLFileWatchMustScan for both
+ *  paths; so is a rename there and back at once, which the kernel tells in the same way.
  *
  *  Latency
  *  -------
@@ -37,10 +40,15 @@
  *
  *  What the kernel does not tell
  *  -----------------------------
- *  The means is inotify(7). It does not see what other machines do on a network file system, writes through mmap(2),
- *  file systems that are mounted over a directory, or that a directory above a root was renamed. A root that is renamed
- *  or removed is told with kRLFileWatchRootChanged, and is not watched any more: create another object when it is there
- *  again. Symbolic links below a root are files, and are not followed.
+ *  The means is inotify(7). It does not see what other machines do on a network file system, writes through mmap(2) or
+ *  through another name of a file (a hard link) that is outside the roots, and file systems that are mounted over a
+ *  directory. Nor does it see the end of a mount whose file system stays, as of a bind mount or one that is in use:
+ *  what happens in that is told as before, and what happens in the directory that the mount was over is not. A root
+ *  that is renamed or removed is told with kRLFileWatchRootChanged, and is not watched any more: create another object
+ *  when it is there again. This is late if a directory above a root was renamed, or a root is a symbolic link that was
+ *  led elsewhere: events have the old paths until a directory comes to be in that root, or until another root that it
+ *  is in shows that it was renamed. It is late, too, if a directory was removed that a process has open, or as its
+ *  current one: then it is told when that ends. Symbolic links below a root are files, and are not followed.
  *
  *  Threads, fork
  *  -------------
@@ -69,7 +77,7 @@ enum {
     kRLFileWatchAttributes = 1UL << 4,   /**< Its mode, owner, times, links or extended attributes have changed. */
     kRLFileWatchClosed = 1UL << 5,       /**< It was open for writing and was closed: it is complete, as a rule. */
     kRLFileWatchIsDirectory = 1UL << 8,  /**< It is or was a directory. */
-    kRLFileWatchMustScan = 1UL << 9,     /**< Anything may have happened below the path. */
+    kRLFileWatchMustScan = 1UL << 9,     /**< Anything may have happened at the path, and below. */
     kRLFileWatchNotWatched = 1UL << 10,  /**< Nothing below the path will be told: see `error`. */
     kRLFileWatchRootChanged = 1UL << 11, /**< A root was removed or renamed, and is not watched any more. */
     kRLFileWatchUnmounted = 1UL << 12    /**< The file system at the path is gone, and what was in it. */
@@ -104,16 +112,19 @@ typedef struct RLFileWatchContext {
 
 /** Creates an object that watches from now on, and tells of it when it is in a loop.
  *  @param paths    ends with NULL, not empty; directories, or files. A symbolic link stands for what it leads to.
+ *                  A file that is a root, and is in another root, is told of twice.
  *  @param latency  seconds for which events are collected; 0: none.
  *  @param flags    bits: kRLFileWatchNoDefer, …
  *  @param callout  not NULL.
  *  @param context  copied; NULL for an info of NULL.
  *  @return the object, or NULL.
  *  Ownership: info is retained through context.retain until the object is freed.  Re-entrancy: calls context.retain.
- *  Errors: NULL with errno ENOENT, EACCES, … of a path; ENOSPC if there is no watch for a root; EMFILE, ENFILE, ENOMEM.
- *  Cost: reads all directories below the roots. 100 000 took 1.7 s of processor time and 14 MB, besides a kilobyte each
+ *  Errors: NULL with errno ENOENT, EACCES, … of a path; EEXIST if two roots are one directory, or one file; ENOSPC if
+ *  there is no watch for a root; EMFILE, ENFILE, ENOMEM.
+ *  Cost: reads all directories below the roots. 100 000 took 1.7 s of processor time and 17 MB, besides a kilobyte each
  *  in the kernel; an event then took 4 us. Three descriptors until the object is freed. For a large tree create the
- *  object on another thread, as by RLWorkCreate(). */
+ *  object on another thread, as by RLWorkCreate(). After the kernel's queue was full the loop reads all of them again
+ *  before it makes the call. */
 RL_EXPORT RLFileWatchRef RLFileWatchCreate(RLAllocatorRef allocator, const char *const *paths, RLTimeInterval latency,
                                            RLOptionFlags flags, RLFileWatchCallBack callout,
                                            const RLFileWatchContext *context);

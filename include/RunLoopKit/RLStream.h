@@ -1,6 +1,6 @@
 /** @file RLStream.h
  *  Streams: bytes are read and written through a descriptor, without waiting, with buffers on both ways.
- *  Examples: examples/chat.c, examples/relay.c, examples/echo.c
+ *  Examples: examples/chat.c, examples/relay.c, examples/echo.c, examples/listener.c
  *
  *  Create one for a connected socket, a pipe or a terminal, and add it to a mode of a loop:
  *
@@ -17,8 +17,12 @@
  *  A stream reads while it is in a mode that runs. What one call is given is up to you, and may be changed in each
  *  call, for the bytes behind those of the call: whatever has come (at first), a number of bytes
  *  (RLStreamSetReadCount), or everything up to a delimiter (RLStreamSetReadDelimiter). The last piece before the end
- *  may be shorter, or lack its delimiter. RLStreamPauseReading() leaves the rest with the kernel, and so with the
+ *  may be shorter, or lack its delimiter; in front of an error it is told only if the function asks for it in that
+ *  call, by RLStreamSetReadCount(stream, 0). RLStreamPauseReading() leaves the rest with the kernel, and so with the
  *  sender; RLStreamResumeReading() goes on.
+ *
+ *  Up to 64 KiB are read at once, and all pieces in them are told in one pass: also after RLRunLoopStop(), but not
+ *  after RLStreamPauseReading() or RLStreamClose().
  *
  *  Pieces come one at a time, in order: a run that is nested in the function reads nothing more of this stream, but
  *  goes on writing it, and may call the function for that.
@@ -33,15 +37,23 @@
  *  the reading when that is 0, and resumes it when the event kRLStreamEventCanAcceptBytes says that the queue has
  *  shrunk.
  *
+ *  Passing on
+ *  ----------
+ *  RLStreamForward() does that for a program that only passes on what it reads: a relay has each stream forwarded to
+ *  the other one, an echo server has a stream forwarded to itself.
+ *
  *  The end
  *  -------
  *  Each direction ends by itself. kRLStreamEventEndEncountered: the peer will send nothing more; the stream can
  *  still be written. RLStreamShutdown() ends the other direction, behind all that is queued; the stream can still be
- *  read. RLStreamClose() ends both at once, and drops what is queued.
+ *  read. RLStreamClose() ends both at once, and drops what is queued; RLStreamCloseWhenWritten() writes it before.
  *
  *  An error is told once for each direction, as kRLStreamEventErrorOccurred. One of writing is told after what the
- *  peer has sent before, and the stream goes on reading. Nothing raises SIGPIPE. A stream that has ended or failed
- *  stays in its loops until it is closed.
+ *  peer has sent before, or the first megabyte of it, and the stream goes on reading. The end of a pseudoterminal is
+ *  an error, EIO; the end of a pipe's reader is noticed by the next write. Nothing raises SIGPIPE. A stream that has
+ *  ended or failed stays in its loops until it is closed.
+ *
+ *  RLStreamSetIdleLimit() fails a stream whose peer is gone or says nothing, with ETIMEDOUT: no event tells of that.
  *
  *  Life, threads, fork
  *  -------------------
@@ -59,6 +71,7 @@
 #define RUNLOOPKIT_RLSTREAM_H
 #include <RunLoop/RLData.h>
 #include <RunLoop/RLRunLoopSource.h>
+#include <RunLoopKit/RLWorkers.h>
 RL_EXTERN_C_BEGIN
 
 /** A stream of bytes: a run loop source. */
@@ -68,13 +81,14 @@ typedef RLRunLoopSourceRef RLStreamRef;
 typedef int32_t RLStreamResult;
 /** The values of RLStreamResult. */
 enum {
-    kRLStreamSuccess = 0,   /**< It was done. */
-    kRLStreamFailed = 1,    /**< The system refused: ECONNRESET, EPIPE, ECONNREFUSED, … */
-    kRLStreamTooLong = 2,   /**< A piece longer than allowed (EMSGSIZE): reading stops until another piece is set. */
-    kRLStreamCancelled = 3, /**< The stream was closed before (ECANCELED). */
-    kRLStreamTruncated = 4, /**< The stream ended where it may not: the peer of a filter was cut off (EPROTO). */
-    kRLStreamRefused = 5,   /**< A filter and its peer did not come to terms: a failed handshake (EPROTO). */
-    kRLStreamNotTrusted = 6 /**< A filter does not trust its peer: a certificate that is not valid (EPROTO). */
+    kRLStreamSuccess = 0,    /**< It was done. */
+    kRLStreamFailed = 1,     /**< The system refused: ECONNRESET, EPIPE, ECONNREFUSED, … */
+    kRLStreamTooLong = 2,    /**< A piece longer than allowed (EMSGSIZE): reading stops until another piece is set. */
+    kRLStreamCancelled = 3,  /**< The stream was closed before (ECANCELED). */
+    kRLStreamTruncated = 4,  /**< The stream ended where it may not: the peer of a filter was cut off (EPROTO). */
+    kRLStreamRefused = 5,    /**< A filter and its peer did not come to terms: a failed handshake (EPROTO). */
+    kRLStreamNotTrusted = 6, /**< A filter does not trust its peer: a certificate that is not valid (EPROTO). */
+    kRLStreamNotFound = 7    /**< The host or the service is not known: `error` is for gai_strerror(). */
 };
 
 /** What a stream is about to tell: one of the constants below. The values are those of CFStream. */
@@ -149,7 +163,30 @@ RL_EXPORT RLStreamRef RLStreamCreate(RLAllocatorRef allocator, int descriptor, R
 RL_EXPORT RLStreamRef RLStreamCreateConnectedToAddress(RLAllocatorRef allocator, RLDataRef address,
                                                        RLStreamCallBack callout, const RLStreamContext *context);
 
-/** Returns the descriptor; -1 after the stream was closed.
+/** Creates a stream that connects to a host by its name, in the background.
+ *  The addresses of the host are tried in the order of the resolver, families taking turns: the next one 250 ms after
+ *  the one before, or as soon as that has failed. The first that connects is the stream's, and the others are ended
+ *  (RFC 8305). kRLStreamEventOpenCompleted says that it is connected; kRLStreamEventErrorOccurred that the name is not
+ *  known (kRLStreamNotFound), that no address connects (kRLStreamFailed, with the error of the last one that has
+ *  failed) or that the time is over (ETIMEDOUT). What is written meanwhile is queued. To give up, close the stream.
+ *  @param host     its name, or its address in figures; NULL: this machine. Copied.
+ *  @param service  a name such as "http", or a port in figures. Copied.
+ *  @param workers  look the name up; NULL if the host is given in figures: a name is not found then.
+ *  @param timeout  seconds from this call until it is connected; HUGE_VAL, or 1e9 and more: those of the system.
+ *  @param callout  as for RLStreamCreate().
+ *  @param context  copied; NULL for an info of NULL.
+ *  @return the stream, or NULL.
+ *  Ownership: info is retained through context.retain until the stream is freed. The workers may be released, which
+ *  waits for a name that is being looked up; a name that waits for a worker fails its stream, with ECANCELED.
+ *  Re-entrancy: calls context.retain.
+ *  Errors: NULL with errno EAGAIN if workers have no thread. RLStreamWrite() fails with EHOSTUNREACH if the name is
+ *  not known. In the child of a fork() a name that is being looked up fails the stream, with ECANCELED.
+ *  Cost: a work for a name; a socket for each address that is tried; a timer in each loop that the stream is in. */
+RL_EXPORT RLStreamRef RLStreamCreateConnectedToHost(RLAllocatorRef allocator, const char *host, const char *service,
+                                                    RLWorkersRef workers, RLTimeInterval timeout,
+                                                    RLStreamCallBack callout, const RLStreamContext *context);
+
+/** Returns the descriptor; -1 after the stream was closed, and until the first connection to a host is made.
  *  Errors: misuse returns -1. */
 RL_EXPORT int RLStreamGetNativeDescriptor(RLStreamRef stream);
 
@@ -203,6 +240,23 @@ RL_EXPORT RLBoolean RLStreamAppend(RLStreamRef stream, const void *bytes, RLInde
  *  Errors: those of RLStreamWrite().  Cost: an allocation, unless an earlier one is free again. */
 RL_EXPORT RLBoolean RLStreamFlush(RLStreamRef stream, RLStreamFlushCallBack callout, void *info);
 
+/** Has everything that a stream receives written to a stream, by the library, from now on.
+ *  The function of `from` is called with no bytes, and `from` has no pieces. Its reading rests while the queue of `to`
+ *  is not below the high-water mark, until that has shrunk to half of it: kRLStreamEventCanAcceptBytes of `to` is not
+ *  told meanwhile. The end of `from` shuts `to` down, behind all that was forwarded, and is told then. Errors of both
+ *  are told as ever: one of `from` leaves `to` as it is. If `to` is closed, is shut down or has failed, forwarding ends
+ *  with the next bytes, which the function of `from` is called with.
+ *  @param from  has a function. What it has received and not yet told is forwarded too.
+ *  @param to    may be in another loop, or `from` itself: an echo. NULL: `from` is forwarded no more, and the next
+ *               bytes are told.
+ *  @return 1, or 0 if nothing has changed.
+ *  Ownership: `from` retains `to`, unless it is itself, until forwarding ends; `to` retains `from` while its reading
+ *  rests. Two streams that are forwarded to each other are freed after one of them was closed.
+ *  Thread: if this is not the loop's thread, bytes may be under way.
+ *  Errors: 0 with errno EBADF if `from` is closed or not to be read any more, EBUSY if another stream is forwarded to
+ *  `to`; those of RLStreamWrite() for `to`.  Cost: none; each read costs what RLStreamWrite() does. */
+RL_EXPORT RLBoolean RLStreamForward(RLStreamRef from, RLStreamRef to);
+
 /** Returns how many bytes wait in the queue. */
 RL_EXPORT RLIndex RLStreamGetQueuedLength(RLStreamRef stream);
 
@@ -216,11 +270,26 @@ RL_EXPORT void RLStreamSetHighWaterMark(RLStreamRef stream, RLIndex length);
  *  @return 1 or 0; 0 without an event later if nothing can be written any more. */
 RL_EXPORT RLBoolean RLStreamCanAcceptBytes(RLStreamRef stream);
 
+/** Sets how long a stream may be idle: the time in which no byte is read from its descriptor or written to it.
+ *  When it is over, both directions have failed, with ETIMEDOUT. It begins with this call, and again with each byte;
+ *  it goes on while the stream connects or does not read, and is looked at while the stream is in a mode that runs.
+ *  It begins again, too, if it is over and the descriptor is ready: a call that lasts longer makes no peer idle.
+ *  @param seconds  how many seconds; 0: for ever, as at first.
+ *  Errors: a negative number is misuse; if there is no memory for a timer, the stream fails with ENOMEM.
+ *  Cost: a timer in each loop that the stream is in; a look at the clock for each read and write. */
+RL_EXPORT void RLStreamSetIdleLimit(RLStreamRef stream, RLTimeInterval seconds);
+
 /** Ends writing: when all that is queued is written, the peer is told that nothing more will come.
  *  The peer of a socket reads to the end, and may answer. A descriptor that can only be written, such as the end of a
  *  pipe, is closed then, and with it the stream. A second call has no effect.
  *  Re-entrancy: that of RLStreamClose(), for such a descriptor. */
 RL_EXPORT void RLStreamShutdown(RLStreamRef stream);
+
+/** Ends writing as RLStreamShutdown() does, and closes the stream when all that is queued is written, or writing fails.
+ *  Until then it is read, unless it is paused. Closing a connection with bytes that were not read makes TCP reset it,
+ *  which may cost the peer the last of what was written: close it behind the end that the peer sends.
+ *  Re-entrancy: that of RLStreamClose(). */
+RL_EXPORT void RLStreamCloseWhenWritten(RLStreamRef stream);
 
 /** Ends a stream: it leaves its loops, what is queued is dropped, and the descriptor is closed if the stream owns it.
  *  A second call has no effect.

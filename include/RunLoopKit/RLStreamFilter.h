@@ -8,9 +8,16 @@
  *      descriptor → receive → RLStreamFilterDeliver → the program's function
  *      RLStreamWrite → write → RLStreamFilterSend → descriptor
  *
- *  Until RLStreamFilterOpen() what the program writes waits in front of the filter, so that it may talk to its peer
- *  first. A stream without a peer's filter would not understand what comes: set it before the stream is added to a
- *  loop, or in the stream's function, when all that was read is the program's.
+ *  Until RLStreamFilterOpen(), and during RLStreamFilterHoldWrites(), what the program writes waits in front of the
+ *  filter, so that it may talk to its peer first. A stream without a peer's filter would not understand what comes: set
+ *  it before the stream is added to a loop, or in the stream's function, when all that was read is the program's.
+ *
+ *  RLStreamGetQueuedLength() counts what the program has written until the filter is open, and from then on what the
+ *  filter has sent, and what is held back. The filter is not told of errors of the descriptor, nor of RLStreamClose(),
+ *  but by its release.
+ *
+ *  A peer that sends and does not read is read no more while over 64 KiB wait that the filter has sent from its
+ *  `receive`: its answers.
  *
  *  The filter's functions are called one at a time, while the stream is locked: they may call the functions below and
  *  RLStreamGetNativeDescriptor(), and must not wait for another thread that uses the stream. */
@@ -32,7 +39,7 @@ typedef struct RLStreamFilter {
     void *info;      /**< Passed to the functions. */
     /** Called once, when the stream is closed; not NULL only if there is something to release. */
     void (*release)(void *info);
-    /** Called once, by RLStreamSetFilter(): may send the first bytes. */
+    /** Called once, by RLStreamSetFilter(): may do whatever the others may; as a rule it sends the first bytes. */
     void (*start)(RLStreamRef stream, void *info);
     /** Called with what was read; with a length of 0 when the descriptor is at its end. */
     RLStreamFilterFunction receive;
@@ -69,6 +76,12 @@ RL_EXPORT RLBoolean RLStreamFilterSend(RLStreamRef stream, const uint8_t *bytes,
 /** Says that the filter has agreed with its peer: kRLStreamEventOpenCompleted is told, and what the program has
  *  written is passed on. A second call has no effect. */
 RL_EXPORT void RLStreamFilterOpen(RLStreamRef stream);
+
+/** Holds what the program writes back again, after RLStreamFilterOpen(): while the filter can send nothing before its
+ *  peer has said more. RLStreamShutdown() waits as well, and the descriptor is read even if the program has paused
+ *  reading. No effect before the filter is open, and once the stream was shut down.
+ *  @param hold  1; 0 has what has waited passed on. */
+RL_EXPORT void RLStreamFilterHoldWrites(RLStreamRef stream, RLBoolean hold);
 
 /** Says that the peer will send nothing more: what was delivered comes first, then kRLStreamEventEndEncountered. */
 RL_EXPORT void RLStreamFilterEnd(RLStreamRef stream);

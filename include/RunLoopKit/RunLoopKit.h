@@ -5,6 +5,7 @@
  *      RLChild.h   child processes: their end as a call, starting them with pipes
  *      RLWorkers.h functions that may block, on threads of their own
  *      RLHostResolve.h  addresses of hosts, looked up by workers
+ *      RLListener.h  sockets that accept connections
  *      RLStream.h  bytes through a descriptor: queued writing, reading by lines or lengths
  *      RLStreamFilter.h  what stands between a stream and its descriptor; adapters/openssl.h: TLS
  *      RLFileWatch.h  changes of files and directories
@@ -14,14 +15,14 @@
  *  describes it. The kit uses the public functions of librunloop alone, and so does as every source does: it keeps its
  *  modes from being empty, calls on the loop's thread, and is removed from a loop whose thread ends.
  *
- *  What RLBase.h promises under "What every function promises" holds here, too, with one difference: the kit writes its
- *  reports of misuse to stderr. It does not call the handler of RLSetErrorHandler(). RUNLOOP_MISUSE=abort aborts. */
+ *  What RLBase.h promises under "What every function promises" and "Misuse and failures" holds here, too. */
 #ifndef RUNLOOPKIT_RUNLOOPKIT_H
 #define RUNLOOPKIT_RUNLOOPKIT_H
 #include <RunLoop/RunLoop.h>
 #include <RunLoopKit/RLChild.h>
 #include <RunLoopKit/RLFileWatch.h>
 #include <RunLoopKit/RLHostResolve.h>
+#include <RunLoopKit/RLListener.h>
 #include <RunLoopKit/RLSignal.h>
 #include <RunLoopKit/RLStream.h>
 #include <RunLoopKit/RLStreamFilter.h>

@@ -1,5 +1,5 @@
-/* The kit's door to Linux, beside CLinux.h: signals, processes, threads, names of hosts and changes of files. Shims for what Swift cannot import
-   (variadic functions, macros, unions, thread-local variables). Each says why it is here. No logic. */
+/* The kit's door to Linux, beside CLinux.h: signals, processes, threads, names of hosts, sockets and changes of files. Shims for what
+   Swift cannot import (variadic functions, macros, unions, thread-local variables). Each says why it is here. No logic. */
 #ifndef CLINUXKIT_H
 #define CLINUXKIT_H
 
@@ -19,6 +19,7 @@
 #include "LinuxChildren.h"
 #include "LinuxFiles.h"
 #include "LinuxHosts.h"
+#include "LinuxListeners.h"
 #include "LinuxSignals.h"
 #include "LinuxStreams.h"
 #include "LinuxWorkers.h"
@@ -39,5 +40,12 @@ static inline void linux_kit_pause(void)
 extern pthread_mutex_t linux_kit_mutex __attribute__((visibility("hidden")));
 static inline void linux_kit_lock(void) { pthread_mutex_lock(&linux_kit_mutex); }
 static inline void linux_kit_unlock(void) { pthread_mutex_unlock(&linux_kit_mutex); }
+
+/* Held while functions are registered with pthread_atfork(), and not taken by any of them. */
+extern pthread_mutex_t linux_fork_handlers_mutex __attribute__((visibility("hidden")));
+static inline void linux_lock_fork_handlers(void) { pthread_mutex_lock(&linux_fork_handlers_mutex); }
+static inline void linux_unlock_fork_handlers(void) { pthread_mutex_unlock(&linux_fork_handlers_mutex); }
+/* In the child of a fork(), on its only thread. */
+void linux_kit_note_fork(void);
 
 #endif

@@ -44,7 +44,10 @@ static inline long linux_read_nonblocking(int fd, void *bytes, size_t size)
 {
     return syscall(SYS_read, fd, bytes, size);
 }
-static inline void linux_remove_watch(int inotify, int watch) { syscall(SYS_inotify_rm_watch, inotify, watch); }
+static inline int linux_remove_watch(int inotify, int watch)
+{
+    return (int)syscall(SYS_inotify_rm_watch, inotify, watch);
+}
 
 /* Macros of unsigned and signed kinds. */
 static const uint32_t linux_in_modify = IN_MODIFY, linux_in_attrib = IN_ATTRIB, linux_in_close_write = IN_CLOSE_WRITE,
@@ -63,7 +66,8 @@ enum { linux_watch_itself = IN_DELETE_SELF | IN_MOVE_SELF };
 static inline int linux_watch_directory(int inotify, int fd, const char *path, int is_root)
 {
     char link[32];
-    uint32_t mask = linux_watch_changes | (is_root ? (uint32_t)linux_watch_itself : 0);
+    /* A directory that is watched already, as a root, stays that. */
+    uint32_t mask = IN_MASK_ADD | linux_watch_changes | (is_root ? (uint32_t)linux_watch_itself : 0);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     int watch = (int)syscall(SYS_inotify_add_watch, inotify, link, mask);
     if (watch >= 0 || errno != ENOENT)
@@ -92,14 +96,26 @@ static inline struct linux_identity linux_identity_of(const struct stat *status)
     struct linux_identity identity = {status->st_dev, status->st_ino};
     return identity;
 }
-/* Of an open directory, and of the one above it. */
+/* Of an open directory, and of the one above it: not 0 if that is not known, as the directory may be read but not searched. */
 static inline int linux_identify(int fd, struct linux_identity *own, struct linux_identity *above)
 {
     struct stat status, upper;
-    if (fstat(fd, &status) != 0 || fstatat(fd, "..", &upper, 0) != 0)
+    if (fstat(fd, &status) != 0)
         return -1;
     *own = linux_identity_of(&status);
+    if (fstatat(fd, "..", &upper, 0) != 0)
+        return -1;
     *above = linux_identity_of(&upper);
+    return 0;
+}
+
+/* Of what a path leads to. */
+static inline int linux_identify_path(const char *path, int follows, struct linux_identity *own)
+{
+    struct stat status;
+    if (fstatat(AT_FDCWD, path, &status, follows ? 0 : AT_SYMLINK_NOFOLLOW) != 0)
+        return -1;
+    *own = linux_identity_of(&status);
     return 0;
 }
 
@@ -160,6 +176,23 @@ static inline int linux_open_both(int first, int second)
         return both;
     int error = errno;
     close(both);
+    errno = error;
+    return -1;
+}
+/* Another inotify descriptor in such a set. The one before, -1 for none, is closed, which takes it from the set only if no child of fork()
+ * has it as well. */
+static inline int linux_replace_inotify(int both, int before)
+{
+    if (before >= 0) {
+        epoll_ctl(both, EPOLL_CTL_DEL, before, NULL);
+        syscall(SYS_close, before);
+    }
+    int inotify = linux_open_inotify();
+    struct epoll_event event = {.events = EPOLLIN};
+    if (inotify < 0 || epoll_ctl(both, EPOLL_CTL_ADD, inotify, &event) == 0)
+        return inotify;
+    int error = errno;
+    syscall(SYS_close, inotify);
     errno = error;
     return -1;
 }

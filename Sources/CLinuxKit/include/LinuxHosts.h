@@ -3,6 +3,7 @@
 #define CLINUXKIT_HOSTS_H
 #include <netdb.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/socket.h>
 
 /* Of a struct addrinfo only what getaddrinfo() reads. The types of sockets are an enum. */
@@ -17,5 +18,28 @@ static inline struct addrinfo linux_hints(const struct addrinfo *wanted)
     }
     return hints;
 }
+
+/* Whether a service is a port that there is, in figures, or else may be a name. */
+static inline int linux_may_be_service(const char *service)
+{
+    if (service == NULL)
+        return 1;
+    size_t figures = strspn(service, "0123456789");
+    if (service[figures] != 0)
+        return strchr(" \t\n\v\f\r+-", service[0]) == NULL;
+    unsigned port = 0;
+    for (size_t i = 0; i < figures && port <= 65535; i++)
+        port = port * 10 + (unsigned)(service[i] - '0');
+    return figures > 0 && port <= 65535;
+}
+/* getaddrinfo(), which takes ports modulo 65536, "" for 0 and " -1" for a port. */
+static inline int linux_find_addresses(const char *host, const char *service, const struct addrinfo *hints,
+                                       struct addrinfo **answer)
+{
+    return linux_may_be_service(service) ? getaddrinfo(host, service, hints, answer) : EAI_SERVICE;
+}
+
+/* Swift's literals are no strings of C. */
+static inline const char *linux_service(const char *service) { return service != NULL ? service : "0"; }
 
 #endif

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 typedef void (*linux_handler)(int number, siginfo_t *information, void *context);
 
@@ -67,6 +69,19 @@ static inline int linux_catch(int number, linux_handler handler, const struct si
     action.sa_sigaction = handler;
     action.sa_flags |= SA_SIGINFO | SA_ONSTACK;
     return sigaction(number, &action, NULL);
+}
+
+/* Blocks all signals of the calling thread, those that glibc has for itself, too; returns which were blocked. Async-signal-safe. */
+static inline uint64_t linux_block_signals(void)
+{
+    const uint64_t all = ~0ULL;
+    uint64_t before = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    return before;
+}
+static inline void linux_unblock_signals(uint64_t before)
+{
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
 }
 
 /* Calls the function of an action. */

@@ -3,10 +3,12 @@
 #define CLINUXKIT_STREAMS_H
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -24,12 +26,18 @@ static inline enum linux_stream_kind linux_stream_kind(int fd)
         return type == SOCK_STREAM ? linux_stream_socket : linux_other_socket;
     return errno == EBADF ? linux_not_open : linux_no_socket;
 }
-/* Whether a connection is still being made. */
-static inline int linux_is_connecting(int fd)
+static inline int linux_has_peer(int fd)
 {
     struct sockaddr_storage peer;
     socklen_t size = sizeof peer;
-    return syscall(SYS_getpeername, fd, &peer, &size) != 0 && errno == ENOTCONN;
+    return syscall(SYS_getpeername, fd, &peer, &size) == 0;
+}
+/* Whether a connection is still being made. One that has ended has no peer either, but something to read: its end. */
+static inline int linux_is_connecting(int fd)
+{
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    struct timespec now = {0};
+    return !linux_has_peer(fd) && errno == ENOTCONN && syscall(SYS_ppoll, &end, 1, &now, NULL, 0) == 0;
 }
 /* An error of the socket that was not reported yet, or 0. */
 static inline int linux_take_socket_error(int fd)
@@ -61,6 +69,13 @@ static inline int linux_add_nonblocking(int fd)
     if (flags < 0 || (flags & O_NONBLOCK) != 0)
         return flags < 0 ? -1 : 0;
     return (int)syscall(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
+}
+/* Whether a call would not wait, or fails; not poll(), which is a cancellation point. */
+static inline int linux_is_ready(int fd, short events)
+{
+    struct pollfd ready = {.fd = fd, .events = events};
+    struct timespec now = {0};
+    return syscall(SYS_ppoll, &ready, 1, &now, NULL, (size_t)8) > 0;
 }
 static inline int linux_end_writing(int fd) { return (int)syscall(SYS_shutdown, fd, SHUT_WR); }
 
@@ -103,45 +118,64 @@ static inline const void *linux_find(const void *bytes, long count, const void *
                        : memmem(bytes, (size_t)count, wanted, (size_t)length);
 }
 
+/* -- What a thread knows of streams --------------------------------------------------------------------------------- */
+
+/* Thread-local, which Swift cannot import: the innermost call that the thread makes of a stream, and memory for the next one. */
+struct linux_stream_thread {
+    void *innermost, *spare;
+};
+extern __thread struct linux_stream_thread linux_stream_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* Its address also says which thread this is. */
+static inline struct linux_stream_thread *linux_this_stream_thread(void) { return &linux_stream_thread; }
+
 /* -- Locks --------------------------------------------------------------------------------------------------------- */
 
-/* A recursive lock: pthread's take twice the time. In the child of a fork() it is free, whatever other threads were doing. */
+/* A recursive lock. In the child of a fork() it is free, whatever other threads were doing. While the process has one thread it
+   executes no locked instruction. Race detectors are told of it as of the locks of the core: see LinuxRaces.h. */
 struct linux_stream_lock {
-    pthread_mutex_t mutex;
-    pthread_t owner; /* 0: it is free */
-    uint32_t forks;  /* how many the process had when this lock was used last */
-    uint32_t depth;
+    uint32_t word;                     /* 0: free, 1: held, 2: held, and threads may be asleep. A futex. */
+    uint32_t depth;                    /* how often the owner has it */
+    struct linux_stream_thread *owner; /* NULL: it is free */
+    uint32_t forks;                    /* how many the process had when this lock was used last */
     int was_broken; /* another thread held it when the process forked: what it guards may be half changed */
 };
 /* How many fork()s lie between this process and the one that loaded the library; and the thread that called the last. */
 extern uint32_t linux_kit_forks __attribute__((visibility("hidden")));
-extern pthread_t linux_kit_forking_thread __attribute__((visibility("hidden")));
+extern struct linux_stream_thread *linux_kit_forking_thread __attribute__((visibility("hidden")));
+static inline uint32_t linux_kit_fork_count(void) { return linux_kit_forks; }
 void linux_stream_lock_init(struct linux_stream_lock *lock);
 /* 1 if this is the first use in the child of a fork(). */
 int linux_stream_lock_recover(struct linux_stream_lock *lock);
-static inline int linux_stream_lock(struct linux_stream_lock *lock)
+void linux_stream_lock_acquire(struct linux_stream_lock *lock);
+void linux_stream_lock_release(struct linux_stream_lock *lock);
+static inline __attribute__((always_inline)) int linux_stream_lock(struct linux_stream_lock *lock)
 {
-    pthread_t self = pthread_self();
     int is_first =
         __atomic_load_n(&lock->forks, __ATOMIC_ACQUIRE) != linux_kit_forks && linux_stream_lock_recover(lock);
-    if (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) != self) {
-        pthread_mutex_lock(&lock->mutex);
-        __atomic_store_n(&lock->owner, self, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&lock->owner, __ATOMIC_RELAXED) != &linux_stream_thread) {
+        if (__libc_single_threaded && lock->word == 0)
+            lock->word = 1;
+        else
+            linux_stream_lock_acquire(lock);
+        __atomic_store_n(&lock->owner, &linux_stream_thread, __ATOMIC_RELAXED);
     }
     lock->depth++;
     return is_first;
 }
-static inline void linux_stream_unlock(struct linux_stream_lock *lock)
+static inline __attribute__((always_inline)) void linux_stream_unlock(struct linux_stream_lock *lock)
 {
     if (--lock->depth > 0)
         return;
-    __atomic_store_n(&lock->owner, 0, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&lock->mutex);
+    __atomic_store_n(&lock->owner, NULL, __ATOMIC_RELAXED);
+    if (__libc_single_threaded)
+        lock->word = 0;
+    else
+        linux_stream_lock_release(lock);
 }
-static inline void linux_stream_lock_destroy(struct linux_stream_lock *lock) { pthread_mutex_destroy(&lock->mutex); }
-static inline int linux_is_forking_thread(pthread_t thread) { return pthread_equal(thread, linux_kit_forking_thread); }
-
-/* Calls a function, and another one with the same argument if the thread ends in it. pthread_cleanup_push is a macro. */
-void linux_call_until_end(void (*call)(void *argument), void (*thread_ends)(void *argument), void *argument);
+static inline int linux_is_forking_thread(const struct linux_stream_thread *thread)
+{
+    return thread == linux_kit_forking_thread;
+}
 
 #endif

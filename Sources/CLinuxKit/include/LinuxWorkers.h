@@ -47,7 +47,7 @@ struct linux_worker {
     void (*atEnd)(struct linux_worker *worker);
     void *pool, *work;
     pthread_t thread;
-    struct linux_worker *next;
+    struct linux_worker *following;
     int isDetached; /* nothing joins the thread: it frees this itself. */
 };
 /* Once: 0 if the process has no key left by which the end of a thread is noticed. */

@@ -55,7 +55,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_CALLBACK_FUNCTION(
     _ callout: RLStreamCallBack, _ stream: OpaquePointer?, _ event: UnsafePointer<RLStreamEvent>, _ info: UnsafeMutableRawPointer?
 ) {
     callout(stream, event, info)
-    linux_kit_callout_barrier(20)
+    linux_kit_callout_barrier(6)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION")
@@ -64,7 +64,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION(
     _ callout: RLStreamFlushCallBack, _ stream: OpaquePointer?, _ result: RLStreamResult, _ error: Int32, _ info: UnsafeMutableRawPointer?
 ) {
     callout(stream, result, error, info)
-    linux_kit_callout_barrier(21)
+    linux_kit_callout_barrier(7)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION")
@@ -74,7 +74,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION(
     _ info: UnsafeMutableRawPointer?
 ) {
     function(stream, bytes, length, info)
-    linux_kit_callout_barrier(22)
+    linux_kit_callout_barrier(8)
 }
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_FILE_WATCH_CALLBACK_FUNCTION")
@@ -84,5 +84,14 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_FILE_WATCH_CALLBACK_FUNCTION(
     _ info: UnsafeMutableRawPointer?
 ) {
     callout(watch, count, events, info)
-    linux_kit_callout_barrier(16)
+    linux_kit_callout_barrier(9)
+}
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_LISTENER_CALLBACK_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_LISTENER_CALLBACK_FUNCTION(
+    _ callout: RLListenerCallBack, _ listener: OpaquePointer?, _ descriptor: Int32, _ info: UnsafeMutableRawPointer?
+) {
+    callout(listener, descriptor, info)
+    linux_kit_callout_barrier(10)
 }

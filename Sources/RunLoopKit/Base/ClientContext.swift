@@ -9,10 +9,11 @@ struct ClientContext: BitwiseCopyable {
     var release: (@convention(c) (UnsafeRawPointer?) -> Void)?
     var copyDescription: (@convention(c) (UnsafeRawPointer?) -> OpaquePointer?)?
 
-    /// The context that a client passes; nil, and one diagnostic, if its version is not 0. All of the kit's begin with the version, and
-    /// then have the fields of this struct.
+    /// Reads the context that a client passes for a new object. nil after a diagnostic if its version is not 0, and nil with errno if the
+    /// kit cannot be set up. Every context of the kit is a version followed by the fields of this struct.
     @inline(never)
     static func load(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
+        if !ForkHandlers.prepare() { return nil }
         guard let context else { return ClientContext(info: nil) }
         guard context.load(as: Int.self) == 0 else {
             Misuse.report(function, "context", "version must be 0")
@@ -21,14 +22,14 @@ struct ClientContext: BitwiseCopyable {
         return context.load(fromByteOffset: 8, as: ClientContext.self)
     }
 
-    /// The context with the info that the client's function has retained, and may have replaced.
+    /// This context, with the info that the client's retain has returned.
     func retained() -> ClientContext {
         var retained = self
         if let retain { retained.info = UnsafeMutableRawPointer(mutating: retain(info)) }
         return retained
     }
 
-    /// Has the client release the info, of a context that `retained` has returned. Leaves errno as it was.
+    /// Calls the client's release for a context that `retained` has returned. Preserves errno.
     func releaseInfo() {
         if let release { preservingSystemError { release(info) } }
     }

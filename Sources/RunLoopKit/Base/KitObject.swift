@@ -14,7 +14,7 @@ struct KitObject {
 
 /// The kinds of objects.
 enum KitKind: UInt32 {
-    case signal, child, work, workers, hostResolve, stream, fileWatch
+    case signal, child, work, workers, hostResolve, stream, fileWatch, listener
 
     /// The kind's name in diagnostics and descriptions.
     var name: Name {
@@ -26,6 +26,7 @@ enum KitKind: UInt32 {
         case .hostResolve: "RLHostResolve"
         case .stream: "RLStream"
         case .fileWatch: "RLFileWatch"
+        case .listener: "RLListener"
         }
     }
 }
@@ -41,6 +42,13 @@ extension KitObject {
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
         find(handle, Storage.kind, function, parameter)?.assumingMemoryBound(to: Storage.self)
+    }
+
+    /// A source with a descriptor; nil if out of memory. Any thread; calls the context's release if it fails.
+    static func makeSource(_ context: inout RLRunLoopSourceContext1) -> OpaquePointer? {
+        withUnsafeMutableBytes(of: &context) { bytes in
+            RLRunLoopSourceCreate(nil, 0, bytes.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: RLRunLoopSourceContext.self))
+        }
     }
 
     /// A context whose info is this address was not filled in.
@@ -83,7 +91,7 @@ extension KitObject {
         defer { if let own { RLRelease(UnsafeRawPointer(own)) } }
         return TextBuffer.build { text in
             text.append(object.pointee.kind.name)
-            text.append(" ", decimal: object.pointee.number)
+            if object.pointee.number >= 0 { text.append(" ", decimal: object.pointee.number) }
             if let own, let characters = RLStringGetCStringPtr(own, UInt32(kRLStringEncodingUTF8)) {
                 text.append(" ")
                 text.append(Name(characters))

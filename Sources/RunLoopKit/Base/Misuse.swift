@@ -1,49 +1,35 @@
 import CLinux
+import CRunLoop
 
-/// Diagnostics of callers' mistakes, as librunloop's: one line on standard error, then the function returns its failure value. Any
-/// thread.
+/// Diagnostics of callers' mistakes, as librunloop's: one line to its error handler, or on standard error, then the function returns its
+/// failure value. Calls user code (the handler), so never with a lock held. Any thread.
 enum Misuse {
-    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM`.
+    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM`. Sets errno to EINVAL, for functions that have no other failure value.
     @inline(never)
     static func report(_ function: Name, _ parameter: Name, _ problem: Name) {
-        line(function, parameter) { $0.append(problem) }
-        finish()
+        RLReportError(function.characters, parameter.characters, problem.characters, 1)
     }
 
-    /// Reports `runloop: FUNCTION: PARAMETER: expected EXPECTED, got GOT`, for an argument of the wrong kind.
+    /// Reports `runloop: FUNCTION: PARAMETER: expected EXPECTED, got GOT`, for an argument of the wrong kind. Sets errno to EINVAL.
     @inline(never)
     static func report(_ function: Name, _ parameter: Name, expected: Name, got: Name) {
-        line(function, parameter) { text in
+        TextBuffer.build { text in
             text.append("expected ")
             text.append(expected)
             text.append(", got ")
             text.append(got)
+            text.withCString { report(function, parameter, Name($0)) }
         }
-        finish()
     }
 
-    /// Writes `runloop: FUNCTION: PARAMETER: PROBLEM` for a failure of the system that no result of a function shows. Never aborts. Leaves
+    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM` for a failure of the system that no result of a function shows. Never aborts. Leaves
     /// errno as it was.
     @inline(never)
     static func warn(_ function: Name, _ parameter: Name, _ problem: Name) {
-        line(function, parameter) { $0.append(problem) }
+        RLReportError(function.characters, parameter.characters, problem.characters, 0)
     }
+}
 
-    private static func line(_ function: Name, _ parameter: Name, _ problem: (inout TextBuffer) -> Void) {
-        TextBuffer.build { text in
-            text.append("runloop: ")
-            text.append(function)
-            text.append(": ")
-            text.append(parameter)
-            text.append(": ")
-            problem(&text)
-            text.withLine { StandardError.write($0, $1) }
-        }
-    }
-
-    /// Aborts if RUNLOOP_MISUSE says so, and sets errno to EINVAL, for functions that have no other failure value.
-    private static func finish() {
-        if let setting = getenv("RUNLOOP_MISUSE"), strcmp(setting, "abort") == 0 { abort() }
-        systemError = EINVAL
-    }
+extension Name {
+    fileprivate var characters: UnsafePointer<CChar> { UnsafeRawPointer(text).assumingMemoryBound(to: CChar.self) }
 }

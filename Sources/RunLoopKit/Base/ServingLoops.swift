@@ -13,6 +13,8 @@ struct ServingLoops: ~Copyable {
         /// In how many of the loop's modes the source is. Two threads that add and remove may report in either order, so it may be
         /// negative for a moment. Under the lock.
         var modes: Int
+        /// Of an object with a time limit: in the same modes of the loop. A reference. Under the lock.
+        var timer: OpaquePointer?
         /// The next link, 0 at the end. Written under the lock, read by signal handlers.
         let next: Atomic<UInt>
 
@@ -50,6 +52,17 @@ struct ServingLoops: ~Copyable {
         return true
     }
 
+    /// Calls `body` with each link until it returns false; returns whether it never did. Under the lock.
+    @discardableResult
+    func allSatisfy(_ body: (LinkPointer) -> Bool) -> Bool {
+        var link = Self.pointer(first)
+        while let here = link {
+            if !body(here) { return false }
+            link = Self.pointer(here.pointee.next)
+        }
+        return true
+    }
+
     /// Wakes all loops of the list. Under the lock, or in a signal handler that `change` waits for.
     func wake() {
         var link = Self.pointer(first)
@@ -78,6 +91,7 @@ struct ServingLoops: ~Copyable {
             first.store(next, ordering: .sequentiallyConsistent)
         }
         awaitReaders()
+        found.endTimer()
         if spare == nil { spare = found } else { free(found) }
         return (true, loop)
     }

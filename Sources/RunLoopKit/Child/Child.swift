@@ -22,7 +22,7 @@ struct Child: ~Copyable, KitStorage {
     fileprivate(set) var object: KitObject
     fileprivate let callout: RLChildCallBack
     /// The process that it is a child of, which is not that of a later fork().
-    fileprivate let parent: Int32
+    fileprivate let parent: ProcessIdentity
     /// Open until the object is freed, so that a signal never reaches another process. Written once, before the program has the handle.
     fileprivate(set) var pidfd: Int32 = -1
     /// What the loops watch. Likewise.
@@ -38,7 +38,7 @@ struct Child: ~Copyable, KitStorage {
         object = KitObject(kind: .child, number: 0, client: client)
         self.callout = callout
         self.pipes = pipes
-        parent = linux_process()
+        parent = .current
         progress = Atomic(.running)
     }
 
@@ -60,11 +60,8 @@ struct Child: ~Copyable, KitStorage {
         context.copyDescription = KitObject.copyDescription
         context.getPort = { info in Child.pointer(info).pointee.port }
         context.perform = { info in Child.pointer(info).perform() }
-        let source = withUnsafeMutableBytes(of: &context) { bytes in
-            RLRunLoopSourceCreate(nil, 0, bytes.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: RLRunLoopSourceContext.self))
-        }
         // If there is no source, it has called the function that releases the info.
-        guard let source else { return nil }
+        guard let source = KitObject.makeSource(&context) else { return nil }
         child.pointee.object.source = source
         return child
     }
@@ -142,7 +139,7 @@ extension ChildPointer {
     /// The pidfd is ready: ends the source, and calls the client. On the loop's thread.
     fileprivate func perform() {
         // After a fork(): it is the parent's child.
-        if pointee.parent != linux_process() { return RLRunLoopSourceInvalidate(pointee.object.source) }
+        if !pointee.parent.isCurrent { return RLRunLoopSourceInvalidate(pointee.object.source) }
         // A change from here on makes it ready again.
         linux_forget_changes(pointee.port)
         guard wait(), var status = status else { return }

@@ -6,7 +6,7 @@ import CRunLoopKit
 /// Events that were not told yet, with their paths. Under the lock of the watch.
 struct FileEvents: ~Copyable {
     /// The begin of the memory that the paths lie in.
-    struct Block {
+    struct Block: KitLinked {
         /// The next of those that are being told.
         var next: UnsafeMutablePointer<Block>?
         var events: UnsafeMutablePointer<RLFileWatchEvent>?
@@ -19,7 +19,7 @@ struct FileEvents: ~Copyable {
     private var bytes: UnsafeMutableRawPointer?
     private var used = MemoryLayout<Block>.stride
     private var size = 0
-    /// The latest event of each path since `forgetPaths`, by open addressing: its index plus 1.
+    /// The latest event of each path, by open addressing: its index plus 1. What lies before `firstRemembered` is no entry any more.
     private var latest: UnsafeMutablePointer<UInt32>?
     private var latestCapacity = 0
     private var firstRemembered = 0
@@ -71,10 +71,7 @@ struct FileEvents: ~Copyable {
     }
 
     /// Paths may stand for other files from now on.
-    mutating func forgetPaths() {
-        firstRemembered = count
-        if let latest { memset(latest, 0, latestCapacity * 4) }
-    }
+    mutating func forgetPaths() { firstRemembered = count }
 
     private static func pointer(_ offset: Int) -> UnsafePointer<CChar>? { UnsafePointer(bitPattern: offset) }
 
@@ -122,7 +119,7 @@ struct FileEvents: ~Copyable {
         guard reserveLatest(), let latest, let events else { return false }
         let mask = latestCapacity - 1
         var index = hash(offset) & mask
-        while latest[index] != 0 {
+        while Int(latest[index]) > firstRemembered {
             let event = events + Int(latest[index] - 1)
             if strcmp(path(Int(bitPattern: event.pointee.path)), path(offset)) == 0 {
                 if event.pointee.flags == flags && flags & Self.repeatable != 0 { return true }
@@ -175,7 +172,10 @@ struct FileEvents: ~Copyable {
             self.bytes = nil
             size = 0
             used = MemoryLayout<Block>.stride
-            forgetPaths()
+            firstRemembered = 0
+            free(latest)
+            latest = nil
+            latestCapacity = 0
         }
         return (block, count)
     }

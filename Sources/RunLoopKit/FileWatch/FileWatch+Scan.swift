@@ -3,39 +3,45 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// Reading directories, and watching them. Under the lock of the watch, but for a root of a new one.
+// Reading directories, and watching them. Under the lock of the watch, except while a new watch looks at its roots.
 //
-// A directory is watched before it is read, so what comes to be in it meanwhile is told by the kernel, perhaps in addition. The kernel's
-// events lie behind the state of the disk: a path may lead to another directory than the one that is meant. So a directory is opened,
-// what is open is watched, and it counts only if the directory above it is the one that it should be in. Otherwise events are on their way
-// that say what has happened, and it is looked at again.
+// A directory is watched before it is read, so that nothing created in between is missed, though it may be told twice. Events lag behind
+// the disk: a path may already lead to another directory. So directories are looked at once all pending events are read. One is opened, the
+// open one is watched, and it is accepted only if its parent on the disk is the expected one. If not, events that explain this should
+// follow, and it is tried again. If none come, the tree here is wrong, and that part of it is scanned again.
 
 extension FileWatchPointer {
-    private var isRecursive: Bool { pointee.flags & UInt(kRLFileWatchNotRecursive) == 0 }
+    var isRecursive: Bool { pointee.flags & UInt(kRLFileWatchNotRecursive) == 0 }
 
-    /// A directory has come to be: it is watched and read, and what is in it is told.
-    func addDirectory(_ name: UnsafePointer<CChar>, to parent: WatchedDirectoryPointer) {
+    /// A directory was created: watches and reads it, and tells what is in it.
+    func addDirectory(_ name: UnsafePointer<CChar>, to parent: WatchedDirectoryPointer, telling what: WatchedDirectory.Tells) {
         if !isRecursive { return }
         let known = pointee.directories.find(name, in: parent)
         guard let directory = known ?? pointee.directories.add(name, to: parent) else { return refuse(parent, name, ENOMEM) }
-        // If it is known already, by reading the directory above, it may be another one by now.
-        directory.pointee.tellsContents = true
+        // Known already, from reading its parent; but it may have been replaced since.
+        directory.willTell(what)
+        directory.pointee.misses = 0
+        pointee.directories.markUnread(directory)
+    }
+
+    /// Forgets what is below a directory, reads it again, and tells that it must be scanned.
+    func scanAgain(_ directory: WatchedDirectoryPointer) {
+        pointee.directories.dropBelow(directory)
+        directory.willTell(.mustScan)
         pointee.directories.markUnread(directory)
     }
 
     /// Begins to watch a root of a new watch. Throws if that is impossible.
     func lookAtRoot(_ root: WatchedDirectoryPointer) throws(SystemError) {
-        guard let path = path(of: root) else { throw .make(ENAMETOOLONG) }
+        guard let path = path(of: root, "") else { throw .make(ENAMETOOLONG) }
+        _ = try checked(linux_identify_path(path, 1, &root.pointee.identity))
         let fd = linux_open_directory(path, 1)
         if fd >= 0 {
             linux_close(fd)
             pointee.directories.markUnread(root)
         } else if systemError == ENOTDIR {
-            let watch = try checked(linux_watch_file(pointee.inotify, path))
-            // Two roots that are one file have one watch.
-            if pointee.directories.find(watch: watch) != nil { throw .make(EEXIST) }
             root.pointee.state = .file
-            if !pointee.directories.setWatch(of: root, to: watch) { throw .make(ENOMEM) }
+            try watchFile(root, path)
         } else {
             throw .last
         }
@@ -44,106 +50,197 @@ extension FileWatchPointer {
         if root.pointee.watch < 0 { throw .last }
     }
 
-    /// Looks at all directories that are to be read.
-    func lookAtUnread() {
-        while let directory = pointee.directories.takeUnread() {
-            if directory.pointee.state == .gone || look(at: directory) { continue }
-            directory.pointee.misses += 1
-            pointee.directories.postpone(directory)
-        }
-        pointee.retries = pointee.directories.endPostponing()
+    private func watchFile(_ root: WatchedDirectoryPointer, _ path: UnsafePointer<CChar>) throws(SystemError) {
+        let watch = try checked(linux_watch_file(pointee.inotify, path))
+        // Two roots that are one file have one watch.
+        if pointee.directories.find(watch: watch) != nil { throw .make(EEXIST) }
+        if !pointee.directories.setWatch(of: root, to: watch) { throw .make(ENOMEM) }
     }
 
-    /// The directory's path, until the next call; nil if the kernel does not take paths of that length.
-    private func path(of directory: WatchedDirectoryPointer) -> UnsafePointer<CChar>? {
-        if directory.pathLength >= Int(PATH_MAX) { return nil }
+    /// A root that is a file needs a watch in another queue, and may have been replaced, or removed, when it had none.
+    func watchFileAgain(_ root: WatchedDirectoryPointer) {
+        guard let path = path(of: root, "") else { return }
+        var code: Int32 = 0
+        do throws(SystemError) { try watchFile(root, path) } catch { code = error.number }
+        if !isInPlace(root) { return endRoot(root, UInt(kRLFileWatchRemoved)) }
+        let flag = code == 0 ? kRLFileWatchMustScan : kRLFileWatchNotWatched
+        pointee.events.add(root, "", UInt(flag), isDirectory: false, error: code)
+    }
+
+    /// Looks at all unread directories; false if there were none.
+    @discardableResult
+    func lookAtUnread() -> Bool {
+        if pointee.retryAt != 0 && pointee.retryAt <= linux_monotonic_time() {
+            pointee.retryAt = 0
+            pointee.directories.endPostponing()
+        }
+        if !pointee.directories.hasUnread { return false }
+        while let directory = pointee.directories.takeUnread() {
+            if directory.pointee.state == .gone { continue }
+            let error = look(at: directory)
+            if error == 0 { continue }
+            directory.pointee.misses += 1
+            if directory.pointee.misses > 3 {
+                repair(directory, error)
+            } else {
+                // Changes in it until then would not be told.
+                if directory.pointee.watch < 0 { directory.willTellOfGap() }
+                pointee.directories.postpone(directory)
+            }
+        }
+        if pointee.retryAt == 0 && pointee.directories.hasPostponed { pointee.retryAt = linux_monotonic_time() &+ FileWatch.retryInterval }
+        return true
+    }
+
+    /// The path of a directory, or of an entry in it; valid until the next call. nil if it is too long for the kernel.
+    private func path(of directory: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
+        if directory.pathLength(of: name) >= Int(PATH_MAX) { return nil }
         let path = (pointee.buffer + FileWatch.bufferSize).assumingMemoryBound(to: CChar.self)
-        directory.writePath(of: "", to: path)
+        directory.writePath(of: name, to: path)
         return UnsafePointer(path)
     }
 
-    /// Watches a directory and reads it. False if it is not where it should be: look again later.
-    private func look(at directory: WatchedDirectoryPointer) -> Bool {
-        guard let path = path(of: directory) else {
+    /// What the disk has under a name in a directory or, if the name is empty, at the directory's own path; nil if nothing.
+    func identity(of name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer) -> linux_identity? {
+        var identity = linux_identity()
+        let follows: Int32 = directory.pointee.isRoot && name.pointee == 0 ? 1 : 0
+        guard let path = path(of: directory, name), linux_identify_path(path, follows, &identity) == 0 else { return nil }
+        return identity
+    }
+
+    /// Whether the directory's path still leads to what it led to when it was looked at.
+    func isInPlace(_ directory: WatchedDirectoryPointer) -> Bool {
+        identity(of: "", in: directory)?.isSame(as: directory.pointee.identity) ?? false
+    }
+
+    /// Watches a directory and reads it. Returns 0, or an error if it is not where it should be and has to be tried again.
+    private func look(at directory: WatchedDirectoryPointer) -> Int32 {
+        guard let path = path(of: directory, "") else {
             refuse(directory, ENAMETOOLONG)
-            return true
+            return 0
         }
         let parent = directory.pointee.parent
         let fd = linux_open_directory(path, parent == nil ? 1 : 0)
         if fd < 0 {
-            // It is gone, or another file is there: that is told by events.
+            // Events will say that a directory is gone, or that another file is in its place.
             let isGone = systemError == ENOENT || systemError == ENOTDIR || systemError == ELOOP
-            if !isGone {
-                refuse(directory, systemError)
-            } else if directory.pointee.isRoot && directory.pointee.state != .new {
+            if isGone && parent != nil { return ENOENT }
+            if isGone && directory.pointee.state != .new {
                 endRoot(directory, UInt(kRLFileWatchRemoved))
             } else {
-                directory.pointee.state = .seen
+                refuse(directory, systemError)
             }
-            return true
+            return 0
         }
         var identity = linux_identity()
         var above = linux_identity()
         let isKnown = linux_identify(fd, &identity, &above) == 0
-        if let parent, isKnown, directory.pointee.misses < 3,
-            above.inode != parent.pointee.identity.inode || above.device != parent.pointee.identity.device
-        {
+        if let parent, isKnown, !above.isSame(as: parent.pointee.identity) {
             linux_close(fd)
-            return false
+            return ESTALE
+        }
+        if parent == nil && directory.pointee.state != .new && !identity.isSame(as: directory.pointee.identity) {
+            linux_close(fd)
+            endRoot(directory, UInt(kRLFileWatchRemoved))
+            return 0
         }
         let watch = linux_watch_directory(pointee.inotify, fd, path, parent == nil ? 1 : 0)
         if watch < 0 {
             refuse(directory, systemError)
             preservingSystemError { linux_close(fd) }
-            return true
+            return 0
+        }
+        if !mayTake(directory, watch) {
+            linux_close(fd)
+            return EEXIST
         }
         directory.pointee.identity = identity
         directory.pointee.misses = 0
+        directory.pointee.lookedAt = pointee.drains
         directory.pointee.state = .seen
         if take(directory, watch) { read(directory, fd) } else { preservingSystemError { linux_close(fd) } }
-        return true
+        return 0
     }
 
-    /// The directory has this watch; false if it is told of by another one.
+    /// The directory was not where it should be several times, and no event has explained it.
+    private func repair(_ directory: WatchedDirectoryPointer, _ error: Int32) {
+        var wrong: WatchedDirectoryPointer?
+        var above = directory.pointee.parent
+        while let here = above {
+            if !isInPlace(here) { wrong = here }
+            above = here.pointee.parent
+        }
+        if let wrong, wrong.pointee.isRoot { return endRoot(wrong, UInt(kRLFileWatchRenamed)) }
+        if let parent = wrong?.pointee.parent, parent.pointee.repairs < 8 {
+            parent.pointee.repairs += 1
+            return scanAgain(parent)
+        }
+        if wrong != nil || error != ENOENT { return refuse(directory, error) }
+        pointee.events.add(directory, "", UInt(kRLFileWatchRemoved), isDirectory: true)
+        pointee.directories.detach(directory)
+        pointee.directories.drop(directory)
+    }
+
+    /// Whether the directory that has this watch is still in place. Mounts can show one directory at two places, or below itself.
+    private func mayTake(_ directory: WatchedDirectoryPointer, _ watch: Int32) -> Bool {
+        guard let other = pointee.directories.find(watch: watch), other != directory else { return true }
+        if directory.pointee.isRoot || other.pointee.isRoot { return true }
+        return !directory.isInside(other) && !isInPlace(other)
+    }
+
+    /// Gives a directory its watch. False if a root of the program's has that watch and reports its events.
     private func take(_ directory: WatchedDirectoryPointer, _ watch: Int32) -> Bool {
         let other = pointee.directories.find(watch: watch)
         if other == directory { return true }
-        if let other {
-            // A root below another root, or one that is named twice.
-            if other.pointee.isRoot {
+        if let other, other.pointee.isRoot {
+            if directory.isInside(other) || isInPlace(other) {
+                // A root in another root, or one that is named twice.
+                if !isNamed(directory, other) { refuse(directory, EEXIST) }
                 systemError = EEXIST
                 return false
             }
+            // A directory above that root was renamed.
+            endRoot(other, UInt(kRLFileWatchRenamed))
+        } else if let other {
             pointee.directories.setWatch(of: other, to: -1)
-            pointee.directories.dropBelow(other, pointee.inotify)
-            // It is elsewhere by now, as a rule; but a directory may be mounted at two places, which have one watch.
-            other.pointee.losses &+= 1
-            if !directory.pointee.isRoot && other.pointee.losses < 8 {
-                pointee.events.add(other, "", UInt(kRLFileWatchMustScan), isDirectory: true)
+            pointee.directories.dropBelow(other)
+            if directory.pointee.isRoot {
+                if !isNamed(other, directory) { refuse(other, EEXIST) }
+            } else {
+                // `other` was moved here, and an event is on its way that says what is at its old place now.
+                other.willTell(.mustScan)
                 other.pointee.state = .new
                 pointee.directories.markUnread(other)
             }
         }
         if directory.pointee.watch >= 0 {
-            // Another directory was here.
-            pointee.directories.dropBelow(directory, pointee.inotify)
-            pointee.directories.endWatch(of: directory, pointee.inotify)
+            // `directory` had a watch already, so another directory was at its path before.
+            directory.willTell(.mustScan)
+            pointee.directories.dropBelow(directory)
+            pointee.directories.endWatch(of: directory)
         }
         if pointee.directories.setWatch(of: directory, to: watch) { return true }
         refuse(directory, ENOMEM)
         return false
     }
 
-    /// Reads an open directory, which this closes.
+    /// Whether the directory has the path of this root, so that the events of the root say all about it.
+    private func isNamed(_ directory: WatchedDirectoryPointer, _ root: WatchedDirectoryPointer) -> Bool {
+        path(of: directory, "").map { strcmp($0, root.name) == 0 } ?? false
+    }
+
+    /// Reads an open directory, and closes it.
     private func read(_ directory: WatchedDirectoryPointer, _ fd: Int32) {
-        let tells = directory.pointee.tellsContents
+        let tells = directory.pointee.tells == .created
+        if directory.pointee.tells == .mustScan { noteMustScan(directory) }
+        directory.pointee.tells = .nothing
         if !tells && !isRecursive {
             linux_close(fd)
             return
         }
         guard let entries = fdopendir(fd) else {
             linux_close(fd)
-            return noteUnreadable(directory)
+            return noteMustScan(directory)
         }
         var entry = linux_entry()
         var result = linux_next_entry(entries, &entry)
@@ -152,7 +249,7 @@ extension FileWatchPointer {
             if tells { pointee.events.add(directory, entry.name, UInt(kRLFileWatchCreated), isDirectory: isDirectory) }
             if isDirectory && isRecursive && pointee.directories.find(entry.name, in: directory) == nil {
                 if let new = pointee.directories.add(entry.name, to: directory) {
-                    new.pointee.tellsContents = tells
+                    if tells { new.willTell(.created) }
                     pointee.directories.markUnread(new)
                 } else {
                     refuse(directory, entry.name, ENOMEM)
@@ -160,19 +257,21 @@ extension FileWatchPointer {
             }
             result = linux_next_entry(entries, &entry)
         }
-        if result < 0 { noteUnreadable(directory) }
+        if result < 0 { noteMustScan(directory) }
         closedir(entries)
     }
 
-    private func noteUnreadable(_ directory: WatchedDirectoryPointer) {
+    private func noteMustScan(_ directory: WatchedDirectoryPointer) {
         pointee.events.add(directory, "", UInt(kRLFileWatchMustScan), isDirectory: true)
     }
 
-    /// A directory is not watched: told once. Leaves errno as it was.
+    /// Tells, once, that a directory is not watched. Preserves errno.
     private func refuse(_ directory: WatchedDirectoryPointer, _ error: Int32) {
         let wasRefused = directory.pointee.state == .refused
         directory.pointee.state = .refused
-        if !wasRefused { refuse(directory, "", error) }
+        if wasRefused { return }
+        if directory.pointee.tells == .mustScan { preservingSystemError { noteMustScan(directory) } }
+        refuse(directory, "", error)
     }
 
     private func refuse(_ directory: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>, _ error: Int32) {

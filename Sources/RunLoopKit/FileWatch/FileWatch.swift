@@ -10,7 +10,7 @@ struct FileWatch: ~Copyable, KitStorage {
     fileprivate(set) var object: KitObject
     let callout: RLFileWatchCallBack
     /// The process that it was created in, which is not that of a later fork().
-    private let process: Int32
+    private let process: ProcessIdentity
     let flags: UInt
     /// In nanoseconds.
     let latency: UInt64
@@ -24,10 +24,14 @@ struct FileWatch: ~Copyable, KitStorage {
     let buffer: UnsafeMutableRawPointer
     var directories = WatchedDirectories()
     var events = FileEvents()
-    /// The kernel's queue was full.
-    var hasOverflowed = false
-    /// Some directories are to be looked at again a little later.
-    var retries = false
+    /// The kernel's queue was full, or its events do not fit the directories: all is to be read again.
+    var readsAgain = false
+    /// How often the kernel's queue was found empty. What was looked at before the last time has no older event on its way.
+    var drains: UInt32 = 1
+    /// How many passes have not emptied the queue, since one did.
+    var passesBehind = 0
+    /// When directories that were not found are to be looked at again, on the monotonic clock; 0: there are none.
+    var retryAt: UInt64 = 0
     /// When the events are to be told, on the monotonic clock; 0: there are none.
     private var dueAt: UInt64 = 0
     private var toldAt: UInt64 = 0
@@ -44,7 +48,7 @@ struct FileWatch: ~Copyable, KitStorage {
         self.flags = flags
         self.gate = gate
         self.buffer = buffer
-        process = linux_process()
+        process = .current
     }
 
     deinit {
@@ -95,11 +99,8 @@ struct FileWatch: ~Copyable, KitStorage {
         context.copyDescription = KitObject.copyDescription
         context.getPort = { info in FileWatch.pointer(info).pointee.port }
         context.perform = { info in FileWatch.pointer(info).perform() }
-        let source = withUnsafeMutableBytes(of: &context) { bytes in
-            RLRunLoopSourceCreate(nil, 0, bytes.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: RLRunLoopSourceContext.self))
-        }
         // If there is no source, it has called the function that releases the info.
-        guard let source else { return nil }
+        guard let source = KitObject.makeSource(&context) else { return nil }
         watch.pointee.object.source = source
         return source
     }
@@ -113,10 +114,10 @@ struct FileWatch: ~Copyable, KitStorage {
     // MARK: when to tell
 
     private static var batchLimit: Int { 4096 }
-    fileprivate static var retryInterval: UInt64 { 10_000_000 }
+    static var retryInterval: UInt64 { 10_000_000 }
 
     /// Whether the process is that of a later fork().
-    fileprivate var isElsewhere: Bool { process != linux_process() }
+    fileprivate var isElsewhere: Bool { !process.isCurrent }
 
     /// Whether the events are to be told now; otherwise sets the timer. Under the lock.
     fileprivate mutating func isDue() -> Bool {
@@ -135,7 +136,8 @@ struct FileWatch: ~Copyable, KitStorage {
     }
 
     private func setTimer(_ now: UInt64) {
-        let retryAt = retries ? now &+ Self.retryInterval : 0
+        // Directories may wait for the queue to be empty, which it is, perhaps, and no event wakes the loop.
+        if passesBehind > 0 { return linux_set_file_timer(timer, 1) }
         linux_set_file_timer(timer, dueAt == 0 ? retryAt : retryAt == 0 ? dueAt : min(dueAt, retryAt))
     }
 }
@@ -149,6 +151,14 @@ extension FileWatchPointer {
         pointee.port = try checked(linux_open_both(pointee.inotify, pointee.timer))
     }
 
+    /// Another queue of the kernel's, which watches nothing, in place of the one before. False with errno: now there is none.
+    func renewQueue() -> Bool {
+        let old = pointee.inotify
+        pointee.inotify = -1
+        pointee.inotify = linux_replace_inotify(pointee.port, old)
+        return pointee.inotify >= 0
+    }
+
     fileprivate func addRoots(_ paths: UnsafePointer<UnsafePointer<CChar>?>) throws(SystemError) {
         var next = paths
         while let path = next.pointee {
@@ -159,18 +169,24 @@ extension FileWatchPointer {
             try lookAtRoot(root)
             next += 1
         }
-        lookAtUnread()
+        catchUp()
         // What could not be watched is told in the first pass.
-        if !pointee.events.isEmpty || pointee.retries { linux_set_file_timer(pointee.timer, 1) }
+        if !pointee.events.isEmpty || pointee.retryAt != 0 || pointee.passesBehind > 0 { linux_set_file_timer(pointee.timer, 1) }
     }
 
     /// Something has happened, or it is time: reads what, and tells the client. On a loop's thread.
     fileprivate func perform() {
         if pointee.isElsewhere { return RLRunLoopSourceInvalidate(pointee.object.source) }
         linux_lock_gate(pointee.gate)
-        readEvents()
-        lookAtUnread()
+        catchUp()
         if pointee.isDue() { tell() } else { linux_unlock_gate(pointee.gate) }
+    }
+
+    /// Takes the kernel's events, and looks at directories. Events that are read after a look may be older than it until the queue is found
+    /// empty, so that is asked for at once.
+    private func catchUp() {
+        var turns = 0
+        while readEvents(), lookAtUnread(), turns < 4 { turns += 1 }
     }
 
     /// Calls the client with all events. Under the lock, which it gives back.
@@ -197,13 +213,7 @@ extension FileWatchPointer {
 
     /// The call has returned. Under the lock.
     private func forget(_ block: UnsafeMutablePointer<FileEvents.Block>) {
-        if pointee.told == block {
-            pointee.told = block.pointee.next
-        } else {
-            var before = pointee.told
-            while let here = before, here.pointee.next != block { before = here.pointee.next }
-            before?.pointee.next = block.pointee.next
-        }
+        block.unlink(from: &pointee.told)
         FileEvents.destroy(block)
     }
 

@@ -9,6 +9,10 @@ struct WatchedDirectories: ~Copyable {
     private(set) var firstRoot: WatchedDirectoryPointer?
     private var unread: WatchedDirectoryPointer?
     private var postponed: WatchedDirectoryPointer?
+    /// Numbers of watches that no directory needs any more.
+    private var ended: UnsafeMutablePointer<Int32>?
+    private var endedCount = 0
+    private var endedCapacity = 0
     /// How many are watched.
     var watchCount: Int { byWatch.count }
     private var rootCount = 0
@@ -27,16 +31,22 @@ struct WatchedDirectories: ~Copyable {
             root = here.pointee.next
             Self.freeAll(here)
         }
-        var left = unread
-        while let here = left {
-            left = here.pointee.nextUnread
-            if here.pointee.isDropped { free(here) } else { here.pointee.isUnread = false }
-        }
+        Self.freeList(unread)
+        Self.freeList(postponed)
         free(byWatch.slots)
         free(byName.slots)
+        free(ended)
     }
 
-    /// Frees what is not in the list of the unread; that is done when the list is.
+    private static func freeList(_ first: WatchedDirectoryPointer?) {
+        var left = first
+        while let here = left {
+            left = here.pointee.nextUnread
+            here.destroy()
+        }
+    }
+
+    /// Frees what is not in a list of those that are to be read; that is done when the list is.
     private static func freeAll(_ top: WatchedDirectoryPointer) {
         var here = top
         while true {
@@ -44,7 +54,7 @@ struct WatchedDirectories: ~Copyable {
             let parent = here.pointee.parent
             let next = here.pointee.next
             let isTop = here == top
-            if here.pointee.isUnread { here.pointee.isDropped = true } else { free(here) }
+            if here.pointee.isUnread { here.pointee.isDropped = true } else { here.destroy() }
             if isTop { return }
             parent.unsafelyUnwrapped.pointee.firstChild = next
             here = parent.unsafelyUnwrapped
@@ -56,7 +66,11 @@ struct WatchedDirectories: ~Copyable {
     private static func hash(_ watch: Int32) -> Int { Int(UInt32(bitPattern: watch) &* 2_654_435_761) }
 
     private static func hash(_ parent: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>) -> Int {
-        var hash = UInt64(UInt(bitPattern: parent)) &* 0x9E37_79B9_7F4A_7C15
+        hash(UInt64(UInt(bitPattern: parent)), name)
+    }
+
+    static func hash(_ number: UInt64, _ name: UnsafePointer<CChar>) -> Int {
+        var hash = number &* 0x9E37_79B9_7F4A_7C15
         var next = name
         while next.pointee != 0 {
             hash = (hash ^ UInt64(UInt8(bitPattern: next.pointee))) &* 0x0000_0100_0000_01B3
@@ -96,7 +110,7 @@ struct WatchedDirectories: ~Copyable {
         while let other = slots[hole], other != directory { hole = (hole + 1) & mask }
         if slots[hole] == nil { return }
         table.count -= 1
-        // Those that lie behind it because of it move up.
+        // Entries that lie behind the hole only because its slot was taken move up.
         var index = hole
         while true {
             index = (index + 1) & mask
@@ -174,37 +188,12 @@ struct WatchedDirectories: ~Copyable {
         directory.pointee.previous = nil
     }
 
-    /// Puts a directory that was detached to another place, or under another name. Returns it, perhaps in other memory; nil if out of
-    /// memory: then it stays detached.
-    mutating func move(
-        _ directory: WatchedDirectoryPointer, to parent: WatchedDirectoryPointer, as name: UnsafePointer<CChar>
-    ) -> WatchedDirectoryPointer? {
-        let renamed = strcmp(directory.name, name) == 0 ? directory : WatchedDirectoryPointer.make(name)
-        guard let renamed, Self.reserve(&byName, true) else { return nil }
-        if renamed != directory { takeOver(renamed, from: directory) }
-        attach(renamed, to: parent)
-        return renamed
-    }
-
-    /// A directory with another name needs other memory.
-    private mutating func takeOver(_ new: WatchedDirectoryPointer, from old: WatchedDirectoryPointer) {
-        let watch = old.pointee.watch
-        setWatch(of: old, to: -1)
-        new.pointee.identity = old.pointee.identity
-        new.pointee.state = old.pointee.state
-        new.pointee.tellsContents = old.pointee.tellsContents
-        // The children are found by the address of their parent.
-        while let child = old.pointee.firstChild {
-            detach(child)
-            attach(child, to: new)
-        }
-        _ = setWatch(of: new, to: watch)
-        if old.pointee.isUnread {
-            old.pointee.isDropped = true
-            markUnread(new)
-        } else {
-            free(old)
-        }
+    /// Puts a directory that was detached to another place, or under another name. False if that place is in the directory itself, or out
+    /// of memory: then it stays detached.
+    mutating func move(_ directory: WatchedDirectoryPointer, to parent: WatchedDirectoryPointer, as name: UnsafePointer<CChar>) -> Bool {
+        if parent.isInside(directory) || !Self.reserve(&byName, true) || !directory.setName(name) { return false }
+        attach(directory, to: parent)
+        return true
     }
 
     /// Sets inotify's number; false if out of memory.
@@ -219,26 +208,56 @@ struct WatchedDirectories: ~Copyable {
         return true
     }
 
-    /// Frees a detached directory and all below it, and ends their watches; if `isRoot`, all below it, and its own watch.
-    mutating func drop(_ top: WatchedDirectoryPointer, _ inotify: Int32) {
-        dropBelow(top, inotify)
-        endWatch(of: top, inotify)
-        if top.pointee.isUnread { top.pointee.isDropped = true } else { free(top) }
+    /// Frees a detached directory and all below it, and ends their watches.
+    mutating func drop(_ top: WatchedDirectoryPointer) {
+        dropBelow(top)
+        endWatch(of: top)
+        if top.pointee.isUnread { top.pointee.isDropped = true } else { top.destroy() }
     }
 
-    mutating func dropBelow(_ top: WatchedDirectoryPointer, _ inotify: Int32) {
+    mutating func dropBelow(_ top: WatchedDirectoryPointer) {
         while var here = top.pointee.firstChild {
             while let child = here.pointee.firstChild { here = child }
             detach(here)
-            endWatch(of: here, inotify)
-            if here.pointee.isUnread { here.pointee.isDropped = true } else { free(here) }
+            endWatch(of: here)
+            if here.pointee.isUnread { here.pointee.isDropped = true } else { here.destroy() }
         }
     }
 
-    mutating func endWatch(of directory: WatchedDirectoryPointer, _ inotify: Int32) {
-        if directory.pointee.watch < 0 { return }
-        linux_remove_watch(inotify, directory.pointee.watch)
+    // MARK: watches that have ended
+
+    /// A directory needs its watch no more. The kernel has it until it is taken from here, and reports events of it that are ignored. If
+    /// out of memory it stays.
+    mutating func endWatch(of directory: WatchedDirectoryPointer) {
+        let watch = directory.pointee.watch
+        if watch < 0 { return }
         setWatch(of: directory, to: -1)
+        if endedCount == endedCapacity {
+            let capacity = max(endedCapacity * 2, 16)
+            guard let memory = realloc(ended, capacity * MemoryLayout<Int32>.stride) else { return }
+            ended = memory.assumingMemoryBound(to: Int32.self)
+            endedCapacity = capacity
+        }
+        ended.unsafelyUnwrapped[endedCount] = watch
+        endedCount += 1
+    }
+
+    /// The number of a watch that the kernel is to remove; nil: none. A directory that has come back has its watch again.
+    mutating func takeEnded() -> Int32? {
+        while endedCount > 0 {
+            endedCount -= 1
+            let watch = ended.unsafelyUnwrapped[endedCount]
+            if find(watch: watch) == nil { return watch }
+        }
+        forgetEnded()
+        return nil
+    }
+
+    mutating func forgetEnded() {
+        free(ended)
+        ended = nil
+        endedCount = 0
+        endedCapacity = 0
     }
 
     // MARK: those that are to be read
@@ -257,6 +276,8 @@ struct WatchedDirectories: ~Copyable {
         while true {
             if here.pointee.watch < 0 && here.pointee.state != .gone {
                 here.pointee.state = .new
+                here.pointee.misses = 0
+                here.willTellOfGap()
                 markUnread(here)
             }
             if let child = here.pointee.firstChild {
@@ -269,6 +290,9 @@ struct WatchedDirectories: ~Copyable {
         }
     }
 
+    var hasUnread: Bool { unread != nil }
+    var hasPostponed: Bool { postponed != nil }
+
     /// Puts one that was just taken aside, until `endPostponing`.
     mutating func postpone(_ directory: WatchedDirectoryPointer) {
         directory.pointee.isUnread = true
@@ -276,11 +300,13 @@ struct WatchedDirectories: ~Copyable {
         postponed = directory
     }
 
-    /// What was put aside is to be read again; true if there is anything. Nothing else is left to be read.
-    mutating func endPostponing() -> Bool {
-        unread = postponed
-        postponed = nil
-        return unread != nil
+    /// What was put aside is to be read as well.
+    mutating func endPostponing() {
+        while let directory = postponed {
+            postponed = directory.pointee.nextUnread
+            directory.pointee.nextUnread = unread
+            unread = directory
+        }
     }
 
     /// The next one; nil if there is none.
@@ -289,7 +315,7 @@ struct WatchedDirectories: ~Copyable {
             unread = directory.pointee.nextUnread
             directory.pointee.isUnread = false
             if !directory.pointee.isDropped { return directory }
-            free(directory)
+            directory.destroy()
         }
         return nil
     }

@@ -1,9 +1,12 @@
 import CLinux
 import CLinuxKit
 
-/// A directory below a root, or a root, in memory of its own with its name behind it. Directories know each other by pointers and names, so
-/// a rename of one renames all below it. Under the lock of its watch.
+/// A directory below a root, or a root, in memory of its own. Directories know each other by pointers and names, so a rename of one renames
+/// all below it. Under the lock of its watch.
 struct WatchedDirectory {
+    /// The bytes of its name; of a root, of its path. A 0 follows. They lie behind this, or, if a longer name came later, in memory of
+    /// their own.
+    fileprivate(set) var name: UnsafeMutablePointer<CChar>
     /// nil: a root.
     var parent: WatchedDirectoryPointer?
     var firstChild: WatchedDirectoryPointer?
@@ -14,39 +17,73 @@ struct WatchedDirectory {
     var identity = linux_identity()
     /// inotify's number; -1: none.
     var watch: Int32 = -1
-    var nameLength: Int32
+    fileprivate(set) var nameLength: Int32
     var isRoot = false
     var state = State.new
-    /// What is found in it is told as created.
-    var tellsContents = false
-    /// It is in the list of those that are to be read.
+    /// What the program is told when the directory is read.
+    var tells = Tells.nothing
+    /// Whether it is in the list of directories to be read.
     var isUnread = false
-    /// It is gone; only that list has it.
+    /// Whether it has left the tree, so that only the list of directories to be read still refers to it.
     var isDropped = false
-    /// How often it was found to be elsewhere than its path says.
+    /// How often in a row its path has led to nothing, or to another directory.
     var misses: UInt8 = 0
-    /// How often its watch turned out to be another directory's.
-    var losses: UInt8 = 0
+    /// How often it was scanned again because something below it was not where the tree has it.
+    var repairs: UInt8 = 0
+    /// How often the kernel's queue had been emptied when it was looked at.
+    var lookedAt: UInt32 = 0
+    /// The last thing that happened to a name in it, if that was a rename to it.
+    var arrival = Arrival()
+
+    /// What was renamed to a name in a directory. Hashes stand for names: a wrong guess means that more is told to be scanned.
+    struct Arrival {
+        /// 0: something else has happened since.
+        var name: UInt32 = 0
+        var oldName: UInt32 = 0
+        /// The number of the directory that it came from; -1: it came alone, from outside, or its first half was told alone.
+        var oldWatch: Int32 = -1
+        /// How often the kernel's queue had been emptied.
+        var drains: UInt32 = 0
+        var isDirectory = false
+
+        static func hash(_ name: UnsafePointer<CChar>) -> UInt32 {
+            UInt32(truncatingIfNeeded: WatchedDirectories.hash(0, name)) | 1
+        }
+    }
 
     enum State: UInt8 {
-        /// It was not looked at.
+        /// Not looked at yet.
         case new
-        /// It is watched, or its removal is on its way.
+        /// Watched, or the event of its removal is on its way.
         case seen
-        /// It cannot be watched, and that was told.
+        /// Cannot be watched, and the program was told.
         case refused
         /// A root that was removed or renamed.
         case gone
         /// A root that is no directory.
         case file
     }
+
+    /// The later ones say more.
+    enum Tells: UInt8 {
+        case nothing
+        /// What is found in it, and below it, as created.
+        case created
+        /// That it is to be scanned.
+        case mustScan
+    }
+}
+
+extension linux_identity {
+    func isSame(as other: linux_identity) -> Bool { inode == other.inode && device == other.device }
 }
 
 typealias WatchedDirectoryPointer = UnsafeMutablePointer<WatchedDirectory>
 
 extension WatchedDirectoryPointer {
-    /// The bytes of its name; of a root, of its path. A 0 follows.
-    var name: UnsafeMutablePointer<CChar> {
+    var name: UnsafeMutablePointer<CChar> { pointee.name }
+
+    private var firstName: UnsafeMutablePointer<CChar> {
         (UnsafeMutableRawPointer(self) + MemoryLayout<WatchedDirectory>.stride).assumingMemoryBound(to: CChar.self)
     }
 
@@ -55,9 +92,27 @@ extension WatchedDirectoryPointer {
         let length = strlen(name)
         guard let memory = malloc(MemoryLayout<WatchedDirectory>.stride + length + 1) else { return nil }
         let directory = memory.bindMemory(to: WatchedDirectory.self, capacity: 1)
-        directory.initialize(to: WatchedDirectory(nameLength: Int32(length)))
+        directory.initialize(to: WatchedDirectory(name: directory.firstName, nameLength: Int32(length)))
         memcpy(directory.name, name, length + 1)
         return directory
+    }
+
+    func destroy() {
+        if name != firstName { CLinux.free(name) }
+        CLinux.free(self)
+    }
+
+    /// False if out of memory: then it has the old name.
+    func setName(_ new: UnsafePointer<CChar>) -> Bool {
+        let length = strlen(new)
+        if length > Int(pointee.nameLength) {
+            guard let memory = malloc(length + 1) else { return false }
+            if name != firstName { CLinux.free(name) }
+            pointee.name = memory.assumingMemoryBound(to: CChar.self)
+        }
+        memcpy(name, new, length + 1)
+        pointee.nameLength = Int32(length)
+        return true
     }
 
     /// How many bytes the path has.
@@ -70,6 +125,26 @@ extension WatchedDirectoryPointer {
             directory = here.pointee.parent
         }
         return length
+    }
+
+    /// Whether it is another directory, or below that.
+    func isInside(_ other: WatchedDirectoryPointer) -> Bool {
+        var here = self
+        while here != other {
+            guard let parent = here.pointee.parent else { return false }
+            here = parent
+        }
+        return true
+    }
+
+    /// Makes the next reading tell the program at least `what`.
+    func willTell(_ what: WatchedDirectory.Tells) {
+        if what.rawValue > pointee.tells.rawValue { pointee.tells = what }
+    }
+
+    /// Changes may have been missed while the directory had no watch: unless reading it tells more, the program is told to scan it.
+    func willTellOfGap() {
+        if pointee.tells == .nothing { pointee.tells = .mustScan }
     }
 
     var isSlash: Bool { pointee.isRoot && pointee.nameLength == 1 }

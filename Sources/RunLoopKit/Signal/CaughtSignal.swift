@@ -9,7 +9,7 @@ struct CaughtSignal: ~Copyable {
     let number: Int32
     /// What the kernel said of the latest one.
     let latest: LatestSignal
-    /// How many handlers are reading the lists below. Any thread.
+    /// How many handlers are reading the lists below, with all signals blocked. Any thread.
     private let readers: Atomic<UInt>
     /// The first object that is in a loop, 0 if there is none. Written under the lock, read by handlers.
     private let first: Atomic<UInt>
@@ -47,6 +47,7 @@ struct CaughtSignal: ~Copyable {
 
     /// The signal of a number, made if necessary; nil if out of memory. Any thread.
     static func obtain(_ number: Int32) -> CaughtSignalPointer? {
+        if !ForkHandlers.register(forkIsPrepared, before: nil, inParent: nil, inChild: { CaughtSignal.forgetReaders() }) { return nil }
         KitLock.lock()
         defer { KitLock.unlock() }
         if table.load(ordering: .relaxed) == 0 {
@@ -65,8 +66,10 @@ struct CaughtSignal: ~Copyable {
         return signal
     }
 
+    private static let forkIsPrepared = Atomic(false)
+
     /// In the child of fork(): handlers that ran on other threads will not end.
-    static func forgetReaders() {
+    private static func forgetReaders() {
         for number in 1..<Int32(tableSize) { existing(number)?.pointee.readers.store(0, ordering: .relaxed) }
     }
 
@@ -78,10 +81,13 @@ struct CaughtSignal: ~Copyable {
         guard let information, let signal = existing(number) else { return }
         preservingSystemError {
             var action = sigaction()
+            // A handler of the program could interrupt this one, and leave it by siglongjmp() or by ending the thread.
+            let blocked = linux_block_signals()
             signal.pointee.readers.add(1, ordering: .sequentiallyConsistent)
             let call = signal.pointee.place.nextAction(&action)
             if call.isFirst { signal.pointee.tell(information) }
             signal.pointee.readers.subtract(1, ordering: .sequentiallyConsistent)
+            linux_unblock_signals(blocked)
             if call.isFirst && signal.pointee.isUnwatched {
                 signal.pointee.place.actByDefault(&action, handler) { signal.pointee.isUnwatched }
             }
@@ -118,8 +124,9 @@ struct CaughtSignal: ~Copyable {
 
     // MARK: objects
 
-    /// An object was added to its first loop: it is told of signals from now on. Under the lock.
-    func add(_ watch: SignalWatchPointer) {
+    /// An object was added to its first loop: it is told of signals from now on. Returns what prevents that, for `Misuse.warn`. Under the
+    /// lock.
+    func add(_ watch: SignalWatchPointer) -> Name? {
         watch.pointee.next.store(0, ordering: .sequentiallyConsistent)
         guard var last = Self.watch(first) else {
             first.store(UInt(bitPattern: watch), ordering: .sequentiallyConsistent)
@@ -127,6 +134,7 @@ struct CaughtSignal: ~Copyable {
         }
         while let next = Self.watch(last.pointee.next) { last = next }
         last.pointee.next.store(UInt(bitPattern: watch), ordering: .sequentiallyConsistent)
+        return nil
     }
 
     /// An object has left its last loop. Afterwards no handler uses it. Under the lock.

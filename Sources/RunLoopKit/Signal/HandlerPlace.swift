@@ -72,22 +72,20 @@ struct HandlerPlace: ~Copyable {
         return new
     }
 
-    /// Installs our handler in front of what is in force, unless it is there. Under the lock.
-    func enter(_ handler: Handler) {
+    /// Installs our handler in front of what is in force, unless it is there. Returns what prevents that, for `Misuse.warn`. Under the
+    /// lock.
+    func enter(_ handler: Handler) -> Name? {
         var current = sigaction()
-        guard linux_get_action(number, &current) == 0, linux_action_is(&current, handler) == 0 else { return }
-        guard let before = kept(&current) else {
-            return Misuse.warn("RLSignal", "RLRunLoopAddSource", "out of memory: the signal is not caught")
-        }
+        guard linux_get_action(number, &current) == 0, linux_action_is(&current, handler) == 0 else { return nil }
+        guard let before = kept(&current) else { return "out of memory: the signal is not caught" }
         let layer = isPresent.load(ordering: .relaxed) ? layers.load(ordering: .relaxed) : 0
-        if layer == Self.layerLimit {
-            return Misuse.warn("RLSignal", "RLRunLoopAddSource", "too many handlers over each other: the signal is not caught")
-        }
+        if layer == Self.layerLimit { return "too many handlers over each other: the signal is not caught" }
         before.pointee.isUsedUp.store(false, ordering: .relaxed)
         isPresent.store(true, ordering: .relaxed)
         replaced?[layer].store(UInt(bitPattern: before), ordering: .sequentiallyConsistent)
         layers.store(layer + 1, ordering: .sequentiallyConsistent)
         _ = linux_catch(number, handler, &current)
+        return nil
     }
 
     /// Installs what our handler has replaced, if it is in front. Otherwise it stays where it is. Under the lock.

@@ -73,13 +73,14 @@ extension SignalWatchPointer {
         KitLock.lock()
         let (isDone, released) = pointee.loops.change(loop, by: modes) { caught.pointee.awaitHandlers() }
         let isInLoop = !pointee.loops.isEmpty
+        var problem: Name? = isDone ? nil : "out of memory: signals do not wake this loop"
         if isInLoop != pointee.isListed {
             pointee.isListed = isInLoop
-            if isInLoop { caught.pointee.add(self) } else { caught.pointee.remove(self) }
+            if isInLoop { problem = caught.pointee.add(self) ?? problem } else { caught.pointee.remove(self) }
         }
         KitLock.unlock()
         if let released { RLRelease(UnsafeRawPointer(released)) }
-        if !isDone { Misuse.warn("RLSignal", "RLRunLoopAddSource", "out of memory: signals do not wake this loop") }
+        if let problem { Misuse.warn("RLSignal", "RLRunLoopAddSource", problem) }
     }
 
     /// Calls the client, on the loop's thread.

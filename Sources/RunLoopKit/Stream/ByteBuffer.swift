@@ -1,6 +1,5 @@
 import CLinux
 import CLinuxKit
-import Synchronization
 
 /// Bytes that were read and not yet delivered, in a row. Under the stream's lock.
 struct ByteBuffer: BitwiseCopyable {
@@ -53,6 +52,15 @@ struct ByteBuffer: BitwiseCopyable {
         return true
     }
 
+    /// Copies bytes to the beginning; false if out of memory. O(count).
+    mutating func prepend(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
+        guard room(length) != nil, let start = memory.map({ $0 + begin }) else { return false }
+        memmove(start + length, start, count)
+        memcpy(start, bytes, length)
+        end += length
+        return true
+    }
+
     /// Takes bytes from the beginning. They stay where they are until the buffer is filled again.
     mutating func consume(_ length: Int) { begin += length }
 
@@ -67,29 +75,5 @@ struct ByteBuffer: BitwiseCopyable {
     mutating func free() {
         CLinux.free(memory)
         self = ByteBuffer()
-    }
-}
-
-/// Memory to read into, which no stream keeps: what can be delivered at once is never copied.
-enum ReadScratch {
-    static var capacity: Int { 65_536 }
-
-    /// Free ones. Any thread.
-    private static let free0 = Atomic<UInt>(0)
-    private static let free1 = Atomic<UInt>(0)
-
-    /// Nil if out of memory. The caller releases it.
-    static func take() -> UnsafeMutablePointer<UInt8>? {
-        var address = free0.exchange(0, ordering: .acquiring)
-        if address == 0 { address = free1.exchange(0, ordering: .acquiring) }
-        if let kept = UnsafeMutablePointer<UInt8>(bitPattern: address) { return kept }
-        return malloc(capacity)?.assumingMemoryBound(to: UInt8.self)
-    }
-
-    static func release(_ memory: UnsafeMutablePointer<UInt8>) {
-        let address = UInt(bitPattern: memory)
-        if free0.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
-        if free1.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
-        CLinux.free(memory)
     }
 }

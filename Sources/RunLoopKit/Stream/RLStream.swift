@@ -5,7 +5,15 @@ import CRunLoopKit
 
 // include/RunLoopKit/RLStream.h
 
-private func borrow(_ stream: OpaquePointer?, _ function: Name) -> StreamPointer? { KitObject.borrow(stream, function, "stream") }
+/// Most calls are made for the stream that the loop is calling the program for: that one needs no look-up.
+@inline(__always)
+private func borrow(_ stream: OpaquePointer?, _ function: Name) -> StreamPointer? {
+    if let served = StreamService.servedStream, served.source == stream { return served }
+    return borrowOther(stream, function)
+}
+
+@inline(never)
+private func borrowOther(_ stream: OpaquePointer?, _ function: Name) -> StreamPointer? { KitObject.borrow(stream, function, "stream") }
 
 /// Whether the bytes are there; one diagnostic if they are not.
 private func areThere(_ bytes: UnsafeRawPointer?, _ length: Int, _ function: Name) -> Bool {
@@ -46,6 +54,28 @@ public func RLStreamCreateConnectedToAddress(
     }
     guard let client = ClientContext.load(context, "RLStreamCreateConnectedToAddress") else { return nil }
     return Stream.connect(address, callout, client)
+}
+
+@implementation @c
+public func RLStreamCreateConnectedToHost(
+    _ allocator: OpaquePointer?, _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, _ workers: OpaquePointer?,
+    _ timeout: Double, _ callout: RLStreamCallBack?, _ context: UnsafePointer<RLStreamContext>?
+) -> OpaquePointer? {
+    if host == nil && service == nil {
+        Misuse.report("RLStreamCreateConnectedToHost", "host", "NULL, as is service")
+        return nil
+    }
+    if timeout.isNaN {
+        Misuse.report("RLStreamCreateConnectedToHost", "timeout", "not a number")
+        return nil
+    }
+    var pool: WorkersPointer?
+    if let workers {
+        pool = KitObject.borrow(workers, "RLStreamCreateConnectedToHost", "workers")
+        if pool == nil { return nil }
+    }
+    guard let client = ClientContext.load(context, "RLStreamCreateConnectedToHost") else { return nil }
+    return Stream.connect(host, service, pool, timeout: timeout, callout, client)
 }
 
 @implementation @c
@@ -120,6 +150,14 @@ public func RLStreamFlush(
 }
 
 @implementation @c
+public func RLStreamForward(_ from: OpaquePointer?, _ to: OpaquePointer?) -> UInt8 {
+    guard let from = borrow(from, "RLStreamForward") else { return 0 }
+    guard let to else { return from.forward(to: nil) ? 1 : 0 }
+    guard let target = borrow(to, "RLStreamForward") else { return 0 }
+    return from.forward(to: target) ? 1 : 0
+}
+
+@implementation @c
 public func RLStreamGetQueuedLength(_ stream: OpaquePointer?) -> Int { borrow(stream, "RLStreamGetQueuedLength")?.queuedNow ?? 0 }
 
 @implementation @c
@@ -130,12 +168,22 @@ public func RLStreamSetHighWaterMark(_ stream: OpaquePointer?, _ length: Int) {
 }
 
 @implementation @c
+public func RLStreamSetIdleLimit(_ stream: OpaquePointer?, _ seconds: Double) {
+    guard let stream = borrow(stream, "RLStreamSetIdleLimit") else { return }
+    if seconds.isNaN || seconds < 0 { return Misuse.report("RLStreamSetIdleLimit", "seconds", "negative, or not a number") }
+    stream.setIdleLimit(seconds)
+}
+
+@implementation @c
 public func RLStreamCanAcceptBytes(_ stream: OpaquePointer?) -> UInt8 {
     borrow(stream, "RLStreamCanAcceptBytes")?.canAccept == true ? 1 : 0
 }
 
 @implementation @c
 public func RLStreamShutdown(_ stream: OpaquePointer?) { borrow(stream, "RLStreamShutdown")?.shutdown() }
+
+@implementation @c
+public func RLStreamCloseWhenWritten(_ stream: OpaquePointer?) { borrow(stream, "RLStreamCloseWhenWritten")?.closeWhenWritten() }
 
 @implementation @c
 public func RLStreamClose(_ stream: OpaquePointer?) { borrow(stream, "RLStreamClose")?.close() }

@@ -53,6 +53,11 @@ public func RLStreamFilterSend(_ stream: OpaquePointer?, _ bytes: UnsafePointer<
 public func RLStreamFilterOpen(_ stream: OpaquePointer?) { borrow(stream, "RLStreamFilterOpen")?.openFilter() }
 
 @implementation @c
+public func RLStreamFilterHoldWrites(_ stream: OpaquePointer?, _ hold: UInt8) {
+    borrow(stream, "RLStreamFilterHoldWrites")?.holdWrites(hold != 0)
+}
+
+@implementation @c
 public func RLStreamFilterEnd(_ stream: OpaquePointer?) { borrow(stream, "RLStreamFilterEnd")?.endFilter(Stream.Failure()) }
 
 @implementation @c

@@ -1,15 +1,15 @@
 import CLinux
 import CLinuxKit
 
-/// What one call is given of the bytes that have come. Under the stream's lock.
+/// Decides how many of the received bytes one call gets. Under the stream's lock.
 struct ReadRule: BitwiseCopyable {
-    /// What is at the beginning of the bytes.
+    /// What the received bytes begin with.
     enum Piece {
-        /// So many bytes are the next piece.
+        /// A piece of this many bytes.
         case complete(Int)
-        /// More have to come.
+        /// No whole piece: more bytes are needed.
         case incomplete
-        /// The delimiter is not within the limit.
+        /// No delimiter within the limit.
         case tooLong
     }
 
@@ -18,17 +18,20 @@ struct ReadRule: BitwiseCopyable {
     static var longestDelimiter: Int { 128 }
 
     private var kind = Kind.whatever
-    /// Of a count: how many. Of a delimiter: the limit.
+    /// With `.count`, the size of a piece; with `.delimiter`, the maximum size.
     private var length = 0
     private var delimiterLength = 0
-    /// Memory for the longest delimiter, once there was one.
+    /// Memory for the longest delimiter so far; nil before the first one.
     private var delimiter: UnsafeMutableRawPointer?
-    /// How many of the bytes are known to have no delimiter, or to be only the beginning of one.
+    /// How many bytes have been searched without finding the whole delimiter.
     private var searched = 0
 
     init() {}
 
-    /// 0: whatever has come.
+    /// Whether a piece is all that has been received.
+    var isWhatever: Bool { kind == .whatever }
+
+    /// Makes `count` the size of each piece; 0: a piece is all that has been received.
     mutating func set(count: Int) {
         kind = count == 0 ? .whatever : .count
         length = count
@@ -47,7 +50,10 @@ struct ReadRule: BitwiseCopyable {
         return true
     }
 
-    /// The next piece. `isAtEnd`: nothing more will come, so what is there is the last. `count` is above 0.
+    /// The bytes that were searched are gone, and others come in their place.
+    mutating func restart() { searched = 0 }
+
+    /// The next piece of `count` received bytes, which are more than 0. If `isAtEnd`, no more will come, and the rest is the last piece.
     mutating func next(_ bytes: UnsafePointer<UInt8>, _ count: Int, isAtEnd: Bool) -> Piece {
         switch kind {
         case .whatever: return .complete(count)
@@ -73,7 +79,7 @@ struct ReadRule: BitwiseCopyable {
         return .complete(count)
     }
 
-    /// How many bytes it takes at least until there is a piece, if so many have come, or more may come.
+    /// The least number of bytes still needed for a piece, when `count` have been received.
     func missing(_ count: Int) -> Int { kind == .count ? max(length - count, 1) : 1 }
 
     /// Frees the memory.

@@ -3,21 +3,6 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// What a loop does with a stream in one call: kept apart from the stream, as the thread may end in it.
-struct StreamService: BitwiseCopyable {
-    let stream: StreamPointer
-    /// What the watch has reported.
-    let types: UInt
-    /// What was read and not delivered yet; nil: it is in the stream's buffer.
-    var scratch: UnsafeMutablePointer<UInt8>?
-    var rest: UnsafePointer<UInt8>?
-    var restLength = 0
-    /// This call is the one that delivers.
-    var delivers = false
-}
-
-typealias StreamServicePointer = UnsafeMutablePointer<StreamService>
-
 extension StreamPointer {
     // MARK: called by a loop
 
@@ -25,10 +10,8 @@ extension StreamPointer {
     func serveDescriptor(_ types: UInt) {
         lock()
         // The stream may have left its loops meanwhile, and its handle may be gone.
-        if pointee.state.contains(.closed) || pointee.loops.isEmpty { return unlock() }
-        RLRetain(UnsafeRawPointer(source))
+        if !pointee.state.contains(.inLoop) { return unlock() }
         serveLocked(types)
-        RLRelease(UnsafeRawPointer(source))
     }
 
     /// Does what there is to do, but for what the watch reports. On the loop's thread; calls the client.
@@ -39,65 +22,91 @@ extension StreamPointer {
 
     /// Does what there is to do. `types`: what the watch has reported. Under the lock, which it releases.
     private func serveLocked(_ types: UInt) {
-        var service = StreamService(stream: self, types: types)
-        linux_call_until_end(
-            { argument in
-                let service = argument.unsafelyUnwrapped.assumingMemoryBound(to: StreamService.self)
-                service.pointee.stream.serve(service)
-            },
-            { argument in
-                let service = argument.unsafelyUnwrapped.assumingMemoryBound(to: StreamService.self)
-                service.pointee.stream.threadEnds(service)
-            }, &service)
+        if let service = StreamService.begin(self) {
+            serve(service, types)
+            StreamService.end()
+        } else {
+            var service = StreamService(self)
+            serve(&service, types)
+        }
+        endService()
     }
 
-    private func serve(_ service: StreamServicePointer) {
-        if service.pointee.types & UInt(kRLFileDescriptorWriteCallBack) != 0 { roomIsThere() }
-        flushAppended()
-        noteLength()
+    private func serve(_ service: StreamServicePointer, _ types: UInt) {
+        pointee.services += 1
+        if types & UInt(kRLFileDescriptorWriteCallBack) != 0 { roomIsThere() }
+        if !pointee.state.isDisjoint(with: [.flushLater, .full, .connecting]) {
+            if pointee.state.contains(.connecting) { checkTime() }
+            flushAppended()
+            noteLength()
+        }
         var foundBytes = false
-        if service.pointee.types & UInt(kRLFileDescriptorReadCallBack) != 0 || pointee.state.contains(.tellsWriteFailure) {
+        if types & UInt(kRLFileDescriptorReadCallBack) != 0 || pointee.state.contains(.tellsWriteFailure) {
             foundBytes = read(service)
         }
         deliver(service)
-        tellWritten()
+        if hasNews { tellWritten() }
         if pointee.state.contains(.tellsWriteFailure) {
-            // What the peer has sent before comes first.
-            if foundBytes { serveLater() } else { tellWriteFailure() }
+            // What the peer has sent before comes first, unless it sends on and on.
+            if foundBytes && pointee.failureDelay > 0 {
+                pointee.failureDelay -= 1
+                serveLater()
+            } else {
+                tellWriteFailure()
+            }
+        }
+        if pointee.state.contains(.writingFailed) && pointee.closesWhenWritten && !pointee.state.contains(.tellsWriteFailure) && !isOver {
+            pointee.state.insert(.closesNext)
         }
         arm()
-        leave()
     }
 
-    /// The thread ends in a function of the client's.
-    private func threadEnds(_ service: StreamServicePointer) {
+    /// The thread has ended in a function of the client's. Without the lock.
+    func abandon(_ service: StreamServicePointer) {
         lock()
+        pointee.state.remove(.held)
         stopDelivering(service)
         arm()
         serveLater()
-        let isOfWatch = service.pointee.types != 0
-        leave()
-        if isOfWatch { RLRelease(UnsafeRawPointer(source)) }
+        endService()
+    }
+
+    /// Closes the stream if that was all, and releases the handle if it has left its loops meanwhile. Under the lock, which it releases.
+    private func endService() {
+        if pointee.state.contains(.closesNext) {
+            unlock()
+            close()
+            lock()
+        }
+        pointee.services -= 1
+        if pointee.state.contains(.inLoop) { return unlock() }
+        let handle = takeIdleHandle()
+        unlock()
+        if let handle { RLRelease(UnsafeRawPointer(handle)) }
     }
 
     // MARK: reading
 
     /// Whether the descriptor is to be read when it is ready. Under the lock.
-    var wantsToRead: Bool {
-        pointee.state.isDisjoint(with: [.closed, .connecting, .paused, .stuck, .readingOver, .delivering])
+    var wantsToRead: Bool { wantsToRead(unless: [.closed, .connecting, .readingOver, .delivering, .awaitsReader]) }
+
+    /// Whether the descriptor is to be read when it is ready, after the call that delivers. Under the lock.
+    var wantsToReadLater: Bool { wantsToRead(unless: [.closed, .connecting, .readingOver, .awaitsReader]) }
+
+    @inline(__always)
+    private func wantsToRead(unless states: Stream.State) -> Bool {
+        if !pointee.state.isDisjoint(with: states) { return false }
+        // A filter that holds writes back needs its peer's bytes: what it delivers waits for the program.
+        return pointee.state.isDisjoint(with: [.paused, .held, .stuck]) || pointee.state.contains(.holdsWrites)
     }
 
     /// Reads once. True if bytes have come. Under the lock; may call the filter.
     private func read(_ service: StreamServicePointer) -> Bool {
         if !wantsToRead { return false }
-        let hasFilter = pointee.filter.version == 0
-        var room: UnsafeMutableBufferPointer<UInt8>?
-        if pointee.buffer.count == 0 || hasFilter {
-            service.pointee.scratch = ReadScratch.take()
-            room = service.pointee.scratch.map { UnsafeMutableBufferPointer(start: $0, count: ReadScratch.capacity) }
-        } else {
-            room = pointee.buffer.room(min(max(pointee.rule.missing(pointee.buffer.count), 4096), 1 << 20))
-        }
+        let hasFilter = pointee.state.contains(.hasFilter)
+        let isIntoScratch = bufferedCount == 0 || hasFilter
+        let room =
+            isIntoScratch ? service.scratch : pointee.buffer.room(min(max(pointee.rule.missing(pointee.buffer.count), 4096), 1 << 20))
         guard let room, let start = room.baseAddress else {
             fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOMEM))
             return false
@@ -106,13 +115,14 @@ extension StreamPointer {
         var count = linux_stream_read(pointee.descriptor, isSocket, start, room.count)
         while count < 0 && systemError == EINTR { count = linux_stream_read(pointee.descriptor, isSocket, start, room.count) }
         if count < 0 && systemError == EAGAIN { return false }
+        if pointee.state.contains(.hasIdleLimit) { noteActivity() }
         if count < 0 {
             overRead(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: systemError))
         } else if hasFilter {
             receive(start, count)
         } else if count == 0 {
             overRead(Stream.Failure())
-        } else if service.pointee.scratch != nil {
+        } else if isIntoScratch {
             service.pointee.rest = UnsafePointer(start)
             service.pointee.restLength = count
         } else {
@@ -131,15 +141,19 @@ extension StreamPointer {
     /// Tells that the stream is open, calls the client with each piece that is complete, then tells of the end. One thread at a time, and
     /// not in a run that is nested in such a call. Under the lock, which it releases meanwhile.
     private func deliver(_ service: StreamServicePointer) {
-        if pointee.state.contains(.delivering) { return releaseScratch(service) }
+        if pointee.state.contains(.delivering) { return }
         pointee.state.insert(.delivering)
-        pointee.deliverer = linux_this_thread()
+        pointee.deliverer = linux_this_stream_thread()
         service.pointee.delivers = true
         repeat {
             if pointee.state.remove(.tellsOpen) != nil { tell(kRLStreamEventOpenCompleted) }
-        } while pointee.state.isDisjoint(with: [.closed, .paused, .stuck]) && deliverPiece(service)
-        keepRest(service)
-        if isOver { tellOver() }
+        } while pointee.state.isDisjoint(with: [.closed, .paused, .held, .stuck]) && deliverPiece(service)
+        if pointee.state.contains(.readingOver) {
+            keepRest(service)
+            if isOver && pointee.state.contains(.tellsWriteFailure) { tellWriteFailure() }
+            // The program may have paused the stream in that call.
+            if isOver { tellOver() }
+        }
         stopDelivering(service)
     }
 
@@ -147,39 +161,68 @@ extension StreamPointer {
     private var isOver: Bool {
         if !pointee.state.contains(.readingOver) || pointee.state.contains(.toldOver) { return false }
         // What a filter has delivered comes before its failure.
-        if hasFailedReading { return pointee.filter.version != 0 || !pointee.state.contains(.paused) }
-        return pointee.buffer.count == 0 && pointee.state.isDisjoint(with: [.paused, .stuck])
+        if hasFailedReading { return !pointee.state.contains(.hasFilter) || !pointee.state.contains(.paused) }
+        return bufferedCount == 0 && pointee.state.isDisjoint(with: [.paused, .stuck])
     }
 
     private var hasFailedReading: Bool { pointee.readFailure.result != RLStreamResult(kRLStreamSuccess) }
 
+    /// How many bytes are in the buffer.
+    private var bufferedCount: Int { pointee.state.contains(.usesBuffer) ? pointee.buffer.count : 0 }
+
     /// False if there is no piece.
     private func deliverPiece(_ service: StreamServicePointer) -> Bool {
-        let isInScratch = service.pointee.restLength > 0
-        let count = isInScratch ? service.pointee.restLength : pointee.buffer.count
-        guard count > 0, let bytes = isInScratch ? service.pointee.rest : pointee.buffer.bytes else { return false }
-        let isAtEnd = pointee.state.contains(.readingOver) && !hasFailedReading
-        switch pointee.rule.next(bytes, count, isAtEnd: isAtEnd) {
-        case .incomplete: return false
+        if service.pointee.restLength == 0 && bufferedCount > 0 { lendBuffer(to: service) }
+        guard service.pointee.restLength > 0, let rest = service.pointee.rest else { return false }
+        if pointee.state.contains(.hasFilter) && !service.pointee.isOfFilter {
+            receiveRest(service)
+            return true
+        }
+        let length = service.pointee.restLength
+        if pointee.state.contains(.forwards) {
+            service.pointee.restLength = 0
+            if pass(rest, length) || pointee.state.contains(.closed) { return true }
+            // What was not taken is the program's.
+            service.pointee.restLength = length
+        }
+        if pointee.state.contains(.hasRule) { return deliverPieceByRule(service) }
+        service.pointee.restLength = 0
+        tell(kRLStreamEventHasBytesAvailable, Stream.Failure(), rest, length)
+        return true
+    }
+
+    @inline(never)
+    private func deliverPieceByRule(_ service: StreamServicePointer) -> Bool {
+        guard let rest = service.pointee.rest else { return false }
+        let isAtEnd = pointee.state.contains(.readingOver) && !hasFailedReading && pointee.buffer.count == 0
+        switch pointee.rule.next(rest, service.pointee.restLength, isAtEnd: isAtEnd) {
+        case .incomplete:
+            if pointee.buffer.count == 0 { return false }
+            // A filter has delivered more meanwhile.
+            keepRest(service)
         case .tooLong:
             pointee.state.insert(.stuck)
             tell(kRLStreamEventErrorOccurred, Stream.Failure(result: RLStreamResult(kRLStreamTooLong), error: EMSGSIZE))
-            return true
         case .complete(let length):
-            if isInScratch {
-                service.pointee.rest = bytes + length
-                service.pointee.restLength -= length
-            } else {
-                pointee.buffer.consume(length)
-            }
-            let hadFilter = pointee.filter.version == 0
-            tell(kRLStreamEventHasBytesAvailable, Stream.Failure(), bytes, length)
-            // What comes behind is the filter's: the program has not seen it.
-            if !hadFilter && pointee.filter.version == 0 { receiveRest(service) }
-            return true
+            service.pointee.rest = rest + length
+            service.pointee.restLength -= length
+            tell(kRLStreamEventHasBytesAvailable, Stream.Failure(), rest, length)
         }
+        return true
     }
 
+    /// Has the buffer delivered: the client may look at a piece during its call, whatever comes meanwhile.
+    private func lendBuffer(to service: StreamServicePointer) {
+        service.pointee.lent.free()
+        service.pointee.lent = pointee.buffer
+        service.pointee.isOfFilter = pointee.state.contains(.hasFilter)
+        service.pointee.rest = service.pointee.lent.bytes
+        service.pointee.restLength = service.pointee.lent.count
+        pointee.buffer = ByteBuffer()
+        pointee.state.remove(.usesBuffer)
+    }
+
+    /// What has come behind the bytes for which the program has set a filter is the filter's: the program has not seen it.
     private func receiveRest(_ service: StreamServicePointer) {
         guard service.pointee.restLength > 0, let rest = service.pointee.rest else { return }
         let length = service.pointee.restLength
@@ -187,34 +230,45 @@ extension StreamPointer {
         receive(rest, length)
     }
 
-    /// Keeps what was not delivered in the stream's buffer.
+    /// Keeps what was not delivered in the stream's buffer, in front of what has come meanwhile.
     private func keepRest(_ service: StreamServicePointer) {
-        if service.pointee.restLength > 0, let rest = service.pointee.rest, !pointee.state.contains(.closed),
-            !pointee.buffer.append(rest, service.pointee.restLength)
-        {
+        if service.pointee.restLength > 0 && pointee.state.contains(.hasFilter) && !service.pointee.isOfFilter { receiveRest(service) }
+        let length = service.pointee.restLength
+        service.pointee.restLength = 0
+        var lent = service.pointee.lent
+        service.pointee.lent = ByteBuffer()
+        if pointee.state.contains(.closed) { return lent.free() }
+        if length > 0 || lent.count > 0 { pointee.state.insert(.usesBuffer) }
+        if lent.count > 0 && pointee.buffer.count == 0 {
+            lent.consume(lent.count - length)
+            swap(&lent, &pointee.buffer)
+        } else if length > 0, let rest = service.pointee.rest, !pointee.buffer.prepend(rest, length) {
             fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOMEM))
         }
-        service.pointee.restLength = 0
-        releaseScratch(service)
-    }
-
-    private func releaseScratch(_ service: StreamServicePointer) {
-        if let scratch = service.pointee.scratch { ReadScratch.release(scratch) }
-        service.pointee.scratch = nil
+        lent.free()
     }
 
     private func stopDelivering(_ service: StreamServicePointer) {
-        keepRest(service)
+        if service.pointee.restLength > 0 || service.pointee.lent.count > 0 { keepRest(service) }
         if !service.pointee.delivers { return }
         service.pointee.delivers = false
         pointee.state.remove(.delivering)
-        pointee.buffer.shrink()
+        if pointee.state.contains(.usesBuffer) {
+            pointee.buffer.shrink()
+            if pointee.buffer.count == 0 { pointee.state.remove(.usesBuffer) }
+        }
+        // After an error, or the end, the call or another thread may have asked for what is left.
+        if pointee.state.remove(.readsOn) != nil && pointee.state.contains(.toldOver) { readOn() }
     }
 
-    /// The end, or why there is none. An error of writing comes first.
+    /// The end, or why there is none. Under the lock, which it releases meanwhile.
     private func tellOver() {
-        if pointee.state.contains(.tellsWriteFailure) { tellWriteFailure() }
         pointee.state.insert(.toldOver)
+        if let target = pointee.target {
+            unlock()
+            endForwarding(to: target, shutsDown: !hasFailedReading)
+            lock()
+        }
         if !hasFailedReading { return tell(kRLStreamEventEndEncountered) }
         tell(kRLStreamEventErrorOccurred, pointee.readFailure)
     }
@@ -224,8 +278,9 @@ extension StreamPointer {
         guard let callout = pointee.callout, !pointee.state.contains(.closed) else { return }
         var event = RLStreamEvent(
             type: RLStreamEventType(type), result: failure.result, error: failure.error, bytes: bytes, length: length)
+        let info = pointee.object.client.info
         unlock()
-        RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_CALLBACK_FUNCTION(callout, source, &event, pointee.object.client.info)
+        RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_CALLBACK_FUNCTION(callout, source, &event, info)
         lock()
     }
 
@@ -235,7 +290,9 @@ extension StreamPointer {
     func pause() {
         lock()
         pointee.state.insert(.paused)
-        if let watch = pointee.watch { RLFileDescriptorDisableCallBacks(watch, UInt(kRLFileDescriptorReadCallBack)) }
+        if let watch = pointee.watch, !wantsToRead {
+            RLFileDescriptorDisableCallBacks(watch, UInt(kRLFileDescriptorReadCallBack))
+        }
         unlock()
     }
 
@@ -251,14 +308,18 @@ extension StreamPointer {
         lock()
         defer { unlock() }
         if !change(&pointee.rule) { return false }
+        if pointee.rule.isWhatever { pointee.state.remove(.hasRule) } else { pointee.state.insert(.hasRule) }
         pointee.state.remove(.stuck)
         readOn()
         return true
     }
 
     /// What keeps it from reading may be gone. Under the lock.
-    private func readOn() {
-        if pointee.state.contains(.delivering) { return }
-        if pointee.buffer.count > 0 || isOver { serveLater() } else if !pointee.loops.isEmpty { arm() }
+    func readOn() {
+        if pointee.state.contains(.delivering) {
+            pointee.state.insert(.readsOn)
+            return
+        }
+        if bufferedCount > 0 || isOver { serveLater() } else if pointee.state.contains(.inLoop) { arm() }
     }
 }

@@ -14,17 +14,16 @@ extension StreamPointer {
         return queued
     }
 
-    /// Whether `tellWritten` has something to tell. Under the lock.
-    var hasNews: Bool {
-        pointee.state.contains(.tellsRoom) || pointee.completions.isDue(pointee.written)
-            || (pointee.state.contains(.writingFailed) && !pointee.completions.isEmpty)
-    }
-
     // MARK: what the program asks for
 
     /// Writes bytes, or those of `data`, or only queues them (`later`). False with errno if they are not taken. Any thread.
     func write(_ bytes: UnsafePointer<UInt8>?, _ length: Int, _ data: OpaquePointer? = nil, later: Bool) -> Bool {
         lock()
+        if let bytes, length > 0, !later, pointee.state.isDisjoint(with: .mattersToWriting) {
+            let isTaken = send(bytes, length, data, later: false)
+            unlock()
+            return isTaken
+        }
         defer { leave() }
         if let error = refusal {
             systemError = error
@@ -32,7 +31,8 @@ extension StreamPointer {
         }
         var isTaken = true
         if let bytes, length > 0 {
-            isTaken = pointee.filter.version == 0 ? filter(bytes, length, data, later: later) : send(bytes, length, data, later: later)
+            isTaken =
+                pointee.state.contains(.hasFilter) ? filter(bytes, length, data, later: later) : send(bytes, length, data, later: later)
         } else {
             flushAppended()
         }
@@ -42,9 +42,9 @@ extension StreamPointer {
     }
 
     /// Why nothing can be written; nil if it can. Under the lock.
-    private var refusal: Int32? {
+    var refusal: Int32? {
         if pointee.state.contains(.closed) { return EBADF }
-        if pointee.state.contains(.writingFailed) { return pointee.writeFailure.error }
+        if pointee.state.contains(.writingFailed) { return pointee.writeFailure.number }
         return pointee.state.contains(.shutdown) ? EPIPE : nil
     }
 
@@ -58,7 +58,8 @@ extension StreamPointer {
         }
         flushAppended()
         noteLength()
-        if !pointee.completions.append(pointee.waiting.count > 0 ? nil : pointee.accepted, callout, info) { return false }
+        if !pointee.completions.append(pointee.waiting.count > 0 ? nil : pointee.queue.position, callout, info) { return false }
+        pointee.state.insert(.hasCompletions)
         if hasNews { serveLater() }
         return true
     }
@@ -90,10 +91,10 @@ extension StreamPointer {
     var canAccept: Bool {
         lock()
         defer { leave() }
+        if pointee.state.isDisjoint(with: .mattersToWriting) { return true }
         if refusal != nil { return false }
         if queued < pointee.highWaterMark { return true }
-        pointee.state.insert(.full)
-        pointee.state.remove(.tellsRoom)
+        awaitRoomInQueue()
         return false
     }
 
@@ -105,27 +106,30 @@ extension StreamPointer {
         let mayWrite = pointee.state.isDisjoint(with: [.awaitingRoom, .connecting])
         if mayWrite && !later {
             pointee.state.remove(.flushLater)
-            sent = writeNow(bytes, length)
+            sent = pointee.state.contains(.usesQueue) ? writeNow(bytes, length) : writeDirectly(bytes, length)
             if sent < 0 { return false }
         }
-        if sent < length {
-            let isQueued =
-                if let data { pointee.queue.append(data, from: sent) } else { pointee.queue.append(bytes + sent, length - sent) }
-            if !isQueued {
-                if sent > 0 { failWriting(ENOMEM) }
-                systemError = ENOMEM
-                return false
-            }
+        if sent == length { return true }
+        pointee.state.insert(.usesQueue)
+        let isQueued = if let data { pointee.queue.append(data, from: sent) } else { pointee.queue.append(bytes + sent, length - sent) }
+        if !isQueued {
+            if sent > 0 { failWriting(ENOMEM) }
+            systemError = ENOMEM
+            return false
         }
-        pointee.accepted += UInt64(length)
-        if sent == length || !mayWrite { return true }
-        if later { flushNextPass() } else { awaitRoom() }
+        if mayWrite { if later { flushNextPass() } else { awaitRoom() } }
         return true
     }
 
     /// Has the queue written in the next pass. Under the lock.
     func flushNextPass() {
         if pointee.state.insert(.flushLater).inserted { serveLater() }
+    }
+
+    /// Writes as many of these bytes as fit; -1 with errno if that has failed. Under the lock.
+    private func writeDirectly(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Int {
+        var part = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes), iov_len: length)
+        return writeParts(&part, 1)
     }
 
     /// Writes the queue, and then as many of these bytes as fit; -1 with errno if that has failed. Under the lock.
@@ -135,10 +139,11 @@ extension StreamPointer {
             let queued = Self.length(parts, number)
             let isWhole = queued == pointee.queue.count
             if isWhole { parts[number] = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes), iov_len: length) }
-            let count = writeParts(parts, isWhole ? number + 1 : number)
+            let count = writeParts(parts.baseAddress, isWhole ? number + 1 : number)
             if count < 0 { return -1 }
             let ofQueue = Swift.min(count, queued)
-            if ofQueue > 0 { pointee.queue.consume(ofQueue) }
+            if ofQueue > 0 { consume(ofQueue) }
+            if pointee.queue.count == 0 { pointee.state.remove(.usesQueue) }
             return count - ofQueue
         }
     }
@@ -146,17 +151,29 @@ extension StreamPointer {
     /// Writes the queue until it is empty, or there is no room. Under the lock.
     func flushQueue() {
         if !pointee.state.isDisjoint(with: [.awaitingRoom, .connecting, .closed]) { return }
-        withParts { parts in
+        let isEmpty = withParts { parts in
             while pointee.queue.count > 0 {
                 let number = pointee.queue.gather(parts)
-                let count = writeParts(parts, number)
-                if count < 0 { return }
+                let count = writeParts(parts.baseAddress, number)
+                if count < 0 { return false }
                 let isShort = count < Self.length(parts, number)
-                pointee.queue.consume(count)
-                if isShort { return awaitRoom() }
+                consume(count)
+                if isShort {
+                    awaitRoom()
+                    return false
+                }
             }
+            return true
         }
+        if !isEmpty { return }
+        pointee.state.remove(.usesQueue)
         finishShutdown()
+    }
+
+    /// The first bytes of the queue were written. Under the lock.
+    private func consume(_ length: Int) {
+        pointee.queue.consume(length)
+        if pointee.state.contains(.awaitsReader) { noteReader() }
     }
 
     private func withParts<Result>(_ body: (UnsafeMutableBufferPointer<iovec>) -> Result) -> Result {
@@ -170,12 +187,12 @@ extension StreamPointer {
     }
 
     /// Returns how many bytes were written, 0 if there is no room; -1 with errno after an error.
-    private func writeParts(_ parts: UnsafeMutableBufferPointer<iovec>, _ number: Int) -> Int {
+    private func writeParts(_ parts: UnsafeMutablePointer<iovec>?, _ number: Int) -> Int {
         let isSocket: Int32 = pointee.isSocket ? 1 : 0
         while true {
-            let count = linux_stream_write(pointee.descriptor, isSocket, parts.baseAddress, Int32(number))
+            let count = linux_stream_write(pointee.descriptor, isSocket, parts, Int32(number))
             if count >= 0 {
-                pointee.written += UInt64(count)
+                if pointee.state.contains(.hasIdleLimit) { noteActivity() }
                 return count
             }
             if systemError == EAGAIN { return 0 }
@@ -199,16 +216,19 @@ extension StreamPointer {
             if error != 0 { return fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: error)) }
             if linux_is_connecting(pointee.descriptor) != 0 { return awaitRoom() }
             pointee.state.remove(.connecting)
-            if pointee.filter.version != 0 { pointee.state.insert(.tellsOpen) }
+            if !pointee.state.contains(.hasFilter) { pointee.state.insert(.tellsOpen) }
         }
         flushQueue()
     }
 
-    /// A socket that was connected at once says so, too. Before the program has the handle.
-    func noteConnected() {
-        if pointee.state.contains(.connecting) { return }
-        pointee.state.insert(.tellsOpen)
-        serveLater()
+    /// A loop tells how connecting has ended, also if that is so already. Before the program has the handle.
+    func noteConnecting() {
+        if linux_has_peer(pointee.descriptor) == 0 {
+            pointee.state.formUnion([.connecting, .awaitingRoom])
+        } else if !pointee.state.contains(.connecting) {
+            pointee.state.insert(.tellsOpen)
+            serveLater()
+        }
     }
 
     /// Writes what `later` has left in the queue. Under the lock.
@@ -221,83 +241,14 @@ extension StreamPointer {
     /// When all is written, and the program has said that it was all, the peer is told. Under the lock.
     func finishShutdown() {
         if !pointee.state.contains(.shutdown) || queued > 0 || !pointee.state.isDisjoint(with: [.connecting, .closed]) { return }
-        if !pointee.state.insert(.shutdownDone).inserted { return }
+        // A filter that is not open has not yet talked to its peer.
+        let awaitsFilter = pointee.state.contains(.hasFilter) && pointee.state.isDisjoint(with: [.filterOpen, .writingFailed])
+        if awaitsFilter || !pointee.state.insert(.shutdownDone).inserted { return }
         if pointee.isSocket {
             preservingSystemError { linux_end_writing(pointee.descriptor) }
         } else if linux_access_mode(pointee.descriptor) == O_WRONLY {
             pointee.state.insert(.closesNext)
         }
-    }
-
-    // MARK: what is told
-
-    /// The queue may have shrunk so far that the program is to be told. Under the lock.
-    func noteLength() {
-        if !pointee.state.contains(.full) || queued > pointee.highWaterMark / 2 { return }
-        pointee.state.remove(.full)
-        pointee.state.insert(.tellsRoom)
-    }
-
-    /// Calls the functions that are due, then tells of room. Under the lock, which it releases meanwhile.
-    func tellWritten() {
-        while pointee.state.contains(.writingFailed) || pointee.completions.isDue(pointee.written) {
-            let isDue = pointee.completions.isDue(pointee.written)
-            guard let completion = pointee.completions.take(), !pointee.state.contains(.closed) else { break }
-            let failure = isDue ? Stream.Failure() : pointee.writeFailure
-            unlock()
-            RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION(
-                completion.callout, source, failure.result, failure.error, completion.info)
-            lock()
-        }
-        if pointee.state.remove(.tellsRoom) != nil && !pointee.state.contains(.writingFailed) { tell(kRLStreamEventCanAcceptBytes) }
-    }
-
-    /// Calls the functions that are left, of a stream that was closed. `handle`: what they are told. Without the lock.
-    func tellCancelled(_ handle: OpaquePointer?) {
-        while true {
-            lock()
-            let isDue = pointee.completions.isDue(pointee.written)
-            let completion = pointee.completions.take()
-            unlock()
-            guard let completion else { return }
-            let result = RLStreamResult(isDue ? kRLStreamSuccess : kRLStreamCancelled)
-            RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FLUSH_CALLBACK_FUNCTION(
-                completion.callout, handle, result, isDue ? 0 : ECANCELED, completion.info)
-        }
-    }
-
-    func tellWriteFailure() {
-        pointee.state.remove(.tellsWriteFailure)
-        tell(kRLStreamEventErrorOccurred, pointee.writeFailure)
-    }
-
-    // MARK: failure
-
-    /// Nothing can be written any more: the program is told by a loop. Leaves errno as it was. Under the lock.
-    private func failWriting(_ error: Int32) {
-        refuseWriting(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: error))
-        pointee.state.insert(.tellsWriteFailure)
-        dropQueue()
-        preservingSystemError { serveLater() }
-    }
-
-    func refuseWriting(_ failure: Stream.Failure) {
-        if pointee.state.insert(.writingFailed).inserted { pointee.writeFailure = failure }
-    }
-
-    private func dropQueue() {
-        pointee.queue.free()
-        pointee.waiting.free()
-        pointee.state.subtract([.awaitingRoom, .flushLater, .full])
-    }
-
-    /// Both directions have failed: the program is told by a loop. Under the lock.
-    func fail(_ failure: Stream.Failure) {
-        if pointee.state.contains(.closed) { return }
-        pointee.state.remove(.connecting)
-        overRead(failure)
-        refuseWriting(failure)
-        dropQueue()
-        serveLater()
+        if pointee.closesWhenWritten { pointee.state.insert(.closesNext) }
     }
 }

@@ -6,94 +6,62 @@ import Synchronization
 
 /// An RLStream: a descriptor with a queue of what is to be written and a buffer of what was read.
 ///
-/// The handle is a version-0 source, by which the stream tells what does not come from the descriptor. The descriptor has an
-/// RLFileDescriptor (the watch), whose source follows the handle into every mode. Whatever is `var` is guarded by the stream's lock;
-/// clients are called without it.
+/// The handle is a version-0 source, which delivers what does not come from the descriptor. The descriptor has an RLFileDescriptor (the
+/// watch), whose source follows the handle into every mode. All `var` fields are guarded by the stream's lock unless they say otherwise. No
+/// client is called with the lock held.
 struct Stream: ~Copyable, KitStorage {
     static var kind: KitKind { .stream }
 
-    /// What the stream is in, and what it has yet to tell.
-    struct State: OptionSet {
-        let rawValue: UInt32
-        /// It was closed: there is no watch any more.
-        static var closed: State { State(rawValue: 1 << 0) }
-        /// The connection is still being made: nothing is written.
-        static var connecting: State { State(rawValue: 1 << 1) }
-        /// The program has paused reading.
-        static var paused: State { State(rawValue: 1 << 2) }
-        /// A piece was too long: reading stops until another rule is set.
-        static var stuck: State { State(rawValue: 1 << 3) }
-        /// The descriptor is at its end, has failed, or cannot be read: it is read no more.
-        static var readingOver: State { State(rawValue: 1 << 4) }
-        /// The end, or why reading has failed, was told.
-        static var toldOver: State { State(rawValue: 1 << 5) }
-        /// A thread is delivering: no other one does, nor a nested run.
-        static var delivering: State { State(rawValue: 1 << 6) }
-        /// The watch will call when there is room to write.
-        static var awaitingRoom: State { State(rawValue: 1 << 7) }
-        /// Nothing can be written any more.
-        static var writingFailed: State { State(rawValue: 1 << 8) }
-        /// The program has ended writing.
-        static var shutdown: State { State(rawValue: 1 << 9) }
-        /// The peer was told so.
-        static var shutdownDone: State { State(rawValue: 1 << 10) }
-        /// The program knows that the queue has reached its high-water mark: it is told when that has shrunk.
-        static var full: State { State(rawValue: 1 << 11) }
-        /// To be told: the stream is open.
-        static var tellsOpen: State { State(rawValue: 1 << 12) }
-        /// To be told: the queue has shrunk.
-        static var tellsRoom: State { State(rawValue: 1 << 13) }
-        /// To be told: `writeFailure`.
-        static var tellsWriteFailure: State { State(rawValue: 1 << 14) }
-        /// The filter and its peer have agreed.
-        static var filterOpen: State { State(rawValue: 1 << 15) }
-        /// Bytes of the queue wait for the next pass.
-        static var flushLater: State { State(rawValue: 1 << 16) }
-        /// The filter is being called with what was read: what it delivers is told after that.
-        static var receiving: State { State(rawValue: 1 << 17) }
-        /// All is written to a descriptor that can only be written: `leave` closes it.
-        static var closesNext: State { State(rawValue: 1 << 18) }
-    }
-
-    /// Why a direction has failed.
-    struct Failure: BitwiseCopyable {
-        var result = RLStreamResult(kRLStreamSuccess)
-        var error: Int32 = 0
-    }
-
+    // In the order of their use: as a rule, reading a piece and writing another touches two cache lines.
     var object: KitObject
-    let callout: RLStreamCallBack?
-    let descriptor: Int32
-    let isSocket: Bool
-    /// Whether it closes the descriptor. Written before the program has the handle.
-    var closes = false
-    /// The memory belongs to the handle and to the watch. Any thread.
-    let references: Atomic<Int>
-    var lock = linux_stream_lock()
     var state: State = []
-    /// The descriptor object and its source; nil once the stream is closed.
+    /// -1 until a stream is connected that was created for a host.
+    var descriptor: Int32
+    var lock = linux_stream_lock()
+    let callout: RLStreamCallBack?
+    /// The descriptor object; nil once the stream is closed.
     var watch: OpaquePointer?
-    var watchSource: OpaquePointer?
-    var loops: ServingLoops
     /// The thread that is delivering.
-    var deliverer = linux_this_thread()
+    var deliverer = linux_this_stream_thread()
+    /// How many calls of loops are in this stream at the moment.
+    var services: UInt32 = 0
+    let isSocket: Bool
+    /// Whether the stream closes the descriptor. Written before the program has the handle.
+    var closes = false
 
+    /// The latest fork() in whose child `services` are those of the thread that called it.
+    var servicesFork: UInt32 = 0
     var rule = ReadRule()
     var buffer = ByteBuffer()
-    var readFailure = Failure()
-
     var queue = WriteQueue()
     var completions = Completions()
-    var writeFailure = Failure()
     var highWaterMark = 65_536
-    /// How many bytes have ever been queued or written, and how many of them the descriptor has taken.
-    var accepted: UInt64 = 0
-    var written: UInt64 = 0
-
-    /// The functions of the filter; version -1: there is none.
+    /// References to this memory: the handle's and the watch's. Any thread.
+    let references: Atomic<Int>
+    /// The source of the watch; nil once the stream is closed.
+    var watchSource: OpaquePointer?
+    var loops: ServingLoops
+    var readFailure = Failure()
+    var writeFailure = Failure()
+    /// How many more successful reads may come before the failure is told.
+    var failureDelay: UInt8 = 16
+    /// In seconds; meaningful only if the stream has an idle limit.
+    var idleLimit: Double = 0
+    /// When bytes were read or written last, on the monotonic clock. Only kept for the idle limit.
+    var lastActivity: UInt64 = 0
+    /// Connects the stream to a host; nil once it is connected, and for other streams.
+    var connector: ConnectorPointer?
     var filter = RLStreamFilter()
     /// What the program writes before the filter is open.
     var waiting = WriteQueue()
+    /// The stream that this one is forwarded to; with a reference to its handle, unless it is this one.
+    var target: StreamPointer?
+    /// The stream that is forwarded to this one. Its memory may be gone, unless `holdsFeeder`.
+    var feeder: StreamPointer?
+    /// Whether the feeder's reading rests until there is room here; there is a reference to its handle meanwhile.
+    var holdsFeeder = false
+    /// Whether the stream closes when all is written, or cannot be.
+    var closesWhenWritten = false
 
     fileprivate init(
         _ descriptor: Int32, isSocket: Bool, _ callout: RLStreamCallBack?, _ client: ClientContext, _ loops: consuming ServingLoops
@@ -104,7 +72,6 @@ struct Stream: ~Copyable, KitStorage {
         self.isSocket = isSocket
         self.loops = loops
         references = Atomic(1)
-        filter.version = -1
     }
 }
 
@@ -112,12 +79,13 @@ typealias StreamPointer = UnsafeMutablePointer<Stream>
 
 extension Stream {
     /// A stream in no loop; nil with errno if the system refuses. Retains the client's info, and releases it if there is no stream; the
-    /// descriptor is the caller's then. Any thread.
+    /// descriptor stays the caller's then. Any thread.
     static func make(
         _ descriptor: Int32, isSocket: Bool, closes: Bool, _ callout: RLStreamCallBack?, _ client: ClientContext
     ) -> OpaquePointer? {
+        if !StreamService.prepare() { return nil }
         if !isSocket && linux_add_nonblocking(descriptor) != 0 { return nil }
-        guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Stream>.stride) else { return nil }
+        guard let loops = ServingLoops(), let memory = aligned_alloc(128, (MemoryLayout<Stream>.stride + 127) & ~127) else { return nil }
         let stream = memory.bindMemory(to: Stream.self, capacity: 1)
         stream.initialize(to: Stream(descriptor, isSocket: isSocket, callout, client.retained(), loops))
         linux_stream_lock_init(&stream.pointee.lock)
@@ -129,10 +97,10 @@ extension Stream {
         context.schedule = { info, loop, mode in StreamPointer(info: info).change(loop, mode, by: 1) }
         context.cancel = { info, loop, mode in StreamPointer(info: info).change(loop, mode, by: -1) }
         context.perform = { info in StreamPointer(info: info).serve() }
-        // If there is no source, it has called the function that releases the info.
+        // On failure the source has called the function that frees the stream and releases the info.
         guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
         stream.pointee.object.source = source
-        if stream.makeWatch() {
+        if descriptor < 0 || stream.makeWatch() {
             stream.pointee.closes = closes
             return source
         }
@@ -150,7 +118,7 @@ extension Stream {
         }
         var context = RLRunLoopSourceContext()
         RLRunLoopSourceGetContext(source, &context)
-        StreamPointer(info: context.info).noteConnected()
+        StreamPointer(info: context.info).noteConnecting()
         return source
     }
 }
@@ -164,7 +132,7 @@ extension StreamPointer {
     /// The handle.
     var source: OpaquePointer? { pointee.object.source }
 
-    /// What the descriptor is good for. Before the program has the handle.
+    /// Finds out whether the descriptor can be read and written. Before the program has the handle.
     fileprivate func findDirections() {
         if pointee.callout == nil { pointee.state.formUnion([.readingOver, .toldOver]) }
         if pointee.isSocket {
@@ -179,51 +147,59 @@ extension StreamPointer {
         }
     }
 
-    fileprivate func makeWatch() -> Bool {
+    /// What the watches of the stream know of it.
+    func watchContext() -> RLFileDescriptorContext {
         var context = RLFileDescriptorContext()
         context.info = UnsafeMutableRawPointer(self)
-        context.retain = { info in
-            StreamPointer(info: info).pointee.references.add(1, ordering: .relaxed)
-            return info
-        }
+        context.retain = { info in StreamPointer(info: info).retainMemory() }
         context.release = { info in StreamPointer(info: info).dropMemory() }
+        return context
+    }
+
+    /// False with errno if there is none.
+    func makeWatch() -> Bool {
+        var context = watchContext()
         let callout: RLFileDescriptorCallBack = { _, types, info in StreamPointer(info: info).serveDescriptor(types) }
-        guard let watch = RLFileDescriptorCreate(nil, pointee.descriptor, 0, callout, &context) else { return false }
-        guard let source = RLFileDescriptorCreateRunLoopSource(nil, watch, 0) else {
-            preservingSystemError {
-                RLFileDescriptorInvalidate(watch)
-                RLRelease(UnsafeRawPointer(watch))
-            }
-            return false
-        }
-        pointee.watch = watch
-        pointee.watchSource = source
+        guard let watch = DescriptorWatch.make(pointee.descriptor, &context, callout) else { return false }
+        pointee.watch = watch.watch
+        pointee.watchSource = watch.source
         return true
     }
 
     // MARK: the lock
 
     /// Takes the stream's lock, which is recursive. Any thread.
+    @inline(__always)
     func lock() {
-        if linux_stream_lock(&pointee.lock) == 0 { return }
+        if linux_stream_lock(&pointee.lock) != 0 { recover() }
+    }
+
+    /// The first use of the lock in the child of a fork(). Under the lock.
+    @inline(never)
+    private func recover() {
         // In the child of a fork(): threads that were delivering do not exist.
-        if linux_is_forking_thread(pointee.deliverer) == 0 { pointee.state.remove(.delivering) }
-        if pointee.lock.was_broken == 0 { return }
+        if linux_is_forking_thread(pointee.deliverer) == 0 { pointee.state.subtract([.delivering, .held]) }
+        if pointee.servicesFork != linux_kit_fork_count() { pointee.services = 0 }
+        // Nor does the worker that was looking a host up.
+        let isCutOff = pointee.lock.was_broken != 0 || pointee.connector?.pointee.isLookingUp == true
         pointee.lock.was_broken = 0
+        if !isCutOff { return }
         fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ECANCELED))
     }
 
-    /// Releases the lock, for a moment.
+    /// Releases the lock between two steps of a call.
+    @inline(__always)
     func unlock() { linux_stream_unlock(&pointee.lock) }
 
-    /// Releases the lock at the end, and closes the stream if that was all.
+    /// Releases the lock at the end of a call, and closes the stream if that was asked for meanwhile and no other call is in it.
     func leave() {
-        let closes = pointee.state.contains(.closesNext) && pointee.lock.depth == 1
-        linux_stream_unlock(&pointee.lock)
+        if !pointee.state.contains(.closesNext) { return unlock() }
+        let closes = pointee.lock.depth == 1
+        unlock()
         if closes { close() }
     }
 
-    /// -1 once the stream is closed. Any thread.
+    /// The descriptor; -1 once the stream is closed. Any thread.
     var openDescriptor: Int32 {
         lock()
         defer { leave() }
@@ -232,33 +208,41 @@ extension StreamPointer {
 
     // MARK: loops
 
-    /// The handle was added to a mode of a loop (1), or removed from one (-1): so is the watch. Any thread.
+    /// The handle was added to a mode of a loop (1), or removed from one (-1). Does the same with the watch. Any thread.
     fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
         guard let loop, let mode else { return }
         lock()
-        let wasInLoop = !pointee.loops.isEmpty
         let (isDone, released) = pointee.loops.change(loop, by: modes) {}
-        let isInLoop = !pointee.loops.isEmpty
-        // The reference by which `serveDescriptor` knows that the handle is there.
-        if isInLoop && !wasInLoop { RLRetain(UnsafeRawPointer(source)) }
+        if pointee.loops.isEmpty {
+            pointee.state.remove(.inLoop)
+        } else {
+            pointee.state.insert(.inLoop)
+            if pointee.state.insert(.holdsHandle).inserted { RLRetain(UnsafeRawPointer(source)) }
+        }
         follow(loop, mode)
-        if !isDone { fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOMEM)) }
-        if isInLoop { arm() }
+        pointee.loops.followWithTimer(source, loop, mode)
+        followWithAttempts(loop, mode)
+        if modes > 0 && !pointee.state.isDisjoint(with: [.hasIdleLimit, .connecting]) { checkTime() }
+        if !isDone { failWithoutMemory() }
+        if pointee.state.contains(.inLoop) { arm() }
         let isOver = modes < 0 && RLRunLoopSourceIsValid(source) == 0
+        let handle = takeIdleHandle()
         unlock()
         if let released { RLRelease(UnsafeRawPointer(released)) }
         if isOver { close() }
-        if wasInLoop && !isInLoop { RLRelease(UnsafeRawPointer(source)) }
+        if let handle { RLRelease(UnsafeRawPointer(handle)) }
     }
 
-    /// Two threads that add and remove may report in either order: what counts is where the handle is now. Under the lock.
+    /// Returns the handle if the stream no longer needs its reference to it: the caller releases it, without the lock. Under the lock.
+    func takeIdleHandle() -> OpaquePointer? {
+        if pointee.services > 0 || pointee.state.contains(.inLoop) || pointee.state.remove(.holdsHandle) == nil { return nil }
+        return source
+    }
+
+    /// Adds the watch to this mode of the loop, or removes it, as was done with the handle. Under the lock.
     private func follow(_ loop: OpaquePointer, _ mode: OpaquePointer) {
         guard let watchSource = pointee.watchSource else { return }
-        if RLRunLoopContainsSource(loop, source, mode) == 0 { return RLRunLoopRemoveSource(loop, watchSource, mode) }
-        RLRunLoopAddSource(loop, watchSource, mode)
-        if RLRunLoopContainsSource(loop, watchSource, mode) == 0 && RLRunLoopSourceIsValid(source) != 0 {
-            fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOMEM))
-        }
+        if !DescriptorWatch.follow(source, watchSource, loop, mode) { failWithoutMemory() }
     }
 
     /// Enables the callbacks that the stream waits for. Under the lock.
@@ -270,7 +254,7 @@ extension StreamPointer {
         if types != 0 { RLFileDescriptorEnableCallBacks(watch, types) }
     }
 
-    /// Has `serve` called in the next pass of a loop. Under the lock.
+    /// Makes a loop call `serve` in its next pass. Under the lock.
     func serveLater() {
         RLRunLoopSourceSignal(source)
         pointee.loops.wake()
@@ -281,7 +265,18 @@ extension StreamPointer {
     /// Leaves all loops, and closes the descriptor. Calls completions and the filter's release. Any thread, without the lock.
     func close() { end(source) }
 
-    /// `handle` is what completions are told: nil if it is gone.
+    /// Ends writing, and closes the stream when all is written, or cannot be. Any thread, without the lock.
+    func closeWhenWritten() {
+        lock()
+        if !pointee.state.contains(.closed) {
+            pointee.closesWhenWritten = true
+            shutdown()
+            if !pointee.state.isDisjoint(with: [.shutdownDone, .writingFailed]) { pointee.state.insert(.closesNext) }
+        }
+        leave()
+    }
+
+    /// Closes the stream, once. `handle` is passed to completions; nil if it no longer exists.
     private func end(_ handle: OpaquePointer?) {
         lock()
         let (watch, watchSource) = (pointee.watch, pointee.watchSource)
@@ -291,37 +286,44 @@ extension StreamPointer {
         pointee.state.remove(.closesNext)
         pointee.queue.free()
         pointee.waiting.free()
-        let filter = pointee.filter
-        pointee.filter.version = -1
+        endConnector()
+        let hadFilter = pointee.state.remove(.hasFilter) != nil
+        let (target, heldFeeder) = (pointee.target, takeHeldFeeder())
         unlock()
         if !isFirst { return }
-        if let handle { RLRunLoopSourceInvalidate(handle) }
+        // A completion may drop the program's reference, the last one once the handle is in no loop.
+        if let handle {
+            RLRetain(UnsafeRawPointer(handle))
+            RLRunLoopSourceInvalidate(handle)
+        }
         if let watchSource { RLRelease(UnsafeRawPointer(watchSource)) }
         if let watch {
             RLFileDescriptorInvalidate(watch)
             RLRelease(UnsafeRawPointer(watch))
             if pointee.closes { linux_close(pointee.descriptor) }
         }
+        if let target { endForwarding(to: target) }
+        if let heldFeeder { resume(feeder: heldFeeder) }
         tellCancelled(handle)
-        if filter.version == 0, let release = filter.release { release(filter.info) }
+        if hadFilter, let release = pointee.filter.release { release(pointee.filter.info) }
+        if let handle { RLRelease(UnsafeRawPointer(handle)) }
     }
 
-    /// The source was freed.
+    /// The source of the stream was freed, and gives up its reference to the memory.
     fileprivate func handleWasFreed() {
         preservingSystemError { end(nil) }
         pointee.object.client.releaseInfo()
         dropMemory()
     }
 
-    /// The handle or the watch does not use the memory any more.
-    private func dropMemory() {
+    /// The handle or the watch gives up its reference to the memory; the last one frees it.
+    func dropMemory() {
         if pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue > 0 { return }
         pointee.rule.free()
         pointee.buffer.free()
         pointee.queue.free()
         pointee.waiting.free()
         pointee.completions.free()
-        linux_stream_lock_destroy(&pointee.lock)
         deinitialize(count: 1)
         CLinux.free(self)
     }

@@ -14,6 +14,8 @@ struct WriteQueue: BitwiseCopyable {
         var begin: Int
         var end: Int
         var capacity: Int
+        /// How many of the bytes are answers of a filter; as many as there may be, once a part is written.
+        var answers = 0
     }
 
     private typealias ChunkPointer = UnsafeMutablePointer<Chunk>
@@ -24,11 +26,18 @@ struct WriteQueue: BitwiseCopyable {
     private var spare: ChunkPointer?
     /// How many bytes are queued.
     private(set) var count = 0
+    /// How many of them are answers of a filter.
+    private(set) var answers = 0
+    /// How many queued bytes were ever written. Those that were never queued do not count.
+    private(set) var consumed: UInt64 = 0
 
     /// With its header a chunk is 4 KiB.
     private static var usualCapacity: Int { 4096 - MemoryLayout<Chunk>.stride }
 
     init() {}
+
+    /// What `consumed` will be when all that is queued now is written.
+    var position: UInt64 { consumed + UInt64(count) }
 
     /// Copies bytes to the end; false if out of memory.
     mutating func append(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
@@ -55,6 +64,13 @@ struct WriteQueue: BitwiseCopyable {
         link(chunk)
         count += length - begin
         return true
+    }
+
+    /// The last bytes were answers of a filter: so many, which one `append` has queued.
+    mutating func noteAnswer(_ length: Int) {
+        guard length > 0, let last else { return }
+        last.pointee.answers += length
+        answers += length
     }
 
     private mutating func link(_ chunk: ChunkPointer) {
@@ -93,23 +109,41 @@ struct WriteQueue: BitwiseCopyable {
         while let chunk = first {
             let length = chunk.pointee.end - chunk.pointee.begin
             body(chunk.pointee.bytes + chunk.pointee.begin, length)
-            consume(length)
+            drop(length)
         }
     }
 
-    /// Takes bytes from the beginning.
+    /// The first bytes were written.
     mutating func consume(_ length: Int) {
+        consumed += UInt64(length)
+        drop(length)
+    }
+
+    /// Takes bytes from the beginning.
+    private mutating func drop(_ length: Int) {
         var left = length
         count -= length
         while let chunk = first {
             let size = chunk.pointee.end - chunk.pointee.begin
-            if left < size { return chunk.pointee.begin += left }
+            if left < size {
+                chunk.pointee.begin += left
+                return limitAnswers(chunk, size - left)
+            }
             left -= size
+            limitAnswers(chunk, 0)
             first = chunk.pointee.next
             if first == nil { last = nil }
             recycle(chunk)
             if left == 0 { return }
         }
+    }
+
+    /// So many bytes of a chunk are left.
+    private mutating func limitAnswers(_ chunk: ChunkPointer, _ length: Int) {
+        let surplus = chunk.pointee.answers - length
+        if surplus <= 0 { return }
+        chunk.pointee.answers = length
+        answers -= surplus
     }
 
     private mutating func recycle(_ chunk: ChunkPointer) {
@@ -126,7 +160,7 @@ struct WriteQueue: BitwiseCopyable {
 
     /// Drops everything.
     mutating func free() {
-        consume(count)
+        drop(count)
         CLinux.free(spare)
         spare = nil
     }
@@ -147,6 +181,7 @@ struct Completions: BitwiseCopyable {
     private var first: CompletionPointer?
     private var last: CompletionPointer?
     private var spare: CompletionPointer?
+    private(set) var count = 0
 
     /// The position of a completion for bytes that wait in front of a filter.
     private static var unknownPosition: UInt64 { .max }
@@ -169,6 +204,7 @@ struct Completions: BitwiseCopyable {
             to: Completion(next: nil, position: position ?? Self.unknownPosition, callout: callout, info: info))
         if let last { last.pointee.next = completion } else { first = completion }
         last = completion
+        count += 1
         return true
     }
 
@@ -185,6 +221,7 @@ struct Completions: BitwiseCopyable {
     mutating func take(_ written: UInt64) -> Completion? {
         guard let completion = first, completion.pointee.position <= written else { return nil }
         let taken = completion.pointee
+        count -= 1
         first = taken.next
         if first == nil { last = nil }
         if spare == nil { spare = completion } else { CLinux.free(completion) }

@@ -30,7 +30,7 @@ struct HostResolve {
 typealias HostResolvePointer = UnsafeMutablePointer<HostResolve>
 
 /// The timer of a work in one loop. Under the lock of the kit.
-private struct LoopTimer {
+private struct LoopTimer: KitLinked {
     /// No reference: the loop has the work.
     let loop: OpaquePointer
     /// A reference.
@@ -91,7 +91,7 @@ extension HostResolvePointer {
     fileprivate func ask() {
         var hints = pointee.hints
         var answer: UnsafeMutablePointer<addrinfo>?
-        pointee.error = getaddrinfo(pointee.host, pointee.service, &hints, &answer)
+        pointee.error = linux_find_addresses(pointee.host, pointee.service, &hints, &answer)
         if pointee.error == 0 { pointee.answer = answer }
     }
 
@@ -148,7 +148,7 @@ extension HostResolvePointer {
         own.pointee.modes += change
         let timer = own.pointee.timer
         let isLast = own.pointee.modes == 0
-        if isLast { remove(own) } else if let timer { RLRetain(UnsafeRawPointer(timer)) }
+        if isLast { own.unlink(from: &pointee.timers) } else if let timer { RLRetain(UnsafeRawPointer(timer)) }
         KitLock.unlock()
         if let new, new != own { Self.destroy(new) }
         if isLast { return Self.destroy(own) }
@@ -162,17 +162,6 @@ extension HostResolvePointer {
         var timer = pointee.timers
         while let here = timer, here.pointee.loop != loop { timer = here.pointee.next }
         return timer
-    }
-
-    /// Under the lock of the kit.
-    private func remove(_ timer: LoopTimerPointer) {
-        if pointee.timers == timer {
-            pointee.timers = timer.pointee.next
-        } else {
-            var before = pointee.timers
-            while let here = before, here.pointee.next != timer { before = here.pointee.next }
-            before?.pointee.next = timer.pointee.next
-        }
     }
 
     /// Ends a timer that is in no list.

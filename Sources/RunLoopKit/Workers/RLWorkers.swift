@@ -10,7 +10,7 @@ public func RLWorkersCreate(_ allocator: OpaquePointer?, _ limit: Int) -> Opaque
         Misuse.report("RLWorkersCreate", "limit", "not from 1 to 1024")
         return nil
     }
-    return Workers.create(limit)
+    return ForkHandlers.prepare() ? Workers.create(limit) : nil
 }
 
 @implementation @c

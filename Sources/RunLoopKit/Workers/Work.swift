@@ -30,6 +30,8 @@ struct Work: ~Copyable, KitStorage {
     fileprivate let callout: RLWorkCallBack?
     /// Called when it was added to a mode of a loop (1) or removed from one (-1), with the client's info; for a kind of work of the kit's.
     fileprivate let observer: Observer?
+    /// Called with the client's info if the workers are released before its turn; for a kind of work of the kit's.
+    fileprivate let whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)?
     /// Any thread.
     fileprivate let progress: Atomic<Progress>
     /// The loops to wake. Under the lock of the kit.
@@ -39,23 +41,26 @@ struct Work: ~Copyable, KitStorage {
 
     fileprivate init(
         _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ observer: Observer?,
-        _ loops: consuming ServingLoops
+        _ whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)?, _ loops: consuming ServingLoops
     ) {
         object = KitObject(kind: .work, number: 0, client: client)
         self.function = function
         self.callout = callout
         self.observer = observer
+        self.whenDropped = whenDropped
         self.loops = loops
         progress = Atomic(.idle)
     }
 
     /// A work; nil if out of memory. Retains the client's info, and releases it if there is no work. Any thread.
     static func create(
-        _ order: Int, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ observer: Observer? = nil
+        _ order: Int, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext,
+        _ observer: Observer? = nil,
+        whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)? = nil
     ) -> OpaquePointer? {
         guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Work>.stride) else { return nil }
         let work = memory.bindMemory(to: Work.self, capacity: 1)
-        work.initialize(to: Work(function, callout, client.retained(), observer, loops))
+        work.initialize(to: Work(function, callout, client.retained(), observer, whenDropped, loops))
         var context = RLRunLoopSourceContext()
         context.info = memory
         context.release = { info in Work.pointer(info).free() }
@@ -114,6 +119,11 @@ extension WorkPointer {
         let hasNotBegun = move(.queued, to: .over) || move(.idle, to: .over)
         RLRunLoopSourceInvalidate(pointee.object.source)
         return hasNotBegun
+    }
+
+    /// The workers were released before its turn. Any thread.
+    func drop() {
+        if cancel() { pointee.whenDropped?(pointee.object.client.info) }
     }
 
     /// Ends the work at its time limit: true if its completion was not called and will not be. Any thread.

@@ -3,13 +3,13 @@ import CLinuxKit
 import CRunLoop
 import Synchronization
 
-/// Threads, and the queue of works that they take from. The last of the threads and of the program's reference frees it.
+/// Threads, and the queue of works that they take from. Freed when the program's reference and all threads are gone.
 struct WorkerPool: ~Copyable {
     /// Guards the variables below, and wakes idle threads.
     fileprivate let gate: UnsafeMutablePointer<linux_gate>
     fileprivate let limit: Int
-    /// The process that has the threads: not that of a later fork(), where the gate may be locked for ever.
-    fileprivate let process: Int32
+    /// The process that made the pool. A child of fork() has no worker threads, and the gate may be locked for ever there.
+    fileprivate let process: ProcessIdentity
     fileprivate var first: WorkPointer?
     fileprivate var last: WorkPointer?
     fileprivate var queued = 0
@@ -17,7 +17,7 @@ struct WorkerPool: ~Copyable {
     fileprivate var idle = 0
     /// Threads that have not ended.
     fileprivate var threads = 0
-    /// They, and those that have ended and are to be joined.
+    /// The running threads, and those that have ended and are still to be joined.
     fileprivate var workers: WorkerPointer?
     /// The program has released the workers.
     fileprivate var isClosed = false
@@ -27,11 +27,11 @@ struct WorkerPool: ~Copyable {
     fileprivate init(_ gate: UnsafeMutablePointer<linux_gate>, _ limit: Int) {
         self.gate = gate
         self.limit = limit
-        process = linux_process()
+        process = .current
         references = Atomic(1)
     }
 
-    /// nil with errno if out of memory, or of keys, by which a thread is noticed that a function has ended.
+    /// nil with errno if out of memory or of thread-specific keys. The destructor of a key notices that a function has ended its thread.
     static func create(_ limit: Int) -> WorkerPoolPointer? {
         if linux_prepare_workers() == 0 {
             systemError = EAGAIN
@@ -51,13 +51,21 @@ struct WorkerPool: ~Copyable {
 typealias WorkerPoolPointer = UnsafeMutablePointer<WorkerPool>
 typealias WorkerPointer = UnsafeMutablePointer<linux_worker>
 
+// C's pointer is imported as implicitly unwrapped, and the protocol wants an optional.
+extension linux_worker: KitLinked {
+    var next: UnsafeMutablePointer<linux_worker>? {
+        get { following }
+        set { following = newValue }
+    }
+}
+
 // MARK: the program
 
 extension WorkerPoolPointer {
-    /// Hands a work over. Throws if it was before, is invalid, or there is no thread for it. Any thread.
+    /// Hands a work over. Throws if the work was submitted before or is invalid, or if no thread can be had for it. Any thread.
     func submit(_ work: WorkPointer) throws(SystemError) {
-        // Another process's, whose threads are not here.
-        if pointee.process != linux_process() { throw .make(ESRCH) }
+        // The pool belongs to another process, whose threads do not exist here.
+        if !pointee.process.isCurrent { throw .make(ESRCH) }
         if !work.isValid { throw .make(ECANCELED) }
         if !work.enqueue() { throw .make(EALREADY) }
         RLRetain(UnsafeRawPointer(work.pointee.object.source))
@@ -79,9 +87,9 @@ extension WorkerPoolPointer {
         if pointee.idle > 0 { linux_wake_at_gate(pointee.gate) }
     }
 
-    /// The program's reference goes: cancels what has not begun, and waits for the threads, unless it is one of them that drops it.
+    /// Gives up the program's reference: cancels works that have not begun, and waits for the threads, except for the calling one.
     func close() {
-        if pointee.process != linux_process() { return }
+        if !pointee.process.isCurrent { return }
         linux_lock_gate(pointee.gate)
         pointee.isClosed = true
         var dropped = pointee.first
@@ -94,7 +102,7 @@ extension WorkerPoolPointer {
         linux_unlock_gate(pointee.gate)
         while let work = dropped {
             dropped = work.pointee.next
-            _ = work.cancel()
+            work.drop()
             RLRelease(UnsafeRawPointer(work.pointee.object.source))
         }
         join(threads)
@@ -127,7 +135,7 @@ extension WorkerPoolPointer {
 // MARK: the threads
 
 extension WorkerPoolPointer {
-    /// Starts a thread; false if there can be none. Under the lock.
+    /// Starts a thread; false if the system refuses. Under the lock.
     private func startThread() -> Bool {
         guard let memory = calloc(1, MemoryLayout<linux_worker>.stride) else { return false }
         let worker = memory.bindMemory(to: linux_worker.self, capacity: 1)
@@ -156,18 +164,18 @@ extension WorkerPoolPointer {
             worker.pointee.work = UnsafeMutableRawPointer(work)
             work.run()
             // The function has forked, and this is the child.
-            if pool.pointee.process != linux_process() { break }
+            if !pool.pointee.process.isCurrent { break }
             worker.pointee.work = nil
             RLRelease(UnsafeRawPointer(work.pointee.object.source))
         }
         linux_end_worker()
-        if pool.pointee.process != linux_process() { return nil }
+        if !pool.pointee.process.isCurrent { return nil }
         if worker.pointee.isDetached != 0 { free(worker) }
         pool.drop()
         return nil
     }
 
-    /// The next work, waiting for one; nil when the program has released the workers.
+    /// Waits for the next work; nil once the program has released the workers.
     private func next() -> WorkPointer? {
         linux_lock_gate(pointee.gate)
         defer { linux_unlock_gate(pointee.gate) }
@@ -186,19 +194,19 @@ extension WorkerPoolPointer {
         return work
     }
 
-    /// A function has ended its thread, by pthread_exit(): its work is complete, and another thread takes over, as soon as there can be one
-    /// if none is left.
+    /// A function has ended its thread, by pthread_exit(): its work counts as complete. Another thread takes over the queue; if none is
+    /// left, this one waits until one can be started.
     private static func threadWasEnded(_ worker: WorkerPointer) {
         let pool = worker.pointee.pool.assumingMemoryBound(to: WorkerPool.self)
         // In the child of a fork() no other thread takes over, and the lock may be held for ever.
-        if pool.pointee.process != linux_process() { return }
+        if !pool.pointee.process.isCurrent { return }
         if let work = worker.pointee.work?.assumingMemoryBound(to: Work.self) {
             work.complete()
             RLRelease(UnsafeRawPointer(work.pointee.object.source))
         }
         linux_lock_gate(pool.pointee.gate)
         pool.pointee.threads -= 1
-        // Once the program has released the workers, it joins this thread.
+        // If the program has released the workers, it joins this thread.
         if !pool.pointee.isClosed { pool.detach(worker) }
         while pool.pointee.queued > pool.pointee.idle && !pool.pointee.isClosed && !pool.startThread() && pool.pointee.threads == 0 {
             linux_unlock_gate(pool.pointee.gate)
@@ -210,15 +218,9 @@ extension WorkerPoolPointer {
         pool.drop()
     }
 
-    /// Takes the calling thread out of the list: nothing will join it. Under the lock.
+    /// Removes the calling thread from the list, as nothing will join it. Under the lock.
     private func detach(_ worker: WorkerPointer) {
-        if pointee.workers == worker {
-            pointee.workers = worker.pointee.next
-        } else {
-            var before = pointee.workers
-            while let here = before, here.pointee.next != worker { before = here.pointee.next }
-            before?.pointee.next = worker.pointee.next
-        }
+        worker.unlink(from: &pointee.workers)
         worker.pointee.isDetached = 1
         pthread_detach(linux_this_thread())
     }

@@ -13,16 +13,21 @@
  *  says that it is not, with one of these results, and RLStreamGetTLSReason() has more words for it:
  *
  *      kRLStreamNotTrusted  the peer's certificate is not valid, not for this host, or signed by none that we trust
- *      kRLStreamRefused     the peer does not speak TLS, has no protocol in common with us, or does not trust us
+ *      kRLStreamRefused     the peer does not speak TLS, has no protocol in common with us, or does not trust us; but a
+ *                           client of TLS 1.3 is open when its server looks at its certificate: kRLStreamFailed then
  *      kRLStreamTruncated   the connection ended without the goodbye of TLS: there may have been more to come
- *      kRLStreamFailed      with EPROTO: what came later makes no sense
+ *      kRLStreamFailed      with EPROTO: what came later makes no sense, or was a refusal
  *
  *  RLStreamShutdown() says goodbye (close_notify) behind all that is written, and kRLStreamEventEndEncountered tells of the
  *  peer's. RLStreamClose() says nothing: the peer sees a truncated stream unless the stream was shut down before.
  *
  *  TLS may begin in the middle (STARTTLS): call the function in the stream's callout. What has come behind the bytes of that
  *  call is TLS's, so a stranger cannot smuggle bytes in from before. Renegotiation is refused. A stream that is paused
- *  does not shake hands. */
+ *  does not shake hands. A peer that asks for new keys all the time and reads no answer is read no more.
+ *
+ *  Not supported: functions of the SSL_CTX that suspend a handshake until something else has happened
+ *  (SSL_ERROR_WANT_CLIENT_HELLO_CB, WANT_X509_LOOKUP, WANT_RETRY_VERIFY, WANT_ASYNC) fail the stream with
+ *  kRLStreamRefused, without a reason; and early data of TLS 1.3 is neither sent nor taken. */
 #ifndef RUNLOOPKIT_ADAPTERS_OPENSSL_H
 #define RUNLOOPKIT_ADAPTERS_OPENSSL_H
 #include <RunLoopKit/RLStreamFilter.h>
@@ -32,6 +37,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
+#include <string.h>
 RL_EXTERN_C_BEGIN
 
 /* The filter's info. Used under the stream's lock. */
@@ -39,7 +45,7 @@ typedef struct RLStreamTLS {
     SSL *ssl;
     unsigned long code; /* why it failed, of OpenSSL's; 0: `result` says it */
     long verified;      /* what came of looking at the certificate */
-    int isOpen, isOver;
+    int isOpen, isOver, holdsWrites;
 } RLStreamTLS;
 
 /* Hands what OpenSSL has encrypted over to the stream. */
@@ -66,6 +72,17 @@ static inline void RLStreamTLSFail(RLStreamRef stream, RLStreamTLS *tls)
     RLStreamFilterFail(stream, result, EPROTO);
 }
 
+/* While half of a message is there that follows the handshake, such as a session ticket, OpenSSL takes no bytes and says no
+   goodbye. Nothing completes it once the peer has said goodbye: writing fails then. */
+static inline void RLStreamTLSHoldWrites(RLStreamRef stream, RLStreamTLS *tls)
+{
+    int holds = tls->isOpen && SSL_in_init(tls->ssl) && (SSL_get_shutdown(tls->ssl) & SSL_RECEIVED_SHUTDOWN) == 0;
+    if (holds == tls->holdsWrites)
+        return;
+    tls->holdsWrites = holds;
+    RLStreamFilterHoldWrites(stream, (RLBoolean)holds);
+}
+
 /* Goes on with what has come: the handshake, then bytes of the program. */
 static inline void RLStreamTLSAdvance(RLStreamRef stream, RLStreamTLS *tls)
 {
@@ -89,10 +106,12 @@ static inline void RLStreamTLSAdvance(RLStreamRef stream, RLStreamTLS *tls)
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE:
         RLStreamTLSSend(stream, tls);
+        RLStreamTLSHoldWrites(stream, tls);
         return;
     case SSL_ERROR_ZERO_RETURN:
         tls->isOver = 1;
         RLStreamTLSSend(stream, tls);
+        RLStreamTLSHoldWrites(stream, tls);
         RLStreamFilterEnd(stream);
         return;
     default:
@@ -169,6 +188,9 @@ static inline RLBoolean RLStreamStartTLS(RLStreamRef stream, SSL *ssl)
     BIO_set_mem_eof_return(in, -1); /* nothing there is no end */
     SSL_set_bio(ssl, in, out);
     SSL_set_options(ssl, SSL_OP_NO_RENEGOTIATION);
+    /* The program's context may have other modes: the filter takes all that is written, and reads until there is no more. */
+    SSL_clear_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE);
+    SSL_set_mode(ssl, SSL_MODE_AUTO_RETRY);
     tls->ssl = ssl;
     tls->verified = X509_V_OK;
     filter.version = 0;
@@ -186,12 +208,28 @@ static inline RLBoolean RLStreamStartTLS(RLStreamRef stream, SSL *ssl)
 
 /** Starts TLS on a stream to a server, whose certificate must be valid for the host.
  *  @param context  of the program, which trusts whom SSL_CTX_set_default_verify_paths() and its like say.
- *  @param host     the name that the certificate must have, and that the server is told; not NULL.
- *  @return 1, or 0 with errno as RLStreamStartTLS() has it. */
+ *  @param host     the name that the certificate must have, and that the server is told; or an address that it must have.
+ *                  As getaddrinfo() takes it: a dot at the end and an address's zone ("%eth0") do not count.
+ *  @return 1, or 0 with errno as RLStreamStartTLS() has it; EINVAL if host is NULL, empty or too long. */
 static inline RLBoolean RLStreamStartTLSAsClient(RLStreamRef stream, SSL_CTX *context, const char *host)
 {
-    SSL *ssl = SSL_new(context);
-    if (ssl == NULL || SSL_set1_host(ssl, host) != 1 || SSL_set_tlsext_host_name(ssl, host) != 1) {
+    SSL *ssl;
+    char name[256];
+    size_t length = host != NULL ? strlen(host) : 0;
+    if (length > 0 && strchr(host, ':') != NULL) /* only an address has one */
+        length = strcspn(host, "%");
+    else if (length > 0 && host[length - 1] == '.')
+        length--;
+    if (length == 0 || length >= sizeof name) { /* OpenSSL would not look at the name */
+        errno = EINVAL;
+        return 0;
+    }
+    memcpy(name, host, length);
+    name[length] = 0;
+    ssl = SSL_new(context);
+    /* Servers are told names only, no addresses. */
+    if (ssl == NULL || (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) != 1 &&
+                        (SSL_set1_host(ssl, name) != 1 || SSL_set_tlsext_host_name(ssl, name) != 1))) {
         SSL_free(ssl);
         ERR_clear_error();
         errno = ENOMEM;

@@ -1,0 +1,130 @@
+/* Sockets that listen. Part of CLinuxKit.h. */
+#ifndef CLINUXKIT_LISTENERS_H
+#define CLINUXKIT_LISTENERS_H
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The types of sockets are an enum, and addresses have many types. */
+static inline int linux_listen(const void *address, unsigned size)
+{
+    const struct sockaddr *at = address;
+    int fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    const int yes = 1, no = 0;
+    if (at->sa_family != AF_UNIX)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (at->sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    if (bind(fd, at, size) == 0 && listen(fd, SOMAXCONN) == 0)
+        return fd;
+    int error = errno;
+    syscall(SYS_close, fd);
+    errno = error;
+    return -1;
+}
+/* By syscall(2), as accept() is a cancellation point. */
+static inline int linux_accept(int fd)
+{
+    return (int)syscall(SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+static inline int linux_is_listening(int fd)
+{
+    int type = 0, listens = 0;
+    socklen_t size = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
+}
+/* A struct sockaddr_un: its path is an array, which Swift has as a tuple. Returns its size, 0 if the path does not fit. */
+static inline unsigned linux_path_address(const char *path, struct sockaddr_un *address)
+{
+    size_t length = strlen(path);
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    if (length == 0 || length >= sizeof address->sun_path)
+        return 0;
+    memcpy(address->sun_path, path, length);
+    if (path[0] != '@')
+        return sizeof *address;
+    address->sun_path[0] = 0;
+    return (unsigned)(offsetof(struct sockaddr_un, sun_path) + length);
+}
+/* Returns its size, 0 if there is none. */
+static inline unsigned linux_local_address(int fd, struct sockaddr_storage *address)
+{
+    socklen_t size = sizeof *address;
+    return getsockname(fd, (struct sockaddr *)address, &size) == 0 ? size : 0;
+}
+/* The port of a TCP socket; 0 if the address is of another kind. */
+static inline int linux_port(const void *address)
+{
+    const struct sockaddr *at = address;
+    return at->sa_family == AF_INET    ? ntohs(((const struct sockaddr_in *)address)->sin_port)
+           : at->sa_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)address)->sin6_port)
+                                       : 0;
+}
+/* Which file a socket of the file system is. Zeros: there is none. */
+struct linux_socket_file {
+    uint64_t device, inode;
+};
+static inline struct linux_socket_file linux_find_socket_file(const char *path)
+{
+    struct stat status;
+    if (path[0] == '@' || lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode))
+        return (struct linux_socket_file){0};
+    return (struct linux_socket_file){status.st_dev, status.st_ino};
+}
+/* Removes the path if it is that file still. */
+static inline int linux_remove_socket_file(const char *path, struct linux_socket_file file)
+{
+    struct linux_socket_file now = linux_find_socket_file(path);
+    return file.inode != 0 && now.device == file.device && now.inode == file.inode && unlink(path) == 0;
+}
+/* Locks the directory of a path, for the time in which a socket is made there: a socket that is bound and does not listen yet seems to
+   be abandoned. Waits for a second at most; returns a descriptor, -1 if there is no lock. */
+static inline int linux_lock_directory(const char *path)
+{
+    char directory[sizeof((struct sockaddr_un *)0)->sun_path];
+    const char *end = strrchr(path, '/');
+    size_t length = end == NULL || end == path ? 1 : (size_t)(end - path);
+    memcpy(directory, end == NULL ? "." : path, length);
+    directory[length] = 0;
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    for (int i = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (i == 100 || (errno != EWOULDBLOCK && errno != EINTR)) {
+            syscall(SYS_close, fd);
+            return -1;
+        }
+        syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return fd;
+}
+/* A child that was forked meanwhile has the descriptor, too: closing it does not end the lock. */
+static inline void linux_unlock_directory(int fd)
+{
+    flock(fd, LOCK_UN);
+    syscall(SYS_close, fd);
+}
+/* Whether nothing listens on a socket of the file system. */
+static inline int linux_is_abandoned(const struct sockaddr_un *address, unsigned size)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return 0;
+    int is_refused = connect(fd, (const struct sockaddr *)address, size) != 0 && errno == ECONNREFUSED;
+    syscall(SYS_close, fd);
+    return is_refused;
+}
+
+#endif

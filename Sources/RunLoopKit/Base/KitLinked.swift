@@ -1,0 +1,18 @@
+/// An element of a singly linked list.
+protocol KitLinked {
+    var next: UnsafeMutablePointer<Self>? { get set }
+}
+
+extension UnsafeMutablePointer where Pointee: KitLinked {
+    /// Removes this element from the list that begins with `first`. Nothing happens if it is in no list. O(length). Under the lock of the
+    /// list; calls no user code.
+    func unlink(from first: inout Self?) {
+        if first == self {
+            first = pointee.next
+            return
+        }
+        var before = first
+        while let here = before, here.pointee.next != self { before = here.pointee.next }
+        before?.pointee.next = pointee.next
+    }
+}

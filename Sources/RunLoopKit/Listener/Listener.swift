@@ -1,0 +1,285 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+import Synchronization
+
+/// An RLListener: a socket that listens.
+///
+/// The handle is a version-0 source, whose loops call the client. The descriptor has an RLFileDescriptor (the watch), which signals the
+/// handle when connections are there; its source follows the handle into every mode. Whatever is `var` is guarded by the listener's lock;
+/// clients are called without it.
+struct Listener: ~Copyable, KitStorage {
+    static var kind: KitKind { .listener }
+
+    fileprivate(set) var object: KitObject
+    fileprivate let callout: RLListenerCallBack
+    fileprivate let descriptor: Int32
+    /// The path that is removed at the end; nil if there is none. Written before the program has the handle.
+    fileprivate var path: UnsafeMutablePointer<CChar>?
+    fileprivate var file = linux_socket_file()
+    /// The process that has made it, which removes the path.
+    fileprivate let process: ProcessIdentity
+    /// Whether it closes the descriptor. Written before the program has the handle.
+    fileprivate var closes = false
+    fileprivate var lock = linux_stream_lock()
+    fileprivate var isClosed = false
+    fileprivate var isEnabled = true
+    /// Why there can be no more connections at the moment: the timers end that. 0: there can.
+    fileprivate var shortage: Int32 = 0
+    fileprivate var loops: ServingLoops
+    /// nil once the listener is closed.
+    fileprivate var watch: DescriptorWatch?
+    /// The memory belongs to the handle, to the watch and to the timers. Any thread.
+    fileprivate let references: Atomic<Int>
+
+    fileprivate init(_ descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, _ loops: consuming ServingLoops)
+    {
+        object = KitObject(kind: Self.kind, number: Int(descriptor), client: client, source: nil)
+        self.callout = callout
+        self.descriptor = descriptor
+        self.loops = loops
+        process = .current
+        references = Atomic(1)
+    }
+
+    /// How many connections are told in one pass.
+    fileprivate static var batch: Int { 16 }
+    /// After how many seconds a listener tries again that was short of descriptors or memory.
+    fileprivate static var retryDelay: Double { 0.1 }
+}
+
+typealias ListenerPointer = UnsafeMutablePointer<Listener>
+
+extension Listener {
+    /// A listener in no loop; nil with errno if the system refuses. Retains the client's info, and releases it if there is no listener; the
+    /// descriptor is the caller's then. Any thread.
+    static func make(
+        _ descriptor: Int32, closes: Bool, _ callout: @escaping RLListenerCallBack, _ client: ClientContext,
+        at path: UnsafePointer<CChar>? = nil
+    ) -> OpaquePointer? {
+        if linux_add_nonblocking(descriptor) != 0 { return nil }
+        guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Listener>.stride) else { return nil }
+        let listener = memory.bindMemory(to: Listener.self, capacity: 1)
+        listener.initialize(to: Listener(descriptor, callout, client.retained(), loops))
+        linux_stream_lock_init(&listener.pointee.lock)
+        var context = RLRunLoopSourceContext()
+        context.info = memory
+        context.release = { info in ListenerPointer(info: info).handleWasFreed() }
+        context.copyDescription = KitObject.copyDescription
+        context.schedule = { info, loop, mode in ListenerPointer(info: info).change(loop, mode, by: 1) }
+        context.cancel = { info, loop, mode in ListenerPointer(info: info).change(loop, mode, by: -1) }
+        context.perform = { info in ListenerPointer(info: info).perform() }
+        // If there is no source, it has called the function that releases the info.
+        guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
+        listener.pointee.object.source = source
+        if listener.makeWatch(), listener.keep(path) {
+            listener.pointee.closes = closes
+            return source
+        }
+        preservingSystemError { RLRelease(UnsafeRawPointer(source)) }
+        return nil
+    }
+}
+
+extension ListenerPointer {
+    fileprivate init(info: UnsafeRawPointer?) {
+        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Listener.self)
+    }
+
+    private var source: OpaquePointer? { pointee.object.source }
+
+    fileprivate func makeWatch() -> Bool {
+        var context = RLFileDescriptorContext()
+        context.info = UnsafeMutableRawPointer(self)
+        context.retain = { info in ListenerPointer(info: info).retainMemory() }
+        context.release = { info in ListenerPointer(info: info).dropMemory() }
+        pointee.watch = DescriptorWatch.make(pointee.descriptor, &context) { _, _, info in ListenerPointer(info: info).noteReady() }
+        return pointee.watch != nil
+    }
+
+    /// Remembers the path of a socket of the file system, to remove it at the end. False if out of memory.
+    fileprivate func keep(_ path: UnsafePointer<CChar>?) -> Bool {
+        guard let path else { return true }
+        pointee.file = linux_find_socket_file(path)
+        if pointee.file.inode == 0 { return true }
+        pointee.path = strdup(path)
+        return pointee.path != nil
+    }
+
+    @inline(never)
+    private func lock() {
+        if linux_stream_lock(&pointee.lock) == 0 || pointee.lock.was_broken == 0 { return }
+        // In the child of a fork(): another thread was changing it.
+        pointee.lock.was_broken = 0
+        pointee.isClosed = true
+    }
+
+    @inline(never)
+    private func unlock() { linux_stream_unlock(&pointee.lock) }
+
+    // MARK: connections
+
+    /// The watch has found connections, or an error. On the loop's thread.
+    private func noteReady() {
+        lock()
+        // While it is in a loop, its handle is there.
+        if !pointee.isClosed && !pointee.loops.isEmpty { RLRunLoopSourceSignal(source) }
+        unlock()
+    }
+
+    /// Tells of connections. On the loop's thread; calls the client, whose function may end the thread.
+    fileprivate func perform() {
+        lock()
+        arm()
+        unlock()
+        for _ in 0..<Listener.batch {
+            guard let connection = accept() else { return }
+            if connection < 0 { continue }
+            RUNLOOP_IS_CALLING_OUT_TO_A_LISTENER_CALLBACK_FUNCTION(
+                pointee.callout, source, connection, pointee.object.client.info)
+        }
+    }
+
+    /// The descriptor of a connection; -1: this one has failed, and another one may wait; nil: none is to be told in this pass.
+    private func accept() -> Int32? {
+        lock()
+        defer { unlock() }
+        if pointee.isClosed || !pointee.isEnabled || pointee.shortage != 0 || pointee.loops.isEmpty { return nil }
+        let connection = linux_accept(pointee.descriptor)
+        if connection >= 0 { return connection }
+        switch systemError {
+        case EAGAIN: return nil
+        // The client has given up, or the network has failed: Linux tells that by the connection.
+        case EINTR, ECONNABORTED, EPROTO, ENOPROTOOPT, ENETDOWN, ENETUNREACH, EHOSTDOWN, EHOSTUNREACH, ENONET: return -1
+        // The connection may be in the queue still, or the socket does not listen any more: what has made it is told by nothing else.
+        default:
+            pause(systemError)
+            return nil
+        }
+    }
+
+    /// Has the next connections told. Under the lock.
+    private func arm() {
+        guard let watch = pointee.watch, pointee.isEnabled, pointee.shortage == 0 else { return }
+        RLFileDescriptorEnableCallBacks(watch.watch, UInt(kRLFileDescriptorReadCallBack))
+    }
+
+    private func disarm() {
+        if let watch = pointee.watch { RLFileDescriptorDisableCallBacks(watch.watch, UInt(kRLFileDescriptorReadCallBack)) }
+    }
+
+    // MARK: shortages
+
+    /// There can be no connection for a while; without memory for a timer, until the next pass. Under the lock.
+    private func pause(_ error: Int32) {
+        if !setTimers(Listener.retryDelay) { return }
+        pointee.shortage = error
+        disarm()
+    }
+
+    /// False if out of memory. Under the lock.
+    private func setTimers(_ delay: Double) -> Bool {
+        var context = RLRunLoopTimerContext()
+        context.info = UnsafeMutableRawPointer(self)
+        context.retain = { info in ListenerPointer(info: info).retainMemory() }
+        context.release = { info in ListenerPointer(info: info).dropMemory() }
+        return pointee.loops.setTimers(delay, of: source, &context) { _, info in ListenerPointer(info: info).tryAgain() }
+    }
+
+    /// A timer has fired. On the loop's thread.
+    private func tryAgain() {
+        lock()
+        pointee.shortage = 0
+        arm()
+        unlock()
+    }
+
+    // MARK: loops
+
+    /// The handle was added to a mode of a loop (1), or removed from one (-1): so are the watch and the timer. Any thread.
+    fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
+        guard let loop, let mode else { return }
+        lock()
+        let (isKnown, released) = pointee.loops.change(loop, by: modes) {}
+        let isFollowed = pointee.watch.map { DescriptorWatch.follow(source, $0.source, loop, mode) } ?? true
+        pointee.loops.followWithTimer(source, loop, mode)
+        // Its timer may be in a loop that it has left.
+        pointee.shortage = 0
+        if !pointee.loops.isEmpty { arm() }
+        let isOver = modes < 0 && RLRunLoopSourceIsValid(source) == 0
+        unlock()
+        if let released { RLRelease(UnsafeRawPointer(released)) }
+        if !isKnown || !isFollowed { Misuse.warn("RLListener", "RLRunLoopAddSource", "out of memory: this loop accepts no connections") }
+        if isOver { close() }
+    }
+
+    // MARK: what the program asks for
+
+    /// Any thread.
+    func setEnabled(_ isEnabled: Bool) {
+        lock()
+        pointee.isEnabled = isEnabled
+        if !isEnabled { disarm() } else if !pointee.loops.isEmpty { arm() }
+        unlock()
+    }
+
+    /// Any thread.
+    var isEnabled: Bool {
+        lock()
+        defer { unlock() }
+        return pointee.isEnabled && !pointee.isClosed
+    }
+
+    /// Any thread.
+    var shortage: Int32 {
+        lock()
+        defer { unlock() }
+        return pointee.isClosed ? 0 : pointee.shortage
+    }
+
+    /// -1 once it is closed. Any thread.
+    var openDescriptor: Int32 {
+        lock()
+        defer { unlock() }
+        return pointee.isClosed ? -1 : pointee.descriptor
+    }
+
+    // MARK: the end
+
+    /// Leaves all loops, and closes the descriptor. Any thread, without the lock.
+    func close() { end(source) }
+
+    private func end(_ handle: OpaquePointer?) {
+        lock()
+        let watch = pointee.watch
+        pointee.watch = nil
+        pointee.isClosed = true
+        unlock()
+        guard let watch else { return }
+        if let handle { RLRunLoopSourceInvalidate(handle) }
+        watch.end()
+        if !pointee.closes { return }
+        if let path = pointee.path, pointee.process.isCurrent { _ = linux_remove_socket_file(path, pointee.file) }
+        linux_close(pointee.descriptor)
+    }
+
+    /// The source was freed.
+    fileprivate func handleWasFreed() {
+        preservingSystemError { end(nil) }
+        pointee.object.client.releaseInfo()
+        dropMemory()
+    }
+
+    private func retainMemory() -> UnsafeRawPointer {
+        pointee.references.add(1, ordering: .relaxed)
+        return UnsafeRawPointer(self)
+    }
+
+    private func dropMemory() {
+        if pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue > 0 { return }
+        CLinux.free(pointee.path)
+        deinitialize(count: 1)
+        CLinux.free(self)
+    }
+}

@@ -1,0 +1,1 @@
+../../RunLoopCore/Base/Name.swift

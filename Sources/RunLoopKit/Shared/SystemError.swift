@@ -1,0 +1,1 @@
+../../RunLoopCore/Platform/SystemError.swift

@@ -1,0 +1,1 @@
+../../RunLoopCore/Base/TextBuffer.swift

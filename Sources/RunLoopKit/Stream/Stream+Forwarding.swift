@@ -1,0 +1,158 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+
+// What one stream receives is written to another. No thread takes the lock of one while it has that of the other: two streams may be
+// forwarded to each other.
+
+extension StreamPointer {
+    /// Forwards what comes from now on to a stream, which may be this one; nil: to none. False with errno if nothing has changed. Any
+    /// thread, without a lock; may call the release of a context.
+    func forward(to target: StreamPointer?) -> Bool {
+        if let target, !target.beginFeed(self) { return false }
+        lock()
+        let isOver = !pointee.state.isDisjoint(with: [.closed, .toldOver])
+        if target != nil && isOver {
+            unlock()
+            target?.endFeed(self)
+            systemError = EBADF
+            return false
+        }
+        let old = pointee.target
+        pointee.target = target
+        pointee.state.remove(.held)
+        if target != nil {
+            pointee.state.insert(.forwards)
+            pointee.state.remove(.stuck)
+            pointee.rule.restart()
+            retain(target)
+        } else {
+            pointee.state.remove(.forwards)
+        }
+        readOn()
+        unlock()
+        if let old, old != target { old.endFeed(self) }
+        release(old)
+        return true
+    }
+
+    /// Forwards to this stream no more. `shutsDown`: its peer is told that this was all. Any thread, without a lock; may close that stream,
+    /// and call the release of a context.
+    func endForwarding(to target: StreamPointer, shutsDown: Bool = false) {
+        lock()
+        let isSo = pointee.target == target
+        if isSo {
+            pointee.target = nil
+            pointee.state.subtract([.forwards, .held])
+        }
+        unlock()
+        if !isSo { return }
+        if shutsDown { target.shutdown() }
+        target.endFeed(self)
+        release(target)
+    }
+
+    /// A stream that is forwarded to itself has no reference to itself.
+    private func retain(_ target: StreamPointer?) {
+        if let target, target != self { RLRetain(UnsafeRawPointer(target.source)) }
+    }
+
+    private func release(_ target: StreamPointer?) {
+        if let target, target != self { RLRelease(UnsafeRawPointer(target.source)) }
+    }
+
+    /// Writes a piece to the target. False if that does not take it: this stream is forwarded no more. On the loop's thread, in `deliver`;
+    /// under the lock, which it releases meanwhile.
+    func pass(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
+        guard let target = pointee.target else { return false }
+        // Before the target can say that it has room again.
+        pointee.state.insert(.held)
+        retain(target)
+        unlock()
+        let taking = target.take(bytes, length, of: self)
+        if taking == .refused { endForwarding(to: target) }
+        release(target)
+        lock()
+        if taking != .full { pointee.state.remove(.held) }
+        return taking != .refused
+    }
+
+    /// The target has room. Any thread, without a lock.
+    private func goOn() {
+        lock()
+        pointee.state.remove(.held)
+        readOn()
+        unlock()
+    }
+}
+
+// MARK: the target
+
+extension StreamPointer {
+    private enum Taking { case taken, full, refused }
+
+    /// False with errno if nothing can be written to this stream, or another one is forwarded to it. Any thread.
+    private func beginFeed(_ feeder: StreamPointer) -> Bool {
+        lock()
+        defer { leave() }
+        let isFed = pointee.feeder != nil && pointee.feeder != feeder
+        if let error = refusal ?? (isFed ? EBUSY : nil) {
+            systemError = error
+            return false
+        }
+        pointee.feeder = feeder
+        return true
+    }
+
+    /// Any thread, without a lock.
+    private func endFeed(_ feeder: StreamPointer) {
+        lock()
+        let isFed = pointee.feeder == feeder
+        let held = isFed ? takeHeldFeeder() : nil
+        if isFed { pointee.feeder = nil }
+        leave()
+        if let held { RLRelease(UnsafeRawPointer(held.source)) }
+    }
+
+    /// Writes bytes of the feeder; if the queue is full then, the feeder is told when there is room. Any thread.
+    private func take(_ bytes: UnsafePointer<UInt8>, _ length: Int, of feeder: StreamPointer) -> Taking {
+        lock()
+        defer { leave() }
+        if !write(bytes, length, later: false) { return .refused }
+        if queued < pointee.highWaterMark || pointee.feeder != feeder { return .taken }
+        awaitRoomInQueue()
+        if !pointee.holdsFeeder {
+            pointee.holdsFeeder = true
+            RLRetain(UnsafeRawPointer(feeder.source))
+        }
+        return .full
+    }
+
+    /// The program, or the feeder, is told when the queue has shrunk. Under the lock.
+    func awaitRoomInQueue() {
+        pointee.state.insert(.full)
+        pointee.state.remove(.tellsRoom)
+    }
+
+    /// The feeder whose reading rests, with the reference to its handle, which the caller releases. Under the lock.
+    func takeHeldFeeder() -> StreamPointer? {
+        if !pointee.holdsFeeder { return nil }
+        pointee.holdsFeeder = false
+        return pointee.feeder
+    }
+
+    /// Under the lock, which it releases meanwhile.
+    func resumeFeeder() {
+        guard let feeder = takeHeldFeeder() else { return }
+        unlock()
+        resume(feeder: feeder)
+        lock()
+    }
+
+    /// Has a feeder from `takeHeldFeeder` go on. Any thread, without a lock.
+    func resume(feeder: StreamPointer) {
+        feeder.goOn()
+        RLRelease(UnsafeRawPointer(feeder.source))
+    }
+}

@@ -1,0 +1,381 @@
+/* RLStream: connecting by the name of a host. getaddrinfo() is this program's, so that it can be made to wait, asks no network,
+ * and has hosts with several addresses, some of which do not answer. */
+#include "stream.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+static struct ear ear;
+static struct lifetime life;
+static RLWorkersRef workers;
+static gate asked, hold;
+static atomic_bool must_wait;
+
+/* -- Hosts --------------------------------------------------------------------------------------------------------- */
+
+/* Sockets of this machine: one that accepts, one that nothing listens on, and one whose queue is full, so that it does not
+ * answer. */
+static int good, full, fillers[8];
+static struct sockaddr_in good_address, refusing, silent;
+
+static int listen_at(struct sockaddr_in *address, int backlog)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    require(bind(fd, (struct sockaddr *)address, sizeof *address) == 0 && listen(fd, backlog) == 0);
+    require(getsockname(fd, (struct sockaddr *)address, &(socklen_t){sizeof *address}) == 0);
+    return fd;
+}
+
+static void set_up(void)
+{
+    close(listen_at(&refusing, 1));
+    good = listen_at(&good_address, 10);
+    full = listen_at(&silent, 0);
+    for (int i = 0; i < 8; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        connect(fillers[i], (struct sockaddr *)&silent, sizeof silent);
+    }
+    gate_init(&asked);
+    gate_init(&hold);
+    workers = RLWorkersCreate(NULL, 2);
+    char port[8]; /* the loop opens what it needs */
+    snprintf(port, sizeof port, "%d", ntohs(good_address.sin_port));
+    RLStreamRef first = add(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", port, NULL, 60, NULL, NULL));
+    close(accept(good, NULL, NULL));
+    run_passes();
+    drop_source(first);
+}
+
+static void tear_down(void)
+{
+    RLRelease(workers);
+    close(good);
+    close(full);
+    for (int i = 0; i < 8; i++)
+        close(fillers[i]);
+}
+
+/* The addresses of a host are the letters of its name: g, r, s. "?" is not known, "!" is an error of the system. */
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **answer)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+        dlsym(RTLD_NEXT, "getaddrinfo");
+    if (hints->ai_flags & AI_NUMERICHOST)
+        return real(host, service, hints, answer);
+    if (must_wait) {
+        gate_open(&asked);
+        gate_pass(&hold);
+    }
+    if (*host == '!')
+        errno = EMFILE;
+    if (*host == '?' || *host == '!')
+        return *host == '?' ? EAI_NONAME : EAI_SYSTEM;
+    for (; *host != 0; host++, answer = &(*answer)->ai_next) {
+        const struct sockaddr_in *address = *host == 'g' ? &good_address : *host == 'r' ? &refusing : &silent;
+        *answer = calloc(1, sizeof **answer + sizeof *address); /* one block, as freeaddrinfo() expects */
+        (*answer)->ai_family = AF_INET;
+        (*answer)->ai_addrlen = sizeof *address;
+        (*answer)->ai_addr = memcpy(*answer + 1, address, sizeof *address);
+    }
+    return 0;
+}
+
+static void connect_to(const char *host, double timeout)
+{
+    RLStreamContext context = {.info = &ear};
+    ear.stream = add(RLStreamCreateConnectedToHost(NULL, host, "1", workers, timeout, ear_hears, &context));
+    ck_assert_int_eq(RLStreamGetNativeDescriptor(ear.stream), -1);
+}
+
+static void run_until_told(void)
+{
+    while (ear.said[0] == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+}
+
+/* -- Addresses ----------------------------------------------------------------------------------------------------- */
+
+static void assert_connects(void)
+{
+    ck_assert(RLStreamWrite(ear.stream, "hello", 5) && RLStreamFlush(ear.stream, note_flush, "f"));
+    run_until_told();
+    assert_said(&ear, "O");
+    ck_assert_int_ge(RLStreamGetNativeDescriptor(ear.stream), 0);
+    int peer = accept(good, NULL, NULL);
+    char text[6] = "";
+    ck_assert_int_eq(recv(peer, text, 5, MSG_WAITALL), 5);
+    ck_assert_str_eq(text, "hello");
+    assert_flushed("f0");
+    say(peer, "answer");
+    run_until_told();
+    assert_said(&ear, "(answer)");
+    close(peer);
+    end_ear(&ear);
+}
+
+START_TEST(it_tries_one_address_after_the_other)
+{
+    static const char *const hosts[] = {"g", "rg", "rrrg", "sg", "srg", "gs"};
+    int before = open_descriptors();
+    for (int i = 0; i < 6; i++) {
+        double start = monotonic_seconds();
+        connect_to(hosts[i], HUGE_VAL);
+        assert_connects();
+        if (hosts[i][0] == 's') /* it has a head start */
+            ck_assert_double_ge(monotonic_seconds() - start, 0.25);
+    }
+    ck_assert_int_le(open_descriptors(), before);
+}
+END_TEST
+
+START_TEST(figures_need_no_workers)
+{
+    char port[8];
+    snprintf(port, sizeof port, "%d", ntohs(good_address.sin_port));
+    RLStreamContext context = {.info = &ear};
+    ear.stream = add(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", port, NULL, 60, ear_hears, &context));
+    assert_connects();
+    ear.stream = add(RLStreamCreateConnectedToHost(NULL, "g", port, NULL, 60, ear_hears, &context));
+    run_until_told();
+    assert_said(&ear, "!EAI");
+    ck_assert_int_eq(ear.result, kRLStreamNotFound);
+    end_ear(&ear);
+}
+END_TEST
+
+/* -- Errors -------------------------------------------------------------------------------------------------------- */
+
+static int error_told;
+static void note_error(UNUSED RLStreamRef stream, const RLStreamEvent *event, void *info)
+{
+    require(event->type == kRLStreamEventErrorOccurred);
+    error_told = event->error;
+    ++*(int *)info;
+}
+
+static void assert_fails(const char *host, double timeout, RLStreamResult result, int error, int write_error)
+{
+    int calls = 0;
+    char info = 'f';
+    RLStreamContext context = {.info = &calls};
+    RLStreamRef stream = RLStreamCreateConnectedToHost(NULL, host, "1", workers, timeout, note_error, &context);
+    ck_assert(RLStreamWrite(stream, "x", 1) && RLStreamFlush(stream, note_flush, &info));
+    add(stream);
+    while (calls == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    run_passes();
+    ck_assert_int_eq(calls, 1);
+    ck_assert_int_eq(error_told, error);
+    ck_assert_int_eq(flushed[1], '0' + result);
+    flushed[0] = 0;
+    ck_assert(!RLStreamWrite(stream, "x", 1) && errno == write_error);
+    RLStreamClose(stream);
+    RLRelease(stream);
+}
+
+START_TEST(it_fails)
+{
+    int before = open_descriptors();
+    assert_fails("?", 60, kRLStreamNotFound, EAI_NONAME, EHOSTUNREACH);
+    assert_fails("!", 60, kRLStreamFailed, EMFILE, EMFILE);
+    assert_fails("r", 60, kRLStreamFailed, ECONNREFUSED, ECONNREFUSED);
+    assert_fails("rr", 60, kRLStreamFailed, ECONNREFUSED, ECONNREFUSED);
+    assert_fails("s", 0.05, kRLStreamFailed, ETIMEDOUT, ETIMEDOUT);
+    assert_fails("g", -1, kRLStreamFailed, ETIMEDOUT, ETIMEDOUT);
+    must_wait = true;
+    assert_fails("g", 0.05, kRLStreamFailed, ETIMEDOUT, ETIMEDOUT);
+    gate_open(&hold);
+    must_wait = false;
+    ck_assert_int_le(open_descriptors(), before);
+}
+END_TEST
+
+/* getaddrinfo() would make one of it that there is. */
+START_TEST(no_such_port)
+{
+    char port[16];
+    snprintf(port, sizeof port, "%d", 65536 + ntohs(good_address.sin_port));
+    RLStreamContext context = {.info = &ear};
+    ear.stream = add(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", port, NULL, 60, ear_hears, &context));
+    run_until_told();
+    assert_said(&ear, "!EAI");
+    ck_assert_int_eq(ear.result, kRLStreamNotFound);
+    end_ear(&ear);
+}
+END_TEST
+
+/* An idle limit counts while it connects, too. */
+START_TEST(idle_while_it_connects)
+{
+    connect_to("s", HUGE_VAL);
+    RLStreamSetIdleLimit(ear.stream, 0.02);
+    run_until_told();
+    assert_said(&ear, "!ETIMEDOUT");
+    end_ear(&ear);
+}
+END_TEST
+
+/* -- Life ---------------------------------------------------------------------------------------------------------- */
+
+static void give_up(int how)
+{
+    if (how == 0)
+        RLStreamClose(ear.stream);
+    else if (how == 1)
+        RLRunLoopSourceInvalidate(ear.stream);
+    else
+        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), ear.stream, kRLRunLoopDefaultMode);
+    RLRelease(ear.stream);
+    ear.stream = NULL;
+}
+
+START_TEST(it_is_given_up)
+{
+    static const char *const hosts[] = {"s", "ss", "g", "rs"};
+    int before = open_descriptors();
+    RLStreamContext context = {0, &life, lifetime_retain, lifetime_release, NULL};
+    for (int i = 0; i < 24; i++) {
+        must_wait = i % 2; /* while it is looked up, or while it connects */
+        ear.stream = add(RLStreamCreateConnectedToHost(NULL, hosts[i % 4], "1", workers, 60, NULL, &context));
+        if (must_wait)
+            gate_pass(&asked);
+        else
+            RLRunLoopRunInMode(kRLRunLoopDefaultMode, i % 5 ? 0.001 : 0, 1);
+        give_up(i % 3);
+        ck_assert_int_eq(lifetime_held(&life), 0);
+        if (must_wait)
+            gate_open(&hold);
+    }
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0), kRLRunLoopRunFinished);
+    ck_assert_int_le(open_descriptors(), before);
+}
+END_TEST
+
+static void *release_workers(UNUSED void *info)
+{
+    RLRelease(workers);
+    return NULL;
+}
+
+/* Both workers have a name that they look up, and two more wait for them: one of a stream in a loop, one of a stream that comes
+ * into it later. */
+START_TEST(workers_are_released)
+{
+    struct ear ears[4] = {0};
+    must_wait = true;
+    for (int i = 0; i < 4; i++) {
+        RLStreamContext context = {.info = &ears[i]};
+        ears[i].stream = RLStreamCreateConnectedToHost(NULL, "g", "1", workers, HUGE_VAL, ear_hears, &context);
+        if (i < 2)
+            gate_pass(&asked);
+        if (i < 3)
+            add(ears[i].stream);
+    }
+    pthread_t thread = start_thread(release_workers, NULL);
+    while (ears[2].calls == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    gate_open(&hold);
+    gate_open(&hold);
+    join_thread(thread);
+    add(ears[3].stream);
+    while (ears[0].calls == 0 || ears[1].calls == 0 || ears[3].calls == 0)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    for (int i = 0; i < 4; i++) {
+        assert_said(&ears[i], i < 2 ? "O" : "!ECANCELED");
+        end_ear(&ears[i]);
+    }
+    workers = RLWorkersCreate(NULL, 1);
+}
+END_TEST
+
+static void *run_a_while(UNUSED void *info)
+{
+    add(ear.stream);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
+    return NULL;
+}
+
+/* It begins in a mode that does not run, then goes to another loop, whose thread ends, and then to this one. */
+START_TEST(it_goes_from_loop_to_loop)
+{
+    struct looper looper;
+    looper_start(&looper);
+    RLStreamContext context = {.info = &ear};
+    ear.stream = RLStreamCreateConnectedToHost(NULL, "ssg", "1", workers, 60, ear_hears, &context);
+    RLRunLoopAddSource(looper.loop, ear.stream, RLSTR("a mode that does not run"));
+    join_thread(start_thread(run_a_while, NULL));
+    add(ear.stream);
+    assert_connects();
+    looper_stop(&looper);
+}
+END_TEST
+
+static void in_child(UNUSED void *info)
+{
+    run_until_told();
+    require(strcmp(ear.said, must_wait ? "!ECANCELED" : "O") == 0);
+}
+START_TEST(the_child_of_a_fork)
+{
+    must_wait = true;
+    connect_to("g", 0.5);
+    gate_pass(&asked);
+    ck_assert_int_eq(run_in_child(in_child, NULL), 0); /* no worker is there */
+    must_wait = false;
+    gate_open(&hold);
+    run_until_told();
+    ear.said[0] = 0, ear.length = 0;
+    end_ear(&ear);
+    connect_to("sg", 60);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0); /* it waits for the first address */
+    ck_assert_int_eq(run_in_child(in_child, NULL), 0);
+    end_ear(&ear);
+}
+END_TEST
+
+/* -- Mistakes ------------------------------------------------------------------------------------------------------ */
+
+static void connect_nowhere(void)
+{
+    ck_assert_ptr_null(RLStreamCreateConnectedToHost(NULL, NULL, NULL, workers, 1, NULL, NULL));
+}
+static void connect_nan(void)
+{
+    ck_assert_ptr_null(RLStreamCreateConnectedToHost(NULL, "g", "1", workers, NAN, NULL, NULL));
+}
+static RLRunLoopSourceRef plain;
+static void connect_by_source(void)
+{
+    ck_assert_ptr_null(RLStreamCreateConnectedToHost(NULL, "g", "1", plain, 1, NULL, NULL));
+}
+START_TEST(mistakes_are_reported)
+{
+    plain = make_source(0, do_nothing, NULL);
+    assert_reports(connect_nowhere, "runloop: RLStreamCreateConnectedToHost: host: NULL, as is service");
+    assert_reports(connect_nan, "runloop: RLStreamCreateConnectedToHost: timeout: not a number");
+    assert_reports(connect_by_source,
+                   "runloop: RLStreamCreateConnectedToHost: workers: expected RLWorkers, got another source");
+    drop_source(plain);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("stream connect");
+    TCase *all = add_case(suite, "stream connect", 30);
+    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_test(all, it_tries_one_address_after_the_other);
+    tcase_add_test(all, figures_need_no_workers);
+    tcase_add_test(all, it_fails);
+    tcase_add_test(all, no_such_port);
+    tcase_add_test(all, idle_while_it_connects);
+    tcase_add_test(all, it_is_given_up);
+    tcase_add_test(all, workers_are_released);
+    tcase_add_test(all, it_goes_from_loop_to_loop);
+    tcase_add_test(all, the_child_of_a_fork);
+    tcase_add_test(all, mistakes_are_reported);
+    return suite;
+}
