@@ -1,11 +1,12 @@
 /* The probe of librunloop-trace.so, and what it begins with in a process that has it preloaded: nothing but what the environment asks for by
-   name. */
+   name. What runs with more rights than its caller (set-user-ID) obeys no variable. */
 #include "Companion.h"
 #include "Files.h"
 #include "Metrics.h"
 #include "Service.h"
+#include "SignalName.h"
+#include "Words.h"
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define PARTS 4
@@ -37,34 +38,38 @@ TELL(willPass)
 int companionUse(const RLRunLoopProbe *part)
 {
     static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped, willPass};
-    static int isTaken;
+    static int isTaken, isSet;
     while (__atomic_exchange_n(&isTaken, 1, __ATOMIC_ACQUIRE))
         continue;
-    int count = partCount, found = 0;
+    int count = partCount, isNew = 1;
     for (int index = 0; index < count; index++)
-        found |= parts[index] == part;
-    if (!found && count < PARTS) {
+        isNew &= parts[index] != part;
+    int isPossible = !isNew || count < PARTS;
+    if (isNew && isPossible) {
         parts[count] = part;
         __atomic_store_n(&partCount, count + 1, __ATOMIC_RELEASE);
-        found = 1;
+        isSet = 0;
     }
+    /* A probe that the program sets later stays, unless it asks for something else here. */
+    if (isPossible && !isSet)
+        isSet = isPossible = RLRunLoopSetProbe(&probe) != 0;
     __atomic_store_n(&isTaken, 0, __ATOMIC_RELEASE);
-    return found && RLRunLoopSetProbe(&probe);
+    return isPossible;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
     hasCounter = traceHasCounter();
-    traceUseDirectory(getenv("RUNLOOP_TRACE"));
+    traceUseDirectory(secure_getenv("RUNLOOP_TRACE"));
     const RLRunLoopProbe *trace = traceBegin();
     if (trace != NULL)
         companionUse(trace);
     if (traceHasDirectory())
         RLTraceMetricsStart();
     serviceLoaded();
-    const char *explain = getenv("RUNLOOP_EXPLAIN"), *signal = getenv("RUNLOOP_EXPLAIN_SIGNAL");
-    const char *stall = getenv("RUNLOOP_STALL");
-    int wanted = stall && *stall && stallsBegin(stall, getenv("RUNLOOP_STALL_SIGNAL"));
+    const char *explain = secure_getenv("RUNLOOP_EXPLAIN"), *signal = secure_getenv("RUNLOOP_EXPLAIN_SIGNAL");
+    const char *stall = secure_getenv("RUNLOOP_STALL");
+    int wanted = stall && *stall && stallsBegin(stall, secure_getenv("RUNLOOP_STALL_SIGNAL"));
     if (explain && *explain) {
         serviceAnswer();
         wanted = 1;
@@ -73,7 +78,7 @@ __attribute__((constructor)) static void begin(void)
         int number = signalNamed(signal);
         int isSet = number != 0 && serviceExplainOn(number);
         if (!isSet)
-            fprintf(stderr, "runloop: RUNLOOP_EXPLAIN_SIGNAL=%s: no such signal, or it cannot be caught\n", signal);
+            writeFormat("runloop: RUNLOOP_EXPLAIN_SIGNAL=%s: no such signal, or it cannot be caught", signal);
         wanted |= isSet;
     }
     if (wanted)

@@ -24,7 +24,7 @@ static inline uint64_t clockNow(void)
 
 /* Whether the processor has a counter to read instead of the clock. */
 extern int hasCounter;
-static inline uint64_t ticksNow(void) { return hasCounter ? traceCounter() : clockNow(); }
+static inline uint64_t ticksNow(void) { return hasCounter ? traceCounter() : traceClock(); }
 
 /* Trace.c: records, in the directory that RUNLOOP_TRACE names. NULL if there is none, or nothing is to be recorded. */
 const RLRunLoopProbe *traceBegin(void);

@@ -18,7 +18,9 @@ static void sayCall(struct Explanation *it, const struct NowCall *call)
 static void sayAsleep(struct Explanation *it, const struct NowState *state)
 {
     const char *mode = (const char *)state->mode;
-    fprintf(it->text, " has been asleep in the mode %s for ", mode);
+    fputs(" has been asleep in the mode ", it->text);
+    sayName(it->text, mode);
+    fputs(" for ", it->text);
     sayTime(it->text, since(it, state->asleep));
     if (!it->isOwn)
         saySystemCall(it->text, it->now->thread);
@@ -107,8 +109,11 @@ static void sayRequests(struct Explanation *it, const struct NowState *state)
     for (int index = 0; index < NOW_REQUESTS; index++) {
         if (state->requests[index].since == 0)
             continue;
-        fprintf(it->text, " It waits for the reply to a request that it sent to the message port %s ",
-                (const char *)state->requests[index].port);
+        const char *port = (const char *)state->requests[index].port;
+        fputs(" It waits for the reply to a request that it sent to the message port ", it->text);
+        sayName(it->text, port);
+        sayServer(it->text, port);
+        fputs(" ", it->text);
         sayTime(it->text, since(it, state->requests[index].since));
         fputs(" ago.", it->text);
     }

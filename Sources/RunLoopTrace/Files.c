@@ -2,18 +2,37 @@
 #include "Files.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 static char directory[4000];
-static int hasReported;
+static int wasThere, hasReported;
+
+/* Which one this process is of those that have its number, from 1 on. PID namespaces give the same numbers to several, and after exec() another
+   program has it. 0 until the first file is made. */
+static int ordinal;
+enum { MOST_NAMES = 9999 };
+/* How many libraries had come or gone when the mappings were copied. */
+static uint64_t copied;
+
+static void forgetInChild(void)
+{
+    ordinal = 0;
+    copied = 0;
+}
 
 void traceUseDirectory(const char *path)
 {
     if (path != NULL && strlen(path) < sizeof directory)
         strcpy(directory, path);
+    wasThere = access(directory, F_OK) == 0;
+    pthread_atfork(NULL, NULL, forgetInChild);
 }
 
 int traceHasDirectory(void) { return directory[0] != 0; }
@@ -33,28 +52,56 @@ static void appendNumber(char **end, unsigned number)
     **end = 0;
 }
 
-/* One line for the whole process: what the first thread cannot do, the others cannot either. */
+ssize_t writeQuietly(int fd, const struct iovec *parts, int count)
+{
+    static const int numbers[] = {SIGPIPE, SIGXFSZ};
+    static const struct timespec now;
+    sigset_t both, before, pending, caused;
+    sigemptyset(&both);
+    sigaddset(&both, SIGPIPE);
+    sigaddset(&both, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &both, &before);
+    sigpending(&pending);
+    ssize_t size = writev(fd, parts, count);
+    int error = errno;
+    sigemptyset(&caused);
+    for (int index = 0; index < 2; index++)
+        if (!sigismember(&pending, numbers[index]))
+            sigaddset(&caused, numbers[index]);
+    if (size < 0 && (error == EPIPE || error == EFBIG))
+        sigtimedwait(&caused, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return size;
+}
+
+/* One line for the whole process: what the first thread cannot do, the others cannot either. None if the directory has gone since: then the
+   command that reads it has ended, and this process has outlived it. */
 static void report(const char *path)
 {
     char line[sizeof directory + 200], *end = line;
-    if (__atomic_exchange_n(&hasReported, 1, __ATOMIC_RELAXED))
+    int error = errno;
+    if ((wasThere && access(directory, F_OK) != 0) || __atomic_exchange_n(&hasReported, 1, __ATOMIC_RELAXED))
         return;
     appendText(&end, "runloop: not recorded: ");
     appendText(&end, path);
     appendText(&end, ": ");
-    appendText(&end, strerrordesc_np(errno) ? strerrordesc_np(errno) : "unknown error");
+    appendText(&end, strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error");
     appendText(&end, "\n");
-    if (write(STDERR_FILENO, line, (size_t)(end - line)) < 0)
-        return;
+    writeQuietly(STDERR_FILENO, &(struct iovec){line, (size_t)(end - line)}, 1);
 }
 
-/* DIRECTORY/PID.maps, DIRECTORY/PID-TID.ring or DIRECTORY/PID-TID.metrics. */
-static void makePath(char *path, const char *suffix, int isOfThread)
+/* The path of one of the files in TraceFile.h. */
+static void makePath(char *path, int its, const char *suffix, int isOfThread)
 {
     char *end = path;
     appendText(&end, directory);
     appendText(&end, "/");
     appendNumber(&end, (unsigned)getpid());
+    if (its > 1) {
+        appendText(&end, ".");
+        appendNumber(&end, (unsigned)its);
+    }
     if (isOfThread) {
         appendText(&end, "-");
         appendNumber(&end, (unsigned)gettid());
@@ -62,11 +109,37 @@ static void makePath(char *path, const char *suffix, int isOfThread)
     appendText(&end, suffix);
 }
 
+/* Takes the first name that no process has by making its file of mappings. Another thread, or a signal handler in this one, may do so at the
+   same time. Returns 0 if that file cannot be made. */
+static int takeName(char *path)
+{
+    int its = __atomic_load_n(&ordinal, __ATOMIC_RELAXED);
+    for (int next = 1; its == 0; next++) {
+        makePath(path, next, ".maps", 0);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0 && errno == EEXIST && next < MOST_NAMES)
+            continue;
+        if (fd < 0)
+            break;
+        close(fd);
+        if (__atomic_compare_exchange_n(&ordinal, &its, next, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            its = next;
+        else
+            unlink(path);
+    }
+    return its;
+}
+
 void *traceMapFile(const char *suffix, size_t size)
 {
     char path[sizeof directory + 64];
-    makePath(path, suffix, 1);
-    /* A thread of an earlier program with this number, before exec(), may have left one. */
+    int its = takeName(path);
+    if (its == 0) {
+        report(path);
+        return NULL;
+    }
+    makePath(path, its, suffix, 1);
+    /* A thread that has ended may have had this number. */
     unlink(path);
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
@@ -88,15 +161,28 @@ void *traceMapFile(const char *suffix, size_t size)
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
+/* How many libraries have been loaded and unloaded. */
+static int countLibraries(struct dl_phdr_info *library, size_t size, void *count)
+{
+    (void)size;
+    *(uint64_t *)count = library->dlpi_adds + library->dlpi_subs;
+    return 1;
+}
+
 void traceCopyMaps(void)
 {
+    uint64_t count = 0;
+    dl_iterate_phdr(countLibraries, &count);
+    /* A process that has locked itself into a sandbox may die of opening a file. */
+    if (__atomic_exchange_n(&copied, count, __ATOMIC_RELAXED) == count)
+        return;
     char path[sizeof directory + 64], buffer[4096];
-    makePath(path, ".maps", 0);
+    makePath(path, ordinal, ".maps", 0);
     int from = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     ssize_t size;
     while (from >= 0 && to >= 0 && (size = read(from, buffer, sizeof buffer)) > 0)
-        if (write(to, buffer, (size_t)size) != size)
+        if (writeQuietly(to, &(struct iovec){buffer, (size_t)size}, 1) != size)
             break;
     if (from >= 0)
         close(from);

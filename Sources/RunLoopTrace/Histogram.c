@@ -54,10 +54,13 @@ static void subtract(RLTraceHistogram *histogram, const RLTraceHistogram *earlie
         histogram->largest = histogram->buckets[highest] > 0 ? upperEnd(highest) : 0;
 }
 
+/* Of two copies of a file, which only its thread writes, the earlier may have a sleep that had just ended as longer: MetricsFiles.c. */
+static uint64_t since(uint64_t now, uint64_t earlier) { return now > earlier ? now - earlier : 0; }
+
 void RLTraceMetricsSubtract(RLTraceMetrics *metrics, const RLTraceMetrics *earlier)
 {
-    metrics->elapsed -= earlier->elapsed;
-    metrics->slept -= earlier->slept;
+    metrics->elapsed = since(metrics->elapsed, earlier->elapsed);
+    metrics->slept = since(metrics->slept, earlier->slept);
     metrics->passes -= earlier->passes;
     metrics->sleeps -= earlier->sleeps;
     metrics->woken -= earlier->woken;

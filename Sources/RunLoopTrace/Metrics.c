@@ -19,13 +19,18 @@ static THREAD_LOCAL struct MetricsFile *mine;
 static THREAD_LOCAL enum { NONE, BEING_MADE, COUNTING, FAILED } state;
 static THREAD_LOCAL int destructorCalls;
 
+/* A thread that is counted, or a place for one. */
+struct Counted {
+    struct MetricsFile *file;
+    uint64_t elapsed, slept; /* what was said of it last */
+};
+
 /* A row of those that are mapped, which a signal handler may enter: so the lock is held with signals blocked. */
-enum { MOST_THREADS = 4096 };
-static struct MetricsFile *threads[MOST_THREADS];
+static struct Counted *threads;
+static size_t room;
 static RLTraceMetrics ofEndedThreads;
 static int hasEndedThreads;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 static pthread_key_t threadEnd;
 static int hasStarted;
 /* Where librunloop is. */
@@ -55,15 +60,33 @@ static struct MetricsFile *makeFile(void)
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
+/* Twice as much room. Not by realloc(), which a signal handler may not call. */
+static void makeRoom(void)
+{
+    size_t more = room > 0 ? room * 2 : 128;
+    void *mapped = mmap(NULL, more * sizeof *threads, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return;
+    if (room > 0) {
+        memcpy(mapped, threads, room * sizeof *threads);
+        munmap(threads, room * sizeof *threads);
+    }
+    threads = mapped;
+    room = more;
+}
+
+/* A thread for which there is no memory is counted in its file alone. */
 static void enter(struct MetricsFile *file)
 {
     sigset_t blocked;
     lockThreads(&blocked);
-    for (int index = 0; index < MOST_THREADS; index++)
-        if (threads[index] == NULL) {
-            threads[index] = file;
-            break;
-        }
+    size_t index = 0;
+    while (index < room && threads[index].file != NULL)
+        index++;
+    if (index == room)
+        makeRoom();
+    if (index < room)
+        threads[index] = (struct Counted){.file = file};
     unlockThreads(&blocked);
 }
 
@@ -93,19 +116,24 @@ static int makeMine(void)
 
 static inline int isCounting(void) { return state == COUNTING || (state == NONE && makeMine()); }
 
-static void copyFile(const struct MetricsFile *file, struct MetricsFile *copy)
-{
-    for (size_t index = 0; index < sizeof *copy / sizeof(uint64_t); index++)
-        ((uint64_t *)copy)[index] = __atomic_load_n((const uint64_t *)file + index, __ATOMIC_RELAXED);
-}
-
-/* Adds a thread's metrics to a sum. */
-static void addThread(RLTraceMetrics *sum, const struct MetricsFile *file)
+/* Adds a thread's metrics to a sum. It may have woken or ended before the clock was read here, although it had not said so yet: its sleep was
+   counted as too long then. No number becomes smaller for that. */
+static void addThread(RLTraceMetrics *sum, struct Counted *thread)
 {
     struct MetricsFile copy;
     RLTraceMetrics metrics;
-    copyFile(file, &copy);
-    metricsRead(&copy, clockNow(), &metrics);
+    uint64_t now = 0;
+    for (int attempt = 0; attempt < 10; attempt++) {
+        copyFile(thread->file, &copy);
+        now = clockNow();
+        if (get(&thread->file->sleep) == copy.sleep && get(&thread->file->ended) == copy.ended)
+            break;
+    }
+    metricsRead(&copy, now, &metrics);
+    keepLargest(&thread->elapsed, metrics.elapsed);
+    keepLargest(&thread->slept, metrics.slept);
+    metrics.elapsed = thread->elapsed;
+    metrics.slept = thread->slept;
     metricsAdd(sum, &metrics);
 }
 
@@ -120,12 +148,12 @@ static void endThread(void *mapped)
     }
     mine = NULL;
     state = FAILED;
-    __atomic_store_n(&file->ended, clockNow(), __ATOMIC_RELAXED);
     lockThreads(&blocked);
-    for (int index = 0; index < MOST_THREADS; index++)
-        if (threads[index] == file) {
-            threads[index] = NULL;
-            addThread(&ofEndedThreads, file);
+    put(&file->ended, clockNow());
+    for (size_t index = 0; index < room; index++)
+        if (threads[index].file == file) {
+            addThread(&ofEndedThreads, &threads[index]);
+            threads[index].file = NULL;
             hasEndedThreads = 1;
         }
     unlockThreads(&blocked);
@@ -136,10 +164,11 @@ static void endThread(void *mapped)
 static void forgetInChild(void)
 {
     pthread_mutex_init(&lock, NULL);
-    for (int index = 0; index < MOST_THREADS; index++)
-        if (threads[index] != NULL)
-            munmap(threads[index], sizeof *threads[index]);
-    memset(threads, 0, sizeof threads);
+    for (size_t index = 0; index < room; index++)
+        if (threads[index].file != NULL) {
+            munmap(threads[index].file, sizeof *threads[index].file);
+            threads[index].file = NULL;
+        }
     memset(&ofEndedThreads, 0, sizeof ofEndedThreads);
     hasEndedThreads = 0;
     mine = NULL;
@@ -148,15 +177,6 @@ static void forgetInChild(void)
 }
 
 /* --- counting ------------------------------------------------------------------------------------------------------------- */
-
-static inline uint64_t get(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
-static inline void put(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
-static inline void count(uint64_t *word, uint64_t more) { put(word, get(word) + more); }
-static inline void keepLargest(uint64_t *word, uint64_t value)
-{
-    if (value > get(word))
-        put(word, value);
-}
 
 static void countDuration(RLTraceHistogram *histogram, uint64_t nanoseconds)
 {
@@ -320,9 +340,9 @@ RLBoolean RLTraceCopyMetrics(RLRunLoopRef rl, RLTraceMetrics *metrics)
     int found = rl == NULL && hasEndedThreads;
     if (found)
         *metrics = ofEndedThreads;
-    for (int index = 0; index < MOST_THREADS; index++)
-        if (threads[index] != NULL && (rl == NULL || get(&threads[index]->loop) == (uintptr_t)rl)) {
-            addThread(metrics, threads[index]);
+    for (size_t index = 0; index < room; index++)
+        if (threads[index].file != NULL && (rl == NULL || get(&threads[index].file->loop) == (uintptr_t)rl)) {
+            addThread(metrics, &threads[index]);
             found = 1;
         }
     unlockThreads(&blocked);

@@ -1,5 +1,5 @@
 /* What librunloop-trace.so counts of a thread, and where the command `runloop` reads it: in the file PID-TID.metrics, beside the records
-   (TraceFile.h), if there is a directory for these; otherwise in memory of the process alone. */
+   (TraceFile.h) and named like these, if there is a directory for them; otherwise in memory of the process alone. */
 #ifndef RUNLOOP_TRACE_METRICS_H
 #define RUNLOOP_TRACE_METRICS_H
 #include "../../include/RunLoopTrace/RLTraceMetrics.h"
@@ -27,6 +27,22 @@ struct MetricsFile {
         functions[METRICS_DEEPEST]; /* when; how many functions in the pass at this depth */
     RLTraceMetrics metrics;         /* without elapsed and slept */
 };
+
+/* Words that one thread writes and others read. */
+static inline uint64_t get(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+static inline void put(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
+static inline void count(uint64_t *word, uint64_t more) { put(word, get(word) + more); }
+static inline void keepLargest(uint64_t *word, uint64_t value)
+{
+    if (value > get(word))
+        put(word, value);
+}
+
+static inline void copyFile(const struct MetricsFile *file, struct MetricsFile *copy)
+{
+    for (size_t index = 0; index < sizeof *copy / sizeof(uint64_t); index++)
+        ((uint64_t *)copy)[index] = __atomic_load_n((const uint64_t *)file + index, __ATOMIC_RELAXED);
+}
 
 /* Histogram.c */
 

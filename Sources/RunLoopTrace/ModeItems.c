@@ -6,17 +6,17 @@
 
 #define LISTED 12 /* sources */
 
-/* A mode, as RLCopyDescription describes it: NAME(sources=2 timers=1 {...} {...}). */
+/* A mode, as RLCopyDescription describes it: NAME(sources=2 timers=1 {...} {...}). There may be more sources than are described. */
 struct ModeItems {
     char *description;
     const char *items;
-    int sources, timers, isCut;
+    int sources, timers;
 };
 
 static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
 {
     struct ModeItems found = {0};
-    char start[NOW_NAME_WORDS * sizeof(uint64_t) + 16];
+    char start[300];
     RLStringRef description = RLCopyDescription(loop);
     const char *text = description ? RLStringGetCStringPtr(description, kRLStringEncodingUTF8) : NULL;
     snprintf(start, sizeof start, " %s(sources=", mode);
@@ -24,7 +24,6 @@ static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
     if (place != NULL && sscanf(place + strlen(start), "%d timers=%d", &found.sources, &found.timers) == 2) {
         found.description = strdup(place + strlen(start));
         char *end = found.description ? strchr(found.description, ')') : NULL;
-        found.isCut = end == NULL;
         if (end != NULL)
             *end = 0;
         found.items = found.description ? strchr(found.description, '{') : NULL;
@@ -55,12 +54,9 @@ static void sayItems(struct Explanation *it, const struct ModeItems *items)
 {
     struct SourceItem item;
     const char *rest = items->items;
-    for (int count = 0; (rest = readItem(rest, &item)) != NULL; count++) {
+    int count = 0;
+    for (; count < LISTED && (rest = readItem(rest, &item)) != NULL; count++) {
         fputs(count == 0 ? ": " : ", ", it->text);
-        if (count == LISTED) {
-            fputs("and others", it->text);
-            return;
-        }
         int isOurs = isOfLibrary(it, item.function);
         if (isOurs)
             fputs("one of the library's, for a port, a message port or a reply", it->text);
@@ -72,6 +68,8 @@ static void sayItems(struct Explanation *it, const struct ModeItems *items)
         } else if (!isOurs)
             fputs(item.signalled ? " when it is signalled, as it is" : " when it is signalled", it->text);
     }
+    if (count > 0 && count < items->sources)
+        fprintf(it->text, ", and %d more", items->sources - count);
 }
 
 void sayWhatKeeps(struct Explanation *it, const char *mode)
@@ -80,7 +78,9 @@ void sayWhatKeeps(struct Explanation *it, const char *mode)
     if (items.description == NULL)
         return;
     const char *and = items.sources > 0 && items.timers > 0 ? " and " : "";
-    fprintf(it->text, " The mode %s ", mode);
+    fputs(" The mode ", it->text);
+    sayName(it->text, mode);
+    fputc(' ', it->text);
     if (items.sources + items.timers == 0)
         fputs("has no source and no timer: a run in it ends as soon as no function is posted to it", it->text);
     else
@@ -91,7 +91,7 @@ void sayWhatKeeps(struct Explanation *it, const char *mode)
     if (items.sources > 0)
         fprintf(it->text, "%d source%s", items.sources, items.sources == 1 ? "" : "s");
     sayItems(it, &items);
-    fputs(items.isCut ? " …." : ".", it->text);
+    fputs(".", it->text);
     free(items.description);
 }
 

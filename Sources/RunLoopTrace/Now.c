@@ -150,16 +150,18 @@ int nowRefresh(struct NowSnapshot *snapshot)
     return isThere;
 }
 
+static int isPrepared;
+static void prepare(void)
+{
+    isPrepared = pthread_key_create(&threadEnd, endThread) == 0 &&
+                 pthread_atfork(beforeFork, afterForkInParent, afterForkInChild) == 0;
+}
+
 int nowUse(void (*began)(void))
 {
-    static int isMade;
-    int wasMade = __atomic_exchange_n(&isMade, 1, __ATOMIC_ACQ_REL);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (began != NULL)
         __atomic_store_n(&whenBegun, began, __ATOMIC_RELEASE);
-    if (!wasMade) {
-        if (pthread_key_create(&threadEnd, endThread) != 0 ||
-            pthread_atfork(beforeFork, afterForkInParent, afterForkInChild) != 0)
-            return 0;
-    }
-    return companionUse(&nowProbe);
+    pthread_once(&once, prepare);
+    return isPrepared && companionUse(&nowProbe);
 }

@@ -4,11 +4,12 @@
    call; a reader copies the words and looks whether the number was even and is the same still. */
 #ifndef RUNLOOP_TRACE_NOW_H
 #define RUNLOOP_TRACE_NOW_H
+#include "Processor.h"
 #include <RunLoop/RunLoop.h>
 #include <stdint.h>
 
 #define NOW_NAME_WORDS 8 /* 64 bytes */
-#define NOW_FRAMES 8
+#define NOW_FRAMES 32
 #define NOW_CALLEES 8
 #define NOW_REQUESTS 4
 #define NOW_NOTHING UINT64_MAX /* no descriptor, no limit */
@@ -61,7 +62,8 @@ struct NowState {
 /* What the watch for stalls has seen of a thread. The companion's thread alone. */
 struct NowWatch {
     uint64_t changed, calls; /* the call that is meant */
-    uint64_t lasted;         /* in nanoseconds, as far as it was seen */
+    uint64_t lasted;         /* in nanoseconds, as far as it was seen, without waits for a processor */
+    struct ProcessorWaits waits;
     int thread, isReported;
 };
 

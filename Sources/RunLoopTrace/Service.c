@@ -2,6 +2,7 @@
 #include "Service.h"
 #include "Companion.h"
 #include "Explain.h"
+#include "Inspection.h"
 #include "Now.h"
 #include "Words.h"
 #include <RunLoopTrace/RunLoopTrace.h>
@@ -12,75 +13,95 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #define STACK (512 << 10)
+#define MILLISECOND 1000000ull
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Whether there is a thread. Under the lock. */
-static int isRunning;
+/* Whether there is a thread, whether there could be none once, and whether the process ends by exit(). Under the lock. */
+static int isRunning, hasFailed, isEnding;
 /* Flags of what is asked for; any thread. */
 static int hasToAnswer, hasToExplain, hasMainEnded;
-/* The thread's loop and the source that pokes it; written by the thread before
- * it runs, read by any. */
-static RLRunLoopRef loop;
-static RLRunLoopSourceRef control;
-/* The thread, and the end of the process. */
-static RLMessagePortRef port;
+/* What the thread sleeps on: a word of its own, until the process can be asked. Written by the thread, read by any. */
+static uint32_t ownBell, *bell = &ownBell;
 /* The thread alone. */
-static int hasTriedPort;
-static RLRunLoopTimerRef aloneTimer;
+static struct Inspection *inspection;
+static int hasTried;
+static uint64_t nextCount;
 static pthread_key_t mainEnd;
 
-/* --- what it does
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- what it does --------------------------------------------------------------------------------------------------------- */
 
-static RLDataRef answer(RLMessagePortRef its, int32_t message, RLDataRef data, void *info)
+/* Removes the segments of this user's processes that were killed, or became another program, before they had removed theirs. */
+static void removeForgotten(void)
 {
-    (void)its, (void)data, (void)info;
-    char *text = message == SERVICE_EXPLAIN ? explain(NULL, 1) : NULL;
-    RLDataRef reply = text ? RLDataCreate(NULL, (const uint8_t *)text, (RLIndex)strlen(text)) : NULL;
-    free(text);
-    return reply;
+    struct shm_info all;
+    struct shmid_ds status;
+    int last = shmctl(0, SHM_INFO, (struct shmid_ds *)&all);
+    for (int index = 0; index <= last; index++) {
+        int number = shmctl(index, SHM_STAT, &status);
+        if (number < 0 || status.shm_segsz != sizeof *inspection || status.shm_nattch != 0 ||
+            status.shm_perm.uid != geteuid() || status.shm_cpid <= 0)
+            continue;
+        if ((kill(status.shm_cpid, 0) != 0 && errno == ESRCH) || time(NULL) - status.shm_ctime > 60)
+            shmctl(number, IPC_RMID, NULL);
+    }
 }
 
-static void openPort(void)
+/* Makes the memory by which the command asks. It goes when the process ends or becomes another program. Under the lock: a fork() would
+   give the child memory that it knows nothing of, and an exit() would leave a segment behind, between these calls. */
+static void openInspection(void)
 {
-    char name[64];
-    snprintf(name, sizeof name, "org.runloop.inspect.%d", getpid());
-    RLStringRef string = RLStringCreateWithCString(NULL, name, kRLStringEncodingUTF8);
-    RLMessagePortRef new = string ? RLMessagePortCreateLocal(NULL, string, answer, NULL, NULL) : NULL;
-    RLRunLoopSourceRef source = new ? RLMessagePortCreateRunLoopSource(NULL, new, 0) : NULL;
-    __atomic_store_n(&port, new, __ATOMIC_RELEASE);
-    if (source == NULL) {
-        char line[256];
-        snprintf(line, sizeof line, "runloop: explain: process %d cannot be asked: %s: %s", getpid(), name,
-                 strerror(errno));
-        writeLine(line);
-    } else {
-        RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
-        RLRelease(source);
+    removeForgotten();
+    int number = shmget(IPC_PRIVATE, sizeof *inspection, IPC_CREAT | 0600);
+    void *memory = number < 0 ? (void *)-1 : shmat(number, NULL, 0);
+    int error = errno;
+    if (number >= 0)
+        shmctl(number, IPC_RMID, NULL);
+    if (memory == (void *)-1) {
+        writeFormat("runloop: explain: process %d cannot be asked: %s", getpid(), strerror(error));
+        return;
     }
-    if (string != NULL)
-        RLRelease(string);
+    inspection = memory;
+    inspection->size = sizeof *inspection;
+    inspection->process = getpid();
+    __atomic_store_n(&inspection->magic, INSPECTION_MAGIC, __ATOMIC_RELEASE);
+    __atomic_store_n(&bell, &inspection->bell, __ATOMIC_SEQ_CST);
+}
+
+/* One answer for all that has asked before. */
+static void answer(void)
+{
+    uint32_t asked = __atomic_load_n(&inspection->asked, __ATOMIC_ACQUIRE);
+    uint32_t answered = __atomic_load_n(&inspection->answered, __ATOMIC_RELAXED);
+    if (asked == answered)
+        return;
+    char *text = explain(NULL, 1);
+    size_t length = text ? strlen(text) : 0;
+    if (length > sizeof inspection->text)
+        length = sizeof inspection->text;
+    __atomic_fetch_add(&inspection->changes, 1, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memcpy(inspection->text, text ? text : "", length);
+    __atomic_store_n(&inspection->length, (uint32_t)length, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&inspection->changes, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&inspection->answered, asked - 1, __ATOMIC_RELEASE);
+    ringBell(&inspection->answered);
+    free(text);
 }
 
 static void writeExplanation(void)
 {
-    char *text = explain(NULL, 1), *all = NULL;
-    if (asprintf(&all, "runloop: process %d:\n%s", getpid(), text ? text : "No thread has run a loop yet.\n") > 0) {
-        writeLine(all);
-        free(all);
-    }
+    char *text = explain(NULL, 1);
+    writeFormat("runloop: process %d:\n%s", getpid(), text ? text : "No thread has run a loop yet.\n");
     free(text);
 }
 
-/* Ends this thread if it is the only one left, and with it the process, as the
- * end of the last thread does. */
-static void endIfAlone(RLRunLoopTimerRef timer, void *info)
+/* Whether the process's other threads have ended. Then this one does, too, and with it the process, as without the companion. */
+static int isAlone(void)
 {
-    (void)timer, (void)info;
     DIR *tasks = opendir("/proc/self/task");
     struct dirent *entry;
     int others = tasks == NULL;
@@ -91,29 +112,34 @@ static void endIfAlone(RLRunLoopTimerRef timer, void *info)
     }
     if (tasks != NULL)
         closedir(tasks);
-    if (others > 0)
-        return;
-    if (port != NULL)
-        RLMessagePortInvalidate(port);
-    RLRunLoopStop(loop);
-    pthread_exit(NULL);
+    return others == 0;
 }
 
-static void performControl(void *info)
+/* Does what is asked for. Returns when it has to look again, at the latest; 0: the thread is to end. */
+static uint64_t work(void)
 {
-    (void)info;
-    if (__atomic_load_n(&hasToAnswer, __ATOMIC_ACQUIRE) && !hasTriedPort) {
-        hasTriedPort = 1;
-        openPort();
+    if (__atomic_load_n(&hasToAnswer, __ATOMIC_SEQ_CST) && !hasTried) {
+        hasTried = 1;
+        pthread_mutex_lock(&lock);
+        if (!isEnding)
+            openInspection();
+        pthread_mutex_unlock(&lock);
+        return clockNow(); /* the bell is another */
     }
-    if (__atomic_exchange_n(&hasToExplain, 0, __ATOMIC_ACQ_REL))
+    if (inspection != NULL)
+        answer();
+    if (__atomic_exchange_n(&hasToExplain, 0, __ATOMIC_SEQ_CST))
         writeExplanation();
-    if (__atomic_load_n(&hasMainEnded, __ATOMIC_ACQUIRE) && aloneTimer == NULL) {
-        aloneTimer = RLRunLoopTimerCreateWithDelay(NULL, 0.02, 0.1, endIfAlone, NULL);
-        if (aloneTimer != NULL)
-            RLRunLoopAddTimer(loop, aloneTimer, kRLRunLoopDefaultMode);
+    uint64_t next = stallsLook();
+    if (__atomic_load_n(&hasMainEnded, __ATOMIC_SEQ_CST)) {
+        uint64_t now = clockNow();
+        if (nextCount != 0 && now >= nextCount && isAlone())
+            return 0;
+        if (nextCount <= now)
+            nextCount = now + (nextCount == 0 ? 20 : 100) * MILLISECOND;
+        next = next < nextCount ? next : nextCount;
     }
-    stallsUpdate();
+    return next;
 }
 
 static void *serve(void *info)
@@ -121,47 +147,29 @@ static void *serve(void *info)
     (void)info;
     isCompanionThread = 1;
     prctl(PR_SET_NAME, "runloop-inspect");
-    RLRunLoopSourceContext context = {.perform = performControl};
-    RLRunLoopRef its = RLRunLoopGetCurrent();
-    RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
-    if (its == NULL || source == NULL)
-        return NULL;
-    RLRunLoopAddSource(its, source, kRLRunLoopDefaultMode);
-    __atomic_store_n(&control, source, __ATOMIC_RELAXED);
-    __atomic_store_n(&loop, its, __ATOMIC_RELEASE);
-    RLRunLoopSourceSignal(source);
-    while (RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0) != kRLRunLoopRunFinished)
-        continue;
-    /* The program has closed the descriptors of this thread's loop. */
-    __atomic_store_n(&loop, NULL, __ATOMIC_RELEASE);
-    return NULL;
+    for (;;) {
+        uint32_t *its = bell, heard = __atomic_load_n(its, __ATOMIC_SEQ_CST);
+        uint64_t next = work(), now = clockNow();
+        if (next == 0)
+            return NULL;
+        if (next > now)
+            awaitBell(its, heard, next == UINT64_MAX ? next : next - now);
+    }
 }
 
-/* --- beginning
- * ------------------------------------------------------------------------------------------------------------
- */
+/* --- beginning ------------------------------------------------------------------------------------------------------------ */
 
-void servicePoke(void)
-{
-    RLRunLoopRef its = __atomic_load_n(&loop, __ATOMIC_ACQUIRE);
-    if (its == NULL)
-        return;
-    int saved = isCompanionThread;
-    isCompanionThread = 1; /* the program has not signalled anything */
-    RLRunLoopSourceSignal(__atomic_load_n(&control, __ATOMIC_RELAXED));
-    RLRunLoopWakeUp(its);
-    isCompanionThread = saved;
-}
+void servicePoke(void) { ringBell(__atomic_load_n(&bell, __ATOMIC_SEQ_CST)); }
 
 /* Signals that are sent to the process are for the program's threads. */
-static int startThread(void)
+static int startThread(int isRetry)
 {
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
     pthread_mutex_lock(&lock);
     int error = 0;
-    if (!isRunning) {
+    if (!isRunning && (isRetry || !hasFailed)) {
         sigfillset(&all);
         pthread_attr_init(&attributes);
         pthread_attr_setstacksize(&attributes, STACK);
@@ -170,22 +178,24 @@ static int startThread(void)
         error = pthread_create(&thread, &attributes, serve, NULL);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         pthread_attr_destroy(&attributes);
-        isRunning = 1;
-        if (error != 0)
-            fprintf(stderr, "runloop: explain: no thread: %s\n", strerror(error));
+        isRunning = error == 0;
+        if (error != 0 && !hasFailed)
+            writeFormat("runloop: explain: no thread: %s", strerror(error));
+        hasFailed |= error != 0;
     }
     pthread_mutex_unlock(&lock);
     errno = error;
     return error == 0;
 }
 
-static void begun(void) { startThread(); }
+/* Each thread that begins calls this, so it tries only once. */
+static void begun(void) { startThread(0); }
 
-int serviceStart(int isLazy) { return nowUse(begun) && (isLazy || startThread()); }
+int serviceStart(int isLazy) { return nowUse(begun) && (isLazy || startThread(1)); }
 
 void serviceAnswer(void)
 {
-    __atomic_store_n(&hasToAnswer, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&hasToAnswer, 1, __ATOMIC_SEQ_CST);
     servicePoke();
 }
 
@@ -197,17 +207,25 @@ static void afterForkInChild(void)
 {
     pthread_mutex_init(&lock, NULL);
     isRunning = 0;
-    loop = NULL;
-    control = NULL;
-    port = NULL;
-    hasTriedPort = 0;
-    aloneTimer = NULL;
+    bell = &ownBell;
+    if (inspection != NULL)
+        shmdt(inspection);
+    inspection = NULL;
+    hasTried = 0;
+    nextCount = 0;
+}
+
+__attribute__((destructor)) static void ends(void)
+{
+    pthread_mutex_lock(&lock);
+    isEnding = 1;
+    pthread_mutex_unlock(&lock);
 }
 
 static void mainEnds(void *value)
 {
     (void)value;
-    __atomic_store_n(&hasMainEnded, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&hasMainEnded, 1, __ATOMIC_SEQ_CST);
     servicePoke();
 }
 
@@ -218,32 +236,13 @@ void serviceLoaded(void)
     pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
 }
 
-/* --- signals
- * --------------------------------------------------------------------------------------------------------------
- */
-
-int signalNamed(const char *name)
-{
-    char *end;
-    long number = strtol(name, &end, 10);
-    if (strncmp(name, "SIG", 3) == 0)
-        name += 3;
-    if (strncmp(name, "RTMIN+", 6) == 0)
-        number = SIGRTMIN + strtol(name + 6, &end, 10);
-    else if (end == name || *end != 0) {
-        for (number = 1; number < SIGRTMIN; number++)
-            if (sigabbrev_np((int)number) != NULL && strcmp(sigabbrev_np((int)number), name) == 0)
-                break;
-        return number < SIGRTMIN ? (int)number : 0;
-    }
-    return *end == 0 && number > 0 && number <= SIGRTMAX ? (int)number : 0;
-}
+/* --- signals -------------------------------------------------------------------------------------------------------------- */
 
 static void explainSoon(int number)
 {
     (void)number;
     int saved = errno;
-    __atomic_store_n(&hasToExplain, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&hasToExplain, 1, __ATOMIC_SEQ_CST);
     servicePoke();
     errno = saved;
 }
@@ -266,7 +265,7 @@ RLBoolean RLExplainStart(int number)
 RLStringRef RLRunLoopCopyExplanation(RLRunLoopRef rl)
 {
     if (rl == NULL || RLGetTypeID(rl) != RLRunLoopGetTypeID()) {
-        const char *onMisuse = getenv("RUNLOOP_MISUSE");
+        const char *onMisuse = secure_getenv("RUNLOOP_MISUSE");
         writeLine("runloop: RLRunLoopCopyExplanation: rl: expected RLRunLoop");
         if (onMisuse != NULL && strcmp(onMisuse, "abort") == 0)
             abort();
@@ -283,12 +282,4 @@ RLStringRef RLRunLoopCopyExplanation(RLRunLoopRef rl)
                                                    kRLStringEncodingUTF8);
     free(text);
     return string;
-}
-
-__attribute__((destructor)) static void end(void)
-{
-    RLMessagePortRef its = __atomic_load_n(&port, __ATOMIC_ACQUIRE);
-    isCompanionThread = 1;
-    if (its != NULL)
-        RLMessagePortInvalidate(its);
 }

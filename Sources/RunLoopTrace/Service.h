@@ -1,14 +1,13 @@
 /* The companion's own thread: it watches for stalls and explains loops. There is one in a process that has asked for it, from the first
-   callback or sleep on; in a child of fork() it begins anew. */
+   callback or sleep on; in a child of fork() it begins anew. It has no run loop and no descriptors: the program may close, and use again,
+   all that it did not open itself. */
 #ifndef RUNLOOP_TRACE_SERVICE_H
 #define RUNLOOP_TRACE_SERVICE_H
-#include <RunLoop/RunLoop.h>
-
-#define SERVICE_EXPLAIN 1 /* the message number by which all loops are explained; the reply is a text */
+#include <stdint.h>
 
 /* Starts the thread, or has it started by the first event if `isLazy`. 0 with errno if that fails. Any thread. */
 int serviceStart(int isLazy);
-/* Answers messages from now on. Any thread. */
+/* Lets the command ask from now on: Inspection.h. Any thread. */
 void serviceAnswer(void);
 /* Has the thread look again at what it has to do. Any thread, async-signal-safe. */
 void servicePoke(void);
@@ -17,11 +16,9 @@ int serviceExplainOn(int number);
 /* To be called once, when the companion is loaded. */
 void serviceLoaded(void);
 
-/* The number of a signal: "USR2", "SIGUSR2", "RTMIN+3", "12"; 0 if it is none. */
-int signalNamed(const char *name);
-
-/* Stalls.c: on the companion's thread. Adds what it needs to its loop. */
-void stallsUpdate(void);
+/* Stalls.c: looks at all threads if it is time. Returns when it is time again, by CLOCK_MONOTONIC; UINT64_MAX: not at all, as nothing is
+   watched. On the companion's thread. */
+uint64_t stallsLook(void);
 /* From the environment; 0 if it asks for nothing. */
 int stallsBegin(const char *value, const char *signalName);
 

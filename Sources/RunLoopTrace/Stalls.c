@@ -2,6 +2,7 @@
 #include "Companion.h"
 #include "Now.h"
 #include "Service.h"
+#include "SignalName.h"
 #include "Words.h"
 #include <RunLoopTrace/RunLoopTrace.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOOKS 4 /* in each span */
@@ -25,8 +27,7 @@ static RLStallCallBack callout;
 static void *calloutInfo;
 
 /* The companion's thread alone. */
-static RLRunLoopTimerRef timer;
-static uint64_t timerThreshold, lastLook;
+static uint64_t watched, lastLook; /* the threshold by which it looks, and when it did */
 static THREAD_LOCAL int isReporting;
 
 /* --- backtraces ----------------------------------------------------------------------------------------------------------- */
@@ -54,6 +55,10 @@ static void noteBacktrace(int number)
 static void sayBacktrace(FILE *text, struct Module *modules, int thread)
 {
     int asked = ASKED;
+    struct sigaction action;
+    /* A program that resets all signals would die of it. */
+    if (sigaction(backtraceSignal, NULL, &action) != 0 || action.sa_handler != noteBacktrace)
+        return;
     __atomic_store_n(&backtraced.thread, thread, __ATOMIC_RELEASE);
     __atomic_store_n((int *)&backtraced.state, ASKED, __ATOMIC_RELEASE);
     if (syscall(SYS_tgkill, getpid(), thread, backtraceSignal) != 0)
@@ -93,7 +98,7 @@ RLBoolean RLStallWatchSetSignal(int number)
 
 /* --- looking -------------------------------------------------------------------------------------------------------------- */
 
-static void report(const struct NowSnapshot *now, uint64_t lasted)
+static void report(const struct NowSnapshot *now, uint64_t lasted, uint64_t waited)
 {
     const struct NowCall *call = &now->state.frames[now->state.depth - 1];
     struct Module *modules = readModules("/proc/thread-self/maps");
@@ -113,6 +118,11 @@ static void report(const struct NowSnapshot *now, uint64_t lasted)
         sayCallback(text, modules, call->kind, call->function, call->descriptor);
         fputs(" for ", text);
         sayTime(text, lasted);
+        if (waited >= lasted / LOOKS) {
+            fputs(", besides ", text);
+            sayTime(text, waited);
+            fputs(" of waiting for a processor", text);
+        }
         saySystemCall(text, now->thread);
         if (backtraceSignal != 0)
             sayBacktrace(text, modules, now->thread);
@@ -132,7 +142,7 @@ static void report(const struct NowSnapshot *now, uint64_t lasted)
 }
 
 /* What was seen of a thread counts, up to somewhat more than the distance of two looks. So no time counts in which this thread did not run
-   either: the process was stopped, or the machine suspended. */
+   either: the process was stopped, or the machine suspended. Nor does time in which the thread had no processor. */
 static void look(const struct NowSnapshot *now, uint64_t time, uint64_t elapsed)
 {
     struct NowWatch *watch = &now->live->watch;
@@ -144,23 +154,24 @@ static void look(const struct NowSnapshot *now, uint64_t time, uint64_t elapsed)
         *watch = (struct NowWatch){.thread = now->thread, .changed = state->changed, .calls = state->calls};
     if (state->depth == 0 || state->depth > NOW_FRAMES || state->asleep != 0 || watch->isReported)
         return;
-    watch->lasted += elapsed < inThis - watch->lasted ? elapsed : inThis - watch->lasted;
+    if (elapsed > inThis - watch->lasted - watch->waits.known)
+        elapsed = inThis - watch->lasted - watch->waits.known;
+    struct ProcessorTimes times = processorTimes(now->thread);
+    watch->lasted += elapsed - processorWaited(&watch->waits, &times, elapsed);
     if (watch->lasted < threshold)
         return;
-    char letter = stateOfThread(now->thread);
-    if (letter == 'T' || letter == 't') {
+    if (times.state == 'T' || times.state == 't') {
         watch->lasted = 0;
         return;
     }
     watch->isReported = 1;
-    report(now, watch->lasted);
+    report(now, watch->lasted, watch->waits.known);
 }
 
-static void lookAtAll(RLRunLoopTimerRef its, void *info)
+static void lookAtAll(void)
 {
     struct NowSnapshot *snapshots;
     uint64_t time = clockNow(), elapsed = time - lastLook;
-    (void)its, (void)info;
     lastLook = time;
     int count = nowCopy(NULL, &snapshots);
     pthread_mutex_lock(&lock);
@@ -170,24 +181,19 @@ static void lookAtAll(RLRunLoopTimerRef its, void *info)
     nowFree(snapshots, count);
 }
 
-void stallsUpdate(void)
+uint64_t stallsLook(void)
 {
     pthread_mutex_lock(&lock);
     uint64_t wanted = threshold;
     pthread_mutex_unlock(&lock);
-    if (timer != NULL && wanted != timerThreshold) {
-        RLRunLoopTimerInvalidate(timer);
-        RLRelease(timer);
-        timer = NULL;
-    }
-    if (wanted == 0 || timer != NULL)
-        return;
-    double period = (double)wanted * 1e-9 / LOOKS;
-    timer = RLRunLoopTimerCreateWithDelay(NULL, period, period, lookAtAll, NULL);
-    timerThreshold = wanted;
-    lastLook = clockNow();
-    if (timer != NULL)
-        RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
+    if (wanted != watched)
+        lastLook = clockNow();
+    watched = wanted;
+    if (wanted == 0)
+        return UINT64_MAX;
+    if (clockNow() >= lastLook + wanted / LOOKS)
+        lookAtAll();
+    return lastLook + wanted / LOOKS;
 }
 
 /* --- beginning ------------------------------------------------------------------------------------------------------------ */
@@ -226,11 +232,12 @@ int stallsBegin(const char *value, const char *name)
     int abortToo = strcmp(end, ",abort") == 0;
     int number = name && *name ? signalNamed(name) : 0;
     if (!isSpan(seconds) || end == value || (*end != 0 && !abortToo)) {
-        fprintf(stderr, "runloop: RUNLOOP_STALL=%s: expected seconds from 0.001 on, perhaps with \",abort\"\n", value);
+        writeFormat("runloop: RUNLOOP_STALL=%s: expected seconds from 0.001 to 1000000, perhaps with \",abort\"",
+                    value);
         return 0;
     }
     if (name && *name && (number == 0 || !RLStallWatchSetSignal(number)))
-        fprintf(stderr, "runloop: RUNLOOP_STALL_SIGNAL=%s: no such signal, or it cannot be caught\n", name);
+        writeFormat("runloop: RUNLOOP_STALL_SIGNAL=%s: no such signal, or it cannot be caught", name);
     set(seconds, NULL, NULL, abortToo);
     return 1;
 }
@@ -238,8 +245,19 @@ int stallsBegin(const char *value, const char *name)
 static void forgetInChild(void)
 {
     pthread_mutex_init(&lock, NULL);
-    timer = NULL;
+    watched = 0;
     backtraced.state = IDLE;
+}
+
+/* The signal for a backtrace ends the sleep of a callback, and perhaps the program with it: what is being reported is still written. A callout
+   that does not return is not waited for. (ThreadSanitizer does not know pthread_mutex_clocklock().) */
+__attribute__((destructor)) static void finishReport(void)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 2;
+    if (!isReporting && pthread_mutex_timedlock(&lock, &limit) == 0)
+        pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void prepareForFork(void) { pthread_atfork(NULL, NULL, forgetInChild); }

@@ -10,7 +10,7 @@ static uint64_t readBoth(uint64_t *ticks)
     uint64_t now = 0, before, after;
     for (int attempt = 0; attempt < 10; attempt++) {
         before = ticksNow();
-        now = clockNow();
+        now = traceClock();
         after = ticksNow();
         *ticks = before + (after - before) / 2;
         if (after - before < 1000)
@@ -24,10 +24,15 @@ void ticksMeasure(void)
 {
     if (__atomic_load_n(&tickLength, __ATOMIC_RELAXED) != 0)
         return;
-    uint64_t ticks, now;
-    do
+    uint64_t ticks, now = readBoth(&ticks);
+    while (ticks <= firstTicks || now - firstNanoseconds < 50000) {
+        /* The machine was suspended so deeply that the counter began anew. */
+        if (ticks < firstTicks) {
+            firstTicks = ticks;
+            firstNanoseconds = now;
+        }
         now = readBoth(&ticks);
-    while (now - firstNanoseconds < 50000 || ticks <= firstTicks);
+    }
     uint64_t length = (uint64_t)(((unsigned __int128)(now - firstNanoseconds) << 32) / (ticks - firstTicks));
     __atomic_store_n(&tickLength, length, __ATOMIC_RELAXED);
 }

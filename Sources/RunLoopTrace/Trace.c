@@ -32,7 +32,7 @@ static void makeRing(void)
         new->capacity = capacity;
         new->process = getpid();
         new->thread = gettid();
-        new->nanoseconds = clockNow();
+        new->nanoseconds = traceClock();
         new->ticks = ticksNow();
         traceReadName("/proc/self/comm", new->processName);
         traceReadName("/proc/thread-self/comm", new->threadName);
@@ -53,9 +53,15 @@ static void endThread(void *mapped)
         pthread_setspecific(threadEnd, mapped);
         return;
     }
+    /* A thread for each connection would fill the file system. */
+    uint64_t used = ring->written < capacity ? ring->written : capacity;
+    size_t size = TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord), page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t end = (TRACE_HEADER_SIZE + used * sizeof(struct TraceRecord) + page - 1) & ~(page - 1);
+    if (end < size)
+        madvise((char *)mapped + end, size - end, MADV_REMOVE);
     ring = NULL;
     state = FAILED;
-    munmap(mapped, TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord));
+    munmap(mapped, size);
 }
 
 /* The mapping is the parent's file. */
@@ -159,7 +165,7 @@ static void dropped(const RLRunLoopProbeEvent *event) { plain(TRACE_DROPPED, eve
 const RLRunLoopProbe *traceBegin(void)
 {
     static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped, NULL};
-    const char *records = getenv("RUNLOOP_TRACE_RECORDS");
+    const char *records = secure_getenv("RUNLOOP_TRACE_RECORDS");
     if (!traceHasDirectory() || (records != NULL && strcmp(records, "0") == 0))
         return NULL;
     unsigned long wanted = records ? strtoul(records, NULL, 10) : 0;

@@ -2,10 +2,12 @@
    them, also while the process runs and after it was killed.
 
    One file per thread, PID-TID.ring: a page with the header, then `capacity` records, of which the oldest are overwritten. One file per
-   process, PID.maps: a copy of /proc/PID/maps, by which addresses are found in files. */
+   process, PID.maps: a copy of /proc/PID/maps, by which addresses are found in files. Further processes of this number, in PID namespaces of
+   their own or after exec(), write PID.2-TID.ring and PID.2.maps, and so on. */
 #ifndef RUNLOOP_TRACEFILE_H
 #define RUNLOOP_TRACEFILE_H
 #include <stdint.h>
+#include <time.h>
 
 #define TRACE_MAGIC 0x3145434152544C52u /* "RLTRACE1" */
 #define TRACE_HEADER_SIZE 4096
@@ -40,7 +42,7 @@ struct TraceHeader {
     uint32_t recordSize; /* with the magic: which version of this file it is */
     uint32_t capacity;   /* a power of two */
     int32_t process, thread;
-    /* A reading of both clocks. `ticks` counts as the processor does; the reader takes a second reading. */
+    /* A reading of both clocks: `ticks` counts as the processor does, nanoseconds are traceClock(). The reader takes a second reading. */
     uint64_t ticks, nanoseconds;
     char processName[TRACE_NAME_SIZE];
     char threadName[TRACE_NAME_SIZE];
@@ -51,7 +53,7 @@ struct TraceHeader {
 };
 _Static_assert(sizeof(struct TraceHeader) <= TRACE_HEADER_SIZE, "the header has a page of its own");
 
-/* The processor's counter, which all of them share and which goes on while they sleep; 0 where there is none: see traceTicks. */
+/* The processor's counter, which all of them share and which goes on while they sleep; 0 where there is none. */
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -73,5 +75,13 @@ static inline uint64_t traceCounter(void)
 static inline int traceHasCounter(void) { return 0; }
 static inline uint64_t traceCounter(void) { return 0; }
 #endif
+
+/* Nanoseconds of the clock that counts, as the counter does, while the machine is suspended. */
+static inline uint64_t traceClock(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_BOOTTIME, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
 #endif

@@ -1,18 +1,39 @@
 /* Words.h */
 #include "Words.h"
+#include "Files.h"
 #include <RunLoop/RunLoop.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 void writeLine(const char *text)
 {
     struct iovec parts[] = {{(void *)(uintptr_t)text, strlen(text)}, {"\n", 1}};
-    if (writev(STDERR_FILENO, parts, 2) < 0)
-        return;
+    writeQuietly(STDERR_FILENO, parts, 2);
+}
+
+void writeFormat(const char *format, ...)
+{
+    va_list arguments;
+    char *line = NULL;
+    va_start(arguments, format);
+    if (vasprintf(&line, format, arguments) >= 0)
+        writeLine(line);
+    va_end(arguments);
+    free(line);
+}
+
+/* Control characters of two bytes, too: some terminals obey those. */
+void sayName(FILE *text, const char *name)
+{
+    for (const unsigned char *byte = (const unsigned char *)name; *byte != 0; byte++) {
+        int isLong = byte[0] == 0xC2 && byte[1] >= 0x80 && byte[1] < 0xA0;
+        fputc(isLong || *byte < ' ' || *byte == 0x7F ? '?' : *byte, text);
+        byte += isLong;
+    }
 }
 
 void sayTime(FILE *text, uint64_t nanoseconds)
@@ -33,7 +54,7 @@ void sayFunction(FILE *text, struct Module *modules, uint64_t function)
     int isOurs;
     const char *name = functionName(modules, function, &isOurs);
     if (name != NULL)
-        fputs(name, text);
+        sayName(text, name);
     else
         fprintf(text, "0x%llx", (unsigned long long)function);
 }
@@ -73,14 +94,21 @@ static int readLine(const char *path, char *line, size_t size)
     return length > 0;
 }
 
-void sayThread(FILE *text, int thread)
+static void sayNumber(FILE *text, const char *what, int number, const char *commFile)
 {
     char path[64], name[64];
-    fprintf(text, "thread %d", thread);
-    snprintf(path, sizeof path, "/proc/self/task/%d/comm", thread);
-    if (readLine(path, name, sizeof name))
-        fprintf(text, " (%s)", name);
+    fprintf(text, "%s %d", what, number);
+    snprintf(path, sizeof path, commFile, number);
+    if (readLine(path, name, sizeof name)) {
+        fputs(" (", text);
+        sayName(text, name);
+        fputc(')', text);
+    }
 }
+
+void sayThread(FILE *text, int thread) { sayNumber(text, "thread", thread, "/proc/self/task/%d/comm"); }
+
+void sayProcess(FILE *text, int process) { sayNumber(text, "process", process, "/proc/%d/comm"); }
 
 char stateOfThread(int thread)
 {
@@ -99,7 +127,9 @@ void sayDescriptor(FILE *text, int descriptor)
     if (length <= 0)
         return;
     target[length] = 0;
-    fprintf(text, " (%s)", target);
+    fputs(" (", text);
+    sayName(text, target);
+    fputc(')', text);
 }
 
 /* --- system calls --------------------------------------------------------------------------------------------------------- */

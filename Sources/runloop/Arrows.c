@@ -3,7 +3,7 @@
 #include <RunLoop/RLRunLoopProbe.h>
 #include <stdlib.h>
 
-enum { BUCKETS = 4096 };
+enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
 
 /* What departure and arrival have in common. */
 struct Key {
@@ -11,13 +11,19 @@ struct Key {
     unsigned kind;
     uint64_t first, second;
 };
+/* What was sent and has not come yet, of one key: the first has waited longest. */
 struct Departure {
-    struct Departure *next; /* the one before it in the bucket: last in, first */
-    struct Key key;
+    struct Departure *earlier, *later;
     uint64_t number;
 };
+/* Never empty. */
+struct Queue {
+    struct Queue *next; /* in the bucket */
+    struct Key key;
+    struct Departure *first, *last;
+};
 struct Arrows {
-    struct Departure *buckets[BUCKETS];
+    struct Queue *buckets[BUCKETS];
     uint64_t last;
     struct Posts {
         struct Posts *next;
@@ -32,20 +38,6 @@ struct Arrows *makeArrows(void)
     if (arrows == NULL)
         fail("out of memory");
     return arrows;
-}
-
-void freeArrows(struct Arrows *arrows)
-{
-    for (int bucket = 0; bucket < BUCKETS; bucket++)
-        for (struct Departure *next, *departure = arrows->buckets[bucket]; departure != NULL; departure = next) {
-            next = departure->next;
-            free(departure);
-        }
-    for (struct Posts *next, *posts = arrows->posts; posts != NULL; posts = next) {
-        next = posts->next;
-        free(posts);
-    }
-    free(arrows);
 }
 
 static struct Key keyOf(int process, const struct TraceRecord *record)
@@ -74,10 +66,14 @@ static int isSame(const struct Key *left, const struct Key *right)
            left->second == right->second;
 }
 
-static struct Departure **bucketOf(struct Arrows *arrows, const struct Key *key)
+/* Where the pointer to the queue of a key is; at the end of a bucket, if there is none. */
+static struct Queue **find(struct Arrows *arrows, const struct Key *key)
 {
     uint64_t hash = (key->first * 31 + key->second) * 31 + (uint64_t)(unsigned)key->process * 16 + key->kind;
-    return &arrows->buckets[(hash * 0x9E3779B97F4A7C15u) >> 52];
+    struct Queue **place = &arrows->buckets[(hash * 0x9E3779B97F4A7C15u) >> (64 - BUCKET_BITS)];
+    while (*place != NULL && !isSame(&(*place)->key, key))
+        place = &(*place)->next;
+    return place;
 }
 
 static size_t *postsOf(struct Arrows *arrows, int process)
@@ -97,47 +93,59 @@ size_t countPosts(const struct Arrows *arrows, int process) { return *postsOf((s
 
 uint64_t noteDeparture(struct Arrows *arrows, int process, const struct TraceRecord *record)
 {
+    struct Key key = keyOf(process, record);
+    struct Queue **place = find(arrows, &key), *queue = *place;
+    if (queue == NULL) {
+        *place = queue = allocate(sizeof *queue);
+        *queue = (struct Queue){.key = key};
+    }
     struct Departure *departure = allocate(sizeof *departure);
-    departure->key = keyOf(process, record);
-    departure->number = ++arrows->last;
-    struct Departure **bucket = bucketOf(arrows, &departure->key);
-    departure->next = *bucket;
-    *bucket = departure;
+    *departure = (struct Departure){.earlier = queue->last, .number = ++arrows->last};
+    *(queue->last ? &queue->last->later : &queue->first) = departure;
+    queue->last = departure;
     if (record->kind == kRLRunLoopProbeFunction)
         ++*postsOf(arrows, process);
     return departure->number;
 }
 
-static uint64_t take(struct Arrows *arrows, struct Departure **place)
+/* Takes one out of its queue, and with the last also the queue. */
+static uint64_t take(struct Arrows *arrows, struct Queue **place, struct Departure *departure)
 {
-    struct Departure *departure = *place;
+    struct Queue *queue = *place;
     uint64_t number = departure->number;
-    if (departure->key.kind == kRLRunLoopProbeFunction)
-        --*postsOf(arrows, departure->key.process);
-    *place = departure->next;
+    if (queue->key.kind == kRLRunLoopProbeFunction)
+        --*postsOf(arrows, queue->key.process);
+    *(departure->earlier ? &departure->earlier->later : &queue->first) = departure->later;
+    *(departure->later ? &departure->later->earlier : &queue->last) = departure->earlier;
     free(departure);
+    if (queue->first == NULL) {
+        *place = queue->next;
+        free(queue);
+    }
     return number;
 }
 
-/* The first that departed, which is the last of its key in the bucket; or NULL. */
-static struct Departure **find(struct Arrows *arrows, const struct Key *key, int isLast)
+void freeArrows(struct Arrows *arrows)
 {
-    struct Departure **found = NULL;
-    for (struct Departure **place = bucketOf(arrows, key); *place != NULL; place = &(*place)->next)
-        if (isSame(&(*place)->key, key) && !(isLast && found != NULL))
-            found = place;
-    return found;
+    for (int bucket = 0; bucket < BUCKETS; bucket++)
+        while (arrows->buckets[bucket] != NULL)
+            take(arrows, &arrows->buckets[bucket], arrows->buckets[bucket]->first);
+    for (struct Posts *next, *posts = arrows->posts; posts != NULL; posts = next) {
+        next = posts->next;
+        free(posts);
+    }
+    free(arrows);
 }
 
 void takeArrivals(struct Arrows *arrows, int process, const struct TraceRecord *record, struct Arrivals *arrived)
 {
     struct Key key = keyOf(process, record);
     int takesAll = key.kind == kRLRunLoopProbeSource || key.kind == kRLRunLoopProbeWake;
-    struct Departure **place;
     if (record->part == TRACE_WILL_CALL && (key.kind == kRLRunLoopProbeMessagePort || key.kind == kRLRunLoopProbeReply))
         return; /* they were received before */
-    while ((place = find(arrows, &key, takesAll)) != NULL) {
-        uint64_t number = take(arrows, place);
+    /* Of what arrives together, the latest are shown. */
+    for (struct Queue **place = find(arrows, &key); *place != NULL && isSame(&(*place)->key, &key);) {
+        uint64_t number = take(arrows, place, takesAll ? (*place)->last : (*place)->first);
         if (arrived->count < ARRIVALS)
             arrived->numbers[arrived->count++] = number;
         if (!takesAll)
@@ -145,23 +153,10 @@ void takeArrivals(struct Arrows *arrows, int process, const struct TraceRecord *
     }
 }
 
-void forgetDepartures(struct Arrows *arrows, int process, const struct TraceRecord *record)
+void forgetDeparture(struct Arrows *arrows, int process, const struct TraceRecord *record)
 {
     struct Key key = keyOf(process, record);
-    if (record->kind != kRLRunLoopProbeFunction || record->detail == 0) {
-        struct Departure **last = find(arrows, &key, 1);
-        if (last != NULL)
-            take(arrows, last);
-        return;
-    }
-    /* Cancelled: all with this info and, unless it is NULL, this function. */
-    for (int bucket = 0; bucket < BUCKETS; bucket++)
-        for (struct Departure **place = &arrows->buckets[bucket]; *place != NULL;) {
-            const struct Key *its = &(*place)->key;
-            if (its->process == process && its->kind == kRLRunLoopProbeFunction && its->second == key.second &&
-                (key.first == 0 || its->first == key.first))
-                take(arrows, place);
-            else
-                place = &(*place)->next;
-        }
+    struct Queue **place = find(arrows, &key);
+    if (*place != NULL)
+        take(arrows, place, (*place)->last);
 }

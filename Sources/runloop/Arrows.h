@@ -18,7 +18,7 @@ uint64_t noteDeparture(struct Arrows *arrows, int process, const struct TraceRec
 /* A call begins, a sleep has ended, or something was received: adds the numbers of the arrows that end here. */
 void takeArrivals(struct Arrows *arrows, int process, const struct TraceRecord *record, struct Arrivals *arrived);
 /* What was sent will not arrive. */
-void forgetDepartures(struct Arrows *arrows, int process, const struct TraceRecord *record);
+void forgetDeparture(struct Arrows *arrows, int process, const struct TraceRecord *record);
 /* How many posts of a process have not arrived. */
 size_t countPosts(const struct Arrows *arrows, int process);
 

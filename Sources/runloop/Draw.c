@@ -28,12 +28,12 @@ static const char *const sentNames[16] = {
     [kRLRunLoopProbeMessagePort] = "request", [kRLRunLoopProbeReply] = "reply",   [kRLRunLoopProbeWake] = "wake"};
 
 static uint64_t trackOfProcess(int process) { return (uint64_t)(uint32_t)process << 32; }
-static uint64_t trackOfThread(const struct TraceHeader *its)
+static uint64_t trackOfThread(const struct Thread *its)
 {
-    return trackOfProcess(its->process) | (uint32_t)its->thread;
+    return trackOfProcess(its->process) | (uint32_t)its->header.thread;
 }
 static uint64_t trackOfPosts(int process) { return trackOfProcess(process) | 1ull << 31; }
-static uint64_t trackOfLateness(const struct TraceHeader *its) { return trackOfThread(its) | 1ull << 30; }
+static uint64_t trackOfLateness(const struct Thread *its) { return trackOfThread(its) | 1ull << 30; }
 
 static const char *kindName(const struct TraceRecord *record)
 {
@@ -87,7 +87,7 @@ static void drawLateness(FILE *file, const struct Thread *thread, struct Drawing
                          double seconds)
 {
     if (drawing->lateness == 0) {
-        drawing->lateness = trackOfLateness(&thread->header);
+        drawing->lateness = trackOfLateness(thread);
         writeCounterTrack(file, drawing->lateness, drawing->track, "timer lateness", "ms");
     }
     struct Entry entry = {.shape = COUNTER, .time = time, .track = drawing->lateness, .count = seconds * 1e3};
@@ -128,11 +128,11 @@ static void begin(FILE *file, const struct Thread *thread, struct Drawing *drawi
         return;
     struct Arrivals arrived = drawing->arrived;
     drawing->arrived.count = 0;
-    takeArrivals(arrows, thread->header.process, record, &arrived);
+    takeArrivals(arrows, thread->process, record, &arrived);
     entry.arriving = arrived.numbers, entry.arrivingCount = arrived.count;
     writeEntry(file, &entry);
     if (record->kind == kRLRunLoopProbeFunction && arrived.count > 0)
-        drawPosts(file, arrows, thread->header.process, event->time);
+        drawPosts(file, arrows, thread->process, event->time);
 }
 
 /* A callback has returned. Those that began inside it and never returned are closed with it: records may have been lost. */
@@ -162,7 +162,7 @@ static void drawSent(FILE *file, const struct Thread *thread, struct Drawing *dr
     const struct TraceRecord *record = &event->record;
     char text[TEXT], name[2 * TEXT];
     int isOurs;
-    uint64_t number = noteDeparture(arrows, thread->header.process, record);
+    uint64_t number = noteDeparture(arrows, thread->process, record);
     snprintf(name, sizeof name, "%s%s%s", sentNames[record->kind] ? sentNames[record->kind] : "sent",
              record->function ? " " : "", record->function ? nameOf(thread, record, text, &isOurs) : "");
     struct Entry entry = {
@@ -170,7 +170,7 @@ static void drawSent(FILE *file, const struct Thread *thread, struct Drawing *dr
     entry.departing = &number, entry.departingCount = 1;
     writeEntry(file, &entry);
     if (record->kind == kRLRunLoopProbeFunction)
-        drawPosts(file, arrows, thread->header.process, event->time);
+        drawPosts(file, arrows, thread->process, event->time);
 }
 
 /* An instant where arrows end, if there are any. */
@@ -198,7 +198,7 @@ static void drawSleep(FILE *file, const struct Thread *thread, struct Drawing *d
         entry.shape = SLICE_END;
         drawing->isAsleep = 0;
         writeEntry(file, &entry);
-        takeArrivals(arrows, thread->header.process, &event->record, &arrived);
+        takeArrivals(arrows, thread->process, &event->record, &arrived);
         drawArrival(file, drawing, "woken", event->time, &arrived);
     }
 }
@@ -222,12 +222,12 @@ static void draw(FILE *file, const struct Thread *thread, struct Drawing *drawin
         drawSent(file, thread, drawing, arrows, event);
         break;
     case TRACE_DROPPED:
-        forgetDepartures(arrows, thread->header.process, &event->record);
+        forgetDeparture(arrows, thread->process, &event->record);
         if (event->record.kind == kRLRunLoopProbeFunction)
-            drawPosts(file, arrows, thread->header.process, event->time);
+            drawPosts(file, arrows, thread->process, event->time);
         break;
     case TRACE_RECEIVED:
-        takeArrivals(arrows, thread->header.process, &event->record, &arrived);
+        takeArrivals(arrows, thread->process, &event->record, &arrived);
         if (event->record.kind == kRLRunLoopProbeReply)
             drawArrival(file, drawing, "reply", event->time, &arrived);
         else
@@ -240,16 +240,17 @@ void drawTrace(const struct Recording *recording, FILE *file)
     struct Drawing *drawings = allocate((recording->threadCount + 1) * sizeof *drawings);
     struct Arrows *arrows = makeArrows();
     for (size_t index = 0; index < recording->threadCount; index++) {
-        const struct TraceHeader *its = &recording->threads[index].header;
-        drawings[index] = (struct Drawing){.track = trackOfThread(its)};
-        if (its->process == its->thread || index == 0 || recording->threads[index - 1].header.process != its->process)
-            writeProcessTrack(file, trackOfProcess(its->process), its->process, its->processName);
-        writeThreadTrack(file, trackOfThread(its), its->process, its->thread, its->threadName);
-        writeCounterTrack(file, trackOfPosts(its->process), trackOfProcess(its->process), "posted, not yet called",
-                          "functions");
-        if (recording->threads[index].overwritten > 0)
+        const struct Thread *thread = &recording->threads[index];
+        const struct TraceHeader *its = &thread->header;
+        drawings[index] = (struct Drawing){.track = trackOfThread(thread)};
+        if (its->process == its->thread || index == 0 || thread[-1].process != thread->process)
+            writeProcessTrack(file, trackOfProcess(thread->process), its->process, its->processName);
+        writeThreadTrack(file, drawings[index].track, its->process, its->thread, its->threadName);
+        writeCounterTrack(file, trackOfPosts(thread->process), trackOfProcess(thread->process),
+                          "posted, not yet called", "functions");
+        if (thread->overwritten > 0)
             warn("thread %d of %s (%d): events overwritten: the first %llu; keep more with -n", its->thread,
-                 its->processName, its->process, (unsigned long long)recording->threads[index].overwritten);
+                 its->processName, its->process, (unsigned long long)thread->overwritten);
     }
     for (size_t index = 0; index < recording->eventCount; index++) {
         const struct Event *event = &recording->events[index];

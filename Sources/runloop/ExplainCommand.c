@@ -1,15 +1,16 @@
 /* runloop explain: asks a process what its loops do. */
-#include "../RunLoopTrace/Service.h"
+#include "../RunLoopTrace/Inspection.h"
 #include "Command.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TIME_LIMIT 10 /* seconds */
+#define TIME_LIMIT 100 /* tenths of a second */
 
 /* The content of a file below /proc/PID, which has no size; a 0 is behind it. NULL if there is none. */
 static char *readOf(int process, const char *name, size_t *size)
@@ -32,33 +33,74 @@ static char *readOf(int process, const char *name, size_t *size)
     return NULL;
 }
 
-/* The process has its ports where its own environment says. */
-static void useItsDirectory(int process)
-{
-    static const char *const names[] = {"RUNLOOP_PORT_DIR", "XDG_RUNTIME_DIR"};
-    size_t size;
-    char *environment = readOf(process, "environ", &size);
-    for (int index = 0; environment != NULL && index < 2; index++) {
-        size_t length = strlen(names[index]);
-        unsetenv(names[index]);
-        for (const char *entry = environment; entry < environment + size; entry += strlen(entry) + 1)
-            if (strncmp(entry, names[index], length) == 0 && entry[length] == '=')
-                setenv(names[index], entry + length + 1, 1);
-    }
-    free(environment);
-}
-
-static char stateOf(int process)
+static char stateOf(int thread)
 {
     size_t size;
-    char *text = readOf(process, "stat", &size), *end = text ? strrchr(text, ')') : NULL;
+    char *text = readOf(thread, "stat", &size), *end = text ? strrchr(text, ')') : NULL;
     char state = end != NULL && end[1] == ' ' ? end[2] : 0;
     free(text);
     return state;
 }
 
-/* Ends the command if the process cannot have a port that answers. */
-static void checkProcess(int process)
+/* A thread of the process that has not ended: as a rule the main thread, but that may have called pthread_exit(). 0 if there is none. */
+static int livingThreadOf(int process)
+{
+    char path[64], state = stateOf(process);
+    if (state != 0 && state != 'Z')
+        return process;
+    snprintf(path, sizeof path, "/proc/%d/task", process);
+    DIR *tasks = opendir(path);
+    struct dirent *entry;
+    int living = 0;
+    while (tasks != NULL && living == 0 && (entry = readdir(tasks)) != NULL) {
+        int thread = atoi(entry->d_name);
+        state = thread > 0 ? stateOf(thread) : 0;
+        living = state != 0 && state != 'Z' && state != 'X' ? thread : 0;
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return living;
+}
+
+/* Ends the command if the process cannot answer. Returns one of its threads that have not ended. */
+static int checkState(int process)
+{
+    int thread = livingThreadOf(process);
+    char state = thread > 0 ? stateOf(thread) : 0;
+    if (state == 'T' || state == 't')
+        fail("process %d is stopped, and cannot answer", process);
+    if (state == 0 || state == 'Z')
+        fail("process %d has ended", process);
+    return thread;
+}
+
+/* The number that a process has for itself, in its own PID namespace. */
+static int numberInside(int process)
+{
+    size_t size;
+    char *status = readOf(process, "status", &size), *line = status ? strstr(status, "\nNStgid:") : NULL;
+    int number = process;
+    for (char *word = line ? strtok(line, " \t\n") : NULL; (word = word ? strtok(NULL, "\t") : NULL) != NULL;) {
+        number = atoi(word);
+        if (strchr(word, '\n') != NULL)
+            break;
+    }
+    free(status);
+    return number;
+}
+
+/* Numbers of segments are those of an IPC namespace. */
+static int sharesSegments(int process)
+{
+    char path[64], its[64] = "", ours[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/ns/ipc", process);
+    ssize_t itsLength = readlink(path, its, sizeof its - 1),
+            ourLength = readlink("/proc/self/ns/ipc", ours, sizeof ours - 1);
+    return itsLength < 0 || ourLength < 0 || strcmp(its, ours) == 0;
+}
+
+/* Ends the command if the process cannot answer. Returns its /proc/PID/maps. */
+static char *checkProcess(int process)
 {
     struct stat status;
     char path[64];
@@ -66,44 +108,79 @@ static void checkProcess(int process)
     snprintf(path, sizeof path, "/proc/%d", process);
     if (stat(path, &status) != 0)
         fail("no process %d", process);
-    if (status.st_uid != geteuid())
+    if (status.st_uid != geteuid() && geteuid() != 0)
         fail("process %d is another user's", process);
-    char *maps = readOf(process, "maps", &size);
+    int thread = checkState(process);
+    if (!sharesSegments(thread))
+        fail("process %d is in another container: ask from inside (its IPC namespace is another)", process);
+    char *maps = readOf(thread, "maps", &size);
     if (maps == NULL)
         fail("process %d: %s", process, strerror(errno));
     if (size == 0)
         fail("process %d has ended", process);
     if (strstr(maps, "/librunloop-trace.so") == NULL)
         fail("process %d cannot be asked: start it by `runloop run`", process);
-    free(maps);
-    char state = stateOf(process);
-    if (state == 'T' || state == 't')
-        fail("process %d is stopped, and cannot answer", process);
+    return maps;
 }
 
-static RLDataRef ask(int process)
+/* The memory by which a process is asked. Other segments that it has are left alone. */
+static struct Inspection *findInspection(int process, char *maps)
 {
-    char name[64];
-    RLDataRef reply = NULL;
-    snprintf(name, sizeof name, "org.runloop.inspect.%d", process);
-    RLStringRef string = RLStringCreateWithCString(NULL, name, kRLStringEncodingUTF8);
-    RLMessagePortRef port = string ? RLMessagePortCreateRemote(NULL, string) : NULL;
-    if (port == NULL && errno == ECONNREFUSED)
-        fail("process %d does not answer: it has run no loop yet, or was not started by `runloop run`", process);
-    if (port == NULL)
-        fail("process %d: %s", process, strerror(errno));
-    int32_t result =
-        RLMessagePortSendRequest(port, SERVICE_EXPLAIN, NULL, TIME_LIMIT, TIME_LIMIT, kRLRunLoopDefaultMode, &reply);
-    char state = result == kRLMessagePortSuccess ? 0 : stateOf(process);
-    if (state == 'T' || state == 't')
-        fail("process %d is stopped, and cannot answer", process);
-    if (result != kRLMessagePortSuccess && (state == 0 || state == 'Z'))
-        fail("process %d has ended", process);
-    if (result != kRLMessagePortSuccess)
-        fail("process %d does not answer", process);
-    if (reply == NULL)
-        fail("process %d has run no loop yet", process);
-    return reply;
+    int inside = numberInside(process), isForbidden = 0;
+    for (char *line = strtok(maps, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        unsigned long number;
+        struct shmid_ds status;
+        if (strstr(line, " /SYSV") == NULL || sscanf(line, "%*s %*s %*s %*s %lu", &number) != 1)
+            continue;
+        if (shmctl((int)number, IPC_STAT, &status) != 0) {
+            isForbidden |= errno == EACCES;
+            continue;
+        }
+        if (status.shm_segsz != sizeof(struct Inspection))
+            continue;
+        struct Inspection *found = shmat((int)number, NULL, 0);
+        if (found == (void *)-1)
+            continue;
+        if (__atomic_load_n(&found->magic, __ATOMIC_ACQUIRE) == INSPECTION_MAGIC && found->size == sizeof *found &&
+            found->process == inside)
+            return found;
+        shmdt(found);
+    }
+    if (isForbidden)
+        fail("process %d was started as another user, who can ask, as root can", process);
+    fail("process %d does not answer: it has run no loop yet, or was not started by `runloop run`", process);
+}
+
+/* The last answer, which another command may have asked for. A process that was killed while it wrote never finishes it. */
+static char *copyText(int process, const struct Inspection *its)
+{
+    char *text = allocate(sizeof its->text + 1);
+    for (;;) {
+        uint32_t before = __atomic_load_n(&its->changes, __ATOMIC_ACQUIRE), length = its->length;
+        if (length > sizeof its->text)
+            length = 0;
+        memcpy(text, its->text, length);
+        text[length] = 0;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (before % 2 == 0 && before == __atomic_load_n(&its->changes, __ATOMIC_RELAXED))
+            return text;
+        checkState(process);
+        usleep(1000);
+    }
+}
+
+static char *ask(int process, struct Inspection *its)
+{
+    uint32_t mine = __atomic_add_fetch(&its->asked, 1, __ATOMIC_SEQ_CST), answered;
+    ringBell(&its->bell);
+    for (int tenths = 0; (int32_t)((answered = __atomic_load_n(&its->answered, __ATOMIC_ACQUIRE)) - mine) < 0;
+         tenths++) {
+        checkState(process);
+        if (tenths == TIME_LIMIT)
+            fail("process %d does not answer", process);
+        awaitBell(&its->answered, answered, 100000000);
+    }
+    return copyText(process, its);
 }
 
 int explainCommand(int count, char **arguments)
@@ -112,9 +189,12 @@ int explainCommand(int count, char **arguments)
     long process = count == 2 ? strtol(arguments[1], &end, 10) : 0;
     if (process <= 0 || process > INT32_MAX || *end != 0)
         return printUsage(stderr);
-    checkProcess((int)process);
-    useItsDirectory((int)process);
-    RLDataRef reply = ask((int)process);
-    fwrite(RLDataGetBytePtr(reply), 1, (size_t)RLDataGetLength(reply), stdout);
+    char *maps = checkProcess((int)process);
+    char *text = ask((int)process, findInspection((int)process, maps));
+    if (*text == 0)
+        fail("process %d has run no loop yet", (int)process);
+    fputs(text, stdout);
+    free(text);
+    free(maps);
     return fflush(stdout) == 0 ? 0 : 1;
 }

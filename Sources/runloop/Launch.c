@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +41,8 @@ void preloadCompanion(void)
     char companion[4096], preload[8192];
     const char *others = getenv("LD_PRELOAD");
     findCompanion(companion);
+    if (strpbrk(companion, " :") != NULL)
+        fail("%s: cannot be preloaded, as its path has a space or a colon", companion);
     snprintf(preload, sizeof preload, "%s%s%s", companion, others && *others ? ":" : "", others ? others : "");
     setenv("LD_PRELOAD", preload, 1);
 }
@@ -47,7 +50,6 @@ void preloadCompanion(void)
 static void setEnvironment(const char *directory, unsigned long records)
 {
     char number[32];
-    preloadCompanion();
     snprintf(number, sizeof number, "%lu", records);
     setenv("RUNLOOP_TRACE", directory, 1);
     setenv("RUNLOOP_TRACE_RECORDS", number, 1);
@@ -63,18 +65,27 @@ void traceParents(const char *parents[TRACE_PARENTS])
             parents[index] = NULL;
 }
 
-/* In memory, if the system has such a place for this user. */
-static void makeDirectory(char directory[4096])
+/* Whether there is room for the files of some threads. */
+static int hasRoom(const char *parent, unsigned long records)
+{
+    struct statvfs room;
+    return statvfs(parent, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize >=
+                                              16 * (sizeof(struct TraceHeader) + records * sizeof(struct TraceRecord));
+}
+
+/* In memory, if the system has such a place for this user, and room there. */
+static void makeDirectory(char directory[4096], unsigned long records)
 {
     const char *parents[TRACE_PARENTS];
     traceParents(parents);
-    for (size_t index = 0; index < TRACE_PARENTS; index++) {
-        if (parents[index] == NULL)
-            continue;
-        int length = snprintf(directory, 4096, "%s/" TRACE_DIRECTORY "XXXXXX", parents[index]);
-        if (length < 4000 && mkdtemp(directory) != NULL)
-            return;
-    }
+    for (int needsRoom = 1; needsRoom >= 0; needsRoom--)
+        for (size_t index = 0; index < TRACE_PARENTS; index++) {
+            if (parents[index] == NULL || (needsRoom && !hasRoom(parents[index], records)))
+                continue;
+            int length = snprintf(directory, 4096, "%s/" TRACE_DIRECTORY "XXXXXX", parents[index]);
+            if (length < 4000 && mkdtemp(directory) != NULL)
+                return;
+        }
     fail("no directory for records: %s", strerror(errno));
 }
 
@@ -91,36 +102,91 @@ int waitForEnd(int process, double seconds)
     return count > 0;
 }
 
-int launchTraced(char **program, unsigned long records, char directory[4096], double seconds, void (*tick)(void *),
-                 void *info)
+/* --- signals -------------------------------------------------------------------------------------------------------------- */
+
+static pid_t child;
+
+int launchedProcess(void) { return child; }
+
+static void passOn(int number) { kill(child, number); }
+
+/* What the program did until a signal ended it is still to be written. So this command survives the signals that end it: a terminal sends an
+   interrupt to the program as well; what was sent to the command alone is passed on. A signal that was ignored stays ignored. */
+static const struct {
+    int number;
+    void (*handler)(int);
+} survived[] = {{SIGINT, SIG_IGN}, {SIGQUIT, SIG_IGN}, {SIGTERM, passOn}, {SIGHUP, passOn}, {SIGCHLD, SIG_DFL}};
+enum { SURVIVED = sizeof survived / sizeof *survived };
+
+struct Signals {
+    sigset_t mask;
+    struct sigaction actions[SURVIVED];
+};
+
+/* Until `begin` has made the program, nothing can be passed on. */
+static void block(struct Signals *before)
 {
-    makeDirectory(directory);
-    int status, failure[2], error = 0;
+    sigset_t passed;
+    sigemptyset(&passed);
+    sigaddset(&passed, SIGTERM);
+    sigaddset(&passed, SIGHUP);
+    sigprocmask(SIG_BLOCK, &passed, &before->mask);
+    for (int index = 0; index < SURVIVED; index++) {
+        struct sigaction action = {.sa_handler = survived[index].handler, .sa_flags = SA_RESTART};
+        sigaction(survived[index].number, NULL, &before->actions[index]);
+        if (before->actions[index].sa_handler != SIG_IGN || survived[index].number == SIGCHLD)
+            sigaction(survived[index].number, &action, NULL);
+    }
+}
+
+static void restore(const struct Signals *before)
+{
+    for (int index = 0; index < SURVIVED; index++)
+        sigaction(survived[index].number, &before->actions[index], NULL);
+    sigprocmask(SIG_SETMASK, &before->mask, NULL);
+}
+
+/* Makes the child process. Returns 0, or why the program cannot be executed. */
+static int begin(char **program, const char *directory, unsigned long records)
+{
+    struct Signals before;
+    int failure[2], error = 0;
     if (pipe2(failure, O_CLOEXEC) != 0)
-        fail("pipe: %s", strerror(errno));
-    /* An interrupt from the terminal ends the program; what it did until then is still to be written. */
-    struct sigaction ignored = {.sa_handler = SIG_IGN}, interrupt, quit;
-    sigaction(SIGINT, &ignored, &interrupt);
-    sigaction(SIGQUIT, &ignored, &quit);
-    pid_t child = fork();
+        return errno;
+    block(&before);
+    child = fork();
     if (child == 0) {
-        sigaction(SIGINT, &interrupt, NULL);
-        sigaction(SIGQUIT, &quit, NULL);
+        restore(&before);
         setEnvironment(directory, records);
         execvp(program[0], program);
         error = errno;
         _exit(write(failure[1], &error, sizeof error) == sizeof error ? 127 : 126);
     }
+    if (child < 0)
+        error = errno;
     close(failure[1]);
-    if (child < 0 || read(failure[0], &error, sizeof error) == sizeof error) {
-        if (child < 0)
-            error = errno;
-        else
-            waitpid(child, &status, 0);
-        removeDirectory(directory);
-        fail("%s: %s", program[0], strerror(error));
-    }
+    if (child > 0 && read(failure[0], &error, sizeof error) == sizeof error)
+        waitpid(child, NULL, 0);
     close(failure[0]);
+    if (error != 0)
+        restore(&before);
+    else
+        sigprocmask(SIG_SETMASK, &before.mask, NULL);
+    return error;
+}
+
+int launchTraced(char **program, unsigned long records, char directory[4096], double seconds, void (*tick)(void *),
+                 void *info)
+{
+    int status = 0;
+    preloadCompanion();
+    makeDirectory(directory, records);
+    int error = begin(program, directory, records);
+    if (error != 0) {
+        removeDirectory(directory);
+        warn("%s: %s", program[0], strerror(error));
+        return -1;
+    }
     while (tick != NULL && !waitForEnd(child, seconds))
         tick(info);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)

@@ -1,6 +1,7 @@
 /* runloop - looks into the run loops of programs: runloop(1) */
 #include "Command.h"
 #include <RunLoop/RLBase.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +30,16 @@ static const struct Command {
 
 #define COMMANDS (sizeof commands / sizeof *commands)
 
+/* The command of this process; NULL: none, yet. */
+static const struct Command *current;
+
 int printUsage(FILE *file)
 {
-    for (size_t index = 0; index < COMMANDS; index++)
-        fprintf(file, "%s runloop %s %s\n", index == 0 ? "usage:" : "      ", commands[index].name,
-                commands[index].synopsis);
-    for (size_t index = 0; index < COMMANDS; index++)
-        fprintf(file, "\n%s: %s", commands[index].name, commands[index].summary);
+    const struct Command *first = current ? current : commands, *end = current ? current + 1 : commands + COMMANDS;
+    for (const struct Command *command = first; command < end; command++)
+        fprintf(file, "%s runloop %s %s\n", command == first ? "usage:" : "      ", command->name, command->synopsis);
+    for (const struct Command *command = first; command < end; command++)
+        fprintf(file, "\n%s: %s", command->name, command->summary);
     return 2;
 }
 
@@ -70,16 +74,45 @@ void *reallocate(void *memory, size_t size)
     return new;
 }
 
+static int isOneOf(const char *word, const char *full, const char *brief)
+{
+    return strcmp(word, full) == 0 || strcmp(word, brief) == 0;
+}
+
+static const struct Command *commandNamed(const char *name)
+{
+    for (size_t index = 0; index < COMMANDS; index++)
+        if (strcmp(name, commands[index].name) == 0)
+            return &commands[index];
+    warn("no command `%s'; see `runloop --help'", name);
+    exit(2);
+}
+
+static int printHelp(const char *command)
+{
+    current = command ? commandNamed(command) : NULL;
+    printUsage(stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
 int main(int count, char **arguments)
 {
-    for (size_t index = 0; count > 1 && index < COMMANDS; index++)
-        if (strcmp(arguments[1], commands[index].name) == 0)
-            return commands[index].run(count - 1, arguments + 1);
-    int isHelp = count == 2 && (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0);
-    if (count == 2 && strcmp(arguments[1], "--version") == 0) {
+    /* What is a letter. */
+    setlocale(LC_CTYPE, "C.UTF-8");
+    if (count < 2)
+        return printUsage(stderr);
+    if (isOneOf(arguments[1], "--help", "-h") || strcmp(arguments[1], "help") == 0)
+        return printHelp(arguments[2]);
+    if (isOneOf(arguments[1], "--version", "-V")) {
         printf("runloop %d.%d.%d\n", RL_VERSION_MAJOR, RL_VERSION_MINOR, RL_VERSION_PATCH);
         return 0;
     }
-    printUsage(isHelp ? stdout : stderr);
-    return isHelp ? 0 : 2;
+    current = commandNamed(arguments[1]);
+    if (count > 2 && isOneOf(arguments[2], "--help", "-h"))
+        return printHelp(arguments[1]);
+    /* getopt begins its lines with this. */
+    char name[64];
+    snprintf(name, sizeof name, "runloop %s", current->name);
+    arguments[1] = name;
+    return current->run(count - 1, arguments + 1);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +24,13 @@ static void makePrintable(char name[TRACE_NAME_SIZE])
             *letter = '?';
 }
 
-/* Whether a name is PID-TID.metrics, of one process or, if that is 0, of any. */
+/* Whether a name is PID-TID.metrics or PID.2-TID.metrics, of one process or, if that is 0, of any. */
 static int isMetricsName(const char *name, int process)
 {
     int its, end = 0;
-    return sscanf(name, "%d-%*d" SUFFIX "%n", &its, &end) == 1 && end > 0 && name[end] == 0 &&
-           (process == 0 || its == process);
+    if (sscanf(name, "%d-%*d" SUFFIX "%n", &its, &end) != 1 || end == 0)
+        sscanf(name, "%d.%*d-%*d" SUFFIX "%n", &its, &end);
+    return end > 0 && name[end] == 0 && (process == 0 || its == process);
 }
 
 /* NULL, or why the file is none of ours. */
@@ -54,9 +56,59 @@ static const char *readMetricsFile(int directory, const char *name, struct Metri
 
 static int isAlive(int process) { return kill(process, 0) == 0 || errno == EPERM; }
 
+/* What processes have mapped, as far as it was read. */
+struct Mapped {
+    struct Mapped *next;
+    int process, isHidden; /* whether it may not be read, though the process runs */
+    char *text;            /* NULL: there is no such process, or it is hidden */
+};
+
+static struct Mapped *readMapped(struct Mapped *next, int process)
+{
+    char path[64];
+    size_t size = 0;
+    struct Mapped *mapped = allocate(sizeof *mapped);
+    *mapped = (struct Mapped){.next = next, .process = process};
+    snprintf(path, sizeof path, "/proc/%d/maps", process);
+    errno = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL || getdelim(&mapped->text, &size, 0, file) < 0) {
+        mapped->isHidden = errno == EACCES || errno == EPERM;
+        free(mapped->text);
+        mapped->text = NULL;
+    }
+    if (file != NULL)
+        fclose(file);
+    return mapped;
+}
+
+/* Whether the thread that writes a file runs. One that runs has its file mapped: another process may have the number of one that has ended, or
+   of one in another PID namespace. */
+static int isWritten(struct Mapped **known, const char *name, int process)
+{
+    char part[NAME_MAX + 3];
+    struct Mapped *mapped = *known;
+    while (mapped != NULL && mapped->process != process)
+        mapped = mapped->next;
+    if (mapped == NULL)
+        *known = mapped = readMapped(*known, process);
+    snprintf(part, sizeof part, "/%s\n", name);
+    return mapped->isHidden || (mapped->text != NULL && strstr(mapped->text, part) != NULL);
+}
+
+static void freeMapped(struct Mapped *mapped)
+{
+    for (struct Mapped *next; mapped != NULL; mapped = next) {
+        next = mapped->next;
+        free(mapped->text);
+        free(mapped);
+    }
+}
+
 void addMetrics(struct Sample *sample, const char *directory, int process)
 {
     DIR *list = opendir(directory);
+    struct Mapped *mapped = NULL;
     struct dirent *entry;
     while (list != NULL && (entry = readdir(list)) != NULL) {
         struct MetricsFile file = {0};
@@ -67,15 +119,18 @@ void addMetrics(struct Sample *sample, const char *directory, int process)
             warn("%s/%s: %s; left out", directory, entry->d_name, trouble);
         if (trouble != NULL || file.magic == 0 || (sample->isOfLiving && !isAlive(file.process)))
             continue;
+        int isRunning = !file.ended && isWritten(&mapped, entry->d_name, file.process);
         sample->rows = reallocate(sample->rows, (sample->count + 1) * sizeof *sample->rows);
         struct Row *row = &sample->rows[sample->count++];
         *row = (struct Row){.process = file.process, .thread = file.thread, .began = file.began, .ended = file.ended};
+        row->end = file.ended || isRunning ? KNOWN : file.sleep & 1 ? ASLEEP : AWAKE;
         memcpy(row->processName, file.processName, TRACE_NAME_SIZE);
         memcpy(row->threadName, file.threadName, TRACE_NAME_SIZE);
-        metricsRead(&file, isAlive(file.process) ? clockNow() : file.last, &row->metrics);
+        metricsRead(&file, isRunning ? clockNow() : file.last, &row->metrics);
     }
     if (list != NULL)
         closedir(list);
+    freeMapped(mapped);
 }
 
 void forEachDirectory(void (*function)(const char *directory, void *info), void *info)

@@ -2,6 +2,7 @@
    protos/perfetto/trace/ in Perfetto's source: trace.proto, trace_packet.proto, track_event/. */
 #include "Command.h"
 #include <string.h>
+#include <wchar.h>
 
 /* A message that is being put together. Names are cut off, so everything has room. */
 struct Message {
@@ -38,9 +39,23 @@ static void putBytes(struct Message *message, unsigned field, const void *bytes,
     message->size += size;
 }
 
+/* A string has to be UTF-8, which the names of programs and threads need not be. */
 static void putText(struct Message *message, unsigned field, const char *text)
 {
-    putBytes(message, field, text, strnlen(text, NAME_LIMIT));
+    char letters[NAME_LIMIT];
+    size_t size = 0, left = strnlen(text, NAME_LIMIT);
+    while (left > 0) {
+        mbstate_t state = {0};
+        size_t length = mbrtowc(NULL, text, left, &state);
+        int isLetter = length <= left;
+        length = isLetter ? length : 1;
+        if (isLetter)
+            memcpy(letters + size, text, length);
+        else
+            letters[size] = '?';
+        size += length, text += length, left -= length;
+    }
+    putBytes(message, field, letters, size);
 }
 
 static void putMessage(struct Message *message, unsigned field, const struct Message *part)

@@ -7,27 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-static uint64_t nanosecondsOf(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
+/* Records that may be under way when the header says that they were begun. */
+#define MARGIN 16
 
 /* What turns ticks into time: a reading of this moment, which with the one in a header makes a line. */
 struct Clocks {
-    uint64_t ticks, nanoseconds, asleep; /* asleep: what CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC */
+    uint64_t ticks, nanoseconds;
 };
 
 static struct Clocks readClocks(void)
 {
-    struct Clocks now;
-    now.nanoseconds = nanosecondsOf(CLOCK_MONOTONIC);
+    struct Clocks now = {.nanoseconds = traceClock()};
     now.ticks = traceHasCounter() ? traceCounter() : now.nanoseconds;
-    now.asleep = nanosecondsOf(CLOCK_BOOTTIME) - nanosecondsOf(CLOCK_MONOTONIC);
     return now;
 }
 
@@ -35,10 +28,10 @@ static struct Clocks readClocks(void)
 static uint64_t timeOf(uint64_t ticks, const struct TraceHeader *first, const struct Clocks *now)
 {
     if (now->ticks <= first->ticks)
-        return now->nanoseconds + now->asleep;
+        return now->nanoseconds;
     double rate = (double)(now->nanoseconds - first->nanoseconds) / (double)(now->ticks - first->ticks);
     double distance = (double)(int64_t)(ticks - first->ticks) * rate;
-    return first->nanoseconds + (uint64_t)(int64_t)distance + now->asleep;
+    return first->nanoseconds + (uint64_t)(int64_t)distance;
 }
 
 static int isOurs(const struct TraceHeader *header, size_t size)
@@ -49,32 +42,53 @@ static int isOurs(const struct TraceHeader *header, size_t size)
            size == TRACE_HEADER_SIZE + (size_t)header->capacity * sizeof(struct TraceRecord);
 }
 
-/* The whole file; NULL if it cannot be read. */
-static void *readFile(int directory, const char *name, size_t *size)
+/* A ring as it is read, while its thread may go on writing. */
+struct Ring {
+    struct TraceHeader *header; /* the whole file; NULL if it cannot be read */
+    size_t size;
+    uint64_t writtenSince; /* how many records were begun by the time the last one had been read */
+};
+
+static struct Ring readRing(int directory, const char *name)
 {
+    struct Ring ring = {0};
     struct stat status;
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         if (fd >= 0)
             close(fd);
-        return NULL;
+        return ring;
     }
     char *content = allocate((size_t)status.st_size);
     ssize_t got;
-    for (*size = 0; *size < (size_t)status.st_size; *size += (size_t)got)
-        if ((got = read(fd, content + *size, (size_t)status.st_size - *size)) <= 0)
+    for (; ring.size < (size_t)status.st_size; ring.size += (size_t)got)
+        if ((got = read(fd, content + ring.size, (size_t)status.st_size - ring.size)) <= 0)
             break;
+    ring.header = (struct TraceHeader *)content;
+    if (pread(fd, &ring.writtenSince, sizeof ring.writtenSince, offsetof(struct TraceHeader, written)) !=
+        sizeof ring.writtenSince)
+        ring.writtenSince = 0;
     close(fd);
-    return content;
+    return ring;
 }
 
-/* Adds the records of one file. Those that were overwritten while it was read, or were never finished, are out of order: they go. */
-static void addRecords(struct Recording *recording, const struct TraceHeader *header)
+/* The number of the oldest record that was surely not overwritten while the file was read: in its place is the newest by now, after which all
+   others would seem out of order. */
+static uint64_t firstRecord(const struct Ring *ring)
+{
+    uint64_t written = ring->header->written, begun = ring->writtenSince;
+    begun = begun > written ? begun + MARGIN : written;
+    uint64_t first = begun > ring->header->capacity ? begun - ring->header->capacity : 0;
+    return first < written ? first : written;
+}
+
+/* Adds the records of one file. Those that were never finished are out of order: they go. */
+static void addRecords(struct Recording *recording, const struct TraceHeader *header, uint64_t first)
 {
     const struct TraceRecord *records = (const struct TraceRecord *)((const char *)header + TRACE_HEADER_SIZE);
-    uint64_t count = header->written < header->capacity ? header->written : header->capacity;
-    uint64_t first = header->written - count, last = 0;
-    recording->events = reallocate(recording->events, (recording->eventCount + count) * sizeof(struct Event));
+    uint64_t last = 0;
+    recording->events =
+        reallocate(recording->events, (recording->eventCount + header->written - first) * sizeof(struct Event));
     for (uint64_t number = first; number < header->written; number++) {
         const struct TraceRecord *record = &records[number & (header->capacity - 1)];
         if (record->part < TRACE_WILL_CALL || record->part > TRACE_DROPPED || record->ticks < last)
@@ -85,21 +99,26 @@ static void addRecords(struct Recording *recording, const struct TraceHeader *he
     }
 }
 
-static void addThread(struct Recording *recording, const char *directory, struct TraceHeader *header)
+static void addThread(struct Recording *recording, const char *directory, const char *name, const struct Ring *ring)
 {
     char path[8192];
+    struct TraceHeader *header = ring->header;
     header->processName[TRACE_NAME_SIZE - 1] = header->threadName[TRACE_NAME_SIZE - 1] = 0;
     for (int index = 0; index < TRACE_MODES; index++)
         header->modeNames[index][TRACE_NAME_SIZE - 1] = 0;
-    addRecords(recording, header);
-    struct Thread thread = {.header = *header, .modules = NULL};
-    thread.overwritten = header->written > header->capacity ? header->written - header->capacity : 0;
+    struct Thread thread = {.header = *header, .overwritten = firstRecord(ring)};
+    snprintf(thread.processFile, sizeof thread.processFile, "%.*s", (int)strcspn(name, "-"), name);
+    addRecords(recording, header, thread.overwritten);
     for (size_t index = 0; index < recording->threadCount; index++)
-        if (recording->threads[index].header.process == header->process)
+        if (strcmp(recording->threads[index].processFile, thread.processFile) == 0) {
+            thread.process = recording->threads[index].process;
             thread.modules = recording->threads[index].modules;
-    snprintf(path, sizeof path, "%s/%d.maps", directory, header->process);
-    if (thread.modules == NULL)
+        }
+    snprintf(path, sizeof path, "%s/%s.maps", directory, thread.processFile);
+    if (thread.process == 0) {
+        thread.process = ++recording->processCount;
         thread.modules = readModules(path);
+    }
     recording->threads = reallocate(recording->threads, (recording->threadCount + 1) * sizeof thread);
     recording->threads[recording->threadCount++] = thread;
 }
@@ -124,15 +143,15 @@ struct Recording readRecording(const char *directory)
         fail("%s: %s", directory, strerror(errno));
     struct dirent *entry;
     while ((entry = readdir(list)) != NULL) {
-        size_t size, length = strlen(entry->d_name);
+        size_t length = strlen(entry->d_name);
         if (length < 5 || strcmp(entry->d_name + length - 5, ".ring") != 0)
             continue;
-        struct TraceHeader *header = readFile(dirfd(list), entry->d_name, &size);
-        if (header == NULL || !isOurs(header, size))
+        struct Ring ring = readRing(dirfd(list), entry->d_name);
+        if (ring.header == NULL || !isOurs(ring.header, ring.size))
             warn("%s/%s: not a file of this version of librunloop-trace; left out", directory, entry->d_name);
         else
-            addThread(&recording, directory, header);
-        free(header);
+            addThread(&recording, directory, entry->d_name, &ring);
+        free(ring.header);
     }
     closedir(list);
     const struct TraceHeader *first = NULL;

@@ -6,6 +6,8 @@
 
 /* A thread, and what was counted of it. */
 struct Row {
+    /* Whether it is known until when it was asleep or awake, or else which of these it was when its process was killed, or ended without it. */
+    enum { KNOWN, ASLEEP, AWAKE } end;
     int process, thread;
     uint64_t began, ended; /* nanoseconds of CLOCK_MONOTONIC; ended is 0 if it has not */
     char processName[TRACE_NAME_SIZE], threadName[TRACE_NAME_SIZE];

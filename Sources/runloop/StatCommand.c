@@ -1,5 +1,6 @@
 /* runloop stat: counts what the run loops of a program do. */
 #include "Stat.h"
+#include "../RunLoopTrace/Companion.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -70,17 +71,39 @@ static void printInterval(void *info)
     watched->last = now;
 }
 
+/* Of the program itself it is known when it has ended; if it has executed others before, that is the end of the last one. */
+static void addTimeUntilEnd(struct Sample *sample, int process, uint64_t end)
+{
+    for (size_t index = 0; index < sample->count; index++) {
+        struct Row *row = &sample->rows[index];
+        uint64_t last = row->began + row->metrics.elapsed;
+        int isLast = row->process == process && row->end != KNOWN && last < end;
+        for (size_t other = 0; other < sample->count; other++)
+            isLast &= sample->rows[other].process != process || sample->rows[other].began <= row->began ||
+                      sample->rows[other].thread != row->thread;
+        if (!isLast)
+            continue;
+        row->metrics.elapsed += end - last;
+        row->metrics.slept += row->end == ASLEEP ? end - last : 0;
+        row->end = KNOWN;
+    }
+}
+
 static int statProgram(char **program, double seconds)
 {
     char directory[4096];
     struct Watched watched = {.directory = directory, .output = stderr, .seconds = seconds};
     int status = launchTraced(program, 0, directory, seconds, seconds > 0 ? printInterval : NULL, &watched);
+    uint64_t end = clockNow();
     struct Sample all = {0};
+    if (status < 0)
+        return 1;
     addMetrics(&all, directory, 0);
+    addTimeUntilEnd(&all, launchedProcess(), end);
     removeDirectory(directory);
     printSummary(stderr, &all);
     if (all.count == 0)
-        warn("no run loop was seen: the program uses none, or is linked with librunloop.a, which cannot be traced");
+        warn(NO_LOOP);
     free(all.rows);
     free(watched.last.rows);
     return status;

@@ -118,11 +118,11 @@ static void printQuantiles(FILE *file, const char *name, const RLTraceHistogram 
                 quantile(histogram, 0.99, cells[1]), quantile(histogram, 1, cells[2]));
 }
 
-static void printMetrics(FILE *file, const RLTraceMetrics *its)
+static void printMetrics(FILE *file, const RLTraceMetrics *its, const char *after)
 {
     char cells[2][CELL];
     if (its->passes + its->sleeps > 0) {
-        fprintf(file, "    %-16s %s of %s\n", "awake", awake(its, cells[0]), duration(its->elapsed, cells[1]));
+        fprintf(file, "    %-16s %s of %s%s\n", "awake", awake(its, cells[0]), duration(its->elapsed, cells[1]), after);
         fprintf(file, "    %-16s %llu\n", "passes", (unsigned long long)its->passes);
         fprintf(file, "    %-16s %llu, ended by another thread %llu, then for nothing %llu\n", "sleeps",
                 (unsigned long long)its->sleeps, (unsigned long long)its->woken, (unsigned long long)its->spurious);
@@ -142,9 +142,12 @@ static void printMetrics(FILE *file, const RLTraceMetrics *its)
 
 static void printThread(FILE *file, const struct Row *row)
 {
+    static const char *const after[] = {[KNOWN] = "",
+                                        [ASLEEP] = ", then asleep until its process ended",
+                                        [AWAKE] = ", then awake until its process ended"};
     fprintf(file, "%s (%d), thread %s (%d)%s:\n", row->processName, row->process, row->threadName, row->thread,
             row->ended ? ", which has ended" : "");
-    printMetrics(file, &row->metrics);
+    printMetrics(file, &row->metrics, after[row->end]);
 }
 
 void printSummary(FILE *file, struct Sample *sample)
@@ -158,5 +161,5 @@ void printSummary(FILE *file, struct Sample *sample)
     for (size_t index = MOST_ROWS; index < sample->count; index++)
         metricsAdd(&rest, &sample->rows[index].metrics);
     fprintf(file, "%zu further threads, together:\n", sample->count - MOST_ROWS);
-    printMetrics(file, &rest);
+    printMetrics(file, &rest, "");
 }

@@ -37,7 +37,10 @@ int topCommand(int count, char **arguments)
     }
     if (optind != count)
         return printUsage(stderr);
+    static const char *const nothing = "no process is counted: start one by `runloop stat` or `runloop trace`";
     struct Sample last = takeSample();
+    if (isBatch && last.count == 0)
+        fail("%s", nothing);
     uint64_t lastTime = clockNow();
     for (;;) {
         wait(seconds);
@@ -47,10 +50,10 @@ int topCommand(int count, char **arguments)
         if (!isBatch && isatty(STDOUT_FILENO))
             fputs("\033[H\033[J", stdout);
         printTable(stdout, &change, (double)(time - lastTime) * 1e-9);
+        if (!isBatch && now.count == 0)
+            puts(nothing);
         if (fflush(stdout) != 0)
             return 1;
-        if (isBatch && now.count == 0)
-            fail("no process is counted: start one by `runloop stat` or `runloop trace`");
         if (isBatch)
             return 0;
         free(change.rows);

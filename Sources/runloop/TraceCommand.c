@@ -1,11 +1,24 @@
 /* runloop trace: runs a program and writes a trace. */
 #include "Command.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The file is opened before the program runs: if it cannot be written, that is known at once. */
+/* The file is opened before the program runs: if it cannot be written, that is known at once. An earlier trace stays until there is another. */
+static FILE *openTrace(const char *path, int *isNew)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    *isNew = fd >= 0;
+    if (fd < 0 && errno == EEXIST)
+        fd = open(path, O_WRONLY | O_CLOEXEC);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (file == NULL)
+        fail("%s: %s", path, strerror(errno));
+    return file;
+}
+
 int traceCommand(int count, char **arguments)
 {
     const char *path = "trace.pftrace";
@@ -28,17 +41,22 @@ int traceCommand(int count, char **arguments)
     }
     if (optind == count)
         return printUsage(stderr);
-    FILE *file = fopen(path, "wbe");
-    if (file == NULL)
-        fail("%s: %s", path, strerror(errno));
+    int isNew;
+    FILE *file = openTrace(path, &isNew);
     int status = launchTraced(arguments + optind, records, directory, 0, NULL, NULL);
+    if (status < 0) {
+        if (isNew)
+            unlink(path);
+        return 1;
+    }
     struct Recording recording = readRecording(directory);
     removeDirectory(directory);
+    int error = ftruncate(fileno(file), 0) != 0 && errno != EINVAL; /* EINVAL: a pipe, or a device */
     drawTrace(&recording, file);
-    if (ferror(file) | fclose(file))
+    if (error | ferror(file) | fclose(file))
         fail("%s: %s", path, strerror(errno));
     if (recording.threadCount == 0)
-        warn("no run loop was seen: the program uses none, or is linked with librunloop.a, which cannot be traced");
+        warn(NO_LOOP);
     else
         warn("%s: %zu event%s of %zu thread%s; open it with https://ui.perfetto.dev", path, recording.eventCount,
              recording.eventCount == 1 ? "" : "s", recording.threadCount, recording.threadCount == 1 ? "" : "s");

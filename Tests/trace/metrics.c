@@ -5,7 +5,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef WITHOUT_COMPANION
@@ -14,6 +16,18 @@
 THREAD_LOCAL int isCompanionThread;
 int hasCounter;
 int companionUse(const RLRunLoopProbe *part) { return RLRunLoopSetProbe(part); }
+#endif
+
+/* How far this thread's clock is ahead, as if it had been interrupted after it read something and before it read the clock. */
+static _Thread_local long ahead;
+#ifndef WITHOUT_COMPANION
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    long result = syscall(SYS_clock_gettime, clock, time);
+    time->tv_sec += (time->tv_nsec + ahead) / 1000000000;
+    time->tv_nsec = (time->tv_nsec + ahead) % 1000000000;
+    return (int)result;
+}
 #endif
 
 #define MODE kRLRunLoopDefaultMode
@@ -84,7 +98,7 @@ static void *look(void *info)
     (void)info;
     while (!__atomic_load_n(&isDone, __ATOMIC_ACQUIRE)) {
         CHECK(RLTraceCopyMetrics(loop, &now));
-        CHECK(now.passes >= last.passes && now.slept >= last.slept && now.elapsed > last.elapsed);
+        CHECK(now.passes >= last.passes && now.slept >= last.slept && now.elapsed >= last.elapsed);
         CHECK(now.sleeps >= last.sleeps && now.callTimes.sum >= last.callTimes.sum);
         last = now;
     }
@@ -102,6 +116,21 @@ static void awaitSleep(uint64_t *sleeps)
     *sleeps = metrics.sleeps;
 }
 
+/* The loop sleeps, and is said to have slept longer than it has. */
+static void copyWithWrongClock(void)
+{
+    RLTraceMetrics first, second;
+    ahead = 5000000;
+    CHECK(RLTraceCopyMetrics(loop, &first));
+    ahead = 0;
+    CHECK(RLTraceCopyMetrics(loop, &second));
+    CHECK(second.slept >= first.slept && second.elapsed >= first.elapsed);
+    /* Of files that others read this is not known. */
+    second.slept = first.slept - 1;
+    RLTraceMetricsSubtract(&second, &first);
+    CHECK(second.slept == 0);
+}
+
 /* Wakes the loop three times without work, then stops it; and runs a loop of its own. */
 static void *wake(void *info)
 {
@@ -113,6 +142,7 @@ static void *wake(void *info)
     RLRunLoopPostFunction(RLRunLoopGetCurrent(), MODE, nothing, NULL);
     for (int number = 0; number < 4; number++) {
         awaitSleep(&sleeps);
+        copyWithWrongClock();
         if (number < 3)
             RLRunLoopWakeUp(loop);
         else
@@ -145,6 +175,37 @@ static void testThreads(void)
     CHECK(metrics.woken == 4 && metrics.spurious == 3 && metrics.sleeps >= 4);
     /* The thread that has ended is in the sum. */
     CHECK(RLTraceCopyMetrics(NULL, &metrics) && metrics.wakeUpsAsked >= 4 && metrics.wakeUpsMade == 4);
+}
+
+static void *callOnce(void *info)
+{
+    RLRunLoopPostFunction(RLRunLoopGetCurrent(), MODE, nothing, NULL);
+    RLRunLoopRunInMode(MODE, 0, 0);
+    pthread_barrier_wait(info);
+    return NULL;
+}
+
+/* All at once: more than there is room for at first. */
+static void testMany(void)
+{
+    enum { THREADS = 150 };
+    pthread_t threads[THREADS];
+    pthread_barrier_t barrier;
+    pthread_attr_t small;
+    RLTraceMetrics before, metrics;
+    pthread_barrier_init(&barrier, NULL, THREADS + 1);
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 262144);
+    CHECK(RLTraceCopyMetrics(NULL, &before));
+    for (int index = 0; index < THREADS; index++)
+        if (pthread_create(&threads[index], &small, callOnce, &barrier) != 0)
+            _exit(1);
+    pthread_barrier_wait(&barrier);
+    CHECK(RLTraceCopyMetrics(NULL, &metrics));
+    RLTraceMetricsSubtract(&metrics, &before);
+    CHECK(metrics.calls[kRLRunLoopProbeFunction] == THREADS);
+    for (int index = 0; index < THREADS; index++)
+        pthread_join(threads[index], NULL);
 }
 
 static void testChild(void)
@@ -198,6 +259,7 @@ int main(void)
     testQuantiles();
     testCallbacks();
     testThreads();
+    testMany();
     testChild();
     return failures != 0;
 }

@@ -2,12 +2,17 @@
    on stdin ends that. */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MODE kRLRunLoopDefaultMode
@@ -84,7 +89,8 @@ static RLDataRef never_answer(RLMessagePortRef its, int32_t id, RLDataRef data, 
 
 static void *serve(void *info)
 {
-    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, RLSTR("states.test"), never_answer, NULL, NULL);
+    RLStringRef name = RLStringCreateWithCString(NULL, info, kRLStringEncodingUTF8);
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, name, never_answer, NULL, NULL);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), RLMessagePortCreateRunLoopSource(NULL, port, 0), MODE);
     pthread_barrier_wait(&isReady);
     RLRunLoopRun();
@@ -98,21 +104,44 @@ static void add_descriptor(void)
     RLRunLoopAddSource(loop, RLFileDescriptorCreateRunLoopSource(NULL, descriptor, 0), MODE);
 }
 
+/* The server is another process, which serves a second port. */
+static void send_remote_request(void)
+{
+    char text[32];
+    RLDataRef reply;
+    RLMessagePortRef remote = NULL;
+    pid_t server = fork();
+    if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pthread_barrier_init(&isReady, NULL, 1);
+        RLMessagePortRef other = RLMessagePortCreateLocal(NULL, RLSTR("states.name.2"), never_answer, NULL, NULL);
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), RLMessagePortCreateRunLoopSource(NULL, other, 0), MODE);
+        serve("states.name");
+    }
+    while (remote == NULL)
+        remote = RLMessagePortCreateRemote(NULL, RLSTR("states.name"));
+    RLMessagePortCreateRemote(NULL, RLSTR("states.name.2"));
+    snprintf(text, sizeof text, "%d\n", server);
+    say(text);
+    RLMessagePortSendRequest(remote, 1, NULL, 1000, 1000, MODE, &reply);
+}
+
 static void send_request(void)
 {
     pthread_t thread;
     RLDataRef reply;
     pthread_barrier_init(&isReady, NULL, 2);
-    pthread_create(&thread, NULL, serve, NULL);
+    pthread_create(&thread, NULL, serve, "states.test");
     pthread_barrier_wait(&isReady);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, RLSTR("states.test"));
     RLMessagePortSendRequest(remote, 1, NULL, 1000, 1000, MODE, &reply);
 }
 
-static void add_source(int isSelfish)
+/* Sources of one order with the same function are equal, and a mode has only one of them. */
+static void add_source(int isSelfish, RLIndex order)
 {
     RLRunLoopSourceContext context = {.perform = isSelfish ? signal_again : look_away};
-    selfish = RLRunLoopSourceCreate(NULL, 0, &context);
+    selfish = RLRunLoopSourceCreate(NULL, order, &context);
     RLRunLoopAddSource(loop, selfish, MODE);
     if (isSelfish)
         RLRunLoopSourceSignal(selfish);
@@ -177,6 +206,88 @@ static void sleep_in_child(void)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+/* A child that no handler of pthread_atfork() knows of: it has the memory by which the parent is asked. */
+static void copy_unnoticed(void)
+{
+    char text[32];
+    RLRunLoopPostFunction(loop, MODE, stuck, NULL);
+    RLRunLoopRun();
+    pid_t child = _Fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    snprintf(text, sizeof text, "%d\n", child);
+    say(text);
+    stuck(NULL);
+}
+
+static int isStarved = 1;
+
+static void *compete(void *info)
+{
+    while (__atomic_load_n(&isStarved, __ATOMIC_RELAXED))
+        continue;
+    return info;
+}
+
+static double secondsOf(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Has hardly any of a processor for a second, as another thread of more weight has it, and is stuck then. */
+static void starve(void *info)
+{
+    cpu_set_t one;
+    pthread_t thread;
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)sched_getcpu(), &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0 || pthread_create(&thread, NULL, compete, NULL) != 0 ||
+        setpriority(PRIO_PROCESS, (id_t)gettid(), 19) != 0)
+        abort();
+    double start = secondsOf(CLOCK_MONOTONIC);
+    while (secondsOf(CLOCK_MONOTONIC) - start < 1)
+        continue;
+    __atomic_store_n(&isStarved, 0, __ATOMIC_RELAXED);
+    stuck(info);
+}
+
+/* Closes all descriptors and opens others, which must be as they were left: empty files, and epolls with an event, although the
+   companion is asked for an explanation. */
+static int close_and_open(void)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+    int files[8], epolls[8], left = 0;
+    for (int descriptor = 3; descriptor < 100; descriptor++)
+        close(descriptor);
+    if (pipe(ends) != 0 || write(ends[1], "x", 1) != 1)
+        return 1;
+    for (int index = 0; index < 8; index++) {
+        epolls[index] = epoll_create1(0);
+        epoll_ctl(epolls[index], EPOLL_CTL_ADD, ends[0], &event);
+        files[index] = memfd_create("file", 0);
+    }
+    raise(SIGUSR2);
+    stuck(NULL);
+    for (int index = 0; index < 8; index++)
+        left += lseek(files[index], 0, SEEK_END) == 0 && epoll_wait(epolls[index], &event, 1, 0) == 1;
+    RLRunLoopPostFunction(loop, MODE, look_away, NULL);
+    RLRunLoopRun();
+    return left == 8 ? 4 : 5;
+}
+
+static void *run_beside_ended(void *info)
+{
+    loop = RLRunLoopGetCurrent();
+    add_timer(1000, 0);
+    RLRunLoopRun();
+    return info;
+}
+
 static void *run_alone(void *info)
 {
     stuck(info);
@@ -197,7 +308,12 @@ int main(int count, char **words)
         RLRunLoopPostFunction(loop, MODE, stuck_again, NULL);
     } else if (strcmp(state, "timer") == 0)
         add_timer(1000, 5);
-    else if (strcmp(state, "fast timer") == 0)
+    else if (strcmp(state, "unreferenced timer") == 0) {
+        RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 1000, 5, tick, NULL);
+        RLRunLoopAddTimer(loop, timer, MODE);
+        RLRunLoopTimerSetKeepsModeRunning(timer, 0);
+        add_source(0, 0);
+    } else if (strcmp(state, "fast timer") == 0)
         add_timer(0, 1e-5);
     else if (strcmp(state, "nested") == 0)
         RLRunLoopPostFunction(loop, MODE, nested, NULL);
@@ -206,13 +322,20 @@ int main(int count, char **words)
     else if (strcmp(state, "unread port") == 0)
         add_port();
     else if (strcmp(state, "selfish") == 0 || strcmp(state, "source") == 0)
-        add_source(state[1] == 'e');
+        add_source(state[1] == 'e', 0);
+    else if (strcmp(state, "starved") == 0)
+        RLRunLoopPostFunction(loop, MODE, starve, NULL);
+    else if (strcmp(state, "many sources") == 0)
+        for (int index = 0; index < 30; index++)
+            add_source(0, index);
     else if (strcmp(state, "posts") == 0)
         post_again(NULL);
     else if (strcmp(state, "request") == 0)
         send_request();
+    else if (strcmp(state, "remote request") == 0)
+        send_remote_request();
     else if (strcmp(state, "woken") == 0) {
-        add_source(0);
+        add_source(0, 0);
         pthread_create(&thread, NULL, wake, NULL);
     } else if (strcmp(state, "churn") == 0)
         churn();
@@ -225,16 +348,17 @@ int main(int count, char **words)
         stuck(NULL);
         pthread_create(&thread, NULL, run_alone, NULL);
         pthread_exit(NULL);
-    } else if (strcmp(state, "closed") == 0) {
+    } else if (strcmp(state, "main ended") == 0) {
+        pthread_create(&thread, NULL, run_beside_ended, NULL);
+        pthread_exit(NULL);
+    } else if (strcmp(state, "copied") == 0)
+        copy_unnoticed();
+    else if (strcmp(state, "closed") == 0) {
         RLRunLoopPostFunction(loop, MODE, look_away, NULL);
         RLRunLoopRun();
         say("ready\n");
         stuck(NULL);
-        for (int descriptor = 3; descriptor < 100; descriptor++)
-            close(descriptor);
-        RLRunLoopPostFunction(loop, MODE, look_away, NULL);
-        RLRunLoopRun();
-        return 4;
+        return close_and_open();
     }
     say("ready\n");
     RLRunLoopRun();

@@ -1,10 +1,13 @@
 """`runloop run` and `runloop explain`: what a loop does in words, which callbacks last too long, and that the program does not notice."""
 
+import ctypes
 import os
 import pathlib
 import re
+import select
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -74,6 +77,7 @@ STATES = {
     "nested": [r"asleep in the mode inner for .*until the time of the run is over", "within the posted function nested, called .* ago, which runs the loop"],
     "descriptor": [r"asleep in the mode kCFRunLoopDefaultMode .*until something happens: no timer is due",
                    r"does not end by itself, as it has 1 source: read_nothing on descriptor \d+ \(pipe:"],
+    "many sources": [r"has 30 sources: (look_away when it is signalled, ){12}and 18 more\."],
     "source": ["does not end by itself, as it has 1 source: look_away when it is signalled"],
     "unread descriptor": [r"busy without a pause: of (\d+) calls in .*, \1 were of the function read_nothing of a descriptor object",
                           r"Descriptor \d+ \(pipe:.* stays ready: 5 bytes wait there, and the function reads none"],
@@ -81,7 +85,9 @@ STATES = {
     "selfish": ["were of the function signal_again of a source. The function signals its own source each time"],
     "posts": ["were of the posted function post_again. The function posts itself each time"],
     "fast timer": ["were of the function tick of a timer. The timer repeats every 10 us"],
-    "request": ["It waits for the reply to a request that it sent to the message port states.test"],
+    "request": ["It waits for the reply to a request that it sent to the message port states.test of this process .* ago",
+                "as it has 1 source: one of the library's, for"],
+    "unreferenced timer": ["until a timer is due", "does not end by itself, as it has 1 source: look_away when it is signalled"],
     "woken": [r"was last woken .* ago, by thread \d+ \(states\), which had posted look_away"],
 }
 
@@ -90,6 +96,15 @@ STATES = {
 def test_a_loop_is_explained(program, tmp_path, state):
     with Running(COMMAND, "run", program, state, directory=tmp_path) as running:
         running.explained(*STATES[state])
+
+
+def test_the_server_of_a_request_is_named(program, tmp_path):
+    """It may be asked in turn. Another port, whose name begins alike, is connected, too."""
+    with Running(COMMAND, "run", program, "remote request", directory=tmp_path) as running:
+        server = int(running.process.stdout.readline())
+        text = running.explained(r"that it sent to the message port states\.name of (\S+ \S+ \S+)")
+        assert f"states.name of process {server} (states) " in text
+        running.explained("has been asleep", process=server)
 
 
 def test_functions_of_a_program_that_fits_into_one_page_have_their_names(tmp_path):
@@ -127,6 +142,45 @@ def test_a_child_of_fork_has_explanations_of_its_own(program, tmp_path):
         running.explained("is not in a run of its loop, in the system call wait")
         os.kill(child, signal.SIGKILL)
         assert running.process.wait(TIME_LIMIT) == 0
+
+
+def test_a_child_that_has_its_parents_memory_does_not_get_its_explanation(program, tmp_path):
+    with Running(COMMAND, "run", program, "copied", directory=tmp_path) as running:
+        running.explained("in the posted function stuck")
+        running.go_on()
+        assert running.process.stdout.readline() == "stuck\n"
+        child = int(running.process.stdout.readline())
+        running.explained("in the system call read of descriptor 0")
+        refused(running, f"process {child} does not answer: it has run no loop yet, or was not started by `runloop run`", child)
+
+
+def test_a_process_whose_main_thread_has_ended_can_be_asked(program, tmp_path):
+    with Running(COMMAND, "run", program, "main ended", directory=tmp_path) as running:
+        running.explained("until a timer is due in 99")
+
+
+def test_another_container_is_not_mistaken_for_this_one(program, tmp_path):
+    """The first segment has the same number in each IPC namespace."""
+    container = ["unshare", "--ipc"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--ipc"]
+    if subprocess.run([*container, "true"], capture_output=True).returncode != 0:
+        pytest.skip("the kernel makes no namespaces for this user")
+    with Running(*container, COMMAND, "run", program, "stuck", directory=tmp_path) as running:
+        assert running.process.stdout.readline() == "ready\n"
+        refused(running, f"process {running.process.pid} is in another container: ask from inside (its IPC namespace is another)")
+
+
+def test_a_segment_that_was_left_behind_is_removed_by_the_next_process(program, tmp_path):
+    shim = tmp_path / "forgetting.so"
+    subprocess.run([os.environ.get("CC", "clang"), "-std=gnu11", "-shared", "-fPIC", HERE / "forgetting.c", "-o", shim], check=True)
+    environment = os.environ | {"XDG_RUNTIME_DIR": str(tmp_path), "LD_PRELOAD": f"{COMPANION}:{shim}", "RUNLOOP_EXPLAIN": "1"}
+    done = subprocess.run([program, "timer"], capture_output=True, text=True, env=environment, timeout=TIME_LIMIT)
+    left = int(done.stdout.splitlines()[-1])
+    status = ctypes.create_string_buffer(256)
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.shmctl(left, 2, status) == 0
+    with Running(COMMAND, "run", program, "timer", directory=tmp_path) as running:
+        running.explained("until a timer is due")
+        assert libc.shmctl(left, 2, status) == -1 and ctypes.get_errno() == 22
 
 
 def test_threads_may_end_while_they_are_explained(program, tmp_path):
@@ -170,6 +224,60 @@ def test_a_stall_may_have_a_backtrace_and_may_abort(program, tmp_path):
         assert " stuck for " in lines[0] and [line.split()[1] for line in lines[1:]][-1] == "stuck"
 
 
+def test_a_thread_without_a_processor_does_not_stall(program, tmp_path):
+    """It is named when it blocks, for the time that it blocks."""
+    with Running(COMMAND, "run", "-s", "0.3", program, "starved", directory=tmp_path) as running:
+        assert running.process.stdout.readline() == "ready\n" and running.process.stdout.readline() == "stuck\n"
+        assert select.select([running.process.stderr], [], [], 0)[0] == []
+        assert re.fullmatch(r"runloop: stall: thread \d+ \(states\) has been in the posted function starve for .*, besides .* of waiting for a "
+                            r"processor, in the system call read of descriptor 0 \(pipe:.*\)\n", running.process.stderr.readline())
+
+
+class ProcessorTimes(ctypes.Structure):
+    _fields_ = [("ran", ctypes.c_uint64), ("waited", ctypes.c_uint64), ("state", ctypes.c_char)]
+
+
+LOOK = 100
+#: What each look sees after so much time: how long the thread ran and waited in all, its state. What of the time counts as a wait.
+LOOKS = {
+    "blocked": [(0, 0, "S", 0), (0, 0, "S", 0), (0, 0, "D", 0)],
+    "busy": [(100, 0, "R", 100), (200, 0, "R", 0), (300, 0, "R", 0)],
+    "waits all the time": [(7, 5, "R", 100), (7, 5, "R", 100), (7, 5, "R", 100)],
+    "has half a processor": [(50, 50, "R", 100), (100, 100, "R", 50), (150, 150, "S", 50), (150, 150, "S", 0)],
+    "a wait that ends is not counted twice": [(0, 0, "R", 100), (0, 0, "R", 100), (0, 0, "R", 100), (10, 250, "S", 50), (10, 250, "S", 0)],
+    "waits and blocks": [(0, 0, "S", 0), (20, 30, "S", 30), (20, 30, "S", 0), (40, 60, "R", 80), (140, 60, "R", 0)],
+    "the looks were late": [(0, 0, "S", 0), (30, 1000, "S", 70), (30, 1000, "S", 0)],
+    "the kernel counts no waits": [(0, 0, "S", 0), (20, 0, "R", 80), (20, 0, "S", 0)],
+}
+
+
+@pytest.fixture(scope="module")
+def processor(tmp_path_factory):
+    path = tmp_path_factory.mktemp("processor") / "processor.so"
+    sources = [ROOT / "Sources/RunLoopTrace" / f"{name}.c" for name in ("Processor", "Words", "Symbols", "Peers", "Files")]
+    subprocess.run([os.environ.get("CC", "clang"), "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", f"-I{INCLUDE}", *sources, "-o", path,
+                    f"-L{BUILD}/lib", f"-Wl,-rpath,{BUILD}/lib", "-lrunloop"], check=True)
+    library = ctypes.CDLL(path)
+    library.processorWaited.restype = ctypes.c_uint64
+    library.processorWaited.argtypes = [ctypes.c_void_p, ctypes.POINTER(ProcessorTimes), ctypes.c_uint64]
+    library.processorTimes.restype = ProcessorTimes
+    return library
+
+
+@pytest.mark.parametrize("case", LOOKS)
+def test_waits_for_a_processor_are_told_from_blocking(processor, case):
+    waits = ctypes.create_string_buffer(256)
+    for ran, waited, state, counted in LOOKS[case]:
+        assert processor.processorWaited(waits, ProcessorTimes(ran, waited, state.encode()), LOOK) == counted, (ran, waited, state)
+
+
+def test_the_kernel_says_how_long_a_thread_has_run(processor):
+    before = processor.processorTimes(threading.get_native_id())
+    own = time.clock_gettime_ns(time.CLOCK_THREAD_CPUTIME_ID)
+    after = processor.processorTimes(threading.get_native_id())
+    assert (before.state, after.state) == (b"R", b"R") and before.ran <= own <= after.ran and before.waited <= after.waited
+
+
 def test_a_stopped_process_does_not_stall(program, tmp_path):
     with Running(COMMAND, "run", "-s", "2", program, "stuck", directory=tmp_path) as running:
         assert running.process.stdout.readline() == "ready\n" and running.process.stdout.readline() == "stuck\n"
@@ -200,13 +308,8 @@ def test_processes_that_cannot_be_asked(program, tmp_path):
         refused(running, f"no process {running.process.pid}")
         for word in ["", "x", "-1", "0", "1 2", "99999999999"]:
             assert running.explain(word or "z").returncode == 2
-        others = subprocess.Popen(["sleep", "100"], user=65534) if os.geteuid() == 0 else None
-        number = others.pid if others else 1
-        if os.stat(f"/proc/{number}").st_uid != os.geteuid():
-            refused(running, f"process {number} is another user's", number)
-        if others:
-            others.kill()
-            others.wait()
+        if os.geteuid() != 0:
+            refused(running, "process 1 is another user's", 1)
     with Running(COMMAND, "run", "sleep", "100", directory=tmp_path) as running:
         running_text = running.explain().stderr
         assert "cannot be asked" in running_text or "has run no loop yet" in running_text
@@ -223,20 +326,16 @@ def test_a_process_may_end_while_it_is_asked(program, tmp_path):
             assert asking.returncode in (0, 1) and len(errors.splitlines()) == asking.returncode
 
 
-def test_a_program_without_a_place_for_its_port_runs_as_ever(program, tmp_path):
-    (tmp_path / "file").write_text("")
-    with Running(COMMAND, "run", program, "stuck", directory=tmp_path, RUNLOOP_PORT_DIR=str(tmp_path / "file" / "none")) as running:
-        assert re.fullmatch(r"runloop: explain: process \d+ cannot be asked: org.runloop.inspect.\d+: .*\n", running.process.stderr.readline())
-        assert running.explain().returncode == 1
-        running.go_on()
-        assert running.process.wait(TIME_LIMIT) == 2 and running.process.stderr.read() == ""
-
-
 def test_a_program_may_close_all_descriptors(program, tmp_path):
-    with Running(COMMAND, "run", program, "closed", directory=tmp_path) as running:
+    """The companion has none: those that the program opens then are its own. It can still be asked."""
+    with Running(COMMAND, "run", "-s", "0.01", program, "closed", directory=tmp_path, RUNLOOP_EXPLAIN_SIGNAL="USR2") as running:
         running.explained("is not in a run")
         running.go_on()
-        assert running.process.wait(TIME_LIMIT) == 4
+        for line in ["ready\n", "stuck\n", "stuck\n"]:
+            assert running.process.stdout.readline() == line
+        done = running.explain()
+        running.go_on()
+        assert running.process.wait(TIME_LIMIT) == 4 and done.returncode == 0 and "is not in a run" in done.stdout
 
 
 @pytest.mark.parametrize("name, value", [("RUNLOOP_STALL", "soon"), ("RUNLOOP_STALL", "0"), ("RUNLOOP_EXPLAIN_SIGNAL", "KILL"),

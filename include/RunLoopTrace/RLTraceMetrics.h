@@ -38,8 +38,8 @@ typedef struct RLTraceMetrics {
     uint64_t woken;                /**< Sleeps that another thread has ended. */
     uint64_t spurious;             /**< Wake-ups after which nothing was called before the next sleep. */
     uint64_t calls[kRLTraceKinds]; /**< Callbacks, by kind: calls[kRLRunLoopProbeTimer], … */
-    /** How often this thread has asked others to wake up: calls of RLRunLoopWakeUp(), posts to other threads' loops,
-     *  and messages sent to ports. */
+    /** How often this thread has asked others to wake up: calls of RLRunLoopWakeUp(), posts to other threads' loops
+     *  (and to its own before its first pass), and messages sent to ports. */
     uint64_t wakeUpsAsked;
     uint64_t wakeUpsMade; /**< Sleeps of other threads that this thread has ended, by a system call each. */
     /** The most posted functions that one pass has called: the longest queue, unless a pass has left a part of it for

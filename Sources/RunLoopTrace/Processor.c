@@ -1,0 +1,44 @@
+/* Processor.h */
+#include "Processor.h"
+#include "Words.h"
+#include <stdio.h>
+#include <time.h>
+
+/* The kernel adds a wait to its sum when it ends. One that goes on is what is left of the time in which a thread that is ready to run has not
+   run; when it is in the sum, it does not count again. */
+uint64_t processorWaited(struct ProcessorWaits *waits, const struct ProcessorTimes *now, uint64_t elapsed)
+{
+    if (waits->last.state == 0) {
+        *waits = (struct ProcessorWaits){.last = *now, .settled = now->waited};
+        return now->state == 'R' ? elapsed : 0;
+    }
+    uint64_t ran = now->ran - waits->last.ran, idle = ran < elapsed ? elapsed - ran : 0;
+    uint64_t waited = now->waited > waits->settled ? now->waited - waits->settled : 0;
+    if (waited > idle || now->state == 'R')
+        waited = idle;
+    waits->known += waited;
+    waits->settled = waits->settled + waited > now->waited ? waits->settled + waited : now->waited;
+    waits->last = *now;
+    return waited;
+}
+
+/* The clock of a thread, made of its number as pthread_getcpuclockid(3) does. Unlike a file in /proc, it has what the thread ran until now. */
+static clockid_t clockOfThread(int thread) { return (clockid_t)(~(unsigned)thread << 3 | 6); }
+
+struct ProcessorTimes processorTimes(int thread)
+{
+    char path[64];
+    struct ProcessorTimes times = {.state = stateOfThread(thread)};
+    struct timespec ran;
+    unsigned long long waited;
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%*u %llu", &waited) == 1)
+            times.waited = waited;
+        fclose(file);
+    }
+    if (clock_gettime(clockOfThread(thread), &ran) == 0)
+        times.ran = (uint64_t)ran.tv_sec * 1000000000 + (uint64_t)ran.tv_nsec;
+    return times;
+}
