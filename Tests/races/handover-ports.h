@@ -15,34 +15,47 @@ static void take_message(RLPortRef at, RLPortMessageRef message, void *info)
     take_number(number);
 }
 
+static void send_message(int value)
+{
+    int *number = new_number(value);
+    RLDataRef data = RLDataCreate(NULL, (const uint8_t *)&number, sizeof number);
+    const void *values[] = {data};
+    RLArrayRef components = RLArrayCreate(NULL, values, 1, &kRLTypeArrayCallBacks);
+    RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, components);
+    CHECK(RLPortMessageSendBeforeDate(message, HUGE_VAL));
+    RLRelease(message);
+    RLRelease(components);
+    RLRelease(data);
+}
+
 static void *send_messages(void *sender)
 {
-    for (long i = (long)sender; i < ROUNDS; i += 2) {
-        int *number = new_number((int)i);
-        RLDataRef data = RLDataCreate(NULL, (const uint8_t *)&number, sizeof number);
-        const void *values[] = {data};
-        RLArrayRef components = RLArrayCreate(NULL, values, 1, &kRLTypeArrayCallBacks);
-        RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, components);
-        CHECK(RLPortMessageSendBeforeDate(message, HUGE_VAL));
-        RLRelease(message);
-        RLRelease(components);
-        RLRelease(data);
-    }
+    for (long i = (long)sender; i < ROUNDS; i += 2)
+        send_message((int)i);
     return NULL;
 }
 
-static void ports(void)
+static void with_port(int capacity, void (*send)(void))
 {
     port = RLPortCreate(NULL, take_message, NULL, NULL);
-    RLPortSetCapacity(port, 8); /* so that senders wait, too */
+    RLPortSetCapacity(port, capacity);
     RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
     RLRunLoopAddSource(loop, source, MODE);
-    start(2, send_messages);
-    run_and_join(2);
+    send();
     RLPortInvalidate(port);
     RLRelease(source);
     RLRelease(port);
 }
+
+static void send_while_running(void)
+{
+    start(2, send_messages);
+    run_and_join(2);
+}
+static void send_before_run(void) { hand_over_before_run(send_message); }
+
+static void ports(void) { with_port(8, send_while_running); } /* so few that senders wait, too */
+static void ports_before_run(void) { with_port(ROUNDS, send_before_run); }
 
 /* Within one process: the number's address goes, and an answer comes back. */
 static RLDataRef answer(RLMessagePortRef at, int32_t id, RLDataRef data, void *info)

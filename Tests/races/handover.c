@@ -4,6 +4,7 @@
 #include <RunLoop/RunLoop.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,14 @@ static void count(int *number)
         RLRunLoopStop(loop);
 }
 
+static int *new_number(int value)
+{
+    int *number = malloc(sizeof *number);
+    CHECK(number != NULL);
+    *number = value;
+    return number;
+}
+
 static void never(RLRunLoopTimerRef timer, void *info) { (void)timer, (void)info; }
 static void keep_running(void)
 {
@@ -59,6 +68,33 @@ static void run_and_join(int senders)
     CHECK(calls == awaited);
 }
 
+/* One thread hands over numbers until the list that they wait in has just been enlarged, and then another until it is enlarged again,
+ * while the loop takes nothing. A relaxed atomic puts nothing in order for a race detector. */
+#define ENLARGES 33
+static int turn;
+static void (*hand_over)(int value);
+
+static void *hand_over_in_turn(void *sender)
+{
+    int first = sender == NULL ? 0 : ENLARGES, end = sender == NULL ? ENLARGES : ROUNDS;
+    while (__atomic_load_n(&turn, __ATOMIC_RELAXED) != (int)(long)sender)
+        sched_yield();
+    for (int i = first; i < end; i++)
+        hand_over(i);
+    __atomic_add_fetch(&turn, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void hand_over_before_run(void (*function)(int value))
+{
+    hand_over = function;
+    __atomic_store_n(&turn, 0, __ATOMIC_RELAXED);
+    start(2, hand_over_in_turn);
+    while (__atomic_load_n(&turn, __ATOMIC_RELAXED) != 2)
+        sched_yield();
+    run_and_join(2);
+}
+
 /* -- Functions -- */
 
 static void take_number(void *info)
@@ -66,14 +102,6 @@ static void take_number(void *info)
     int *number = info;
     count(number);
     free(number);
-}
-
-static int *new_number(int value)
-{
-    int *number = malloc(sizeof *number);
-    CHECK(number != NULL);
-    *number = value;
-    return number;
 }
 
 static void *post_numbers(void *sender)
@@ -88,6 +116,9 @@ static void post(void)
     start(2, post_numbers);
     run_and_join(2);
 }
+
+static void post_number(int value) { CHECK(RLRunLoopPostFunction(loop, MODE, take_number, new_number(value))); }
+static void post_before_run(void) { hand_over_before_run(post_number); }
 
 static void *perform_numbers(void *sender)
 {
@@ -381,6 +412,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } ways[] = {{"post", post},
+            {"post-before-run", post_before_run},
             {"perform", perform},
             {"post-with-release", post_with_release},
             {"and-wait", and_wait},
@@ -393,6 +425,7 @@ static const struct {
             {"stop", stop},
             {"wake-up", wake_up},
             {"port", ports},
+            {"port-before-run", ports_before_run},
             {"message-port", message_ports},
             {"references", references},
             {"racy-post", racy_post},

@@ -14,8 +14,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
 LIB = BUILD / "lib"
-WAYS = ["post", "perform", "post-with-release", "and-wait", "after-delay", "signal", "signal-awake", "source-added", "timer",
-        "observer", "stop", "wake-up", "port", "message-port", "references"]
+WAYS = ["post", "post-before-run", "perform", "post-with-release", "and-wait", "after-delay", "signal", "signal-awake",
+        "source-added", "timer", "observer", "stop", "wake-up", "port", "port-before-run", "message-port",
+        "references"]
 RACY = ["racy-post", "racy-signal"]
 #: Examples in which threads work together.
 EXAMPLES = ["perform-on-thread", "loop-thread", "loop-observer", "custom-source", "ports", "message-ports", "notifications"]

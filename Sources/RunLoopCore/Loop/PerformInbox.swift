@@ -59,7 +59,7 @@ extension PerformInboxPointer {
     /// Under a race detector `isOpen` is never set, so every thread that enqueues comes here. Under `mutex`.
     @inline(never)
     private var isOpenAndWatched: Bool {
-        if pointee.isOpenIfWatched { RaceDetector.handsOverWatched(self) }
+        if pointee.isOpenIfWatched { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
         return pointee.isOpenIfWatched
     }
 

@@ -33,14 +33,17 @@ enum RaceDetector {
 
     /// For a thread that takes what is at `address` and leaves something new there, under a lock without annotations: both sides at once.
     static func handsOver(_ address: UnsafeRawPointer) {
-        if isWatching { handsOverWatched(address) }
+        happensAfter(address)
+        happensBefore(address)
     }
 
-    /// `handsOver` where a detector is known to be there.
+    /// `handsOver` for a thread that is going to append one element to `list`. A detector knows of memory that is allocated and freed, so
+    /// the list gets room for the element before the other threads are told that they come later.
     @inline(never)
-    static func handsOverWatched(_ address: UnsafeRawPointer) {
-        linux_happens_after(address)
-        linux_happens_before(address)
+    static func handsOver<Element>(_ address: UnsafeRawPointer, enlarging list: inout PlainList<Element>) {
+        happensAfter(address)
+        _ = list.reserve(list.count + 1)
+        happensBefore(address)
     }
 
     /// `happensBefore` with the address of an atomic, which never moves.

@@ -136,7 +136,7 @@ extension PortQueuePointer {
     /// test for a detector off the hot path. Under the senders' lock.
     @inline(never)
     private var isOpenAndWatched: Bool {
-        if pointee.isOpenIfWatched { RaceDetector.handsOverWatched(self) }
+        if pointee.isOpenIfWatched { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
         return pointee.isOpenIfWatched
     }
 
