@@ -1,6 +1,38 @@
-/* Part of handover.c: ports, and data that several threads own. */
+/* Part of handover.c: ports, what waits in lists that grow, and data that several threads own. */
 #ifndef RUNLOOP_TESTS_RACES_HANDOVER_PORTS_H
 #define RUNLOOP_TESTS_RACES_HANDOVER_PORTS_H
+
+/* -- In turn -- */
+
+/* One thread hands over numbers until the list that they wait in has just been enlarged, and then another until it is enlarged again,
+ * while the loop takes nothing. A relaxed atomic puts nothing in order for a race detector. */
+#define ENLARGES 33
+static int turn;
+static void (*hand_over)(int value);
+
+static void *hand_over_in_turn(void *sender)
+{
+    int first = sender == NULL ? 0 : ENLARGES, end = sender == NULL ? ENLARGES : ROUNDS;
+    while (__atomic_load_n(&turn, __ATOMIC_RELAXED) != (int)(long)sender)
+        sched_yield();
+    for (int i = first; i < end; i++)
+        hand_over(i);
+    __atomic_add_fetch(&turn, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void hand_over_before_run(void (*function)(int value))
+{
+    hand_over = function;
+    __atomic_store_n(&turn, 0, __ATOMIC_RELAXED);
+    start(2, hand_over_in_turn);
+    while (__atomic_load_n(&turn, __ATOMIC_RELAXED) != 2)
+        sched_yield();
+    run_and_join(2);
+}
+
+static void post_number(int value) { CHECK(RLRunLoopPostFunction(loop, MODE, take_number, new_number(value))); }
+static void post_before_run(void) { hand_over_before_run(post_number); }
 
 /* -- Ports -- */
 
