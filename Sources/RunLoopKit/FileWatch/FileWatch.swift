@@ -34,7 +34,9 @@ struct FileWatch: ~Copyable, KitStorage {
     var retryAt: UInt64 = 0
     /// When the events are to be told, on the monotonic clock; 0: there are none.
     private var dueAt: UInt64 = 0
-    private var toldAt: UInt64 = 0
+    /// Without deferring: when the next events may be told, on the monotonic clock. At once, before any were: the clock began when the
+    /// machine was started, which may be less than the latency ago.
+    private var mayTellAt: UInt64 = 0
     /// What is being told: kept until the call returns, which it may not, or until this is freed.
     fileprivate var told: UnsafeMutablePointer<FileEvents.Block>?
 
@@ -123,10 +125,10 @@ struct FileWatch: ~Copyable, KitStorage {
     fileprivate mutating func isDue() -> Bool {
         let now = linux_monotonic_time()
         if !events.isEmpty {
-            if dueAt == 0 { dueAt = (flags & UInt(kRLFileWatchNoDefer) != 0 ? toldAt : now) &+ latency }
+            if dueAt == 0 { dueAt = flags & UInt(kRLFileWatchNoDefer) != 0 ? mayTellAt : now &+ latency }
             if dueAt <= now || latency == 0 || events.count >= Self.batchLimit {
                 dueAt = 0
-                toldAt = now
+                mayTellAt = now &+ latency
                 setTimer(now)
                 return true
             }
