@@ -93,6 +93,24 @@ static inline void end_ear(struct ear *ear)
     ear->stream = NULL;
 }
 
+struct elsewhere {
+    RLStreamRef stream;
+    double seconds;
+};
+static inline void *serve_here(void *info)
+{
+    const struct elsewhere *elsewhere = info;
+    add(elsewhere->stream);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, elsewhere->seconds, 0);
+    return NULL;
+}
+
+/* Has the loop of a thread serve the stream for some time; then the thread has ended. */
+static inline void serve_elsewhere(struct ear *ear, double seconds)
+{
+    join_thread(start_thread(serve_here, &(struct elsewhere){ear->stream, seconds}));
+}
+
 static inline void say(int fd, const char *text) { require(write(fd, text, strlen(text)) == (ssize_t)strlen(text)); }
 
 /* What the stream has written: all that is there. */

@@ -291,13 +291,6 @@ START_TEST(workers_are_released)
 }
 END_TEST
 
-static void *run_a_while(UNUSED void *info)
-{
-    add(ear.stream);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
-    return NULL;
-}
-
 /* It begins in a mode that does not run, then goes to another loop, whose thread ends, and then to this one. */
 START_TEST(it_goes_from_loop_to_loop)
 {
@@ -306,7 +299,7 @@ START_TEST(it_goes_from_loop_to_loop)
     RLStreamContext context = {.info = &ear};
     ear.stream = RLStreamCreateConnectedToHost(NULL, "ssg", "1", workers, 60, ear_hears, &context);
     RLRunLoopAddSource(looper.loop, ear.stream, RLSTR("a mode that does not run"));
-    join_thread(start_thread(run_a_while, NULL));
+    serve_elsewhere(&ear, 0.01);
     add(ear.stream);
     assert_connects();
     looper_stop(&looper);

@@ -375,6 +375,13 @@ START_TEST(through_filters)
 END_TEST
 
 static void forward_nothing(void) { ck_assert(!RLStreamForward(NULL, a.stream)); }
+static void forward_to_another_source(void)
+{
+    RLRunLoopSourceContext context = {.version = 0};
+    RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
+    ck_assert(!RLStreamForward(a.stream, source));
+    RLRelease(source);
+}
 static void forward_to_a_loop(void) { ck_assert(!RLStreamForward(a.stream, (RLStreamRef)RLRunLoopGetCurrent())); }
 START_TEST(what_is_refused)
 {
@@ -390,7 +397,8 @@ START_TEST(what_is_refused)
     RLStreamClose(b.stream);
     ck_assert(!RLStreamForward(a.stream, b.stream) && errno == EBADF);
     ck_assert(RLStreamForward(b.stream, NULL));
-    assert_reports(forward_nothing, "runloop: RLStreamForward: stream: expected RLStream, got NULL");
+    assert_reports(forward_nothing, "runloop: RLStreamForward: from: expected RLStream, got NULL");
+    assert_reports(forward_to_another_source, "runloop: RLStreamForward: to: expected RLStream, got another source");
     capture_stderr(forward_to_a_loop, (char[256]){0}, 256);
     ck_assert_int_eq(take_diagnostics(), 1);
     ck_assert(RLStreamForward(a.stream, a.stream)); /* nothing else is forwarded to it */

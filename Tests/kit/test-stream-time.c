@@ -119,12 +119,6 @@ START_TEST(it_goes_with_the_stream)
 }
 END_TEST
 
-static void *run_a_while(UNUSED void *info)
-{
-    add(ear.stream);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
-    return NULL;
-}
 START_TEST(its_thread_ends)
 {
     int pair[2];
@@ -132,7 +126,7 @@ START_TEST(its_thread_ends)
     RLStreamContext context = {.info = &ear};
     ear.stream = RLStreamCreate(NULL, pair[0], 1, ear_hears, &context);
     RLStreamSetIdleLimit(ear.stream, 0.02);
-    join_thread(start_thread(run_a_while, NULL));
+    serve_elsewhere(&ear, 0);
     add(ear.stream);
     run_until_told();
     assert_said(&ear, "!ETIMEDOUT");

@@ -106,6 +106,13 @@ def compiled(source, directory):
     return path
 
 
+def run_with_fault(fault, program, *arguments):
+    """A program whose system calls fail as strace's `inject` says; "none": all of them work."""
+    inject = [] if fault == "none" else ["-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
+    return subprocess.run(["strace", "-qq", "-o", program.parent / "trace", *inject, program, *arguments],
+                          capture_output=True, text=True, timeout=120)
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     return compiled("faults.c", tmp_path_factory.mktemp("faults"))
@@ -124,8 +131,7 @@ def program(tmp_path_factory):
 }.items())
 def test_children_while_system_calls_fail(program, fault, said):
     """What was started and cannot be watched is ended, and waited for; one that is gone already is told of as lost."""
-    inject = [] if fault == "none" else ["-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
-    done = subprocess.run(["strace", "-qq", "-o", program.parent / "trace", *inject, program], capture_output=True, text=True, timeout=120)
+    done = run_with_fault(fault, program)
     assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
 
 
@@ -151,10 +157,7 @@ def listening_program(tmp_path_factory):
 }.items())
 def test_listener_while_system_calls_fail(listening_program, fault, said):
     """A connection that has failed is passed over; a shortage delays the others, and is told. What fails for ever stops no timer."""
-    inject = [] if fault == "none" else ["-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
-    limit = ["0.2"] if said.startswith("0 accepted") else []
-    done = subprocess.run(["strace", "-qq", "-o", listening_program.parent / "trace", *inject, listening_program, *limit],
-                          capture_output=True, text=True, timeout=120)
+    done = run_with_fault(fault, listening_program, *(["0.2"] if said.startswith("0 accepted") else []))
     assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
 
 

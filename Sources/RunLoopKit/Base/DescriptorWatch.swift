@@ -3,9 +3,9 @@ import CRunLoop
 
 /// An RLFileDescriptor and its source, which an object has beside its handle and which follow that into every mode.
 struct DescriptorWatch: BitwiseCopyable {
-    /// The descriptor object: a reference.
+    /// The RLFileDescriptor. Retained.
     let watch: OpaquePointer
-    /// Its source: a reference.
+    /// The run loop source of the RLFileDescriptor. Retained.
     let source: OpaquePointer
 
     /// A watch whose callbacks are disabled, and which leaves the descriptor open; nil with errno if there is none. Any thread.

@@ -204,7 +204,7 @@ extension ListenerPointer {
         let (isKnown, released) = pointee.loops.change(loop, by: modes) {}
         let isFollowed = pointee.watch.map { DescriptorWatch.follow(source, $0.source, loop, mode) } ?? true
         pointee.loops.followWithTimer(source, loop, mode)
-        // Its timer may be in a loop that it has left.
+        // The timer that was to end the shortage may be in a loop that the listener has left, so the listener tries again now.
         pointee.shortage = 0
         if !pointee.loops.isEmpty { arm() }
         let isOver = modes < 0 && RLRunLoopSourceIsValid(source) == 0

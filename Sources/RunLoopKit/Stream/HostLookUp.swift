@@ -5,7 +5,7 @@ import CRunLoopKit
 
 /// The question of a stream for the addresses of its host: the info of a work, which frees it.
 struct HostLookUp {
-    /// Its memory: a reference.
+    /// The stream that asks: its memory has a reference from here.
     fileprivate let stream: StreamPointer
     fileprivate let host: UnsafeMutablePointer<CChar>?
     fileprivate let service: UnsafeMutablePointer<CChar>?

@@ -7,13 +7,15 @@ import CRunLoopKit
 
 /// Most calls are made for the stream that the loop is calling the program for: that one needs no look-up.
 @inline(__always)
-private func borrow(_ stream: OpaquePointer?, _ function: Name) -> StreamPointer? {
+private func borrow(_ stream: OpaquePointer?, _ function: Name, _ parameter: Name = "stream") -> StreamPointer? {
     if let served = StreamService.servedStream, served.source == stream { return served }
-    return borrowOther(stream, function)
+    return borrowOther(stream, function, parameter)
 }
 
 @inline(never)
-private func borrowOther(_ stream: OpaquePointer?, _ function: Name) -> StreamPointer? { KitObject.borrow(stream, function, "stream") }
+private func borrowOther(_ stream: OpaquePointer?, _ function: Name, _ parameter: Name) -> StreamPointer? {
+    KitObject.borrow(stream, function, parameter)
+}
 
 /// Whether the bytes are there; one diagnostic if they are not.
 private func areThere(_ bytes: UnsafeRawPointer?, _ length: Int, _ function: Name) -> Bool {
@@ -151,9 +153,9 @@ public func RLStreamFlush(
 
 @implementation @c
 public func RLStreamForward(_ from: OpaquePointer?, _ to: OpaquePointer?) -> UInt8 {
-    guard let from = borrow(from, "RLStreamForward") else { return 0 }
+    guard let from = borrow(from, "RLStreamForward", "from") else { return 0 }
     guard let to else { return from.forward(to: nil) ? 1 : 0 }
-    guard let target = borrow(to, "RLStreamForward") else { return 0 }
+    guard let target = borrow(to, "RLStreamForward", "to") else { return 0 }
     return from.forward(to: target) ? 1 : 0
 }
 

@@ -26,7 +26,7 @@ extension StreamPointer {
     /// Calls the functions that are due now, then tells of room. Under the lock, which it releases meanwhile.
     func tellWritten() {
         var left = pointee.completions.count
-        // Those of a stream that was closed are called by what closes it.
+        // If the stream was closed, the function that closes it calls the completions.
         while hasDueCompletion && !pointee.state.contains(.closed) {
             // A function may flush again: the loop serves others in between.
             if left == 0 {

@@ -60,7 +60,7 @@ extension Stream {
         static var hasRule: State { State(rawValue: 1 << 25) }
         /// Reading was asked for while a call was under way.
         static var readsOn: State { State(rawValue: 1 << 26) }
-        /// It fails if it is idle for too long.
+        /// The stream has an idle limit, and fails when it has been idle for that long.
         static var hasIdleLimit: State { State(rawValue: 1 << 27) }
         /// Too many answers of the filter wait for the peer to read them: it is read no more until it has.
         static var awaitsReader: State { State(rawValue: 1 << 28) }
