@@ -287,24 +287,15 @@ static void end_in_call(RLListenerRef l, int descriptor, UNUSED void *info)
 {
     close(descriptor);
     accepted_count++;
-    switch (end_number) {
-    case 0:
-        RLListenerClose(l);
-        RLListenerClose(l);
-        break;
-    case 1:
+    if (end_number == 1)
         RLRunLoopSourceInvalidate(l);
-        break;
-    case 2:
+    else if (end_number == 2 || end_number == 4)
         RLRunLoopRemoveSource(RLRunLoopGetCurrent(), l, kRLRunLoopDefaultMode);
-        break;
-    case 3:
+    else
         RLListenerClose(l);
-        RLRelease(l);
-        listener = NULL;
-        break;
-    default:
-        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), l, kRLRunLoopDefaultMode);
+    if (end_number == 0)
+        RLListenerClose(l);
+    if (end_number > 2) {
         RLRelease(l);
         listener = NULL;
     }
@@ -330,6 +321,18 @@ START_TEST(it_ends_in_a_call)
         ck_assert_int_eq(fcntl(descriptor, F_GETFD), -1);
         ck_assert_int_eq(lifetime_held(&life), 0);
     }
+}
+END_TEST
+
+START_TEST(it_is_closed_while_the_loop_alone_keeps_it)
+{
+    RLListenerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, keep_it, &context));
+    int descriptor = RLListenerGetNativeDescriptor(listener);
+    RLRelease(listener);
+    RLListenerClose(listener); /* takes it out of the loop, and so frees it */
+    ck_assert_int_eq(fcntl(descriptor, F_GETFD), -1);
+    ck_assert_int_eq(lifetime_held(&life), 0);
 }
 END_TEST
 
@@ -437,6 +440,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, it_is_disabled_in_a_call);
     tcase_add_test(all, no_descriptor_is_left);
     tcase_add_test(all, it_ends_in_a_call);
+    tcase_add_test(all, it_is_closed_while_the_loop_alone_keeps_it);
     tcase_add_test(all, two_loops_share_it);
     tcase_add_test(all, the_child_of_a_fork_goes_on);
     tcase_add_test(all, mistakes_are_reported);

@@ -248,7 +248,12 @@ extension ListenerPointer {
     // MARK: the end
 
     /// Leaves all loops, and closes the descriptor. Any thread, without the lock.
-    func close() { end(source) }
+    func close() {
+        // The handle's last reference may be that of a loop, and the watch has the other reference to the memory.
+        _ = retainMemory()
+        end(source)
+        dropMemory()
+    }
 
     private func end(_ handle: OpaquePointer?) {
         lock()
