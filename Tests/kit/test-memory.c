@@ -291,11 +291,12 @@ static int connect_client(RLListenerRef listener)
     return client;
 }
 
+/* Nothing is left at its path, whether it was made or not. */
 static bool use_listener(void)
 {
     RLListenerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
-    char name[32];
-    snprintf(name, sizeof name, "@runloop-%d", getpid());
+    char name[108];
+    require(snprintf(name, sizeof name, "%s/listener-%d", getenv("TMPDIR"), getpid()) < (int)sizeof name);
     RLListenerRef listener = MADE(RLListenerCreateWithPath(NULL, name, accepted, &context));
     bool is_in_loop = false;
     calls = 0;
@@ -310,6 +311,7 @@ static bool use_listener(void)
         RLRelease(listener);
     }
     armed = false;
+    require(access(name, F_OK) != 0);
     return is_in_loop;
 }
 

@@ -177,6 +177,11 @@ def test_two_listeners_at_one_path(listening_program, tmp_path, is_stale):
     assert not path.exists()
 
 
+def test_no_socket_is_left_where_no_listener_was_made(listening_program, tmp_path):
+    done = run_with_fault("listen:error=EADDRINUSE", listening_program, tmp_path / "s")
+    assert (done.stdout, list(tmp_path.iterdir())) == ("EADDRINUSE\n", [])
+
+
 @pytest.fixture(scope="module")
 def file_program(tmp_path_factory):
     return compiled("faults-files.c", tmp_path_factory.mktemp("file-faults"))

@@ -32,7 +32,8 @@
  *  threads with a loop each can share the work.
  *
  *  In the child of a fork() a listener goes on with the loop of the thread that forked. The socket is that of both
- *  processes, and each connection goes to one of them: close it in the other one. */
+ *  processes, and each connection goes to one of them: close it in the other one. A listener that another thread was
+ *  using just then accepts nothing in the child. */
 #ifndef RUNLOOPKIT_RLLISTENER_H
 #define RUNLOOPKIT_RLLISTENER_H
 #include <RunLoop/RLData.h>

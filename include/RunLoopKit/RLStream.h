@@ -180,7 +180,8 @@ RL_EXPORT RLStreamRef RLStreamCreateConnectedToAddress(RLAllocatorRef allocator,
  *  waits for a name that is being looked up; a name that waits for a worker fails its stream, with ECANCELED.
  *  Re-entrancy: calls context.retain.
  *  Errors: NULL with errno EAGAIN if workers have no thread. RLStreamWrite() fails with EHOSTUNREACH if the name is
- *  not known. In the child of a fork() a name that is being looked up fails the stream, with ECANCELED.
+ *  not known. In the child of a fork() there are no workers: if the name has not been looked up by then, the stream
+ *  fails there, with ECANCELED, within a second.
  *  Cost: a work for a name; a socket for each address that is tried; a timer in each loop that the stream is in. */
 RL_EXPORT RLStreamRef RLStreamCreateConnectedToHost(RLAllocatorRef allocator, const char *host, const char *service,
                                                     RLWorkersRef workers, RLTimeInterval timeout,
@@ -250,8 +251,9 @@ RL_EXPORT RLBoolean RLStreamFlush(RLStreamRef stream, RLStreamFlushCallBack call
  *  @param to    may be in another loop, or `from` itself: an echo. NULL: `from` is forwarded no more, and the next
  *               bytes are told.
  *  @return 1, or 0 if nothing has changed.
- *  Ownership: `from` retains `to`, unless it is itself, until forwarding ends; `to` retains `from` while its reading
- *  rests. Two streams that are forwarded to each other are freed after one of them was closed.
+ *  Ownership: `from` retains `to` until forwarding ends, and `to` retains `from` while its reading rests; a stream
+ *  that is forwarded to itself does not retain itself. Two streams that are forwarded to each other are freed after
+ *  one of them was closed.
  *  Thread: if this is not the loop's thread, bytes may be under way.
  *  Errors: 0 with errno EBADF if `from` is closed or not to be read any more, EBUSY if another stream is forwarded to
  *  `to`; those of RLStreamWrite() for `to`.  Cost: none; each read costs what RLStreamWrite() does. */

@@ -27,9 +27,12 @@ static inline int linux_listen(const void *address, unsigned size)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (at->sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    if (bind(fd, at, size) == 0 && listen(fd, SOMAXCONN) == 0)
+    int is_bound = bind(fd, at, size) == 0;
+    if (is_bound && listen(fd, SOMAXCONN) == 0)
         return fd;
     int error = errno;
+    if (is_bound && at->sa_family == AF_UNIX && ((const struct sockaddr_un *)address)->sun_path[0] != 0)
+        unlink(((const struct sockaddr_un *)address)->sun_path);
     syscall(SYS_close, fd);
     errno = error;
     return -1;

@@ -7,13 +7,17 @@ import CRunLoopKit
 
 private func borrow(_ listener: OpaquePointer?, _ function: Name) -> ListenerPointer? { KitObject.borrow(listener, function, "listener") }
 
-/// What the three functions have in common that create one. The descriptor is closed if there is no listener.
+/// Makes a listener for a socket that the library has opened. If there is none, the socket is closed, and removed from its path.
 private func make(
     _ descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, at path: UnsafePointer<CChar>? = nil
 ) -> OpaquePointer? {
     if descriptor < 0 { return nil }
     if let source = Listener.make(descriptor, closes: true, callout, client, at: path) { return source }
-    preservingSystemError { linux_close(descriptor) }
+    preservingSystemError {
+        // Before it is closed: until then no other listener takes the path.
+        if let path { _ = linux_remove_socket_file(path, linux_find_socket_file(path)) }
+        linux_close(descriptor)
+    }
     return nil
 }
 

@@ -15,6 +15,8 @@ struct Connector {
 
     /// After how many nanoseconds the next address is tried beside the one before.
     static var headStart: UInt64 { 250_000_000 }
+    /// How often, in nanoseconds, a stream looks whether it is in the child of a fork(), where no worker looks its host up.
+    static var forkCheck: UInt64 { 1_000_000_000 }
 
     /// The look-up of the host's addresses: a reference to a work; nil if they are known.
     var lookUp: OpaquePointer?
@@ -71,11 +73,11 @@ struct Connector {
 
     private func isOwn(_ address: UnsafeMutablePointer<addrinfo>) -> Bool { address.pointee.ai_family == addresses?.pointee.ai_family }
 
-    /// After how many seconds the next address is to be tried, or the time is over.
+    /// After how many seconds the stream is to be looked at: the next address is to be tried, or the time is over.
     func delay(_ now: UInt64) -> Double {
         var rest = self
-        let isExhausted = isLookingUp || rest.nextAddress() == nil
-        let time = isExhausted ? deadline : min(deadline, nextStart)
+        let next = isLookingUp ? now + Self.forkCheck : rest.nextAddress() == nil ? .max : nextStart
+        let time = min(deadline, next)
         return time == .max ? .infinity : Double(time &- now) * 1e-9
     }
 

@@ -176,7 +176,14 @@ extension StreamPointer {
     func endFilter(_ failure: Stream.Failure) {
         lock()
         if pointee.state.contains(.hasFilter) {
-            if failure.result == RLStreamResult(kRLStreamSuccess) { overRead(failure) } else { failBoth(failure) }
+            if failure.result == RLStreamResult(kRLStreamSuccess) {
+                overRead(failure)
+            } else {
+                failBoth(failure)
+                // What has waited in front of the filter is never passed on; a stream that is forwarded to this one may rest because of it.
+                pointee.waiting.free()
+                noteLength()
+            }
             tellOfFilter()
         }
         leave()

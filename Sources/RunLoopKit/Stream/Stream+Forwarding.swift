@@ -54,12 +54,12 @@ extension StreamPointer {
     }
 
     /// A stream that is forwarded to itself has no reference to itself.
-    private func retain(_ target: StreamPointer?) {
-        if let target, target != self { RLRetain(UnsafeRawPointer(target.source)) }
+    private func retain(_ other: StreamPointer?) {
+        if let other, other != self { RLRetain(UnsafeRawPointer(other.source)) }
     }
 
-    private func release(_ target: StreamPointer?) {
-        if let target, target != self { RLRelease(UnsafeRawPointer(target.source)) }
+    private func release(_ other: StreamPointer?) {
+        if let other, other != self { RLRelease(UnsafeRawPointer(other.source)) }
     }
 
     /// Writes a piece to the target. False if that does not take it: this stream is forwarded no more. On the loop's thread, in `deliver`;
@@ -112,7 +112,7 @@ extension StreamPointer {
         let held = isFed ? takeHeldFeeder() : nil
         if isFed { pointee.feeder = nil }
         leave()
-        if let held { RLRelease(UnsafeRawPointer(held.source)) }
+        release(held)
     }
 
     /// Writes bytes of the feeder; if the queue is full then, the feeder is told when there is room. Any thread.
@@ -124,7 +124,7 @@ extension StreamPointer {
         awaitRoomInQueue()
         if !pointee.holdsFeeder {
             pointee.holdsFeeder = true
-            RLRetain(UnsafeRawPointer(feeder.source))
+            retain(feeder)
         }
         return .full
     }
@@ -153,6 +153,6 @@ extension StreamPointer {
     /// Has a feeder from `takeHeldFeeder` go on. Any thread, without a lock.
     func resume(feeder: StreamPointer) {
         feeder.goOn()
-        RLRelease(UnsafeRawPointer(feeder.source))
+        release(feeder)
     }
 }

@@ -58,7 +58,7 @@ struct Stream: ~Copyable, KitStorage {
     var target: StreamPointer?
     /// The stream that is forwarded to this one. Its memory may be gone, unless `holdsFeeder`.
     var feeder: StreamPointer?
-    /// Whether the feeder's reading rests until there is room here; there is a reference to its handle meanwhile.
+    /// Whether the feeder's reading rests until there is room here; unless it is this stream, there is a reference to its handle meanwhile.
     var holdsFeeder = false
     /// Whether the stream closes when all is written, or cannot be.
     var closesWhenWritten = false

@@ -1,0 +1,57 @@
+/* RLStreamForward: who goes on, and who is freed, when a stream that rests has nothing to wait for any more. */
+#include "stream-forward.h"
+
+/* What the target's filter holds back will never be written once it has failed: the feeder goes on. */
+START_TEST(a_filter_fails_that_holds_writes_back)
+{
+    static struct framer framer;
+    make_two();
+    ck_assert(set_framer(b.stream, &framer));
+    say(peer_of_b, "HI");
+    run_passes();
+    RLStreamFilterHoldWrites(b.stream, 1);
+    let_it_rest();
+    a.calls = 0;
+    ck_assert_int_ge(RLStreamGetQueuedLength(b.stream), 65536);
+    RLStreamFlush(b.stream, note_flush, "f");
+    RLStreamFilterFail(b.stream, kRLStreamRefused, EPROTO);
+    run_passes();
+    ck_assert_int_gt(a.calls, 0);
+    assert_said(&b, "O!EPROTO");
+    assert_flushed("f5");
+    ck_assert_int_eq(RLStreamGetQueuedLength(b.stream), 0);
+    ck_assert_int_eq(RLGetRetainCount(b.stream), 1 + 2);
+    end_two();
+}
+END_TEST
+
+/* It has no reference to itself while it rests: else nothing would end it. */
+START_TEST(an_echo_that_rests_is_freed)
+{
+    make_two();
+    small_buffers(RLStreamGetNativeDescriptor(a.stream));
+    ck_assert(RLStreamForward(a.stream, a.stream));
+    for (size_t said = 0, before = 1; said != before; run_passes()) {
+        before = said;
+        said = say_text(peer_of_a, said, 10000000);
+    }
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), a.stream, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLGetRetainCount(a.stream), 1);
+    RLRelease(a.stream);
+    drain(peer_of_a);
+    ck_assert(has_ended(peer_of_a) || errno == ECONNRESET);
+    a.stream = NULL;
+    close(peer_of_a);
+    end_ear(&b);
+    close(peer_of_b);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("resting streams");
+    TCase *all = add_case(suite, "resting streams", 30);
+    tcase_add_test(all, a_filter_fails_that_holds_writes_back);
+    tcase_add_test(all, an_echo_that_rests_is_freed);
+    return suite;
+}
