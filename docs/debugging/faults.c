@@ -127,23 +127,23 @@ static void uncalled(void)
 
 /* A thread with a loop, for those below. */
 static void nothing(void *info) { (void)info; }
-static void *work(void *seconds)
+static void *work(void *info)
 {
     RLRunLoopSourceContext context = {.perform = nothing};
     worker = RLRunLoopGetCurrent();
     RLRunLoopAddSource(worker, RLRunLoopSourceCreate(NULL, 0, &context), MODE);
     pthread_barrier_wait(&isReady);
-    RLRunLoopRunInMode(MODE, *(double *)seconds, 0);
-    return NULL;
+    RLRunLoopRunInMode(MODE, 10, 0); /* until it is stopped */
+    return info;
 }
 static void with_worker(void (*function)(void))
 {
-    static double seconds = 0.5;
     pthread_t thread;
     pthread_barrier_init(&isReady, NULL, 2);
-    pthread_create(&thread, NULL, work, &seconds);
+    pthread_create(&thread, NULL, work, NULL);
     pthread_barrier_wait(&isReady);
     function();
+    RLRunLoopStop(worker);
     pthread_join(thread, NULL);
 }
 
