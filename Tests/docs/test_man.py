@@ -58,6 +58,15 @@ def test_no_macro_is_shown_as_text(manual):
     assert re.findall(r"^\.[A-Z][a-z] (?:.* )?\.[A-Z][a-z] .*", "\n".join(manual.values()), re.MULTILINE) == []
 
 
+@pytest.mark.parametrize("command", sorted((ROOT / "docs/man").glob("*.1")), ids=lambda path: path.name)
+def test_no_macro_of_a_command_is_shown_as_text(command):
+    """The items of some kinds of lists are taken as they are."""
+    said = subprocess.run(["mandoc", "-T", "ascii", command], capture_output=True, text=True, check=True).stdout
+    said = re.sub(r".\x08", "", said)
+    assert "DIAGNOSTICS" in said
+    assert re.findall(r"\b(?:Ar|Fl|No|Ns|Pa|Sy|Xr) .*", said) == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_sections_are_there_and_in_order(manual, name):
     found = re.findall(r"^\.Sh (.*)$", manual[f"man3/{name}.3"], re.MULTILINE)
