@@ -109,6 +109,9 @@ def test_packages_are_installed_used_and_purged(made, tmp_path):
     assert "RLRunLoopRemoveTimer" in shown
     site = tmp_path / "usr/share/doc/runloop/html"
     assert all((site / page).is_file() for page in ("index.html", "style.css", "guide/03-modes.html", "reference/RLRunLoopRun.3.html"))
+    pages = list((tmp_path / "usr/share/doc/runloop").rglob("*.md"))
+    assert len(pages) > 10 and [(page.name, link) for page in pages for link in re.findall(r"\]\(([^)#:\s]+)[)#]", page.read_text())
+                                if not (page.parent / link).exists()] == []
     dpkg(tmp_path, "--purge", *PACKAGES)
     assert [path.as_posix() for path in (tmp_path / "usr").rglob("*") if not path.is_dir()] == []
 

@@ -64,10 +64,11 @@ def test_installed_files_are_exactly_these(installed):
                for name in ("librunloop.so", "librunloop-kit.so")]
     others = [f"usr/share/runloop/{path.name}" for path in (ROOT / "tools").glob("*.bt")]
     others += ["usr/share/runloop/valgrind.supp", "usr/share/runloop/musl.c", *(f"usr/lib/debug/.build-id/{number[:2]}/{number[2:]}.debug" for number in numbers)]
-    documents = ["LICENSE", "CHANGELOG.md", "SECURITY.md", "docs/PERFORMANCE.md", "docs/PORTING.md", "docs/SEMANTICS.md", "docs/DEBUGGING.md"]
+    documents = ["LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "docs/PERFORMANCE.md", "docs/PORTING.md", "docs/SEMANTICS.md", "docs/DEBUGGING.md"]
     documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/guide").rglob("*.*")]
     documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/debugging").iterdir() if path.suffix in (".png", ".c")]
-    documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*.[ch]")] + ["examples/README.md"]
+    documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*.[ch]")]
+    documents += ["examples/README.md", "examples/guest_asyncio.py"]
     others += [f"usr/share/doc/runloop/{name}" for name in documents]
     others += ["usr/bin/runloop", "usr/lib/runloop/librunloop-trace.so"]
     others += [f"usr/share/man/{path.relative_to(BUILD / 'man')}" for path in (BUILD / "man").glob("man?/*")]
@@ -99,6 +100,15 @@ def test_what_documents_the_library_is_what_the_headers_name(installed):
         named |= set(re.findall(r"\b(?:docs/\w+\.md|SECURITY\.md|examples/[\w/-]+\.c)\b", path.read_text()))
     assert len(named) > 20
     assert [name for name in sorted(named) if not (installed / "usr/share/doc/runloop" / name).exists()] == []
+
+
+@pytest.mark.parametrize("tree", ["installed", "multiarch"])
+def test_links_of_the_documents_lead_somewhere(request, tree):
+    documents = request.getfixturevalue(tree) / "usr/share/doc/runloop"
+    links = [(path, link) for path in documents.rglob("*.md") for link in re.findall(r"\]\(([^)#\s]+)", path.read_text())
+             if not re.match(r"[a-z]+:", link)]
+    assert len(links) > 100
+    assert [(path.name, link) for path, link in links if not (path.parent / link).exists()] == []
 
 
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
