@@ -44,14 +44,15 @@ all: libraries man  ## the libraries and the manual pages, into build/
 libraries: $(addprefix $(LIB)/,librunloop.so librunloop.a librunloop-cf.so pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
 
 # The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
-# to end, and one that another ends with needs no place: 2 KB.
+# to end, and one that another ends with needs no place: 2 KB. Without the index of names (.debug_names) of Swift's compiler, at
+# which Debian 12's gdb gives up: it then finds no line of Swift.
 $(OBJ)/core.o: $(SWIFT) $(CMODULES) Sources/unwind.awk Makefile
 	@$(NEEDS_SWIFT)
 	@mkdir -p $(@D)
 	$(IN_OWN_DIRECTORY) $(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -emit-assembly $(SWIFT) -o $(OBJ)/core.s
 	awk -f Sources/unwind.awk $(OBJ)/core.s > $(OBJ)/unwind.s
 	$(CLANG) -ffile-prefix-map=$(CURDIR)=. -c $(OBJ)/unwind.s -o $@
-	objcopy --set-section-alignment .rodata.str1.16=1 $@
+	objcopy --set-section-alignment .rodata.str1.16=1 --remove-section=.debug_names $@
 
 $(OBJ)/%.o: Sources/CLinux/%.c $(CMODULES)
 	@mkdir -p $(@D)

@@ -92,23 +92,28 @@ def backtrace(program, kind, debug_files):
         pytest.skip("gdb is not installed")
     lines = output("gdb", "-nx", "-q", "-batch", "-iex", f"set debug-file-directory {debug_files}", "-iex", "set auto-load off",
                    "-ex", "break reached", "-ex", "run", "-ex", "backtrace", "--args", program, kind).splitlines()
-    frames = [re.match(r"#\d+\s+(?:0x\w+ in )?(.+?) \(", line) for line in lines]
-    return [frame[1] for frame in frames if frame]
+    return [line for line in lines if re.match(r"#\d+\s", line)]
+
+
+def functions(frames):
+    return [re.match(r"#\d+\s+(?:0x\w+ in )?(.+?) \(", frame)[1] for frame in frames]
 
 
 @pytest.mark.parametrize("kind", CALLOUTS)
 def test_gdb_shows_who_is_called_and_from_where(installed, program, kind, tmp_path):
     """Without the file of debug information: the names of the callouts and the exports, and all frames down to main."""
-    frames = backtrace(program, kind, tmp_path)
+    frames = functions(backtrace(program, kind, tmp_path))
     assert frames[:3] == ["reached", *CALLOUTS[kind]]
     assert frames[-1] == "main" and "RLRunLoopRun" in frames[-3:]
 
 
 def test_gdb_shows_all_with_the_installed_debug_information(installed, program):
-    frames = backtrace(program, "timer", installed / "usr/lib/debug")
+    shown = backtrace(program, "timer", installed / "usr/lib/debug")
+    frames = functions(shown)
     assert frames[:3] == ["reached", *CALLOUTS["timer"]] and frames[-1] == "main"
     assert any("iterate" in frame for frame in frames)
     assert not any("??" in frame for frame in frames)
+    assert any(re.search(r"\bRunLoopCore/Loop/Run\.swift:\d+$", frame) for frame in shown), shown
 
 
 @pytest.mark.parametrize("kind", CALLOUTS)
