@@ -217,11 +217,11 @@ void watch_perform(void *info)
 {
     struct watch *watch = info;
     char byte;
-    watch->performed++;
     if (watch->name)
         note(watch->name);
     if (watch->reads)
         require(read(watch->fd, &byte, 1) == 1);
+    watch->performed++; /* last: who waits for it on another thread may leave the function that the struct is in */
 }
 
 void watch_fd(struct watch *watch, int fd, RLIndex order)

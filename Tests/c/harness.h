@@ -30,6 +30,16 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+#if defined(__SANITIZE_THREAD__)
+#define WITH_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITH_THREAD_SANITIZER 1
+#endif
+#endif
+#ifndef WITH_THREAD_SANITIZER
+#define WITH_THREAD_SANITIZER 0
+#endif
 /* A count for stress tests: a quarter of it where a sanitizer makes every step dear. */
 #define SCALED(count) (SANITIZED ? ((count) + 3) / 4 : (count))
 #define UNUSED __attribute__((unused))

@@ -317,12 +317,14 @@ static void try_call(UNUSED void *info)
     _exit(calls < plan.call ? NO_CALL : 0);
 }
 
+/* With ThreadSanitizer, which makes a fork eight times as dear, every third: other ones in each test of an act. */
 static void try_all_calls(struct plan tried)
 {
     int result;
     plan = tried;
+    plan.call = WITH_THREAD_SANITIZER ? -((int)tried.act + tried.most_depth + 2 * tried.moves) % 3 : 0;
     do {
-        plan.call++;
+        plan.call += WITH_THREAD_SANITIZER ? 3 : 1;
         result = run_in_child(try_call, NULL);
         ck_assert_msg(result == 0 || result == NO_CALL, "call %d: %d", plan.call, result);
     } while (result == 0);

@@ -1,7 +1,7 @@
 /* Many threads and one running loop: nothing lost, nothing twice, nothing torn. Bounded by counts, not by time. */
 #include "harness.h"
 
-enum { THREADS = 4 };
+enum { THREADS = 4, COUNT = WITH_THREAD_SANITIZER ? 1000 : SCALED(10000) };
 static struct looper looper;
 static void start_looper(void) { looper_start(&looper); }
 static void stop_looper(void) { looper_stop(&looper); }
@@ -31,7 +31,7 @@ static void *change_timers(void *info)
 {
     unsigned random = (unsigned)(uintptr_t)info + 1;
     RLRunLoopTimerContext context = {.info = &timer_life, .retain = lifetime_retain, .release = lifetime_release};
-    for (int i = 0; i < SCALED(10000); i++) {
+    for (int i = 0; i < COUNT; i++) {
         RLRunLoopTimerRef timer =
             RLRunLoopTimerCreate(NULL, RLAbsoluteTimeGetCurrent() + (next_random(&random) % 100) * 1e-5,
                                  next_random(&random) % 2 * 0.001, 0, 0, count_timer_call, &context);
@@ -53,7 +53,7 @@ START_TEST(timers_come_and_go_from_four_threads)
 {
     on_threads(THREADS, change_timers);
     drain();
-    ck_assert_int_ge(timer_life.retains, THREADS * SCALED(10000));
+    ck_assert_int_ge(timer_life.retains, THREADS * COUNT);
     ck_assert_int_eq(lifetime_held(&timer_life), 0);
     ck_assert_double_eq(RLRunLoopGetNextTimerFireDate(looper.loop, kRLRunLoopDefaultMode), 0);
 }
@@ -73,7 +73,7 @@ static void run_nested(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
 
 static void *delay_by_nothing(UNUSED void *info)
 {
-    for (int i = 0; i < 40000; i++)
+    for (int i = 0; i < 4 * COUNT; i++)
         require(RLRunLoopPerformFunctionAfterDelay(looper.loop, i % 2 == 0 ? RLSTR("inner") : kRLRunLoopDefaultMode,
                                                    count_perform, &delayed_calls, 0));
     return NULL;
@@ -84,10 +84,10 @@ START_TEST(timers_that_are_due_come_from_four_threads_while_nested_runs_begin_an
     nester = make_timer(0, 3600, run_nested, NULL);
     RLRunLoopAddTimer(looper.loop, nester, kRLRunLoopDefaultMode);
     on_threads(THREADS, delay_by_nothing);
-    await_count(&delayed_calls, THREADS * 40000);
+    await_count(&delayed_calls, THREADS * 4 * COUNT);
     drop_timer(nester);
     drain();
-    ck_assert_int_eq(delayed_calls, THREADS * 40000);
+    ck_assert_int_eq(delayed_calls, THREADS * 4 * COUNT);
 }
 END_TEST
 
@@ -98,7 +98,7 @@ static struct looper second_looper;
 static void *change_shared_timer(void *info)
 {
     unsigned random = (unsigned)(uintptr_t)info + 1;
-    for (int i = 0; i < SCALED(10000); i++) {
+    for (int i = 0; i < COUNT; i++) {
         RLRunLoopRef loop = next_random(&random) % 2 ? looper.loop : second_looper.loop;
         switch (next_random(&random) % 8) {
         case 0:
@@ -154,7 +154,7 @@ END_TEST
 static void *change_sources(void *info)
 {
     unsigned random = (unsigned)(uintptr_t)info + 1;
-    for (int i = 0; i < SCALED(10000); i++) {
+    for (int i = 0; i < COUNT; i++) {
         int own_info; /* infos that differ: equal sources would not be added */
         RLRunLoopSourceContext context = {.info = &own_info, .perform = count_source_call};
         RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, (RLIndex)(next_random(&random) % 8), &context);
@@ -174,7 +174,7 @@ START_TEST(sources_come_and_go_from_four_threads)
 {
     on_threads(THREADS, change_sources);
     drain();
-    ck_assert_int_le(source_calls, THREADS * SCALED(10000) * 2);
+    ck_assert_int_le(source_calls, THREADS * COUNT * 2);
 }
 END_TEST
 
@@ -186,7 +186,7 @@ static RLRunLoopSourceRef shared_source;
 
 static void *toggle_shared_source(UNUSED void *info)
 {
-    for (int i = 0; i < SCALED(10000); i++) {
+    for (int i = 0; i < COUNT; i++) {
         RLRunLoopAddSource(looper.loop, shared_source, kRLRunLoopDefaultMode);
         RLRunLoopSourceSignal(shared_source);
         RLRunLoopRemoveSource(looper.loop, shared_source, kRLRunLoopDefaultMode);
@@ -218,7 +218,7 @@ static void *change_observers(void *info)
 {
     unsigned random = (unsigned)(uintptr_t)info + 1;
     RLRunLoopObserverContext context = {.info = &observer_life, .retain = lifetime_retain, .release = lifetime_release};
-    for (int i = 0; i < SCALED(10000); i++) {
+    for (int i = 0; i < COUNT; i++) {
         RLRunLoopObserverRef observer =
             RLRunLoopObserverCreate(NULL, kRLRunLoopAllActivities, next_random(&random) % 2,
                                     (RLIndex)(next_random(&random) % 8), count_observer_call, &context);
@@ -236,7 +236,7 @@ START_TEST(observers_come_and_go_from_four_threads)
 {
     on_threads(THREADS, change_observers);
     drain();
-    ck_assert_int_ge(observer_life.retains, THREADS * SCALED(10000));
+    ck_assert_int_ge(observer_life.retains, THREADS * COUNT);
     ck_assert_int_eq(lifetime_held(&observer_life), 0);
 }
 END_TEST

@@ -68,8 +68,9 @@ UNUSED static void do_job(RLWorkRef work, void *info)
     struct job *job = info;
     require(work == job->work && RLRunLoopGetCurrent() != main_loop);
     is_worker = true;
-    job->calls++;
-    if (job->ends_thread)
+    bool ends_thread = job->ends_thread;
+    job->calls++; /* who waits for it may leave the function that the job is in */
+    if (ends_thread)
         pthread_exit(NULL);
 }
 
