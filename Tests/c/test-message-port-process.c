@@ -116,7 +116,7 @@ static void check_size(size_t size)
 
 START_TEST(data_of_every_size)
 {
-    static const size_t sizes[] = {1, 63, 4096, 32767, 32768, 32769, 65536, 1 << 20, 64 << 20};
+    static const size_t sizes[] = {1, 63, 4096, 32767, 32768, 32769, 65536, 1 << 20, SCALED(64) << 20};
     check_size(1 << 20);
     check_size(1 << 20); /* now the loop has its own descriptors, and the connection its buffer */
     int before = open_descriptors();
