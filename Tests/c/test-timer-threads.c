@@ -153,10 +153,54 @@ START_TEST(timers_live_as_long_as_loops_and_clients_need_them)
 }
 END_TEST
 
+enum { ROUNDS = SCALED(3000) };
+static _Atomic(RLRunLoopTimerRef) released; /* by the other thread; NULL: it is done with it */
+static atomic_bool is_over;
+
+static void *release_what_is_given(UNUSED void *info)
+{
+    while (!atomic_load(&is_over)) {
+        RLRunLoopTimerRef timer = atomic_load(&released);
+        if (timer != NULL) {
+            RLRelease(timer);
+            atomic_store(&released, NULL);
+        }
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* The loop keeps the timer during the call. */
+static void keep(RLRunLoopTimerRef timer, void *info)
+{
+    atomic_store(&released, timer);
+    *(RLRunLoopTimerRef *)info = (RLRunLoopTimerRef)RLRetain(timer);
+}
+
+START_TEST(a_timer_can_be_retained_in_its_call_while_a_thread_releases_it)
+{
+    pthread_t thread;
+    RLRunLoopTimerRef kept = NULL;
+    ck_assert_int_eq(pthread_create(&thread, NULL, release_what_is_given, NULL), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        RLRunLoopAddTimer(RLRunLoopGetCurrent(), make_timer(0, 0, keep, &kept), kRLRunLoopDefaultMode);
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+        while (atomic_load(&released) != NULL)
+            sched_yield();
+        ck_assert(!RLRunLoopTimerIsValid(kept));
+        ck_assert_int_eq(RLGetRetainCount(kept), 1);
+        RLRelease(kept);
+    }
+    atomic_store(&is_over, true);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("timer-threads");
     TCase *tcase = add_case(suite, "threads", 60);
     tcase_add_test(tcase, timers_live_as_long_as_loops_and_clients_need_them);
+    tcase_add_test(tcase, a_timer_can_be_retained_in_its_call_while_a_thread_releases_it);
     return suite;
 }

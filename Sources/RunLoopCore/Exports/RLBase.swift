@@ -15,7 +15,7 @@ public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
 public func RLRelease(_ object: UnsafeRawPointer?) {
     // Programs release thousands of timers, so this case is inlined.
     guard let object else { return reportNull() }
-    if Handle.isKind(.timer, object), (Handle.storage(object) as TimerPointer).tryRelease() { return }
+    if Handle.isKindWithOneReference(.timer, object), (Handle.storage(object) as TimerPointer).tryRelease() { return }
     release(object)
 }
 

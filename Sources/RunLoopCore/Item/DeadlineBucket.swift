@@ -91,16 +91,12 @@ extension DeadlineBucketPointer {
         pointee.passed = words &<< 6
     }
 
-    /// Removes the timer at a position. O(1).
+    /// Removes the timer at an index. O(1).
     @inline(__always)
-    func remove(at position: UInt32) {
-        pointee.taken.unsafelyUnwrapped[DeadlineBucket.index(of: position) &>> 6] &= ~(1 &<< UInt64(position & 63))
-    }
+    func remove(at index: Int) { pointee.taken.unsafelyUnwrapped[index &>> 6] ^= 1 &<< UInt64(index & 63) }
 
-    /// Sets the deadline of a timer of the bucket. O(1).
-    func setDeadline(_ deadline: UInt64, at position: UInt32) {
-        pointee.entries.unsafelyUnwrapped[DeadlineBucket.index(of: position)].deadline = deadline
-    }
+    /// Sets the deadline of the timer at an index. O(1).
+    func setDeadline(_ deadline: UInt64, at index: Int) { pointee.entries.unsafelyUnwrapped[index].deadline = deadline }
 
     /// The deadline of a timer of the bucket. O(1).
     func deadline(at position: UInt32) -> UInt64 {

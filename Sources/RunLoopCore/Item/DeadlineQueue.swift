@@ -12,6 +12,12 @@ struct TimerKey: HeapKey {
     }
 }
 
+extension ItemState {
+    /// The index in the farthest bucket of a queued timer without a detail; more than any index for every other timer.
+    @inline(__always)
+    fileprivate var indexInFarthest: UInt64 { distance(from: .queued(at: DeadlineBucket.position(1, 0))) }
+}
+
 /// Timers in exact order, of which most are never looked at: nearly all timers are cancelled or moved before they are sorted.
 ///
 ///     near, sorted        buckets, the farthest first
@@ -85,19 +91,22 @@ struct DeadlineQueue: ~Copyable {
         return farthest.put(DeadlineBucket.Entry(deadline: deadline, position: timer.position), number: 1)
     }
 
-    /// `remove` for a timer in the farthest bucket, by its position, which the caller then changes: O(1).
-    func tryRemove(at position: UInt32) -> Bool {
-        if DeadlineBucket.number(of: position) != 1 { return false }
-        bucket(0).remove(at: position)
+    /// `remove` for a timer in the farthest bucket, by its state, which the caller then changes: O(1).
+    @inline(__always)
+    func tryRemove(_ state: ItemState) -> Bool {
+        let index = state.indexInFarthest
+        if index > DeadlineBucket.maximumIndex { return false }
+        bucket(0).remove(at: Int(truncatingIfNeeded: index))
         return true
     }
 
-    /// `move` for a timer that stays in the farthest bucket, by its position: O(1).
+    /// `move` for a timer that stays in the farthest bucket, by its state: O(1).
     @inline(__always)
-    func tryMove(at position: UInt32, to deadline: UInt64) -> Bool {
+    func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool {
+        let index = state.indexInFarthest
         let farthest = bucket(0)
-        if DeadlineBucket.number(of: position) != 1 || deadline < farthest.pointee.minimum { return false }
-        farthest.setDeadline(deadline, at: position)
+        if index > DeadlineBucket.maximumIndex || deadline < farthest.pointee.minimum { return false }
+        farthest.setDeadline(deadline, at: Int(truncatingIfNeeded: index))
         return true
     }
 
@@ -121,14 +130,18 @@ struct DeadlineQueue: ~Copyable {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
         if number == 0 { return near.remove(timer.position) }
-        if number == SortedTimers.number { sorted.remove(at: position) } else { bucket(number - 1).remove(at: position) }
+        if number == SortedTimers.number {
+            sorted.remove(at: position)
+        } else {
+            bucket(number - 1).remove(at: DeadlineBucket.index(of: position))
+        }
         timer.position.pointee = IndexedHeap<TimerKey>.absent
     }
 
     /// Gives a queued timer, which has a new arrival, a new deadline. O(1) within the farthest bucket, else as `remove` and `insert`.
     @inline(never)
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
-        if tryMove(at: timer.position.pointee, to: deadline) { return }
+        if tryMove(.queued(at: timer.position.pointee), to: deadline) { return }
         remove(timer)
         insert(timer, at: deadline)
     }

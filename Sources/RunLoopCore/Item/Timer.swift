@@ -11,8 +11,8 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
     var item: ItemHeader
-    /// The set in which it is queued; nil while it is in no loop.
-    var set: ModeSetPointer?
+    /// See `set`.
+    private let setAddress = Atomic<UInt>(0)
     /// Seconds since 2001: the client's date, or the next one of the grid.
     var date: Double
     var callout: Callout
@@ -21,6 +21,20 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     /// Numbers the timers of a loop in the order in which they came or got their deadline (`RunLoopStorage.timerArrivals`). Timers with
     /// equal deadlines fire in this order.
     var arrival: UInt = 0
+
+    init(item: consuming ItemHeader, date: Double, callout: @escaping Callout, info: UnsafeMutableRawPointer?) {
+        self.item = item
+        self.date = date
+        self.callout = callout
+        infoOrDetail = info
+    }
+
+    /// The set in which it is queued, one of its owner's loop; nil while it is in no loop. Changed under the lock. Any thread may read it: one
+    /// that has the lock of a loop, and finds a set of that loop here, knows without a look at the owner that it has the timer's lock.
+    var set: ModeSetPointer? {
+        get { ModeSetPointer(bitPattern: setAddress.load(ordering: .relaxed)) }
+        nonmutating set { setAddress.store(UInt(bitPattern: newValue), ordering: .relaxed) }
+    }
 
     static let slab = Slab(size: MemoryLayout<TimerStorage>.stride)
 }
@@ -125,7 +139,7 @@ extension TimerPointer {
     ) -> TimerPointer {
         let timer = memory.assumingMemoryBound(to: TimerStorage.self)
         timer.initialize(
-            to: TimerStorage(item: ItemHeader(.timer, owner: threadContext, flags: []), date: date, callout: callout, infoOrDetail: info))
+            to: TimerStorage(item: ItemHeader(.timer, owner: threadContext, flags: []), date: date, callout: callout, info: info))
         return timer
     }
 
@@ -165,19 +179,20 @@ extension TimerPointer {
         TimerStorage.slab.deallocate(self)
     }
 
-    /// `release` for the client's last reference to a timer that has ended, or to a timer without a detail that is queued in the calling
-    /// thread's loop. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    /// `release` for the only reference of clients to a timer that has ended, or to a timer without a detail that is queued in the calling
+    /// thread's loop. The caller has read that number before. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
     @inline(__always)
     func tryRelease() -> Bool {
         guard let own = ThreadContextPointer.current else { return false }
-        // This is a load of its own: race detectors know atomics by their address.
-        if pointee.item.has(.ended) && pointee.item.object.references.load(ordering: .acquiring) == 1 {
+        if pointee.item.has(.ended) {
+            // Comes after what other threads did with their references. The caller has read the number together with the tag, and race
+            // detectors know atomics by their address; nothing waits for this load.
+            _ = pointee.item.object.references.load(ordering: .acquiring)
             return TimerStorage.slab.deallocateCached(self, own)
         }
         // The loop keeps this timer until it fires, so only the count changes.
-        guard own.pointee.lock.tryLock(), pointee.item.owner == own, item.state.isQueued, item.takeLastClientReference() else {
-            return false
-        }
+        guard Thread.isAlone, own.pointee.lock.tryLock(), pointee.item.owner == own, item.state.isQueued else { return false }
+        pointee.item.object.references.store(0, ordering: .releasing)
         own.unlockAfterTryLock()
         return true
     }

@@ -25,13 +25,13 @@ struct TimerQueue: ~Copyable {
         precise.tryInsert(timer, at: deadline, total)
     }
 
-    /// `remove` by the position, which the caller then changes. O(1).
+    /// `remove` for the timer of this state, if that is `queued`; the caller then changes it. O(1).
     @inline(__always)
-    func tryRemove(at position: UInt32) -> Bool { precise.tryRemove(at: position) }
+    func tryRemove(_ state: ItemState) -> Bool { precise.tryRemove(state) }
 
-    /// `move` by the position. O(1).
+    /// `move` for the timer of this state, if that is `queued`. O(1).
     @inline(__always)
-    func tryMove(at position: UInt32, to deadline: UInt64) -> Bool { precise.tryMove(at: position, to: deadline) }
+    func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool { precise.tryMove(state, to: deadline) }
 
     /// Removes a queued timer without a detail. O(1) for a far one, else O(log n).
     mutating func removeSimple(_ timer: TimerPointer) { precise.remove(timer) }

@@ -84,12 +84,10 @@ extension RunLoopPointer {
         pointee.firing.truncate(to: pointee.firing.count - 1)
         timer.pointee.set.unsafelyUnwrapped.pointee.timerCount &-= 1
         timer.pointee.set = nil
-        if timer.pointee.item.object.references.load(ordering: .acquiring) == 0 {
-            TimerStorage.slab.deallocate(timer, threadContext)
-        } else {
-            // Last: from here on another thread may release the client's reference.
-            timer.item.state = .ended
-        }
+        let references = timer.pointee.item.object.references.load(ordering: .acquiring)
+        if references == 0 { return TimerStorage.slab.deallocate(timer, threadContext) }
+        // Last: from here on another thread may release the client's reference.
+        timer.item.state = references == 1 ? .ended : .over
     }
 
     /// As CFRunLoop does it: a context with a retain function is retained for each call. Under the lock, which it gives back.

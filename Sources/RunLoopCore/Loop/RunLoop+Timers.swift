@@ -8,8 +8,10 @@ extension RunLoopPointer {
     /// far. False: `ThreadContextPointer.stepOut` must follow, and nothing was done. `loop` and `mode` may be any handles.
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
-        guard mode == ModeName.default.handle, let own = ThreadContextPointer.current, case let current = RunLoopPointer(own),
-            loop == current.handle, own.pointee.lock.tryLock(), timer.pointee.item.owner == own, timer.item.state == .simple,
+        // Compared as numbers: of optionals the compiler would test each for nil, too.
+        guard UInt(bitPattern: mode) == UInt(bitPattern: ModeName.default.handle), let handle = UnsafeRawPointer(loop),
+            case let current = Handle.storage(handle) as RunLoopPointer, case let own = current.threadContext, own.isCurrent,
+            own.pointee.lock.tryLock(), timer.pointee.item.owner == own, timer.item.state == .simple,
             current.pointee.timerPasses == 0, let set = current.pointee.defaultSet, case let total = set.pointee.timerCount &+ 1,
             let position = set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, total)
         else { return false }
@@ -217,10 +219,9 @@ extension TimerPointer {
     /// to a far date. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
     @inline(__always)
     func trySetNextFireDate(_ date: Double) -> Bool {
-        guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own), pointee.item.owner == own,
-            case let state = item.state, state.isQueued, loop.pointee.timerPasses == 0,
-            let set = loop.pointee.defaultSet, pointee.set == set,
-            set.pointee.timers.tryMove(at: state.position, to: Clock.instant(ofTimerDate: date).nanoseconds)
+        guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own),
+            let set = loop.pointee.defaultSet, pointee.set == set, loop.pointee.timerPasses == 0,
+            set.pointee.timers.tryMove(item.state, to: Clock.instant(ofTimerDate: date).nanoseconds)
         else { return false }
         pointee.date = date
         pointee.arrival = loop.nextTimerArrival()
@@ -240,13 +241,12 @@ extension TimerPointer {
         owner.unlock()
     }
 
-    /// `invalidate` for the calling thread's own timer without a detail that is in the default mode only, and far. The address may be any
-    /// handle. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    /// `invalidate` for the calling thread's own timer without a detail that is in the default mode only, and far, and to which clients have
+    /// one reference. The address may be any handle. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
     @inline(__always)
     func tryInvalidate() -> Bool {
-        guard let own = ThreadContextPointer.tryLockCurrent(), Handle.Header(of: self).isKindWithReferences(.timer),
-            pointee.item.owner == own, case let state = item.state, state.isQueued,
-            let set = RunLoopPointer(own).pointee.defaultSet, pointee.set == set, set.pointee.timers.tryRemove(at: state.position)
+        guard let own = ThreadContextPointer.tryLockCurrent(), let set = RunLoopPointer(own).pointee.defaultSet,
+            Handle.isKindWithOneReference(.timer, self), pointee.set == set, set.pointee.timers.tryRemove(item.state)
         else { return false }
         set.pointee.timerCount &-= 1
         pointee.set = nil

@@ -71,24 +71,13 @@ enum Handle {
     /// Whether the object behind a handle is of this kind. One load.
     static func isKind(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool { tag(of: handle) == kind.rawValue }
 
-    /// The tag of an object and the number of its references, which lie side by side. Shortcuts read both at once: the less a call reads, the
-    /// more calls wait for memory at the same time.
-    struct Header: BitwiseCopyable {
-        private let bits: UInt64
-
-        /// That of the object behind a handle, which may be any address.
-        @inline(__always)
-        init(of handle: UnsafeRawPointer) {
-            let isAligned = UInt(bitPattern: handle) & 7 == 0
-            bits = isAligned ? handle.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.load(ordering: .acquiring) : 0
-        }
-
-        /// Whether it is of this kind, and clients have references to it.
-        func isKindWithReferences(_ kind: Kind) -> Bool {
-            // With the number below the tag one comparison does.
-            let swapped = bits &<< 32 | bits &>> 32
-            return swapped &- (UInt64(kind.rawValue) &<< 32 | 1) < UInt64(UInt32.max)
-        }
+    /// Whether the object behind a handle, which may be any address, is of this kind, and clients have exactly one reference to it. Shortcuts
+    /// read tag and references at once, as they lie side by side: the less a call reads, the more calls wait for memory at the same time.
+    @inline(__always)
+    static func isKindWithOneReference(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool {
+        if UInt(bitPattern: handle) & 7 != 0 { return false }
+        let header = handle.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.load(ordering: .acquiring)
+        return header == 1 &<< 32 | UInt64(kind.rawValue)
     }
 
     /// The first word of an object. Handles come from clients and may be any address: a misaligned one is not read.

@@ -71,6 +71,8 @@ struct ItemState: BitwiseCopyable, Equatable {
     static let firing = ItemState(bits: 0xFFFF_FFFF_0002_0000 | UInt64(ItemFlags([.valid, .bound, .firing]).rawValue))
     /// A timer that is invalid and in no loop, without a detail: see `ItemFlags.ended`.
     static let ended = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.ended.rawValue))
+    /// `ended`, without that flag.
+    static let over = ItemState(bits: 0xFFFF_FFFF_0000_0000)
 
     /// A timer without a detail that is valid and queued at this position, in one loop, which has the only internal reference.
     static func queued(at position: UInt32) -> ItemState { ItemState(bits: UInt64(position) &<< 32 | queuedBits) }
@@ -80,7 +82,13 @@ struct ItemState: BitwiseCopyable, Equatable {
     /// Whether it is the result of `queued` for some position.
     var isQueued: Bool { UInt32(truncatingIfNeeded: bits) == UInt32(truncatingIfNeeded: Self.queuedBits) }
 
-    var position: UInt32 { UInt32(truncatingIfNeeded: bits &>> 32) }
+    /// How far behind the position of `other`, which is the result of `queued`, that of this state is, if it is one, too; otherwise a larger
+    /// number than any distance. Modulo 2^32.
+    @inline(__always)
+    func distance(from other: ItemState) -> UInt64 {
+        let difference = bits &- other.bits
+        return difference &<< 32 | difference &>> 32
+    }
 }
 
 /// What is true of an item.
@@ -108,7 +116,9 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     static let keepsDeadline = ItemFlags(rawValue: 2048)
     /// Timers: they have a `TimerDetail`.
     static let hasDetail = ItemFlags(rawValue: 4096)
-    /// Timers: invalidated, in no loop, and no longer used by the library, so that the last reference can be released without the lock.
+    /// Timers: invalidated, in no loop, and no longer used by the library, so that the last reference can be released without the lock. Set
+    /// under the lock while clients have exactly one reference. So a thread that has read that there is one, and then reads this flag, has
+    /// that one: until the timer ended another thread may have taken a second one, but that would have kept the flag from being set.
     static let ended = ItemFlags(rawValue: 8192)
 
     // Sources.
@@ -211,14 +221,6 @@ extension ItemPointer {
     /// A plain store suffices: to retain an item, a thread needs a reference or the lock, and no other thread has either.
     func takeLastReference() -> Bool {
         if pointee.internalReferences != 0 || pointee.object.references.load(ordering: .acquiring) != 1 { return false }
-        pointee.object.references.store(0, ordering: .releasing)
-        return true
-    }
-
-    /// Takes the clients' only reference, in a process with one thread. False if there are more, or none: then nothing has changed. A loop
-    /// must have the item, so that it stays alive. Under the lock.
-    func takeLastClientReference() -> Bool {
-        if pointee.object.references.load(ordering: .acquiring) != 1 || !Thread.isAlone { return false }
         pointee.object.references.store(0, ordering: .releasing)
         return true
     }

@@ -27,9 +27,9 @@ import Testing
                 bucket.put(model[which]!, positions + which)
             case 0...4:
                 model[which] = random.next()
-                bucket.pointer.setDeadline(model[which]!, at: positions[which])
+                bucket.pointer.setDeadline(model[which]!, at: DeadlineBucket.index(of: positions[which]))
             default:
-                if model.removeValue(forKey: which) != nil { bucket.pointer.remove(at: positions[which]) }
+                if model.removeValue(forKey: which) != nil { bucket.pointer.remove(at: DeadlineBucket.index(of: positions[which])) }
             }
             if bucket.pointer.pointee.count != model.count { return "step \(step): \(bucket.pointer.pointee.count) timers" }
             if random.below(500) > 0 { continue }
@@ -56,7 +56,7 @@ import Testing
         for index in 0..<live { bucket.put(0, positions + index) }
         for _ in 0..<scaled(20 * live + 1_000) {
             let position = positions + random.below(live)
-            bucket.pointer.remove(at: position.pointee)
+            bucket.pointer.remove(at: DeadlineBucket.index(of: position.pointee))
             bucket.put(0, position)
         }
         #expect(bucket.pointer.pointee.count == live)

@@ -168,10 +168,12 @@ private struct DeadlineWalk {
             case 0...4:
                 arrive(timer)
                 let deadline = deadline()
-                if random.chance(50) || !queue.tryMove(at: timer.position.pointee, to: deadline) { queue.move(timer, to: deadline) }
+                if random.chance(50) || !queue.tryMove(.queued(at: timer.position.pointee), to: deadline) {
+                    queue.move(timer, to: deadline)
+                }
                 model[which] = deadline
             case 5...7 where model[which] != nil:
-                if random.chance(50), queue.tryRemove(at: timer.position.pointee) {
+                if random.chance(50), queue.tryRemove(.queued(at: timer.position.pointee)) {
                     timer.position.pointee = IndexedHeap<TimerKey>.absent
                 } else {
                     queue.remove(timer)

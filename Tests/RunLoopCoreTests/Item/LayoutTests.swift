@@ -74,14 +74,18 @@ import Testing
             var seen = [timer.item.state == .simple]
             timer.item.state = .queued(at: 77)
             seen += [timer.pointee.item.flags == [.valid, .bound], timer.pointee.item.internalReferences == 1, timer.item.state.isQueued]
-            seen += [timer.pointee.item.position == 77, timer.item.state.position == 77, timer.position.pointee == 77]
+            seen += [timer.pointee.item.position == 77, timer.item.state == .queued(at: 77), timer.position.pointee == 77]
+            seen += [
+                timer.item.state.distance(from: .queued(at: 70)) == 7,
+                timer.item.state.distance(from: .queued(at: 78)) == UInt64(UInt32.max),
+            ]
             timer.pointee.item.set(.firing)
-            seen += [!timer.item.state.isQueued]
+            seen += [!timer.item.state.isQueued, timer.item.state.distance(from: .queued(at: 70)) > UInt64(UInt32.max)]
             timer.item.state = .ended
             seen += [timer.pointee.item.flags == .ended, timer.pointee.item.internalReferences == 0, !timer.isQueued]
             return seen
         }
-        #expect(seen == Array(repeating: true, count: 11))
+        #expect(seen == Array(repeating: true, count: 14))
     }
 
     /// The field of the header that is a timer's place in the queue is a source's flag.

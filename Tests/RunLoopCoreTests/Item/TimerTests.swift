@@ -20,6 +20,23 @@ import Testing
         #expect(Self.withTimer(date: 1, interval: 1) { $0.detail != nil && $0.pointee.item.has(.repeats) })
     }
 
+    /// A timer that ends while clients have two references is released under the lock, whichever thread releases last.
+    @Test(arguments: [true, false]) func onlyATimerWithOneReferenceIsReleasedWithoutTheLock(fires: Bool) {
+        let seen = onThread {
+            [1, 2].map { (references: Int) -> Bool in
+                let date = fires ? 0 : Clock.currentDate + 1000
+                let handle = RLRunLoopTimerCreate(nil, date, 0, 0, 0, { _, _ in }, nil)!
+                if references == 2 { _ = RLRetain(UnsafeRawPointer(handle)) }
+                RLRunLoopAddTimer(RLRunLoopGetCurrent(), handle, kRLRunLoopDefaultMode)
+                if fires { _ = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0) } else { RLRunLoopTimerInvalidate(handle) }
+                let isEnded = Handle.item(UnsafeRawPointer(handle)).pointee.has(.ended)
+                for _ in 0..<references { RLRelease(UnsafeRawPointer(handle)) }
+                return isEnded && Handle.kind(of: UnsafeRawPointer(handle)) == nil
+            }
+        }
+        #expect(seen == [fires || Membarrier.isAvailable, false])
+    }
+
     @Test func oneShotDeadlineIsTheDates() {
         for date in [Clock.currentDate + 1000, -5] {
             let seen = Self.withTimer(date: date, interval: 0) { ($0.deadline, Clock.instant(ofDate: date).nanoseconds) }
@@ -109,7 +126,7 @@ import Testing
         #expect(releases.pointer.pointee == 2, "one for each")
     }
 
-    /// Only the last reference to a timer that the shortcut has invalidated goes without the lock; on whatever thread.
+    /// The shortcut invalidates only a timer to which clients have one reference, which then goes without the lock, on whatever thread.
     @Test(.enabled(if: Membarrier.isAvailable))
     func lastReferenceToAnEndedTimer() {
         let seen = onThread { () -> [Bool] in
@@ -117,8 +134,12 @@ import Testing
             let timer = TimerPointer.create(loop.threadContext, date: 1e9, interval: 0, order: 0, { _, _ in }, .empty)!
             var seen = [timer.tryRelease]
             loop.add(timer, in: ModeName.default)
-            timer.pointee.item.object.retain()
-            seen += [timer.tryRelease, timer.tryInvalidate, { timer.item.state == .ended }, timer.tryInvalidate, timer.tryRelease]
+            let isInvalidatedWithTwo = { () -> Bool in
+                timer.pointee.item.object.retain()
+                return timer.tryInvalidate()
+            }
+            seen += [timer.tryRelease, isInvalidatedWithTwo, { timer.item.release() == .alive }]
+            seen += [timer.tryInvalidate, { timer.item.state == .ended }, timer.tryInvalidate]
             let results = seen.map { step in
                 let result = step()
                 if !result { ThreadContextPointer.stepOut() }
@@ -130,9 +151,9 @@ import Testing
                 // While the thread lives no other one gets the memory.
                 return timer.tryRelease() && timer.pointee.item.object.tag == 0
             }
-            return results + [timer.item.release() == .alive, onThread(isReleased)]
+            return results + [onThread(isReleased)]
         }
-        #expect(seen == [false, false, true, true, false, false, true, true])
+        #expect(seen == [false, false, false, true, true, true, false, true])
     }
 
     /// A timer that only its loop refers to is destroyed when it is invalidated: the shortcut would leave it without a reference.
