@@ -125,13 +125,13 @@ static UNUSED double service_seconds(double *worst)
     return best;
 }
 
-/* The most that an honest client may need during an attack: 0.1 s more than before it, with allowance for a machine that
- * gets busier meanwhile. */
+/* The most that an honest client may need during an attack, which would hold it up for many seconds: half a second more than before it,
+ * with allowance for a machine that gets busier meanwhile. */
 static UNUSED double patience(void)
 {
     double worst;
     service_seconds(&worst);
-    return 0.1 + 4 * worst;
+    return 0.5 + 4 * worst;
 }
 
 static UNUSED void expect_service_within(double limit)
