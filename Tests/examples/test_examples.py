@@ -199,9 +199,9 @@ def demo(request, tmp_path_factory):
     return compile_program(request.param, DEMO, tmp_path_factory.mktemp(request.param) / DEMO)
 
 
-def run_demo(demo, *arguments, **keywords):
-    return subprocess.run([demo, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=TIME_LIMIT, env=environment(DEMO), **keywords)
+def run_demo(demo, *arguments, preload=None, **keywords):
+    return subprocess.run([demo, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIME_LIMIT,
+                          env={**environment(DEMO), **({"LD_PRELOAD": str(preload)} if preload else {})}, **keywords)
 
 
 def printed_word(word):
@@ -299,12 +299,23 @@ def test_demo_counts_right_with_any_number_of_workers(demo, workers):
     assert len(re.findall(rb"^worker \d+ ", result.stdout, re.M)) == workers
 
 
+#: For the demo's workers 10 ms are a tenth of a second.
+SLOWER = """#include <time.h>
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    struct timespec longer = {0, 10 * time->tv_nsec};
+    return clock_nanosleep(CLOCK_MONOTONIC, 0, &longer, left);
+}
+"""
+
+
 def test_demo_stops_reading_when_the_workers_are_slow(demo, tmp_path):
-    """Of a file, which is read as fast as the demo can: a busy machine might fill a pipe more slowly than the workers count."""
-    data = text(4_000_000)
+    """Of a file, and with one worker that takes ten times as long: beside many other processes two may count as fast as the demo reads."""
+    data = text(2_000_000)
     (tmp_path / "input").write_bytes(data)
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-x", "c", "-", "-o", tmp_path / "slower.so"], input=SLOWER, text=True, check=True)
     with open(tmp_path / "input", "rb") as file:
-        result = run_demo(demo, "--slow", "--workers", 2, stdin=file)
+        result = run_demo(demo, "--slow", "--workers", 1, stdin=file, preload=tmp_path / "slower.so")
     assert result.returncode == 0, result.stderr
     assert parse(result.stdout) == count(data)
     assert pauses(result.stdout) > 0
