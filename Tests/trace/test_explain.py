@@ -173,11 +173,15 @@ def test_a_segment_that_was_left_behind_is_removed_by_the_next_process(program, 
     shim = tmp_path / "forgetting.so"
     subprocess.run([os.environ.get("CC", "clang"), "-std=gnu11", "-shared", "-fPIC", HERE / "forgetting.c", "-o", shim], check=True)
     environment = os.environ | {"XDG_RUNTIME_DIR": str(tmp_path), "LD_PRELOAD": f"{COMPANION}:{shim}", "RUNLOOP_EXPLAIN": "1"}
-    done = subprocess.run([program, "timer"], capture_output=True, text=True, env=environment, timeout=TIME_LIMIT)
-    left = int(done.stdout.splitlines()[-1])
     status = ctypes.create_string_buffer(256)
     libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.shmctl(left, 2, status) == 0
+    for _ in range(100):  # a program of another test may be the next process
+        done = subprocess.run([program, "timer"], capture_output=True, text=True, env=environment, timeout=TIME_LIMIT)
+        left = next(int(line) for line in done.stdout.splitlines() if line.isdigit())
+        if libc.shmctl(left, 2, status) == 0:
+            break
+    else:
+        pytest.fail("no segment was left behind")
     with Running(COMMAND, "run", program, "timer", directory=tmp_path) as running:
         running.explained("until a timer is due")
         assert libc.shmctl(left, 2, status) == -1 and ctypes.get_errno() == 22
