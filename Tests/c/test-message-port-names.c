@@ -1,5 +1,6 @@
 /* Names of message ports, and the directory where they are. */
 #include "message-port.h"
+#include <dirent.h>
 
 static RLDataRef answer(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
 {
@@ -181,25 +182,32 @@ START_TEST(socket_is_for_its_user_unless_others_are_allowed)
 }
 END_TEST
 
+/* How many files of a name there are in a directory that others use as well. */
+static int files_of(const char *name, const char *path)
+{
+    DIR *directory = opendir(path);
+    int count = 0;
+    require(directory != NULL);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        count += strncmp(entry->d_name, name, strlen(name)) == 0;
+    closedir(directory);
+    return count;
+}
+
 static void serve_in(const char *directory)
 {
     struct stat status;
-    strcpy(name_directory, directory);
-    bool is_there = access(directory, F_OK) == 0;
-    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
-    if (is_there) { /* the claim has swept away the files of dead processes, so now files can be counted */
-        RLRelease(port);
-        port = NULL;
-    }
-    int before = is_there ? name_files() : 0;
-    if (port == NULL)
-        port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
+    char text[64];
+    snprintf(text, sizeof text, "chosen.%d.", getpid());
+    RLStringRef name = RLStringCreateWithCString(NULL, text, kRLStringEncodingUTF8);
+    RLMessagePortRef port = RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL);
     ck_assert_ptr_nonnull(port);
-    ck_assert_int_eq(name_files(), before + 2);
+    ck_assert_int_eq(files_of(text, directory), 2);
     ck_assert_int_eq(stat(directory, &status), 0);
     ck_assert_uint_eq(status.st_mode & 07777, 0700);
     RLRelease(port);
-    ck_assert_int_eq(name_files(), before);
+    RLRelease(name);
+    ck_assert_int_eq(files_of(text, directory), 0);
 }
 
 /* The first variable that is set decides; a missing directory is created. */
@@ -224,7 +232,6 @@ START_TEST(directory_is_chosen)
     serve_in(chosen);
     if (!is_there)
         rmdir(chosen);
-    strcpy(name_directory, own);
 }
 END_TEST
 
