@@ -17,21 +17,28 @@ static atomic_bool must_wait;
 
 /* Sockets of this machine: one that accepts, one that nothing listens on, and one whose queue is full, so that it does not
  * answer. */
-static int good, full, fillers[8];
+static int good, full, unused, fillers[8];
 static struct sockaddr_in good_address, refusing, silent;
 
-static int listen_at(struct sockaddr_in *address, int backlog)
+static int bind_at(struct sockaddr_in *address)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    require(bind(fd, (struct sockaddr *)address, sizeof *address) == 0 && listen(fd, backlog) == 0);
+    require(bind(fd, (struct sockaddr *)address, sizeof *address) == 0);
     require(getsockname(fd, (struct sockaddr *)address, &(socklen_t){sizeof *address}) == 0);
+    return fd;
+}
+
+static int listen_at(struct sockaddr_in *address, int backlog)
+{
+    int fd = bind_at(address);
+    require(listen(fd, backlog) == 0);
     return fd;
 }
 
 static void set_up(void)
 {
-    close(listen_at(&refusing, 1));
+    unused = bind_at(&refusing); /* nobody else gets its port */
     good = listen_at(&good_address, 10);
     full = listen_at(&silent, 0);
     for (int i = 0; i < 8; i++) {
@@ -54,6 +61,7 @@ static void tear_down(void)
     RLRelease(workers);
     close(good);
     close(full);
+    close(unused);
     for (int i = 0; i < 8; i++)
         close(fillers[i]);
 }
