@@ -122,7 +122,7 @@ static void uncalled(void)
 {
     RLRunLoopPostFunction(loop, RLSTR("dialog"), show_result, NULL);
     addTimer(0.2, refresh);
-    RLRunLoopRunInMode(MODE, 1, 0);
+    RLRunLoopRunInMode(MODE, 3, 0);
 }
 
 /* A thread with a loop, for those below. */
