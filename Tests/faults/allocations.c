@@ -200,7 +200,7 @@ static void works(void)
 /* The exit status: 0 something failed and all was well, 1 something did not work, 3 complaints, 4 nothing failed. */
 static int attempt(long n)
 {
-    alarm(6);
+    alarm(60);
     RLSetErrorHandler(no_mistake, NULL);
     attempted = n;
     atomic_store(&fail_at, n);

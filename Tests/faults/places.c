@@ -130,7 +130,7 @@ int main(int argc, char **argv)
     delivers = !adds;
     fail_at = atol(argv[2]);
     fail_count = atol(argv[3]);
-    alarm(8);
+    alarm(60);
     RLSetErrorHandler(no_mistake, NULL);
     RLStringRef name = RLStringCreateWithCString(NULL, "faults", kRLStringEncodingUTF8);
     make_directory_for_names(directory);

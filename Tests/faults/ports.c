@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     CHECK(argc == 3);
     in_client = strcmp(argv[1], "client") == 0;
     fail_at = atol(argv[2]);
-    alarm(8);
+    alarm(60);
     RLSetErrorHandler(say_nothing_else, NULL);
     RLStringRef name = RLStringCreateWithCString(NULL, "faults", kRLStringEncodingUTF8);
     make_directory_for_names(directory);
