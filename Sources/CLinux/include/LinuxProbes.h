@@ -15,6 +15,14 @@ static inline void linux_set_probe(const void *probe)
     __atomic_store_n(&linux_probe_variable, probe, __ATOMIC_RELEASE);
 }
 
+/* Stands for an argument that is never read: whatever its register holds, so it takes no instruction. */
+static inline __attribute__((always_inline)) uintptr_t linux_unspecified(void)
+{
+    uintptr_t value;
+    __asm__ volatile("" : "=r"(value));
+    return value;
+}
+
 /* A label, and a note as systemtap's <sys/sdt.h> writes it: where the probe is, its provider and name, and where its arguments are. A
    kernel that is told to puts a breakpoint on the instruction behind the label. Others put a nop there, which is quicker to step over;
    here the probes cost nothing. The section .stapsdt.base, one byte, tells whether the file was moved after linking; gdb does not read

@@ -81,7 +81,8 @@ enum Probe {
     @inline(__always)
     @discardableResult
     static func call(
-        _ kind: Kind, _ first: UInt, _ second: UInt, _ third: UInt = 0, _ fourth: UInt = 0, _ fifth: UInt = 0, _ sixth: UInt = 0
+        _ kind: Kind, _ first: UInt, _ second: UInt, _ third: UInt = linux_unspecified(), _ fourth: UInt = linux_unspecified(),
+        _ fifth: UInt = linux_unspecified(), _ sixth: UInt = linux_unspecified()
     ) -> UInt {
         // Which argument is the last one, the info, and whether the second is the detail. The first is the object unless it is the last.
         let (last, hasDetail): (UInt32, Bool) =
