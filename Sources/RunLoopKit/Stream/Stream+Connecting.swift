@@ -83,7 +83,10 @@ extension StreamPointer {
         if !connector.pointee.isLookingUp {
             while connector.pointee.attempts == nil || now >= connector.pointee.nextStart {
                 guard let address = connector.pointee.nextAddress() else { break }
-                if begin(address, connector) { connector.pointee.nextStart = now + Connector.headStart }
+                let isBegun = begin(address, connector)
+                // The stream has failed, for want of memory, and the connector is gone.
+                if pointee.connector == nil { return .infinity }
+                if isBegun { connector.pointee.nextStart = now + Connector.headStart }
             }
             if connector.pointee.attempts == nil {
                 fail(connector.pointee.failure)
@@ -93,16 +96,15 @@ extension StreamPointer {
         return connector.pointee.delay(now)
     }
 
-    /// Begins to connect to an address; false if that has failed at once. Under the lock.
+    /// Begins to connect to an address; false if that has failed at once. May fail the stream, which frees the connector. Under the lock.
     private func begin(_ address: UnsafeMutablePointer<addrinfo>, _ connector: ConnectorPointer) -> Bool {
         let descriptor = linux_connect(address.pointee.ai_addr, address.pointee.ai_addrlen)
         if descriptor >= 0 {
             var context = watchContext()
             let watch = DescriptorWatch.make(descriptor, &context) { watch, _, info in StreamPointer(info: info).attemptIsReady(watch) }
             if let watch, connector.pointee.add(descriptor, watch) {
-                followEverywhere(watch.source)
                 RLFileDescriptorEnableCallBacks(watch.watch, UInt(kRLFileDescriptorWriteCallBack))
-                return true
+                return followEverywhere(watch.source)
             }
             preservingSystemError {
                 if let watch { watch.end() }
@@ -145,7 +147,7 @@ extension StreamPointer {
             return fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: systemError))
         }
         pointee.state.remove(.connecting)
-        if let watchSource = pointee.watchSource { followEverywhere(watchSource) }
+        if let watchSource = pointee.watchSource, !followEverywhere(watchSource) { return }
         if !pointee.state.contains(.hasFilter) { pointee.state.insert(.tellsOpen) }
         flushQueue()
         arm()
@@ -162,8 +164,8 @@ extension StreamPointer {
         }
     }
 
-    /// A source goes into all modes of the handle. Under the lock.
-    private func followEverywhere(_ added: OpaquePointer) {
+    /// A source goes into all modes of the handle. False if out of memory: then the stream has failed. Under the lock.
+    private func followEverywhere(_ added: OpaquePointer) -> Bool {
         let isDone = pointee.loops.allSatisfy { link in
             var isFollowed = true
             let loop = link.pointee.loop
@@ -172,6 +174,7 @@ extension StreamPointer {
             } && isFollowed
         }
         if !isDone { failWithoutMemory() }
+        return isDone
     }
 
     func failWithoutMemory() { fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOMEM)) }
