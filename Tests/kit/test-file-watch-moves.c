@@ -296,6 +296,25 @@ START_TEST(a_root_within_another_is_told_when_it_is_renamed)
 }
 END_TEST
 
+/* The kernel tells of its end only when nothing has it open any more: the new one is not to be told as removed then. */
+START_TEST(a_root_within_another_ends_before_it_is_made_again)
+{
+    make_directory(in_tree("a"));
+    const char *paths[] = {_i ? in_tree("a") : base, _i ? base : in_tree("a"), NULL};
+    RLFileWatchContext context = {.info = &told};
+    told.object = add(RLFileWatchCreate(NULL, paths, 0, 0, write_down, &context));
+    int open_one = open(in_tree("a"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    require(open_one >= 0 && rmdir(in_tree("a")) == 0);
+    make_directory(in_tree("a"));
+    assert_told(&told, "-a/ -~a/ +a/");
+    close(open_one);
+    write_file(in_tree("a/file"), "x");
+    assert_told(&told, "+a/file");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 2);
+    end_watch(&told);
+}
+END_TEST
+
 /* Returns the seconds of processor time in which the loop follows a directory with so many in it. */
 static double time_of_renames(int children)
 {
@@ -384,6 +403,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_file_that_is_open_and_replaced_is_told);
     tcase_add_test(tcase, a_root_whose_path_leads_elsewhere_ends_when_a_directory_is_made_in_it);
     tcase_add_test(tcase, a_root_within_another_is_told_when_it_is_renamed);
+    tcase_add_loop_test(tcase, a_root_within_another_ends_before_it_is_made_again, 0, 2);
     tcase_add_test(tcase, a_rename_costs_no_more_if_the_directory_has_many_in_it);
     tcase_add_loop_test(tcase, a_root_in_another_ends_when_a_directory_between_them_is_renamed, 0, 2);
     tcase_add_loop_test(tcase, a_root_that_is_a_link_into_another_is_told_under_its_own_path, 0, 2);

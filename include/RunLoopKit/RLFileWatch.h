@@ -48,7 +48,8 @@
  *  when it is there again. This is late if a directory above a root was renamed, or a root is a symbolic link that was
  *  led elsewhere: events have the old paths until a directory comes to be in that root, or until another root that it
  *  is in shows that it was renamed. It is late, too, if a directory was removed that a process has open, or as its
- *  current one: then it is told when that ends. Symbolic links below a root are files, and are not followed.
+ *  current one: then it is told when that ends, unless the directory is also in another root. Symbolic links below a
+ *  root are files, and are not followed.
  *
  *  Threads, fork
  *  -------------

@@ -146,8 +146,21 @@ extension FileWatchPointer {
         } else if event.mask & linux_in_delete != 0 {
             pointee.events.add(directory, event.name, UInt(kRLFileWatchRemoved), isDirectory: isDirectory)
             drop(event.name, in: directory)
+            if isDirectory { endRoot(at: event.name, in: directory) }
         } else {
             addContentEvents(directory, event)
+        }
+    }
+
+    /// A directory was removed: if it was a root in another root, it has ended. Its own event comes when nothing has it open any more, and
+    /// its path may lead to a new directory by then.
+    private func endRoot(at name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer) {
+        var next = pointee.directories.firstRoot
+        while let root = next {
+            next = pointee.directories.root(after: root)
+            if let path = path(of: directory, name), strcmp(path, root.name) == 0, !isInPlace(root) {
+                endRoot(root, UInt(kRLFileWatchRemoved))
+            }
         }
     }
 

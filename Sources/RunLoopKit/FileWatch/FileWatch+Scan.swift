@@ -93,7 +93,7 @@ extension FileWatchPointer {
     }
 
     /// The path of a directory, or of an entry in it; valid until the next call. nil if it is too long for the kernel.
-    private func path(of directory: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
+    func path(of directory: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
         if directory.pathLength(of: name) >= Int(PATH_MAX) { return nil }
         let path = (pointee.buffer + FileWatch.bufferSize).assumingMemoryBound(to: CChar.self)
         directory.writePath(of: name, to: path)
