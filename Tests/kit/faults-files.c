@@ -1,4 +1,5 @@
-/* A tree of three directories that is watched while system calls fail: strace makes them (test_kit.py). Prints what came of it. */
+/* A tree of three directories that is watched while system calls fail: strace makes them (test_kit.py). Prints what came of it.
+ * With an argument it makes no fourth one, and waits until it has printed that. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char *awaited = "";
+static int is_awaited;
+static void say(const char *name, const char *what)
+{
+    char words[300];
+    snprintf(words, sizeof words, "%s%s%s", name, *what ? " " : "", what);
+    printf("%s, ", words);
+    is_awaited |= strcmp(words, awaited) == 0;
+}
+
 static void changed(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
 {
     (void)watch, (void)info;
@@ -16,17 +27,19 @@ static void changed(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent 
         if (strcmp(name, "end") == 0)
             RLRunLoopStop(RLRunLoopGetCurrent());
         else if ((events[i].flags & kRLFileWatchNotWatched) != 0)
-            printf("%s %s, ", name, strerrorname_np(events[i].error));
+            say(name, strerrorname_np(events[i].error));
         else if ((events[i].flags & kRLFileWatchMustScan) != 0)
-            printf("%s scan, ", name);
+            say(name, "scan");
         else if ((events[i].flags & kRLFileWatchCreated) != 0)
-            printf("%s, ", name);
+            say(name, "");
     }
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     alarm(60);
+    if (count > 1)
+        awaited = arguments[1];
     if (mkdir("tree", 0700) != 0 || mkdir("tree/a", 0700) != 0 || mkdir("tree/a/b", 0700) != 0)
         return 1;
     const char *paths[] = {"tree", NULL};
@@ -37,10 +50,13 @@ int main(void)
     }
     RLRunLoopAddSource(RLRunLoopGetCurrent(), watch, kRLRunLoopDefaultMode);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
-    mkdir("tree/c", 0700);
+    if (count == 1)
+        mkdir("tree/c", 0700);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
     close(creat("tree/end", 0600));
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0);
+    while (count > 1 && !is_awaited)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 1);
     printf("%d watched\n", (int)RLFileWatchGetWatchCount(watch));
     RLRelease(watch);
     return 0;

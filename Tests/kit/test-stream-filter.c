@@ -126,6 +126,11 @@ START_TEST(a_paused_stream_keeps_its_bytes_for_the_filter)
     RLStreamResumeReading(ear.stream);
     run_passes();
     assert_said(&ear, "(a)");
+    RLStreamPauseReading(ear.stream);
+    RLStreamSetIdleLimit(ear.stream, 0.01);
+    while (ear.said[0] == 0) /* there is nothing that would have to come before */
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+    assert_said(&ear, "!ETIMEDOUT");
     end_ear(&ear);
     close(peer);
 }

@@ -47,11 +47,37 @@ START_TEST(an_echo_that_rests_is_freed)
 }
 END_TEST
 
+/* What a's filter delivers while b is full comes before its failure. */
+START_TEST(bytes_come_before_the_failure_of_a_filter)
+{
+    static struct framer framer;
+    make_two();
+    let_it_rest();
+    framer.greeted = 2, framer.left = -1;
+    ck_assert(set_framer(a.stream, &framer));
+    RLStreamFilterDeliver(a.stream, (const uint8_t *)"the last", 8);
+    RLStreamFilterFail(a.stream, kRLStreamTruncated, EPROTO);
+    run_passes();
+    assert_said(&a, "");
+    char bytes[8 + 4096] = ""; /* behind the last eight of what was read before */
+    for (int empty = 0; empty < 2; run_passes()) {
+        ssize_t count = read(peer_of_b, bytes + 8, 4096);
+        empty = count > 0 ? 0 : empty + 1;
+        if (count > 0)
+            memmove(bytes, bytes + count, 8);
+    }
+    ck_assert_int_eq(memcmp(bytes, "the last", 8), 0);
+    assert_said(&a, "!EPROTO");
+    end_two();
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("resting streams");
     TCase *all = add_case(suite, "resting streams", 30);
     tcase_add_test(all, a_filter_fails_that_holds_writes_back);
     tcase_add_test(all, an_echo_that_rests_is_freed);
+    tcase_add_test(all, bytes_come_before_the_failure_of_a_filter);
     return suite;
 }

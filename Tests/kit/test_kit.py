@@ -106,11 +106,11 @@ def compiled(source, directory):
     return path
 
 
-def run_with_fault(fault, program, *arguments):
+def run_with_fault(fault, program, *arguments, directory=None):
     """A program whose system calls fail as strace's `inject` says; "none": all of them work."""
     inject = [] if fault == "none" else ["-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
     return subprocess.run(["strace", "-qq", "-o", program.parent / "trace", *inject, program, *arguments],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=120, cwd=directory)
 
 
 @pytest.fixture(scope="module")
@@ -196,13 +196,18 @@ def file_program(tmp_path_factory):
     "inotify_add_watch:error=ENOSPC:when=3": "b ENOSPC, c, 3 watched",
     "inotify_add_watch:error=ENOMEM:when=4": "c, c ENOMEM, 3 watched",
     "inotify_add_watch:error=ENOENT:when=1": "c, 4 watched",
-    "getdents64:error=EIO:when=3": "a scan, c, 3 watched",
 }.items())
 def test_files_while_system_calls_fail(file_program, fault, said, tmp_path):
-    """What cannot be watched or read is told once. Without /proc (ENOENT) directories are watched by their paths."""
-    inject = [] if fault == "none" else ["-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
-    done = subprocess.run(["strace", "-qq", "-o", file_program.parent / "trace", *inject, file_program], capture_output=True, text=True,
-                          timeout=120, cwd=tmp_path)
+    """What cannot be watched is told once. Without /proc (ENOENT) directories are watched by their paths."""
+    done = run_with_fault(fault, file_program, directory=tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
+
+
+@pytest.mark.parametrize("which, said", {"3": "a scan, 3 watched", "3+": "a scan, a EIO, 2 watched"}.items())
+def test_directories_that_cannot_be_read(file_program, which, said, tmp_path):
+    """They are read again; if that fails again and again, the program is told that what is below is not watched."""
+    awaited = said.split(", ")[-2]
+    done = run_with_fault(f"getdents64:error=EIO:when={which}", file_program, awaited, directory=tmp_path)
     assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
 
 

@@ -113,7 +113,8 @@ extension FileWatchPointer {
         identity(of: "", in: directory)?.isSame(as: directory.pointee.identity) ?? false
     }
 
-    /// Watches a directory and reads it. Returns 0, or an error if it is not where it should be and has to be tried again.
+    /// Watches a directory and reads it. Returns 0, or an error if it cannot be read or is not where it should be, and has to be tried
+    /// again.
     private func look(at directory: WatchedDirectoryPointer) -> Int32 {
         guard let path = path(of: directory, "") else {
             refuse(directory, ENAMETOOLONG)
@@ -155,11 +156,15 @@ extension FileWatchPointer {
             return EEXIST
         }
         directory.pointee.identity = identity
-        directory.pointee.misses = 0
         directory.pointee.lookedAt = pointee.drains
         directory.pointee.state = .seen
-        if take(directory, watch) { read(directory, fd) } else { preservingSystemError { linux_close(fd) } }
-        return 0
+        if !take(directory, watch) {
+            preservingSystemError { linux_close(fd) }
+            return 0
+        }
+        let error = read(directory, fd)
+        if error == 0 { directory.pointee.misses = 0 }
+        return error
     }
 
     /// The directory was not where it should be several times, and no event has explained it.
@@ -229,18 +234,28 @@ extension FileWatchPointer {
         path(of: directory, "").map { strcmp($0, root.name) == 0 } ?? false
     }
 
-    /// Reads an open directory, and closes it.
-    private func read(_ directory: WatchedDirectoryPointer, _ fd: Int32) {
-        let tells = directory.pointee.tells == .created
-        if directory.pointee.tells == .mustScan { noteMustScan(directory) }
+    /// Reads an open directory, and closes it. Returns 0, or an error: what was not read is not watched, so it is to be read again.
+    private func read(_ directory: WatchedDirectoryPointer, _ fd: Int32) -> Int32 {
+        let what = directory.pointee.tells
         directory.pointee.tells = .nothing
+        let error = readEntries(directory, fd, tells: what == .created)
+        if error != 0 {
+            directory.willTell(.mustScan)
+        } else if what == .mustScan {
+            noteMustScan(directory)
+        }
+        return error
+    }
+
+    /// `tells`: what is found is told as created.
+    private func readEntries(_ directory: WatchedDirectoryPointer, _ fd: Int32, tells: Bool) -> Int32 {
         if !tells && !isRecursive {
             linux_close(fd)
-            return
+            return 0
         }
         guard let entries = fdopendir(fd) else {
             linux_close(fd)
-            return noteMustScan(directory)
+            return ENOMEM
         }
         var entry = linux_entry()
         var result = linux_next_entry(entries, &entry)
@@ -257,8 +272,9 @@ extension FileWatchPointer {
             }
             result = linux_next_entry(entries, &entry)
         }
-        if result < 0 { noteMustScan(directory) }
+        let error = result < 0 ? systemError : 0
         closedir(entries)
+        return error
     }
 
     private func noteMustScan(_ directory: WatchedDirectoryPointer) {

@@ -161,7 +161,9 @@ extension StreamPointer {
     private var isOver: Bool {
         if !pointee.state.contains(.readingOver) || pointee.state.contains(.toldOver) { return false }
         // What a filter has delivered comes before its failure.
-        if hasFailedReading { return !pointee.state.contains(.hasFilter) || !pointee.state.contains(.paused) }
+        if hasFailedReading {
+            return bufferedCount == 0 || !pointee.state.contains(.hasFilter) || pointee.state.isDisjoint(with: [.paused, .held])
+        }
         return bufferedCount == 0 && pointee.state.isDisjoint(with: [.paused, .stuck])
     }
 
