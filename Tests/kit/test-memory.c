@@ -1,8 +1,7 @@
 /* Each allocation fails in turn, alone or with all that follow: what cannot be made is NULL with ENOMEM, nothing is lost,
  * and everything works when there is memory again. */
-#include "files.h"
+#include "memory.h"
 
-#include <dlfcn.h>
 #include <netdb.h>
 #include <signal.h>
 #include <stddef.h>
@@ -10,51 +9,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-
-/* Only on the thread that asks for it. */
-static __thread bool armed;
-static long allocations, fail_at;
-static int failures;
-static bool fail_all;
-
-__attribute__((unused, no_sanitize("address"))) static bool must_fail(void)
-{
-    if (!armed || (++allocations != fail_at && !(fail_all && allocations > fail_at)))
-        return false;
-    failures++;
-    errno = ENOMEM;
-    return true;
-}
-
-/* ThreadSanitizer's allocator cannot be called by another name. Nothing fails there. */
-static UNUSED bool refuses_fork_handlers;
-#if !THREAD_SANITIZED
-#include "../faults/failing-memory.h"
-
-/* pthread_atfork() in each library; it seldom allocates, but it may fail. Before the constructor others may call it. */
-typedef int register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
-static register_atfork *libc_register_atfork;
-__attribute__((constructor)) static void find_register_atfork(void)
-{
-    libc_register_atfork = (register_atfork *)dlsym(RTLD_NEXT, "__register_atfork");
-}
-int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library)
-{
-    if (libc_register_atfork == NULL)
-        find_register_atfork();
-    return refuses_fork_handlers || must_fail() ? ENOMEM : libc_register_atfork(before, parent, child, library);
-}
-#endif
-
-/* What was made; if nothing was, errno says why, and an allocation has failed. */
-static void *made(void *object)
-{
-    static int failures_before;
-    require(object != NULL || (errno == ENOMEM && failures > failures_before));
-    failures_before = failures;
-    return object;
-}
-#define MADE(call) made((errno = 0, (void *)(call)))
 
 static struct lifetime life;
 static int calls;

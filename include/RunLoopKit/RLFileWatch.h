@@ -15,9 +15,9 @@
  *  Events
  *  ------
  *  An event has the path of a file or directory and says what happened to it. A program that applies the events to a
- *  list of what was there when the object was created has what is there now. Three things it must bear:
+ *  list of what was there when the object was created has what is there now. It must allow for three things:
  *   - What is found in a directory that has just come to be is told as created, and may be told again if it came to be
- *     at that moment. So may the end of something that was never told of.
+ *     at that moment. Something may be told as removed that was never told as created.
  *   - kRLFileWatchMustScan: more has happened at the path or below it than could be told, as when the kernel's queue
  *     was full because the loop did not run for long, or directories were renamed faster than it could follow. Look
  *     there again. Events that come after it may be older than what is seen then.
@@ -45,11 +45,12 @@
  *  directory. Nor does it see the end of a mount whose file system stays, as of a bind mount or one that is in use:
  *  what happens in that is told as before, and what happens in the directory that the mount was over is not. A root
  *  that is renamed or removed is told with kRLFileWatchRootChanged, and is not watched any more: create another object
- *  when it is there again. This is late if a directory above a root was renamed, or a root is a symbolic link that was
- *  led elsewhere: events have the old paths until a directory comes to be in that root, or until another root that it
- *  is in shows that it was renamed. It is late, too, if a directory was removed that a process has open, or as its
- *  current one: then it is told when that ends, unless the directory is also in another root. Symbolic links below a
- *  root are files, and are not followed.
+ *  when it is there again. Two changes of a root may be told late:
+ *   - A directory above it was renamed, or it is a symbolic link that leads elsewhere now: events have the old paths
+ *     until a directory comes to be in the root, or until another root, which contains it, shows the rename.
+ *   - It was removed while a process had it open, or as its current directory: it is told when that ends, unless
+ *     another root contains it.
+ *  Symbolic links below a root are files, and are not followed.
  *
  *  Threads, fork
  *  -------------

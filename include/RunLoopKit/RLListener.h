@@ -128,7 +128,7 @@ RL_EXPORT void RLListenerSetEnabled(RLListenerRef listener, RLBoolean enabled);
 RL_EXPORT RLBoolean RLListenerIsEnabled(RLListenerRef listener);
 
 /** Returns why connections cannot be accepted at the moment, as a number of errno(3) (EMFILE, ENFILE, ENOBUFS, …); 0 if
- *  they can, and while it is out of memory for a timer. */
+ *  they can, and also while there is no memory for a timer. */
 RL_EXPORT int RLListenerGetError(RLListenerRef listener);
 
 /** Ends a listener: it leaves its loops, and the socket is closed if the listener owns it. A second call has no effect.

@@ -14,12 +14,12 @@
  *
  *  Reading
  *  -------
- *  A stream reads while it is in a mode that runs. What one call is given is up to you, and may be changed in each
- *  call, for the bytes behind those of the call: whatever has come (at first), a number of bytes
- *  (RLStreamSetReadCount), or everything up to a delimiter (RLStreamSetReadDelimiter). The last piece before the end
- *  may be shorter, or lack its delimiter; in front of an error it is told only if the function asks for it in that
- *  call, by RLStreamSetReadCount(stream, 0). RLStreamPauseReading() leaves the rest with the kernel, and so with the
- *  sender; RLStreamResumeReading() goes on.
+ *  A stream reads while it is in a mode that runs. You choose what one call is given: whatever has come (at first), a
+ *  number of bytes (RLStreamSetReadCount), or everything up to a delimiter (RLStreamSetReadDelimiter). A choice made
+ *  in a call holds for the bytes behind those of the call. The last piece before the end may be shorter, or lack its
+ *  delimiter. If reading fails, an incomplete piece is kept back; the function gets it if it calls
+ *  RLStreamSetReadCount(stream, 0) when it is told of the error. RLStreamPauseReading() leaves the rest with the
+ *  kernel, and so with the sender; RLStreamResumeReading() goes on.
  *
  *  Up to 64 KiB are read at once, and all pieces in them are told in one pass: also after RLRunLoopStop(), but not
  *  after RLStreamPauseReading() or RLStreamClose().
@@ -37,7 +37,7 @@
  *  the reading when that is 0, and resumes it when the event kRLStreamEventCanAcceptBytes says that the queue has
  *  shrunk.
  *
- *  Passing on
+ *  Forwarding
  *  ----------
  *  RLStreamForward() does that for a program that only passes on what it reads: a relay has each stream forwarded to
  *  the other one, an echo server has a stream forwarded to itself.
@@ -242,17 +242,17 @@ RL_EXPORT RLBoolean RLStreamAppend(RLStreamRef stream, const void *bytes, RLInde
 RL_EXPORT RLBoolean RLStreamFlush(RLStreamRef stream, RLStreamFlushCallBack callout, void *info);
 
 /** Has everything that a stream receives written to a stream, by the library, from now on.
- *  The function of `from` is called with no bytes, and `from` has no pieces. Its reading rests while the queue of `to`
- *  is not below the high-water mark, until that has shrunk to half of it: kRLStreamEventCanAcceptBytes of `to` is not
- *  told meanwhile. The end of `from` shuts `to` down, behind all that was forwarded, and is told then. Errors of both
- *  are told as ever: one of `from` leaves `to` as it is. If `to` is closed, is shut down or has failed, forwarding ends
- *  with the next bytes, which the function of `from` is called with.
- *  @param from  has a function. What it has received and not yet told is forwarded too.
+ *  The function of `from` is called with no bytes, and `from` has no pieces. When the queue of `to` has reached its
+ *  high-water mark, `from` rests: it is not read until that queue has shrunk to half the mark. `to` is not told
+ *  kRLStreamEventCanAcceptBytes meanwhile. When `from` ends, `to` is shut down, behind all that was forwarded, and then
+ *  the end is told. Errors of both are told as ever: one of `from` leaves `to` as it is. If `to` is closed, is shut
+ *  down or has failed, forwarding ends with the next bytes: the function of `from` is called with them.
+ *  @param from  must have a function. What it has received and not yet told is forwarded too.
  *  @param to    may be in another loop, or `from` itself: an echo. NULL: `from` is forwarded no more, and the next
  *               bytes are told.
  *  @return 1, or 0 if nothing has changed.
- *  Ownership: `from` retains `to` until forwarding ends, and `to` retains `from` while its reading rests; a stream
- *  that is forwarded to itself does not retain itself. Two streams that are forwarded to each other are freed after
+ *  Ownership: `from` retains `to` until forwarding ends, and `to` retains `from` while that rests; a stream that is
+ *  forwarded to itself does not retain itself. Two streams that are forwarded to each other are freed after
  *  one of them was closed.
  *  Thread: if this is not the loop's thread, bytes may be under way.
  *  Errors: 0 with errno EBADF if `from` is closed or not to be read any more, EBUSY if another stream is forwarded to
@@ -275,7 +275,7 @@ RL_EXPORT RLBoolean RLStreamCanAcceptBytes(RLStreamRef stream);
 /** Sets how long a stream may be idle: the time in which no byte is read from its descriptor or written to it.
  *  When it is over, both directions have failed, with ETIMEDOUT. It begins with this call, and again with each byte;
  *  it goes on while the stream connects or does not read, and is looked at while the stream is in a mode that runs.
- *  It begins again, too, if it is over and the descriptor is ready: a call that lasts longer makes no peer idle.
+ *  If the descriptor is ready when it is over, it begins again: the program was slow, and not the peer.
  *  @param seconds  how many seconds; 0: for ever, as at first.
  *  Errors: a negative number is misuse; if there is no memory for a timer, the stream fails with ENOMEM.
  *  Cost: a timer in each loop that the stream is in; a look at the clock for each read and write. */
@@ -288,8 +288,9 @@ RL_EXPORT void RLStreamSetIdleLimit(RLStreamRef stream, RLTimeInterval seconds);
 RL_EXPORT void RLStreamShutdown(RLStreamRef stream);
 
 /** Ends writing as RLStreamShutdown() does, and closes the stream when all that is queued is written, or writing fails.
- *  Until then it is read, unless it is paused. Closing a connection with bytes that were not read makes TCP reset it,
- *  which may cost the peer the last of what was written: close it behind the end that the peer sends.
+ *  Until then it is read, unless it is paused. If the peer has sent bytes that were not read when it is closed, TCP
+ *  resets the connection, and the peer may lose the last of what was written: to be safe, call this when the peer has
+ *  ended, too.
  *  Re-entrancy: that of RLStreamClose(). */
 RL_EXPORT void RLStreamCloseWhenWritten(RLStreamRef stream);
 

@@ -9,8 +9,8 @@
  *      RLStreamWrite → write → RLStreamFilterSend → descriptor
  *
  *  Until RLStreamFilterOpen(), and during RLStreamFilterHoldWrites(), what the program writes waits in front of the
- *  filter, so that it may talk to its peer first. A stream without a peer's filter would not understand what comes: set
- *  it before the stream is added to a loop, or in the stream's function, when all that was read is the program's.
+ *  filter, so that it may talk to its peer first. What is read before a filter is set goes to the program as it is: set
+ *  it before the stream is added to a loop, or in the stream's function, when what follows is the filter's.
  *
  *  RLStreamGetQueuedLength() counts what the program has written until the filter is open, and from then on what the
  *  filter has sent, and what is held back. The filter is not told of errors of the descriptor, nor of RLStreamClose(),
@@ -37,7 +37,7 @@ typedef void (*RLStreamFilterFunction)(RLStreamRef stream, const uint8_t *bytes,
 typedef struct RLStreamFilter {
     RLIndex version; /**< 0. */
     void *info;      /**< Passed to the functions. */
-    /** Called once, when the stream is closed; not NULL only if there is something to release. */
+    /** Called once, when the stream is closed. May be NULL. */
     void (*release)(void *info);
     /** Called once, by RLStreamSetFilter(): may do whatever the others may; as a rule it sends the first bytes. */
     void (*start)(RLStreamRef stream, void *info);
@@ -77,17 +77,17 @@ RL_EXPORT RLBoolean RLStreamFilterSend(RLStreamRef stream, const uint8_t *bytes,
  *  written is passed on. A second call has no effect. */
 RL_EXPORT void RLStreamFilterOpen(RLStreamRef stream);
 
-/** Holds what the program writes back again, after RLStreamFilterOpen(): while the filter can send nothing before its
- *  peer has said more. RLStreamShutdown() waits as well, and the descriptor is read even if the program has paused
- *  reading. No effect before the filter is open, and once the stream was shut down.
- *  @param hold  1; 0 has what has waited passed on. */
+/** Holds back what the program writes, as before RLStreamFilterOpen(), while the filter can send nothing until its peer
+ *  has said more. RLStreamShutdown() waits as well, and the descriptor is read even if the program has paused reading.
+ *  No effect before the filter is open, and once the stream was shut down.
+ *  @param hold  1: what is written waits; 0: it is passed on, first what has waited. */
 RL_EXPORT void RLStreamFilterHoldWrites(RLStreamRef stream, RLBoolean hold);
 
 /** Says that the peer will send nothing more: what was delivered comes first, then kRLStreamEventEndEncountered. */
 RL_EXPORT void RLStreamFilterEnd(RLStreamRef stream);
 
 /** Says that the filter has failed, in both directions: what was delivered comes first, then
- *  kRLStreamEventErrorOccurred. What was sent before is still written.
+ *  kRLStreamEventErrorOccurred. What was sent before is still written; what was held back is dropped.
  *  @param result  such as kRLStreamTruncated; not kRLStreamSuccess.
  *  @param error   an error number. */
 RL_EXPORT void RLStreamFilterFail(RLStreamRef stream, RLStreamResult result, int error);

@@ -248,8 +248,8 @@ extension FileWatchPointer {
     // MARK: exchanges
 
     // The kernel tells an exchange of two files as two renames, there and back, and a rename there and back in the same way. Nothing else
-    // happens to names in the two directories between those two, but anything may happen in others. If the other place is not watched, it
-    // tells that something came and then that something left, and says the first only once if something else had come there before it.
+    // happens to names in the two directories between those two, but anything may happen in others. If the other place is not watched, the
+    // kernel tells an arrival and then a departure; and it merges the arrival with the event before, if that was one at the same name.
 
     private func noteArrival(_ to: linux_file_event, _ directory: WatchedDirectoryPointer, from: linux_file_event?) {
         directory.pointee.arrival = WatchedDirectory.Arrival(

@@ -49,8 +49,8 @@ extension Stream {
         static var holdsHandle: State { State(rawValue: 1 << 20) }
         /// There is a filter.
         static var hasFilter: State { State(rawValue: 1 << 21) }
-        /// The buffer has bytes, or had some before. This flag and the next three say of what lies beyond the first two cache lines that it
-        /// need not be looked at.
+        /// The buffer has bytes, or had some before. While this flag is not set, the buffer need not be looked at, which lies beyond the
+        /// first two cache lines of a stream; the next three flags say the same of other fields.
         static var usesBuffer: State { State(rawValue: 1 << 22) }
         /// The queue has bytes, or had some before.
         static var usesQueue: State { State(rawValue: 1 << 23) }
@@ -70,7 +70,7 @@ extension Stream {
         static var forwards: State { State(rawValue: 1 << 30) }
         /// That one's queue is full: reading rests.
         static var held: State { State(rawValue: 1 << 31) }
-        /// In none of these, a write is only handed to the descriptor.
+        /// If the stream is in none of these, a write goes straight to the descriptor.
         static var mattersToWriting: State {
             [.closed, .connecting, .awaitingRoom, .writingFailed, .shutdown, .full, .tellsRoom, .flushLater, .hasFilter, .usesQueue]
         }

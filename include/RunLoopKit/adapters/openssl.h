@@ -22,8 +22,9 @@
  *  peer's. RLStreamClose() says nothing: the peer sees a truncated stream unless the stream was shut down before.
  *
  *  TLS may begin in the middle (STARTTLS): call the function in the stream's callout. What has come behind the bytes of that
- *  call is TLS's, so a stranger cannot smuggle bytes in from before. Renegotiation is refused. A stream that is paused
- *  does not shake hands. A peer that asks for new keys all the time and reads no answer is read no more.
+ *  call is TLS's, so nothing that was sent in the clear before is taken for a part of it. Renegotiation is refused. A
+ *  stream that is paused does not shake hands. A peer that asks for new keys all the time and reads no answer is read no
+ *  more.
  *
  *  Not supported: functions of the SSL_CTX that suspend a handshake until something else has happened
  *  (SSL_ERROR_WANT_CLIENT_HELLO_CB, WANT_X509_LOOKUP, WANT_RETRY_VERIFY, WANT_ASYNC) fail the stream with
@@ -72,8 +73,8 @@ static inline void RLStreamTLSFail(RLStreamRef stream, RLStreamTLS *tls)
     RLStreamFilterFail(stream, result, EPROTO);
 }
 
-/* While half of a message is there that follows the handshake, such as a session ticket, OpenSSL takes no bytes and says no
-   goodbye. Nothing completes it once the peer has said goodbye: writing fails then. */
+/* While a message that follows the handshake, such as a session ticket, has come only in part, OpenSSL takes no bytes and
+   says no goodbye. Once the peer has said goodbye, the rest of it will never come: writing fails then. */
 static inline void RLStreamTLSHoldWrites(RLStreamRef stream, RLStreamTLS *tls)
 {
     int holds = tls->isOpen && SSL_in_init(tls->ssl) && (SSL_get_shutdown(tls->ssl) & SSL_RECEIVED_SHUTDOWN) == 0;
