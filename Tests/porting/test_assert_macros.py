@@ -114,3 +114,24 @@ int main(void)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_allocator(tmp_path, language):
     assert compiled(tmp_path, ALLOCATOR, *ours(), language=language) == []
+
+
+#: Kinds that CoreFoundation does not have on Linux. The others are in Tests/conformance/value-type-descriptions.c.
+NAMES_OF_KINDS = r"""
+#include <CoreFoundation/CoreFoundation.h>
+#include <RunLoop/RunLoop.h>
+static int is(CFTypeID kind, CFStringRef name) { return CFEqual(CFCopyTypeIDDescription(kind), name); }
+int main(void)
+{
+    return !(is(CFFileDescriptorGetTypeID(), CFSTR("CFFileDescriptor")) && is(CFMessagePortGetTypeID(), CFSTR("CFMessagePort")) &&
+             is(CFNotificationCenterGetTypeID(), CFSTR("CFNotificationCenter")) && is(RLPortGetTypeID(), CFSTR("RLPort")) &&
+             is(RLPortMessageGetTypeID(), CFSTR("RLPortMessage")) &&
+             is(RLMessagePortRequestGetTypeID(), CFSTR("RLMessagePortRequest")) && is(0x1F, CFSTR("Not A Type")) &&
+             is((CFTypeID)-1, CFSTR("Not A Type")));
+}
+"""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_names_of_kinds(tmp_path, language):
+    assert compiled(tmp_path, NAMES_OF_KINDS, *ours(), language=language) == []

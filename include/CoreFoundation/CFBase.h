@@ -178,6 +178,9 @@ CF_INLINE void *CFAllocatorReallocate(CFAllocatorRef allocator, void *ptr, CFInd
     return NULL;
 }
 
+/* The kind of allocators, which are no objects here: no object is of it. */
+CF_INLINE CFTypeID CFAllocatorGetTypeID(void) { return 0x21; }
+
 typedef const struct __CFNull *CFNullRef;
 CF_EXPORT const CFNullRef kCFNull __asm__("kRLNull");
 CF_EXPORT CFTypeID CFNullGetTypeID(void) __asm__("RLNullGetTypeID");
@@ -190,6 +193,29 @@ CF_EXPORT CFTypeID CFGetTypeID(CFTypeRef cf) __asm__("RLGetTypeID");
 CF_EXPORT Boolean CFEqual(CFTypeRef cf1, CFTypeRef cf2) __asm__("RLEqual");
 CF_EXPORT CFHashCode CFHash(CFTypeRef cf) __asm__("RLHash");
 CF_EXPORT CFStringRef CFCopyDescription(CFTypeRef cf) __asm__("RLCopyDescription");
+
+/* Returns its argument, as on macOS since 10.12: there is no garbage collector. */
+CF_INLINE CFTypeRef CFMakeCollectable(CFTypeRef cf) { return cf; }
+
+/* Of CFSTR (CFString.h). */
+CF_EXPORT CFStringRef __CFStringMakeConstantString(const char *cStr) __asm__("RLStringMakeConstant");
+
+/* Returns the name of a kind of objects, such as "CFRunLoop", which the caller releases; "Not A Type" for other numbers. */
+CF_INLINE CFStringRef CFCopyTypeIDDescription(CFTypeID type_id)
+{
+    static const char *const names[] = {
+        "Not A Type",       "CFString",        "CFData",         "CFArray",
+        "CFRunLoop",        "CFRunLoopSource", "CFRunLoopTimer", "CFRunLoopObserver",
+        "CFFileDescriptor", "CFSocket",        "CFSet",          "CFDictionary",
+        "CFNumber",         "CFBoolean",       "CFDate",         "CFNotificationCenter",
+        "RLPort",           "RLPortMessage",   "CFMessagePort",  "RLMessagePortRequest"};
+    const char *name = type_id < sizeof names / sizeof names[0] ? names[type_id] : names[0];
+    if (type_id == 0x20)
+        name = "CFNull";
+    if (type_id == CFAllocatorGetTypeID())
+        name = "CFAllocator";
+    return __CFStringMakeConstantString(name);
+}
 
 CF_EXTERN_C_END
 

@@ -43,9 +43,8 @@ typedef CF_OPTIONS(CFOptionFlags, CFStringCompareFlags) {
 
 /* The object of a literal. With clang it is a constant expression: an object that the compiler lays out, of a class whose
  * reference is defined here as what this library's strings begin with. (Weak and hidden: the same number in every object
- * file that uses it, no symbol of the program's.) Compilers that cannot do that call a function, which returns one object per
- * text for the life of the process; there CFSTR cannot initialise a static variable. */
-CF_EXPORT CFStringRef __CFStringMakeConstantString(const char *cStr) __asm__("RLStringMakeConstant");
+ * file that uses it, no symbol of the program's.) Compilers that cannot do that call a function (CFBase.h), which returns
+ * one object per text for the life of the process; there CFSTR cannot initialise a static variable. */
 #if defined(__clang__) && defined(__CONSTANT_CFSTRINGS__) && defined(__ELF__) && defined(__LP64__) && \
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 __asm__(".weak __CFConstantStringClassReference\n"

@@ -24,7 +24,7 @@ enum Kind: UInt32 {
     case messagePortRequest = 0x524C_0013
     case null = 0x524C_0020
 
-    /// The result of RLGetTypeID.
+    /// The result of RLGetTypeID. CFBase.h has a list of these numbers, and 0x21 for allocators.
     var typeID: UInt { UInt(rawValue & 0xFF) }
 
     /// The kind's name in diagnostics and descriptions.
