@@ -52,7 +52,7 @@ public func RLMessagePortSendRequest(
     if replyMode == nil, Probe.isSet { call.port.tell(.sent, .messagePort, 0) }
     if replyMode == nil, let result = call.port.sendOneWayAtOnce(msgid, call.data) { return result.rawValue }
     let now = Clock.now
-    let limit = SendLimit(seconds: sendTimeout, start: now)
+    let limit = now.sendLimit(after: sendTimeout)
     if replyMode == nil { return call.port.sendOneWay(msgid, call.data, until: limit).rawValue }
     guard let mode = borrowMode(replyMode, "RLMessagePortSendRequest", "replyMode") else {
         return RequestResult.transportError.rawValue
@@ -76,7 +76,7 @@ public func RLMessagePortSendRequestAsync(
         Misuse.report("RLMessagePortSendRequestAsync", "callout", expected: "a function", got: nil)
         return RequestResult.transportError.rawValue
     }
-    let limit = SendLimit(seconds: sendTimeout, start: Clock.now)
+    let limit = Clock.now.sendLimit(after: sendTimeout)
     return call.port.sendRequestAsync(msgid, call.data, until: limit, within: rcvTimeout, in: mode, call.loop, callout, info)
         .rawValue
 }

@@ -4,15 +4,12 @@ import Synchronization
 // Which way a request or a reply goes: within the process through the port's queue; to another process as a packet, in pieces, or, if it
 // is small and wants no reply, through the ring.
 
-/// How long a request waits for room. Kept as a pair because most requests never compute the instant.
-struct SendLimit {
-    let seconds: Double
-    let start: Instant
-
-    /// When to give up. As in CF, more than ten days is no limit, and less than a millisecond does not wait.
-    var instant: Instant {
+extension Instant {
+    /// When a request that began to wait for room at this instant gives up. As in CF, more than ten days is no limit, and less than a
+    /// millisecond does not wait.
+    func sendLimit(after seconds: Double) -> Instant {
         if seconds >= 864_000 { return .never }
-        return seconds < 0.001 ? .distantPast : start.after(seconds)
+        return seconds < 0.001 ? .distantPast : after(seconds)
     }
 }
 
@@ -29,19 +26,9 @@ extension ConnectionPointer {
 
     /// Sends a request to the local port. `isInvalid`: it was not sent and that is gone; the caller invalidates the remote port, after
     /// taking the request out of the list. Any thread, without a lock; may call user code if a connection ends.
-    @inline(__always)
-    func transmit(_ frame: Frame, _ data: DataPointer?, until limit: SendLimit) -> RequestResult {
-        if frame.id != 0, pointee.role == .client, let data, fitsInPacket(data), sendPacket(frame, data) == .done { return .success }
-        return transmitSlow(frame, data, until: limit.instant)
-    }
-
-    private func transmitSlow(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
+    func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
         if frame.id == 0, let result = ringResult(sendByRing(frame.message, data, until: deadline)) { return result }
-        // NULL arrives as data without bytes.
-        let empty = data == nil ? DataPointer.create(nil, count: 0) : nil
-        defer { empty?.release() }
-        guard let data = data ?? empty else { return .transportError }
         if pointee.role == .inProcess { return enqueue(frame, data, until: deadline) }
         var ticket: UInt32?
         while true {
@@ -58,9 +45,9 @@ extension ConnectionPointer {
     }
 
     /// Sends a request within the process: the data object itself, or a copy if it could change.
-    private func enqueue(_ frame: Frame, _ data: DataPointer, until deadline: Instant) -> RequestResult {
+    private func enqueue(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
         var result = RequestResult.transportError
-        guard let data = data.lastingCopy() else { return .transportError }
+        guard let data = data.map({ $0.lastingCopy() }) ?? DataPointer.create(nil, count: 0) else { return .transportError }
         guard let request = RequestPointer.make(frame, data, from: self) else {
             data.release()
             return .transportError
@@ -75,16 +62,14 @@ extension ConnectionPointer {
         return result
     }
 
-    // MARK: replies
-
-    /// `send`, inlined into the path of replies.
-    @inline(__always)
-    func sendInlined(_ frame: Frame, _ data: DataPointer?) {
-        if fitsInPacket(data), sendPacket(frame, data) == .done { return }
-        send(frame, data)
-    }
-
     // MARK: packets
+
+    /// Sends a frame of a server, with `data` as its payload, now or as soon as there is room. Does nothing if the connection is closed, and
+    /// closes it if there is no memory. Any thread, without the mutex; may call user code if it closes the connection.
+    @inline(never)
+    func send(_ frame: Frame, _ data: DataPointer?) {
+        if !fitsInPacket(data) || sendPacket(frame, data) != .done { sendOrQueue(frame, data) }
+    }
 
     /// Whether a frame with this payload is one packet.
     func fitsInPacket(_ data: DataPointer?) -> Bool { data.map { $0.pointee.count <= Frame.inlineLimit } ?? true }
@@ -94,7 +79,7 @@ extension ConnectionPointer {
     func sendPacket(_ frame: Frame, _ data: DataPointer?) -> PacketSocket.Sent {
         let count = data?.pointee.count ?? 0
         var head = frame.head
-        head.2 = (data == nil ? Frame.PayloadLocation.absent : .inline).rawValue
+        if data != nil { head.2 = Frame.PayloadLocation.inline.rawValue }
         head.6 = UInt64(count)
         pointee.mutex.lockInlined()
         var outcome = PacketSocket.Sent.gone

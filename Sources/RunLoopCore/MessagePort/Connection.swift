@@ -149,14 +149,19 @@ extension Connection {
 }
 
 extension ConnectionPointer {
+    /// The info of a source, as its functions get it.
+    init(info: UnsafeRawPointer?) {
+        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Connection.self)
+    }
+
     /// Creates the source, in no loop, which retains the connection. nil if out of memory.
     func makeSource() -> SourcePointer? {
         guard let loop = Registry.current,
-            let detail = SourceDetailPointer.shared(Connection.sourceDetail, SourceDetail(release: { connection($0).release() })),
+            let detail = SourceDetailPointer.shared(Connection.sourceDetail, SourceDetail(release: { ConnectionPointer(info: $0).release() })),
             let source = SourcePointer.create(
                 loop.threadContext, order: 0, info: UnsafeMutableRawPointer(self),
-                eventHandler: { info, ready, _ in connection(info).handleEvents(ready).rawValue },
-                getPort: { connection($0).pointee.fd }, detail)
+                eventHandler: { info, ready, _ in ConnectionPointer(info: info).handleEvents(ready).rawValue },
+                getPort: { ConnectionPointer(info: $0).pointee.fd }, detail)
         else { return nil }
         retain()
         source.pointee.item.set(.unreferenced)
@@ -217,8 +222,4 @@ extension ConnectionPointer {
             return pointee.source
         }
     }
-}
-
-private func connection(_ info: UnsafeRawPointer?) -> ConnectionPointer {
-    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Connection.self)
 }

@@ -85,11 +85,10 @@ extension MessagePortPointer {
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }
-        // As long as the client has not taken the request over, only this thread has it, so replying and freeing take no atomic step.
-        if !request.pointee.isTaken { request.sendReply(reply) }
+        if !request.pointee.isTaken { _ = request.reply(reply) }
         reply?.release()
         endCallInlined(request)
-        if request.pointee.isTaken { _ = request.release() } else { request.destroy() }
+        _ = request.release()
     }
 
     /// Comes before a call of the port's function with a request. Returns the context to call it with; nil if the port is invalid.

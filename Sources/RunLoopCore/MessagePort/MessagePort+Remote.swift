@@ -79,8 +79,8 @@ extension MessagePortPointer {
 
     /// RLMessagePortSendRequest without a reply, in all other cases. Any thread, without a lock; calls user code if the port has to be
     /// invalidated.
-    func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit) -> RequestResult {
-        let frame = Frame(kind: .request, message: message)
+    func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendLimit: Instant) -> RequestResult {
+        let frame = Frame(kind: .request, payloadLocation: .inline, message: message)
         let connection = locked { () -> ConnectionPointer? in
             pointee.connection?.retain()
             return pointee.connection
@@ -95,7 +95,7 @@ extension MessagePortPointer {
     /// RLMessagePortSendRequest with a reply: sends, and runs the calling thread's loop in a mode until the reply has come, or until the
     /// deadline. `reply` gets a reference for the caller. The thread of `loop`, without a lock; calls user code.
     func sendRequest(
-        _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, _ deadline: Instant, in mode: StringPointer,
+        _ message: Int32, _ data: DataPointer?, until sendLimit: Instant, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, nil, nil) else { return isValid ? .transportError : .isInvalid }
@@ -156,10 +156,10 @@ extension MessagePortPointer {
     /// Sends a request and runs the loop until it is completed. True if the loop was stopped meanwhile; the stop is then for the outer
     /// run.
     private func sendAndWait(
-        _ pending: PendingRequestPointer, _ message: Int32, _ data: DataPointer?, _ sendLimit: SendLimit, _ deadline: Instant,
+        _ pending: PendingRequestPointer, _ message: Int32, _ data: DataPointer?, _ sendLimit: Instant, _ deadline: Instant,
         _ loop: RunLoopPointer
     ) -> Bool {
-        let frame = Frame(kind: .request, id: pending.pointee.id, message: message, deadline: deadline)
+        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, deadline: deadline)
         let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         if sent != .success {
             // A request that was not sent reports that, even if another thread has invalidated the port meanwhile.
@@ -189,7 +189,7 @@ extension MessagePortPointer {
     /// RLMessagePortSendRequestAsync: sends a request whose function the calling thread's loop will call, in a mode. The thread of
     /// `loop`, without a lock; calls user code if a connection ends.
     func sendRequestAsync(
-        _ message: Int32, _ data: DataPointer?, until sendLimit: SendLimit, within seconds: Double, in mode: StringPointer,
+        _ message: Int32, _ data: DataPointer?, until sendLimit: Instant, within seconds: Double, in mode: StringPointer,
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, callout, info) else { return isValid ? .transportError : .isInvalid }
@@ -197,7 +197,7 @@ extension MessagePortPointer {
         pending.pointee.replySource.keepModeAlive()
         let deadline = Instant.now(after: Swift.max(seconds, 0))
         let isReady = deadline == .never || setTimer(pending, Swift.max(seconds, 0), mode, loop)
-        let frame = Frame(kind: .request, id: pending.pointee.id, message: message, deadline: deadline)
+        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, deadline: deadline)
         let connection = pending.pointee.connection
         let sent = isReady ? connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid : .transportError
         return endSending(pending, sent)

@@ -84,8 +84,7 @@ extension RequestPointer {
             if data != nil && reply == nil { return sendNoReply() }
             remote.complete(pointee.id, .success, reply)
         } else {
-            pointee.connection.sendInlined(
-                Frame(kind: .reply, id: pointee.id, message: pointee.message), data)
+            pointee.connection.send(Frame(kind: .reply, id: pointee.id, message: pointee.message), data)
         }
     }
 

@@ -66,10 +66,9 @@ extension DataPointer {
 }
 
 extension ConnectionPointer {
-    /// Sends a frame, with `data` as its payload, now or as soon as there is room. Does nothing if the connection is closed, and closes it
-    /// if there is no memory. Any thread, without the mutex; may call user code if it closes the connection.
+    /// `send` for what may not fit into a packet, or into the socket now.
     @inline(never)
-    func send(_ frame: Frame, _ data: DataPointer?) {
+    func sendOrQueue(_ frame: Frame, _ data: DataPointer?) {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
             if !pointee.isOpen { return .gone }
@@ -99,7 +98,7 @@ extension ConnectionPointer {
 
     /// Sends a large request, or as much of it as there is room for: then the rest is in the queue, and `ticket` is set. `full`: nothing
     /// was sent. A connection of a client; any thread, without the mutex.
-    func sendLarge(_ frame: Frame, _ data: DataPointer, _ ticket: inout UInt32?) -> PacketSocket.Sent {
+    func sendLarge(_ frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let sent = locked { () -> PacketSocket.Sent in
             if !pointee.isOpen { return .gone }
