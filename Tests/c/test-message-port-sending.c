@@ -181,6 +181,33 @@ START_TEST(a_thread_that_ends_in_the_invalidation_callback_leaves_no_descriptor)
 }
 END_TEST
 
+/* After `count` requests the server dies; less than 0: behind one that has filled the socket, so that the next waits for room. */
+static void *send_one_way_and_end(void *count)
+{
+    remote = RLMessagePortCreateRemote(NULL, NAME);
+    RLMessagePortSetInvalidationCallBack(remote, end_thread);
+    if (*(int *)count < 0)
+        send_two(false, 0);
+    for (int index = 0; index < *(int *)count; index++)
+        require(ask(remote, 0, NULL, 0, NULL, NULL) == kRLMessagePortSuccess);
+    end_server_process();
+    ask(remote, 0, NULL, 0, NULL, NULL);
+    ck_abort_msg("the invalidation callback was not called");
+}
+
+START_TEST(a_thread_that_ends_in_the_callback_of_a_one_way_request_leaves_no_descriptor)
+{
+    int count = _i - 1;
+    use_own_directory();
+    child = start_server_process(claim_only, &child_ready);
+    int before = open_descriptors();
+    join_thread(start_thread(send_one_way_and_end, &count));
+    RLRelease(remote);
+    ck_assert_int_eq(open_descriptors(), before);
+    end();
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-sending");
@@ -189,5 +216,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, a_run_in_the_invalidation_callback_leaves_the_request_that_is_being_sent, 0, 2);
     tcase_add_test(tcase, a_run_in_the_error_handler_leaves_the_request_that_is_being_sent);
     tcase_add_test(tcase, a_thread_that_ends_in_the_invalidation_callback_leaves_no_descriptor);
+    tcase_add_loop_test(tcase, a_thread_that_ends_in_the_callback_of_a_one_way_request_leaves_no_descriptor, 0,
+                        SMALL_REQUESTS);
     return suite;
 }

@@ -157,7 +157,8 @@ extension ConnectionPointer {
     /// Creates the source, in no loop, which retains the connection. nil if out of memory.
     func makeSource() -> SourcePointer? {
         guard let loop = Registry.current,
-            let detail = SourceDetailPointer.shared(Connection.sourceDetail, SourceDetail(release: { ConnectionPointer(info: $0).release() })),
+            let detail = SourceDetailPointer.shared(
+                Connection.sourceDetail, SourceDetail(release: { ConnectionPointer(info: $0).release() })),
             let source = SourcePointer.create(
                 loop.threadContext, order: 0, info: UnsafeMutableRawPointer(self),
                 eventHandler: { info, ready, _ in ConnectionPointer(info: info).handleEvents(ready).rawValue },

@@ -85,7 +85,10 @@ extension MessagePortPointer {
             pointee.connection?.retain()
             return pointee.connection
         }
+        let held = HeldWhileCalling()
+        if let connection { held.note(connection) { connection, _, _ in ConnectionPointer(info: connection).release() } }
         let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
+        held.end()
         // The client may have released the port meanwhile: the connection keeps it.
         if sent != .success { tell(.dropped, .messagePort, 0) }
         if sent == .isInvalid { invalidate(releasing: connection) } else { connection?.release() }
