@@ -114,14 +114,16 @@ struct Peer: Linked, ~Copyable {
     /// How much of that memory they have. Any thread.
     let reserved = Atomic<Int>(0)
     /// When the peer joined, or had the exemption last, as a number: the exemption goes to the lowest. Any thread.
-    fileprivate let turn = Atomic<UInt64>(turns.wrappingAdd(1, ordering: .relaxed).newValue)
+    fileprivate let turn = Atomic<UInt64>(nextTurn)
     // Under the mutex of `PortRegistry`: how many connections they have, and the links of the list of all peers.
     fileprivate var connections = 1
     var previous: PeerPointer?
     var following: PeerPointer?
 
     fileprivate nonisolated(unsafe) static var first: PeerPointer?
-    fileprivate static let turns = Atomic<UInt64>(0)
+    private static let turns = Atomic<UInt64>(0)
+    /// A number that is higher than all before. Any thread.
+    static var nextTurn: UInt64 { turns.wrappingAdd(1, ordering: .relaxed).newValue }
 }
 
 typealias PeerPointer = UnsafeMutablePointer<Peer>
@@ -148,7 +150,7 @@ extension PeerPointer {
     }
 
     /// A payload of the peer has had the exemption: peers that have joined before have it before the next. Any thread.
-    func noteTurn() { pointee.turn.store(Peer.turns.wrappingAdd(1, ordering: .relaxed).newValue, ordering: .relaxed) }
+    func noteTurn() { pointee.turn.store(Peer.nextTurn, ordering: .relaxed) }
 
     /// Ends what `join` has begun. Any thread, without a lock.
     func leave() {
@@ -221,14 +223,16 @@ extension ConnectionPointer {
     }
 
     /// Some client waits for memory: ends the payload of this one if it has come too slowly, and the wait of this one if its share has
-    /// memory now. Returns whether it still waits. Any thread, without a lock.
-    fileprivate func noteOthersWait() -> Bool {
+    /// memory now. Returns the turns of its peer and of its payload if it still waits. Any thread, without a lock.
+    fileprivate func noteOthersWait() -> (UInt64, UInt64)? {
+        var began: UInt64 = 0
         let hasMemory = locked { () -> Bool in
             pointee.incoming.noteOthersWait { isReadable && pointee.sendQueue.isEmpty && isPacketHere }
+            began = pointee.incoming.began
             return waitsForMemory && pointee.incoming.makeRoom()
         }
         if hasMemory { endWaitForMemory() }
-        return waitsForMemory
+        return waitsForMemory ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
     }
 
     /// Whether the socket has something to receive. A system call. Under the mutex.
@@ -238,8 +242,6 @@ extension ConnectionPointer {
     fileprivate func takeExemption() {
         if locked({ waitsForMemory && pointee.incoming.takeExemption() }) { endWaitForMemory() }
     }
-
-    fileprivate var turn: UInt64 { pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0 }
 }
 
 extension MessagePortPointer {
@@ -247,8 +249,8 @@ extension MessagePortPointer {
     private static let lastLook = Atomic<UInt64>(0)
 
     /// Some client waits for memory: ends payloads that have come too slowly for some time, and lets clients go on for which there is memory
-    /// now. The exemption goes round the peers, so that one with many connections gets it no more often than others. O(number of
-    /// connections), once in a moment. Any thread, without a lock.
+    /// now. The exemption goes round the peers, so that one with many connections gets it no more often than others, and to the payload of a
+    /// peer that has begun first. O(number of connections), once in a moment. Any thread, without a lock.
     @inline(never)
     static func lookForMemory() {
         let now = Clock.now.nanoseconds
@@ -259,11 +261,13 @@ extension MessagePortPointer {
         // If it becomes free below, the peer's turn changes: next time.
         let isExemptionFree = IncomingBody.isExemptionFree
         var first: ConnectionPointer?
+        var turn = (UInt64.max, UInt64.max)
         var port: MessagePortPointer?
         while let next = next(after: &port) {
             var connection: ConnectionPointer?
             while let next = next.nextConnection(&connection) {
-                guard next.noteOthersWait(), first.map({ next.turn <= $0.turn }) ?? true else { continue }
+                guard let its = next.noteOthersWait(), its < turn else { continue }
+                turn = its
                 next.retain()
                 first?.release()
                 first = next

@@ -21,6 +21,8 @@ struct IncomingBody: ~Copyable {
     private var countBefore = 0
     /// For how many moments the next piece has been in the socket, while others had to wait, and no loop has received it.
     private var momentsUnread = 0
+    /// When the payload began, as a number of `Peer.turns`.
+    private(set) var began: UInt64 = 0
     /// How many bytes have not come that should have come, while others had to wait. See `noteOthersWait`.
     private var late = 0
     /// The bytes are not kept, because nothing waits for them or for want of memory.
@@ -36,6 +38,7 @@ struct IncomingBody: ~Copyable {
     mutating func begin(_ frame: Frame) {
         reset()
         self.frame = frame
+        began = Peer.nextTurn
         isSkipped = false
     }
 
