@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-import perfetto
+import pftrace
 from library import BUILD
 from test_stat import COMMAND, COMPANION, TIME_LIMIT, blocks, compile_program, HERE, run
 
@@ -43,7 +43,7 @@ def test_a_signal_that_would_end_the_command_ends_the_program_and_what_was_recor
     assert not os.path.exists(f"/proc/{process}")
     assert list(tmp_path.glob("runloop-trace-*")) == []
     if command == "trace":
-        assert perfetto.read(tmp_path / "out").named("tick")
+        assert pftrace.read(tmp_path / "out").named("tick")
     else:
         assert "passes" in told and f"({process})" in told
 
@@ -80,7 +80,7 @@ def test_a_shorter_trace_replaces_a_longer_one(idle, tmp_path):
     (tmp_path / "out").write_bytes(b"x" * 1_000_000)
     assert run(COMMAND, "trace", "-o", tmp_path / "out", idle, directory=tmp_path, input="").returncode == 0
     assert (tmp_path / "out").stat().st_size < 1_000_000
-    perfetto.read(tmp_path / "out")
+    pftrace.read(tmp_path / "out")
 
 
 def test_many_posts_that_wait_are_drawn_in_a_time_that_grows_with_their_number(tmp_path):
@@ -91,7 +91,7 @@ for number in range(100000):
 rl.RLRunLoopRunInMode(mode, ctypes.c_double(0), 0)
 """, directory=tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (15, 15)))
     assert done.returncode == 0, done.stderr
-    trace = perfetto.read(tmp_path / "out")
+    trace = pftrace.read(tmp_path / "out")
     starts = [(first.start, last.start) for first, last in trace.arrows() if first.name.startswith("post ")]
     assert len(starts) == 100000 and starts == sorted(starts) and sorted(last for _, last in starts) == [last for _, last in starts]
 
@@ -147,7 +147,7 @@ os.execv({str(idle)!r}, [{str(idle)!r}])
     number, *others = map(int, done.stdout.split())
     # The program that the third has become may see the end of its input before its timer.
     assert done.returncode == 0 and others in ([1, 1], [1, 1, number]), done.stderr
-    trace = perfetto.read(tmp_path / "out")
+    trace = pftrace.read(tmp_path / "out")
     threads = sorted((track.process, track.name) for track in trace.tracks.values() if track.thread)
     assert threads == [(1, "idle"), (1, "idle"), (number, "idle"), (number, "python3")]
     assert all(track.slices for track in trace.tracks.values() if track.thread)
@@ -173,7 +173,7 @@ rl.RLRunLoopPostFunction(loop, mode, function, None)
 rl.RLRunLoopRunInMode(mode, ctypes.c_double(0), 0)
 """, directory=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert {track.name for track in perfetto.read(tmp_path / "out").tracks.values() if track.thread} == {"thread-of-four?"}
+    assert {track.name for track in pftrace.read(tmp_path / "out").tracks.values() if track.thread} == {"thread-of-four?"}
 
 
 def test_help_is_given_on_request(tmp_path):

@@ -1,14 +1,16 @@
 """`runloop trace`: the traces are complete, arrows lead from what was sent to what came of it, and the program is not changed."""
 
+import importlib
 import os
 import pathlib
 import resource
 import signal
 import subprocess
+import sys
 
 import pytest
 
-import perfetto
+import pftrace
 from library import BUILD, INCLUDE, existing
 
 COMMAND = existing(BUILD / "bin" / "runloop")
@@ -39,13 +41,70 @@ def run(*words, directory, **options):
 
 
 @pytest.fixture(scope="module")
-def traced(program, tmp_path_factory):
+def trace_file(program, tmp_path_factory):
     directory = tmp_path_factory.mktemp("traced")
     done = run(COMMAND, "trace", "-o", directory / "out", program, directory=directory)
     assert done.returncode == 7 and done.stdout == "2 ticks, 0 left, 0\n", done.stderr
     assert "threads; open it" in done.stderr and len(done.stderr.splitlines()) == 1
     assert list(directory.glob("runloop-trace-*")) == []
-    return perfetto.read(directory / "out")
+    return directory / "out"
+
+
+@pytest.fixture(scope="module")
+def traced(trace_file):
+    return pftrace.read(trace_file)
+
+
+@pytest.fixture(scope="module")
+def perfetto():
+    """The protos of the package that Perfetto's own people publish, from PyPI."""
+    packages = BUILD / "perfetto"
+    if not packages.exists():
+        python = next((python for python in ("python3", sys.executable) if works(python, "-m", "pip", "--version")), None)
+        if python is None:
+            pytest.skip("no pip")
+        if not works(python, "-m", "pip", "install", "-q", "--target", packages, "perfetto==0.59.1", "protobuf==7.36.2"):
+            pytest.skip("PyPI is not reached")
+    sys.path.insert(0, str(packages))
+    return importlib.import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+
+
+def works(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True).returncode == 0
+
+
+def unknown(message):
+    """The fields that Perfetto has not heard of, in the message and in those that it consists of."""
+    unknown_fields = importlib.import_module("google.protobuf.unknown_fields")
+    found = [f"{message.DESCRIPTOR.name}.{field.field_number}" for field in unknown_fields.UnknownFieldSet(message)]
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_MESSAGE:
+            for part in value if field.is_repeated else [value]:
+                found += unknown(part)
+    return found
+
+
+def test_perfetto_reads_what_our_reader_reads(trace_file, traced, perfetto):
+    """The other tests look at traces with a reader of our own, pftrace."""
+    trace = perfetto.Trace.FromString(trace_file.read_bytes())
+    assert unknown(trace) == []
+    kinds = perfetto.TrackEvent
+    events = {kind: [] for kind in (kinds.TYPE_SLICE_BEGIN, kinds.TYPE_SLICE_END, kinds.TYPE_INSTANT, kinds.TYPE_COUNTER)}
+    for packet in trace.packet:
+        if packet.HasField("track_event"):
+            events[packet.track_event.type].append((packet.timestamp, packet.track_event))
+    begun, instants = events[kinds.TYPE_SLICE_BEGIN], events[kinds.TYPE_INSTANT]
+    assert sorted((time, event.name, [*event.categories], [*event.flow_ids], [*event.terminating_flow_ids])
+                  for time, event in begun + instants) == \
+        sorted((found.start, found.name, [found.category], found.departing, found.arriving) for found in traced.slices)
+    assert sorted(time for time, _ in events[kinds.TYPE_SLICE_END] + instants) == \
+        sorted(found.end for found in traced.slices if found.end is not None)
+    assert sorted((time, event.double_counter_value) for time, event in events[kinds.TYPE_COUNTER]) == \
+        sorted(count for track in traced.tracks.values() for count in track.counts)
+    tracks = {packet.track_descriptor.uuid: packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")}
+    assert {number: (track.process.pid or track.thread.pid, track.thread.tid)
+            for number, track in tracks.items() if not track.HasField("counter")} == \
+        {number: (track.process, track.thread) for number, track in traced.tracks.items() if not track.is_counter}
 
 
 def test_there_is_a_track_for_each_thread_of_both_processes(traced):
@@ -124,7 +183,7 @@ def test_counters_end_where_they_began(traced):
 def test_what_happened_before_a_kill_is_there(program, directory):
     done = run(COMMAND, "trace", "-o", directory / "out", program, "kill", directory=directory)
     assert done.returncode == 128 + signal.SIGKILL
-    trace = perfetto.read(directory / "out")
+    trace = pftrace.read(directory / "out")
     last, = trace.named("last_words")
     assert last.end is None and last.inside.name == "stuck" and last.inside.end is None
 
@@ -142,7 +201,7 @@ for number in range(100):
 """, directory=directory)
     assert done.returncode == 0, done.stderr
     assert "events overwritten: the first 236; keep more with -n" in done.stderr
-    assert len([found for found in perfetto.read(directory / "out").slices if found.category == "function"]) == 21
+    assert len([found for found in pftrace.read(directory / "out").slices if found.category == "function"]) == 21
 
 
 def test_bad_arguments_and_files_that_cannot_be_written_are_one_line_and_nothing_is_run(directory):
@@ -167,7 +226,7 @@ def test_files_that_are_not_ours_are_left_out(program, directory):
     done = run(COMMAND, "trace", "-o", directory / "out", program, "junk", directory=directory)
     assert done.returncode == 7
     assert len([line for line in done.stderr.splitlines() if line.endswith("librunloop-trace; left out")]) == 2
-    assert len(perfetto.read(directory / "out").named("answer")) == 4
+    assert len(pftrace.read(directory / "out").named("answer")) == 4
 
 
 @pytest.mark.parametrize("trouble", ["no such directory", "too large"])

@@ -3,7 +3,7 @@
 import pathlib
 import zlib
 
-import perfetto
+import pftrace
 from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, LEFT, ROW, GAP = 1200, 150, 26, 24
@@ -35,7 +35,7 @@ def steps(span):
 
 def draw(path, picture, start, end):
     """From and to are milliseconds after the first event; if they are negative, before the last."""
-    trace = perfetto.read(path)
+    trace = pftrace.read(path)
     threads = [track for track in trace.tracks.values() if track.thread and track.slices]
     begin = min(found.start for found in trace.slices)
     last = max(found.end or found.start for found in trace.slices)
