@@ -1,5 +1,5 @@
 /* listener.c - a server at three addresses: a port of TCP, a name, and a socket of the program's own, as one that systemd hands over.
- * It serves one client at a time: the others wait in the queues of the listeners. */
+ * The server has one client at a time: the others wait in the queues of the listeners. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <netinet/in.h>
 #include <stdio.h>

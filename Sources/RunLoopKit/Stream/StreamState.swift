@@ -5,7 +5,7 @@ extension Stream {
     /// What the stream is in, and what it has yet to tell.
     struct State: OptionSet {
         let rawValue: UInt32
-        /// It was closed: there is no watch any more.
+        /// The stream was closed, and has no watch any more.
         static var closed: State { State(rawValue: 1 << 0) }
         /// The connection is still being made: nothing is written.
         static var connecting: State { State(rawValue: 1 << 1) }
@@ -68,7 +68,7 @@ extension Stream {
         static var holdsWrites: State { State(rawValue: 1 << 29) }
         /// What is received is written to another stream, or to this one.
         static var forwards: State { State(rawValue: 1 << 30) }
-        /// That one's queue is full: reading rests.
+        /// The queue of the stream that this one is forwarded to is full: reading rests.
         static var held: State { State(rawValue: 1 << 31) }
         /// If the stream is in none of these, a write goes straight to the descriptor.
         static var mattersToWriting: State {
