@@ -121,6 +121,17 @@ def test_lines_end_where_they_end():
 
 # ---- Documentation comments ----
 
+def test_files_of_the_loop_say_which_step_they_serve():
+    """Of the ten that RLRunLoop.h numbers; in a comment at the left margin, about the file or what is in it."""
+    paths = [path for path in FILES if path.parent.name == "Loop"]
+    assert len(paths) > 20
+    for path in paths:
+        comments = " ".join(re.findall(r"^//+ ?(.*)", path.read_text(), re.MULTILINE))
+        steps = re.findall(r"\b[Ss]teps? (\d[\d, ]*(?:(?:to|and|or) \d+)?)", comments)
+        assert steps or re.search(r"\b(No step of the iteration|Any step)\b", comments), PATHS[path.name]
+        assert all(1 <= int(number) <= 10 for text in steps for number in re.findall(r"\d+", text)), PATHS[path.name]
+
+
 #: Kinds of declaration that need a comment of their own. A stored property may share the comment of its group or type.
 KINDS = {"swift.struct", "swift.enum", "swift.protocol", "swift.func", "swift.func.op", "swift.method", "swift.type.method",
          "swift.subscript"}

@@ -1,6 +1,7 @@
 import CLinux
 
 /// A function that is to be called after a delay: a one-shot timer, found again by its function and info.
+/// Step 9 calls it, like the function of any timer.
 ///
 /// While it is linked in its loop's list the list has a reference to the timer. Freed by the timer's context, so not
 /// while the timer exists. Links are guarded by the loop's lock.

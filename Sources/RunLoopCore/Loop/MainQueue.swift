@@ -3,7 +3,7 @@ import CRunLoop
 import Synchronization
 
 /// The source of the main loop that runs what is on libdispatch's main queue: an ordinary version-1 source in the common modes.
-/// libdispatch calls this queue the main thread's, so only the main loop can have it.
+/// libdispatch calls this queue the main thread's, so only the main loop can have it. Steps 5 and 9 call it like any such source.
 enum MainQueue {
     /// The source, `inTheMaking`, or 0. Any thread. We hold one reference.
     private static let source = Atomic<UInt>(0)

@@ -2,7 +2,7 @@ import CLinux
 import Synchronization
 
 /// Where any thread enqueues functions for a loop. There are two buffers: the loop takes the full one and leaves an empty one, so
-/// a steady flow allocates nothing. A post makes no wake-up if one is owed for the inbox already.
+/// a steady flow allocates nothing. A post makes no wake-up if one is owed for the inbox already. Steps 4 and 9 empty it.
 struct PerformInbox: ~Copyable {
     fileprivate let mutex = StoreMutex()
     /// Guarded by `mutex`, as the next three.

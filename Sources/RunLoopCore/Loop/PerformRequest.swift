@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// A function that waits to be called by a loop.
+/// A function that waits to be called by a loop, in step 4 or 9.
 ///
 /// Three words, because millions of requests move from thread to thread, and the cost is in the cache lines that move. What few requests
 /// have (a release function, a thread that waits) is in a `PerformExtra`.

@@ -11,7 +11,7 @@ import Synchronization
 /// That costs nothing after few posts, and otherwise half a microsecond for each post at most. No client can observe it, as the
 /// next posts could as well have come later. The loop's own requests do not count: no other thread is about to post more.
 ///
-/// The loop's thread, while it runs.
+/// The loop's thread, in steps 4 and 9, before it takes requests, and in step 7.
 struct PostBackoff: BitwiseCopyable {
     /// This many posts at once count as a burst.
     private static var burst: Int { 8 }

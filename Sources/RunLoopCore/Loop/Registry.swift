@@ -1,7 +1,8 @@
 import CLinux
 import Synchronization
 
-/// All loops: one for each thread that has used the library, created at the first use and closed when the thread ends.
+/// All loops: one for each thread that has used the library, created at the first use and closed when the thread ends. No step of the
+/// iteration: called then, and by fork().
 enum Registry {
     private static let mutex = Mutex()
     /// All loops ever created, with a thread or without: items of ended threads go on using their locks. Sorted by address, the

@@ -30,7 +30,7 @@ struct Activation: BitwiseCopyable {
     var autoreleasedCount = 0
 }
 
-// Running a loop: the iteration with its ten steps, and what surrounds an activation. All of it belongs to the loop's thread and
+// Running a loop: the iteration, steps 1 to 10, and what surrounds an activation. All of it belongs to the loop's thread and
 // calls user code.
 
 extension RunLoopPointer {

@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-// Calls that do not end normally, in whatever step: the timer or observer has moved to another loop meanwhile, the thread has
-// ended in the client's function (pthread_exit, cancellation), or it does not exist in the child of a fork().
+// Any step: calls that do not end normally, as the timer or observer has moved to another loop meanwhile, or the thread has ended in the
+// client's function (pthread_exit, cancellation) or does not exist in the child of a fork().
 
 extension RunLoopPointer {
     /// The thread has ended in calls that will never return: releases what was kept for them. Calls user code.

@@ -2,7 +2,7 @@ import CRunLoop
 import Synchronization
 
 /// The call of a source on a descriptor. The loop's reference keeps the source alive, so none is taken for the call; if the
-/// source leaves the loop during the call, the loop's reference becomes the call's.
+/// source leaves the loop during the call, the loop's reference becomes the call's. Steps 5 and 9.
 struct DispatchFrame: BitwiseCopyable {
     /// nil if nothing is being called, or the source has left the loop.
     var source: SourcePointer?

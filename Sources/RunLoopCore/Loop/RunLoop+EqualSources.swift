@@ -1,6 +1,6 @@
-// Equal sources (see `SourcePointer.equals`), for adding and removing: a mode takes only one of them, as in CFRunLoop. The
-// contexts' equal functions are user code, so they are called without the lock, and what they returned is used under it. A loop
-// rarely has equal sources; without them this costs one look into the table.
+// Equal sources (see `SourcePointer.equals`): a mode takes only one of them, as in CFRunLoop. No step of the iteration: called when a
+// source is added or removed. The contexts' equal functions are user code, so they are called without the lock, and what they returned
+// is used under it. A loop rarely has equal sources; without them this costs one look into the table.
 
 extension RunLoopPointer {
     /// Locks the source's owner and this loop, and returns the owner. By then its client has compared the source with all sources of this

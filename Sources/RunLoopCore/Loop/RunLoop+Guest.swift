@@ -20,7 +20,7 @@ struct Guest: BitwiseCopyable {
     var defaultSet: ModeSetPointer?
 }
 
-// All on the loop's thread.
+// Step 7, the sleep, in a host's poll. All on the loop's thread.
 
 extension RunLoopPointer {
     /// How often to look at sockets of which epoll does not report that they were connected, in nanoseconds.

@@ -6,6 +6,8 @@ import Synchronization
 /// pass, if that pass would do nothing else: then no client can tell the difference. Both shortcuts of that kind, messages of ports
 /// and one-way requests of a connection, ask `mayContinue`, and nothing else in the core asks such a question. A change that gives a pass
 /// something new to do adds a case here, and a test to `Tests/c/test-shortcuts.c` that fails without it.
+///
+/// Steps 4 and 9, between two messages of a port and between two requests of a connection.
 enum OtherWork {
     /// A pass would only call the source again.
     case none
@@ -37,7 +39,8 @@ enum OtherWork {
 }
 
 /// A source on a descriptor that has its next message in memory. The next pass calls it without asking the kernel, which a program that
-/// runs the loop once per message would do each time. This is done only a few times in a row, so that others have their turn.
+/// runs the loop once per message would do each time. This is done only a few times in a row, so that others have their turn. Step 5 looks
+/// for it.
 struct KnownReady: BitwiseCopyable {
     static var limit: UInt32 { 16 }
 

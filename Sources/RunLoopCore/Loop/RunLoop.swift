@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-/// RLRunLoop: one per thread that uses the library. `Run.swift` has the iteration; the `RunLoop+….swift` files say at their
-/// beginning which of its steps they serve.
+/// RLRunLoop: one per thread that uses the library. `Run.swift` has the iteration, steps 1 to 10; each file here says which of them it
+/// serves.
 ///
 /// Each variable says who may touch it. "Under the lock" means the lock of `threadContext`, which costs the loop's own thread two
 /// plain stores. The memory is never freed (see `Registry`), so a late signaller, or a client with an old handle, reads a loop

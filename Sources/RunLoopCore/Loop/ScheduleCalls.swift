@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 
 /// The calls of a source's schedule or cancel function that are due after its modes have changed. The names of the modes are collected
-/// under the lock, so that the function can be called without it.
+/// under the lock, so that the function can be called without it. No step of the iteration: called when a source is added or removed.
 struct ScheduleCalls: ~Copyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void
 

@@ -10,7 +10,7 @@ struct SourceComparison: BitwiseCopyable {
 
 /// What clients' equal functions answered for pairs of sources. The functions are called without the lock; sources that are added to the
 /// loop meanwhile are compared in another round. Each pair is compared once. The references keep an address from being reused for another
-/// source. Used by one thread.
+/// source. Used by one thread. No step of the iteration: called when a source is added or removed.
 struct SourceComparisons: ~Copyable {
     /// The maximum number of rounds, in case sources are added faster than they can be compared.
     private static var roundLimit: Int { 100 }
