@@ -1,4 +1,4 @@
-/* posix_spawn: C, because its arguments are opaque structs with a function for each part. */
+/* posix_spawn, in C: its arguments are opaque structs that are filled in by one function per field. */
 #include "CLinuxKit.h"
 
 static int add_standard_descriptors(posix_spawn_file_actions_t *actions, const int sources[3])
@@ -22,7 +22,7 @@ static int set_attributes(posix_spawnattr_t *attributes, int flags)
     short bits = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
     sigemptyset(&none);
     sigfillset(&all);
-    /* A session comes with a process group, and its leader may not make another. */
+    /* A new session includes a new process group, and its leader may not change groups. */
     if ((flags & linux_new_session) != 0)
         bits |= POSIX_SPAWN_SETSID;
     else if ((flags & linux_new_group) != 0)
@@ -35,6 +35,7 @@ static int set_attributes(posix_spawnattr_t *attributes, int flags)
     return error != 0 ? error : posix_spawnattr_setflags(attributes, bits);
 }
 
+/* Returns 0 or an error number. `environment`: NULL for the caller's own. */
 static int spawn(int *process, const char *program, const char *const *arguments, const char *const *environment,
                  int flags, const posix_spawn_file_actions_t *actions)
 {

@@ -1,4 +1,4 @@
-/* Files.h: with system calls alone, since a signal handler may be what records first. */
+/* Files.h: with system calls only, since a signal handler may be what records first. */
 #include "Files.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -14,13 +14,14 @@
 static char directory[4000];
 static int wasThere, hasReported;
 
-/* Which one this process is of those that have its number, from 1 on. PID namespaces give the same numbers to several, and after exec() another
-   program has it. 0 until the first file is made. */
+/* Several processes can have one PID: in different PID namespaces, or before and after exec(). This one's number among them, from 1; 0
+   until the first file is made. */
 static int ordinal;
 enum { MOST_NAMES = 9999 };
-/* How many libraries had come or gone when the mappings were copied. */
+/* How many libraries had been loaded and unloaded when the mappings were copied. */
 static uint64_t copied;
 
+/* The child takes a name, and copies its mappings, when it records for the first time. */
 static void forgetInChild(void)
 {
     ordinal = 0;
@@ -75,8 +76,8 @@ ssize_t writeQuietly(int fd, const struct iovec *parts, int count)
     return size;
 }
 
-/* One line for the whole process: what the first thread cannot do, the others cannot either. None if the directory has gone since: then the
-   command that reads it has ended, and this process has outlived it. */
+/* One line for the process and the children it forks afterwards: what the first thread cannot do, the others cannot either. None if the
+   directory has gone since: then the command that reads it has ended, and this process has outlived it. */
 static void report(const char *path)
 {
     char line[sizeof directory + 200], *end = line;

@@ -3,11 +3,12 @@
 #include <string.h>
 
 #define MILLISECOND 1000000
-/* A busy loop makes at least so many calls for each sleep of a millisecond. It may seem to sleep when another thread has its processor. */
+/* A busy loop makes at least this many calls per sleep of a millisecond or more. A loop may seem to sleep while another thread has its
+   processor. */
 #define CALLS_PER_SLEEP 50
 #define MOST_CREDIT (20 * CALLS_PER_SLEEP)
 
-/* Whether the callback has sent for itself. Signal handlers write it, too. */
+/* Whether the callback has signalled or posted itself again. Signal handlers write it, too. */
 static THREAD_LOCAL volatile int wasAskedAgain;
 
 static void copyName(RLStringRef name, uint64_t words[NOW_NAME_WORDS])
@@ -18,7 +19,7 @@ static void copyName(RLStringRef name, uint64_t words[NOW_NAME_WORDS])
     putWords(words, text, sizeof text);
 }
 
-/* Where a callback is counted: its place, or that of another that was called less often. */
+/* The entry that counts a callback: its own, a free one, or else that of the callback called least often. */
 static struct NowCallee *calleeOf(const struct NowState *state, const RLRunLoopProbeEvent *event)
 {
     uint64_t key = ((uintptr_t)event->function >> 4 ^ (uintptr_t)event->info >> 4) * 0x9E3779B97F4A7C15u;
@@ -96,7 +97,8 @@ static void willCall(const RLRunLoopProbeEvent *event)
     wasAskedAgain = 0;
 }
 
-/* Calls whose beginning was not seen do not count. A call that was left by the end of its coroutine ends with the one around it. */
+/* Ignores the end of a call whose beginning was not seen. Frames inside the call that ended go with it: those callbacks never returned, as
+   when a coroutine is abandoned. */
 static void didCall(const RLRunLoopProbeEvent *event)
 {
     if (!nowIsReady() || mine->state.depth == 0)
@@ -115,7 +117,8 @@ static void didCall(const RLRunLoopProbeEvent *event)
     put(&state->depth, depth);
     if (wasAskedAgain) {
         struct NowCallee *callee = calleeOf(state, event);
-        if (callee->round == state->round && callee->function == (uintptr_t)event->function)
+        if (callee->round == state->round && callee->function == (uintptr_t)event->function &&
+            callee->info == (uintptr_t)event->info)
             put(&callee->again, callee->again + 1);
         wasAskedAgain = 0;
     }
@@ -180,7 +183,7 @@ static void noteRequest(const RLRunLoopProbeEvent *event)
     endChange();
 }
 
-/* May be a signal handler, but not for requests. What a thread without a loop sends matters for who wakes whom. */
+/* May run in a signal handler, but not for requests. Also notes what threads without a loop send, to tell who woke whom. */
 static void sent(const RLRunLoopProbeEvent *event)
 {
     switch (event->kind) {

@@ -20,11 +20,11 @@
 #define MILLISECOND 1000000ull
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Whether there is a thread, whether there could be none once, and whether the process ends by exit(). Under the lock. */
+/* Whether there is a thread, whether creating it has failed once, and whether the process ends by exit(). Under the lock. */
 static int isRunning, hasFailed, isEnding;
 /* Flags of what is asked for; any thread. */
 static int hasToAnswer, hasToExplain, hasMainEnded;
-/* What the thread sleeps on: a word of its own, until the process can be asked. Written by the thread, read by any. */
+/* What the thread sleeps on: a private word until the shared memory exists. Written by the thread, read by any. */
 static uint32_t ownBell, *bell = &ownBell;
 /* The thread alone. */
 static struct Inspection *inspection;
@@ -50,8 +50,8 @@ static void removeForgotten(void)
     }
 }
 
-/* Makes the memory by which the command asks. It goes when the process ends or becomes another program. Under the lock: a fork() would
-   give the child memory that it knows nothing of, and an exit() would leave a segment behind, between these calls. */
+/* Creates the shared memory through which the command asks. It vanishes when the process ends or becomes another program. Under the lock: a
+   fork() would give the child memory that it knows nothing of, and an exit() would leave a segment behind, between these calls. */
 static void openInspection(void)
 {
     removeForgotten();
@@ -71,7 +71,7 @@ static void openInspection(void)
     __atomic_store_n(&bell, &inspection->bell, __ATOMIC_SEQ_CST);
 }
 
-/* One answer for all that has asked before. */
+/* Answers all requests so far at once. */
 static void answer(void)
 {
     uint32_t asked = __atomic_load_n(&inspection->asked, __ATOMIC_ACQUIRE);
@@ -124,7 +124,7 @@ static uint64_t work(void)
         if (!isEnding)
             openInspection();
         pthread_mutex_unlock(&lock);
-        return clockNow(); /* the bell is another */
+        return clockNow(); /* the bell has changed */
     }
     if (inspection != NULL)
         answer();
@@ -161,7 +161,7 @@ static void *serve(void *info)
 
 void servicePoke(void) { ringBell(__atomic_load_n(&bell, __ATOMIC_SEQ_CST)); }
 
-/* Signals that are sent to the process are for the program's threads. */
+/* Starts the thread with all signals blocked: those sent to the process are for the program's own threads. */
 static int startThread(int isRetry)
 {
     pthread_attr_t attributes;
@@ -188,7 +188,7 @@ static int startThread(int isRetry)
     return error == 0;
 }
 
-/* Each thread that begins calls this, so it tries only once. */
+/* Called by each new thread, so a failure is not retried. */
 static void begun(void) { startThread(0); }
 
 int serviceStart(int isLazy) { return nowUse(begun) && (isLazy || startThread(1)); }
@@ -254,6 +254,7 @@ int serviceExplainOn(int number)
     return sigaction(number, &action, NULL) == 0;
 }
 
+/* Declared in RLStallWatch.h. 0: no signal. If it fails, what it has set up so far stays. */
 RLBoolean RLExplainStart(int number)
 {
     if (number != 0 && !serviceExplainOn(number))

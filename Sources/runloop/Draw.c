@@ -11,13 +11,13 @@ enum { DEEPEST = 256, TEXT = 300 };
 
 /* What is being drawn of a thread. */
 struct Drawing {
-    uint64_t track, lateness; /* tracks; of the counter of late timers, 0 until there is one */
+    uint64_t track, lateness; /* tracks: the thread's, and that of its lateness counter (0: none yet) */
     struct {
         uint64_t function;
         int isHidden;
     } calls[DEEPEST]; /* the callbacks it is in, outermost first */
     int depth, isAsleep;
-    struct Arrivals arrived; /* for the next callback: a request was taken out of a queue */
+    struct Arrivals arrived; /* arrows for the next callback, from a request taken out of a queue */
 };
 
 static const char *const kindNames[16] = {"callback",     "source", "timer", "observer",     "function",
@@ -40,7 +40,8 @@ static const char *kindName(const struct TraceRecord *record)
     return kindNames[record->kind] ? kindNames[record->kind] : kindNames[0];
 }
 
-/* The name of a record's function, or what it is and where, in `text`. */
+/* The name of a record's function; if unknown, its kind and address, written to `text`. `*isOurs`: the function is librunloop's own; 0 if
+   no library is known for it. */
 static const char *nameOf(const struct Thread *thread, const struct TraceRecord *record, char text[TEXT], int *isOurs)
 {
     const char *name = functionName(thread->modules, record->function, isOurs);
@@ -155,7 +156,7 @@ static void end(FILE *file, struct Drawing *drawing, const struct Event *event)
     }
 }
 
-/* Something was sent: an instant, where an arrow begins. */
+/* Something was sent: draws an instant, from which an arrow starts. */
 static void drawSent(FILE *file, const struct Thread *thread, struct Drawing *drawing, struct Arrows *arrows,
                      const struct Event *event)
 {

@@ -103,7 +103,7 @@ RL_EXPORT RLWorkRef RLWorkCreate(RLAllocatorRef allocator, RLIndex order, RLWork
                                  RLWorkCallBack callout, const RLWorkContext *context);
 
 /** Cancels a work: its completion is not called any more, and unless it has begun, nor is its function.
- *  @return 1 if the function was not called and never will be; 0 if it has begun or ended. */
+ *  @return 1 if this call has kept the function from being called; 0 if it has begun, or the work was over already. */
 RL_EXPORT RLBoolean RLWorkCancel(RLWorkRef work);
 
 RL_EXTERN_C_END

@@ -35,8 +35,7 @@ static inline void linux_kit_pause(void)
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, NULL);
 }
 
-/* The lock of the kit: static, as Swift's imported variables are not safe to share. Held for a few instructions, never while
-   a function of the program or of librunloop is called. */
+/* The lock of the kit: static, as Swift's imported variables are not safe to share. KitLock.swift says what may be done under it. */
 extern pthread_mutex_t linux_kit_mutex __attribute__((visibility("hidden")));
 static inline void linux_kit_lock(void) { pthread_mutex_lock(&linux_kit_mutex); }
 static inline void linux_kit_unlock(void) { pthread_mutex_unlock(&linux_kit_mutex); }

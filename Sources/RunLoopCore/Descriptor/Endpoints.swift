@@ -6,16 +6,17 @@ enum Endpoints {
     /// Taken before any lock of a loop. Guards the endpoints' sources and the table. Calls no user code.
     static let mutex = Mutex()
 
-    /// The socket on each descriptor number, with a reference, so that a socket lives until it is invalidated, as in CFSocket.
+    /// The socket on each descriptor number. The table holds a reference, so a socket lives until it is invalidated, as in CFSocket.
     private nonisolated(unsafe) static var sockets = PlainList<SocketPointer?>()
 
-    /// Whether fork() takes the mutex, so that a child does not find it locked, or the table half changed.
+    /// Whether fork() takes the mutex, so that a child finds it free and the table consistent.
     private static let forkIsPrepared: Bool = {
         Thread.prepareFork(before: { mutex.lock() }, inParent: { mutex.unlock() }, inChild: { afterForkInChild() })
         return true
     }()
 
-    /// Ends the uses of threads that do not exist in the child: it would wait for them before it closes a descriptor.
+    /// In the child: forgets threads that were using a descriptor, as they do not exist here. Otherwise a socket would count as in use for
+    /// good, and invalidating it would never close the descriptor.
     private static func afterForkInChild() {
         for fd in 0..<sockets.count { sockets[fd]?.endpoint.resetUsesAfterFork() }
         if files >= 0 { replaceFilesAfterFork() }
@@ -58,8 +59,8 @@ enum Endpoints {
         return .added
     }
 
-    /// Removes a socket from the table, before its descriptor is closed; the caller has to release the table's reference. False if it was not
-    /// there. O(1). Any thread.
+    /// Removes a socket from the table, before its descriptor is closed; the caller has to release the table's reference. False if it was
+    /// not in the table. O(1). Any thread.
     static func remove(_ socket: SocketPointer) -> Bool {
         let fd = Int(socket.endpoint.pointee.fd)
         mutex.lock()
@@ -72,14 +73,14 @@ enum Endpoints {
 
     // MARK: files that look the same
 
-    /// An epoll that has the files of those sockets in the table that are no sockets (`Descriptor.identity` does not tell an eventfd from
-    /// the next one). The loops' epolls do not have all of them. No thread waits for it: it drops a file that is closed, and so knows
-    /// whether a number still refers to the same one. -1 while there is none.
+    /// An epoll with those descriptors in the table that are not kernel sockets (`Descriptor.identity` cannot tell one eventfd from
+    /// another). The loops' epolls do not have all of them. It is never waited on: epoll forgets a closed file, so it can tell whether a
+    /// number still refers to the same one. -1 while there is none.
     private nonisolated(unsafe) static var files: Int32 = -1
     private nonisolated(unsafe) static var fileCount = 0
 
-    /// Whether the descriptor of a socket in the table refers to a different file than when the socket was made, though the identity is the
-    /// same. At most one system call. Any thread.
+    /// Whether the descriptor of a socket in the table refers to another file than when the socket was made, which its identity does not
+    /// show. At most one system call. Any thread.
     static func hasLostFile(_ socket: SocketPointer) -> Bool {
         mutex.lock()
         defer { mutex.unlock() }
@@ -94,8 +95,8 @@ enum Endpoints {
         }
     }
 
-    /// Without effect if out of descriptors or memory, and for what an epoll refuses: a regular file that is opened again is the same.
-    /// Under the mutex.
+    /// No effect if descriptors or memory run out, or if epoll refuses the file. The latter is a regular file: reopened, it is the same
+    /// file. Under the mutex.
     private static func noteFile(of socket: SocketPointer) {
         if socket.pointee.identity == 0 || Descriptor.isOfSocket(socket.pointee.identity) { return }
         preservingSystemError {
@@ -125,8 +126,8 @@ enum Endpoints {
         files = -1
     }
 
-    /// In the child, which shares the epoll with its parent. A file that was lost before is not noted, so that the child finds this out,
-    /// too. Under the mutex.
+    /// In the child, which shares the epoll with its parent. A file lost before the fork is left out, so the child also sees that it is
+    /// lost. Under the mutex.
     private static func replaceFilesAfterFork() {
         let shared = files
         files = -1

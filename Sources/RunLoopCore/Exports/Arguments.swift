@@ -1,8 +1,8 @@
 import CRunLoop
 
-// Checks of arguments that the exports of several headers share. Each reports what is wrong. Never inlined, as there are many short calls.
+// Checks of arguments that the exports of several headers share. Each reports what is wrong. Not inlined: they are called from many places.
 
-/// Whether a byte pointer and a count fit together: NULL is for no bytes only.
+/// Whether a byte pointer and a count fit together: NULL is valid only for 0 bytes.
 @inline(never)
 func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Name, _ name: Name = "count") -> Bool {
     guard isNotNegative(count, function, name) else { return false }
@@ -13,7 +13,7 @@ func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Nam
     return true
 }
 
-/// Whether a list of pointers and a count fit together: NULL is for an empty list only.
+/// Whether a list of pointers and a count fit together: NULL is valid only for an empty list.
 @inline(never)
 func isValidBuffer(
     _ values: UnsafeMutablePointer<UnsafeRawPointer?>?, _ count: Int, _ function: Name, _ name: Name
@@ -26,12 +26,12 @@ func isValidBuffer(
     return true
 }
 
-/// Whether a collection takes these values.
+/// Whether a collection accepts these values.
 @inline(never)
 func isTaken(
     _ values: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, by elements: ElementCalls, _ function: Name, _ name: Name
 ) -> Bool {
-    // Collections of anything take NULL, too; a count that is larger than memory is refused where it is allocated.
+    // A collection that accepts anything accepts NULL, too; a count that is larger than memory is refused where it is allocated.
     guard let values, !elements.takes(nil) else { return true }
     for index in 0..<count where !elements.takes(values[index]) {
         Misuse.report(function, name, expected: "an object", got: values[index])
@@ -40,13 +40,12 @@ func isTaken(
     return true
 }
 
-/// Whether a collection takes this value.
+/// Whether a collection accepts this value.
 func isTaken(_ value: UnsafeRawPointer?, by elements: ElementCalls, _ function: Name, _ name: Name) -> Bool {
     withUnsafePointer(to: value) { isTaken($0, 1, by: elements, function, name) }
 }
 
-/// Puts an element into a set or a dictionary; false if that does not take it. As in CF, an element that would not be stored is not
-/// checked.
+/// Puts an element into a set or a dictionary; false if it does not accept it. As in CF, a value that would not be stored is not checked.
 @inline(never)
 func put(
     _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: TablePointer.Policy, into table: TablePointer, _ function: Name,
@@ -113,7 +112,8 @@ func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ 
 
 // MARK: contexts
 
-// The contexts of all objects but sources are alike: a version, which is 0, and then the fields of `ClientContext`. A test compares.
+// All contexts but those of sources have the same layout: a version, which is 0, and then the fields of `ClientContext`. A test checks
+// this.
 
 /// Whether a context has version 0.
 @inline(never)
@@ -128,7 +128,7 @@ func loadContext(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContex
     return isSupported(context: context, function) ? context.load(fromByteOffset: 8, as: ClientContext.self) : nil
 }
 
-/// Stores the context that `own` returns where the client wants it.
+/// Stores the context that `own` returns in the client's struct.
 func storeContext(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: () -> ClientContext) {
     if let context = output(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
 }

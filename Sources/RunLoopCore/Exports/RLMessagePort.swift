@@ -63,6 +63,8 @@ public func RLMessagePortCreateLocal(
     return port?.handle
 }
 
+/// The remote port of a name that `user` serves, found or made, with a reference for the client; nil with errno. Any thread, without a
+/// lock; may call the invalidation function of a port whose server is gone.
 @inline(never)
 private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -> OpaquePointer? {
     guard let name = borrowName(name, function), Registry.current != nil else { return nil }
@@ -77,7 +79,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         if let local { preservingSystemError { _ = local.release() } }
         guard let port else { return nil }
         if isNew || !port.isPeerGone { return port.handle }
-        // The server of the known port has gone, and nothing had noticed. Another process may serve the name now, so this looks again.
+        // The known port's server is gone, and no loop has noticed yet. Another process may serve the name by now, so look again.
         port.invalidate()
         _ = port.release()
     }
@@ -180,7 +182,7 @@ public func RLMessagePortGetCapacity(_ port: OpaquePointer?) -> Int {
 public func RLMessagePortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
     guard let port = borrow(port, "RLMessagePortSetCapacity"), Registry.current != nil else { return }
     setCapacity(of: port.queue, capacity, "RLMessagePortSetCapacity")
-    // The handler of the error may have released the port.
+    // A capacity that is not positive has been reported, and the error handler may have released the port.
     if capacity > 0 { port.noteCapacity() }
 }
 

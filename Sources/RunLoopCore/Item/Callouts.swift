@@ -1,10 +1,12 @@
 import CLinux
 import CRunLoop
 
-// Clients' functions are called from here only (except those of contexts: `Object/ClientContext.swift`), and never with a lock held.
-// The functions are never inlined, and have names like CFRunLoop's, so that a backtrace shows whose code runs and why. What follows
-// each call, a barrier or a static probe, keeps the compiler from making it a tail call, which leaves no frame; its number keeps the
-// linker from folding two functions into one. If there is a client's probe, `Probe.call` makes the call.
+// The callbacks of sources, timers, observers, ports, descriptors and sockets, and performed functions, are called from here only, and
+// never with a lock held. Functions of contexts, collections and notifications, and the error handler, have files of their own. The
+// functions are never inlined, and have names like CFRunLoop's, so that a backtrace shows whose code runs and why. What follows each call,
+// a barrier or a static probe, keeps the compiler from making it a tail call, which leaves no frame; its number keeps the linker from
+// folding two functions into one. While a probe is set, `Probe.call` makes the call instead; no probe is told of getPort, schedule and
+// cancel.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)
@@ -20,6 +22,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(
     linux_probe_called(1)
 }
 
+/// On the thread that adds the source, before any lock is taken. A negative result stands for no descriptor.
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(

@@ -1,11 +1,11 @@
 import CLinux
 
 /// Far timers of a `DeadlineQueue`, with deadlines from `minimum` on, in no order: an array of slots, and a bitmap of those that are taken.
-/// A timer comes into a free slot and leaves by clearing its bit. So cancelling one of a million touches the timer and the bitmap, which
+/// A timer goes into a free slot and leaves by clearing its bit. So cancelling one of a million touches the timer and the bitmap, which
 /// stays in the processor's cache, but neither the slot nor another timer.
 ///
-/// Free slots are searched for by a walk through the bitmap, 64 at once. At its end the walk begins anew if a quarter of the slots is
-/// free; else the bucket grows.
+/// Free slots are found by walking through the bitmap, 64 slots at a time. At its end the walk starts over if more than a quarter of the
+/// slots are free; otherwise the bucket grows.
 ///
 /// Guarded by the loop's lock. Calls no user code.
 struct DeadlineBucket: BitwiseCopyable {
@@ -23,12 +23,13 @@ struct DeadlineBucket: BitwiseCopyable {
     fileprivate var group = 0
     /// A bit for each slot: set if a timer is in it, or if it is in `found`.
     fileprivate var taken: UnsafeMutablePointer<UInt64>?
-    /// The number of slots, and of those that the walk has passed: multiples of 64.
+    /// The number of slots, and of those that the walk has passed: multiples of 64. (Between `fill` and `endFilling`, `passed` is the next
+    /// slot to fill.)
     fileprivate(set) var capacity = 0
     fileprivate var passed = 0
 
-    /// How many timers the bucket has. O(number of slots / 64): a count of its own would have to be fetched and stored at each cancel, of which
-    /// the processor has the more under way the less they touch.
+    /// How many timers the bucket has. O(number of slots / 64), as it counts bits: a stored count would be loaded and stored by each
+    /// cancel, and the less memory a cancel touches, the more of them the processor can overlap.
     @inline(never)
     var count: Int {
         guard let taken else { return 0 }
@@ -37,7 +38,7 @@ struct DeadlineBucket: BitwiseCopyable {
         return count
     }
 
-    /// The least capacity, and the most timers that are opened as a whole.
+    /// The smallest capacity. A bucket of up to twice as many timers is opened without being split.
     static var small: Int { 64 }
 
     /// A position has 26 bits for an index and 6 that say what it indexes: 0 for the heap of near timers, 1 + i for bucket i, 62 for
@@ -73,8 +74,8 @@ extension DeadlineBucketPointer {
         return DeadlineBucket.position(number, index)
     }
 
-    /// `put` for a bucket without timers that has memory for this one, in the slot behind that of the one before; `endFilling` follows the
-    /// last one, before anything else is done. O(1).
+    /// Like `put`, to refill a bucket that has no timers but enough memory: uses the slots in order, from the first. After the last timer,
+    /// `endFilling` must be called before anything else. O(1).
     func fill(_ entry: DeadlineBucket.Entry, number: Int) -> UInt32 {
         let index = pointee.passed
         pointee.passed = index &+ 1
@@ -82,7 +83,8 @@ extension DeadlineBucketPointer {
         return DeadlineBucket.position(number, index)
     }
 
-    /// Marks the slots that `fill` has used as taken. O(number of timers).
+    /// Marks the slots used by `fill` as taken, and sets the walk back to the last, partly used group, whose free slots it then finds.
+    /// O(number of timers).
     func endFilling() {
         guard let taken = pointee.taken else { return }
         let (words, rest) = (pointee.passed &>> 6, UInt64(pointee.passed & 63))

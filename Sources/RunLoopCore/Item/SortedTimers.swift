@@ -17,20 +17,21 @@ struct SortedTimers: BitwiseCopyable {
 
     /// The number of the bucket in the positions of these timers.
     static var number: Int { 62 }
-    /// The position in a slot that a timer has left.
+    /// What stands for the position in a slot whose timer has left: an address that no timer has.
     private static var none: DeadlineQueue.Position { DeadlineQueue.Position(bitPattern: 64).unsafelyUnwrapped }
     /// How many slots ahead timers are prefetched.
     private static var ahead: Int { 8 }
 
     init() {}
 
-    /// Sorts the first `count` slots of a bucket, at least one, and stores the positions of their timers; nil if out of memory. O(count).
+    /// Sorts the first `count` slots of a bucket, at least one, and stores the positions of their timers; nil if out of memory, with
+    /// nothing changed. Otherwise the memory belongs to this, and goes with the last timer. O(count).
     @inline(never)
     init?(_ entries: UnsafeMutablePointer<Entry>, count: Int) {
         guard let scratch = malloc(count &* MemoryLayout<Entry>.stride)?.assumingMemoryBound(to: Entry.self) else { return nil }
         (self.entries, end) = (entries, count)
         Self.sort(entries, count, scratch, byArrival: false)
-        // Where deadlines are equal, they lie as in the bucket: by arrival, unless slots were used again or dates were set.
+        // Timers with equal deadlines keep their order in the bucket: that of arrival, unless slots were used again or dates were set.
         if !storePositions() {
             Self.sort(entries, count, scratch, byArrival: true)
             Self.sort(entries, count, scratch, byArrival: false)
@@ -42,7 +43,7 @@ struct SortedTimers: BitwiseCopyable {
 
     var isEmpty: Bool { next == end }
 
-    /// How many timers there are at most: slots that timers have left behind the first one count, too.
+    /// An upper bound on the number of timers: slots after the first timer count even if their timers have left.
     var count: Int { end &- next }
 
     /// The timer that fires first, unless `isEmpty`. O(1).
@@ -87,7 +88,8 @@ struct SortedTimers: BitwiseCopyable {
         return isInOrder
     }
 
-    /// A stable radix sort, by deadline or by arrival. `scratch`: memory for `count` entries. O(count) for each 10 bits that differ.
+    /// A stable radix sort, by deadline or by arrival. `scratch`: memory for `count` entries. O(count) for each 10 bits of the range of
+    /// keys.
     private static func sort(
         _ entries: UnsafeMutablePointer<Entry>, _ count: Int, _ scratch: UnsafeMutablePointer<Entry>, byArrival: Bool
     ) {

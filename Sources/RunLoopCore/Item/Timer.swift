@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLRunLoopTimer: 64 bytes, one cache line. What few timers need (an interval, a tolerance, functions in the context) is in a
+/// RLRunLoopTimer: 64 bytes, one cache line. What only a few timers need (an interval, a tolerance, functions in the context) is in a
 /// `TimerDetail`.
 ///
 /// Guarded by the lock of `item.owner`.
@@ -18,8 +18,8 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     var callout: Callout
     /// The client's info or, if the timer has a detail, the address of that.
     var infoOrDetail: UnsafeMutableRawPointer?
-    /// Numbers the timers of a loop in the order in which they came or got their deadline (`RunLoopStorage.timerArrivals`). Timers with
-    /// equal deadlines fire in this order.
+    /// Numbers the timers of a loop in the order in which they were added or last got a deadline (`RunLoopStorage.timerArrivals`). Timers
+    /// with equal deadlines fire in this order.
     var arrival: UInt = 0
 
     init(item: consuming ItemHeader, date: Double, callout: @escaping Callout, info: UnsafeMutableRawPointer?) {
@@ -157,7 +157,8 @@ extension TimerPointer {
         return true
     }
 
-    /// The first grid point of a repeating timer. A date in the past counts as now, as in CFRunLoop.
+    /// The first point of a repeating timer's grid (the times when it is due: first date plus multiples of the interval). A date in the
+    /// past counts as now, as in CFRunLoop.
     private static func gridStart(_ date: Double) -> UInt64 {
         let deadline = Clock.instant(ofDate: date)
         return Clock.isCertainlyAhead(deadline) ? deadline.nanoseconds : Swift.max(deadline, Clock.now).nanoseconds
@@ -179,14 +180,14 @@ extension TimerPointer {
         TimerStorage.slab.deallocate(self)
     }
 
-    /// `release` for the only reference of clients to a timer that has ended, or to a timer without a detail that is queued in the calling
-    /// thread's loop. The caller has read that number before. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    /// `release` when clients hold one reference, which the caller has checked, to a timer that has ended, or to a timer without a detail
+    /// that is queued in the calling thread's loop. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
     @inline(__always)
     func tryRelease() -> Bool {
         guard let own = ThreadContextPointer.current else { return false }
         if pointee.item.has(.ended) {
-            // Comes after what other threads did with their references. The caller has read the number together with the tag, and race
-            // detectors know atomics by their address; nothing waits for this load.
+            // Orders this after what other threads did before they gave up their references. The caller has read the count in one load with
+            // the tag, where a race detector does not see that. The value is not used, so nothing waits for the load.
             _ = pointee.item.object.references.load(ordering: .acquiring)
             return TimerStorage.slab.deallocateCached(self, own)
         }
@@ -200,7 +201,7 @@ extension TimerPointer {
     private func destroyDetail() {
         let detail = knownDetail
         let context = detail.pointee.context
-        // A call in a thread that the child of fork() does not have never returned: releases what it had retained.
+        // In a child of fork(), a call on a thread that does not exist here never returned: release what it had retained.
         if let retained = detail.pointee.retainedInfo { context.released(retained) }
         if pointee.item.has(.valid) || detail.pointee.owesRelease { context.released(context.info) }
         TimerDetail.slab.deallocate(detail)
@@ -224,6 +225,7 @@ extension TimerPointer {
         if pointee.item.has(.repeats) { startGrid() }
     }
 
+    /// Starts the grid anew, at the date. Under the lock; repeating timers only.
     @inline(never)
     private func startGrid() { knownDetail.pointee.gridDeadline = Self.gridStart(pointee.date) }
 

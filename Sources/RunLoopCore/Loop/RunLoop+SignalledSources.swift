@@ -3,9 +3,8 @@ import Synchronization
 
 /// A signalled source that this pass will perform, kept alive until then.
 struct BatchEntry: BitwiseCopyable {
-    /// How the source is kept alive. An internal reference costs nothing, but is counted under the lock of the source's owner, in 16
-    /// bits. A source in several loops may have another owner than this loop: then it is an ordinary reference. `released`: the
-    /// source has been performed.
+    /// How the source is kept alive. Normally by an internal reference, which is cheap, but counted in 16 bits under the lock of the
+    /// source's owner; by an ordinary one if another loop owns the source, or the count is high. `released`: the source has been performed.
     enum Retention { case internalReference, reference, released }
 
     let source: SourcePointer
@@ -106,8 +105,8 @@ extension RunLoopPointer {
         return count
     }
 
-    /// Moves pending signals into the queues of their sets. If only one source is signalled, returns it to be performed at once;
-    /// there is room for it in the batch then. Under the lock.
+    /// Moves pending signals into the queues of their sets. If only one source is signalled, returns it to be performed at once; room for
+    /// it in the batch is then reserved. Under the lock.
     @inline(__always)
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
         var first: RegistrationPointer?
@@ -139,7 +138,8 @@ extension RunLoopPointer {
         pointee.signalsTaken = Clock.now.nanoseconds
     }
 
-    /// Whether no signalled source of the mode is queued. O(number of sets). Under the lock.
+    /// Whether the queues of the mode's sets are empty. An entry whose signal a nested run has taken still counts. O(number of sets). Under
+    /// the lock.
     @inline(__always)
     func isQueueEmpty(_ mode: ModePointer) -> Bool { queuedCount(mode.pointee.sets) == 0 }
 

@@ -2,12 +2,13 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Sources in a loop: adding and removing, from any thread. No step of the iteration; performing them is
-// `RunLoop+SignalledSources.swift` and `RunLoop+ReadyDescriptors.swift`.
+// Sources in a loop: adding and removing, from any thread. No step of the iteration; performing them is in `RunLoop+SignalledSources.swift`
+// and `RunLoop+ReadyDescriptors.swift`.
 
 extension RunLoopPointer {
-    /// RLRunLoopAddSource. O(1) on average, one epoll_ctl for version 1. Any thread; calls schedule, and equal,
-    /// hash and getPort. False with errno if the source is not in the mode afterwards.
+    /// RLRunLoopAddSource. O(1) on average, one epoll_ctl for version 1. Any thread; calls hash, getPort and equal before the locks are
+    /// taken, and schedule after they are released. False with ENOMEM, with ESRCH if the loop has ended or, errno unchanged, if the source
+    /// is invalid. True, with nothing added, if the mode has an equal source.
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let hash = source.hash
         let fd = source.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(source.pointee.info, $0) }
@@ -28,7 +29,7 @@ extension RunLoopPointer {
         return added
     }
 
-    /// Adds under both locks. A mode that has a source which equals this one does not take it.
+    /// Adds under both locks. A mode that has an equal source does not take this one; that is no failure.
     private func addLocked(
         _ source: SourcePointer, _ hash: UInt32, _ fd: Int32?, in name: StringPointer, _ comparisons: borrowing SourceComparisons,
         _ joined: inout ScheduleCalls
@@ -71,8 +72,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// For a source that this thread has made and is likely to add to its own loop: a signal before that is ordered among those of the
-    /// loop.
+    /// For a source that this thread has made and is likely to add to its own loop: signals sent before that take their place among the
+    /// loop's.
     func expect(_ source: SourcePointer) {
         if !source.hasDescriptor { source.inlineRegistration.expectSignals(in: pendingSignals) }
     }
@@ -115,8 +116,8 @@ extension RunLoopPointer {
 
     // MARK: removing
 
-    /// RLRunLoopRemoveSource: this source, or one that equals it. O(1) on average, one epoll_ctl for the last on a descriptor. Any
-    /// thread; calls cancel, and equal and hash.
+    /// RLRunLoopRemoveSource: this source, or one that equals it. O(1) on average, one epoll_ctl if it is the last source on its
+    /// descriptor. Any thread; calls cancel, and equal and hash.
     func remove(_ source: SourcePointer, from name: StringPointer) {
         var isThere = removeItself(source, from: name)
         if isThere && !name.isCommonModes { return }
@@ -191,8 +192,8 @@ extension RunLoopPointer {
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
 
-    /// Gives a source that leaves with a signal without a time the time that this means here: another loop, or this one after it has taken
-    /// other signals, could not tell. Under the lock.
+    /// For a source that leaves while signalled but without a time: stores the time that "none" stands for in this loop. Another loop, or
+    /// this one later, could not tell. Under the lock.
     private func settleSignalTime(_ source: SourcePointer) {
         source.signalTime = pointee.signalsTaken
         pointee.signalsTaken = Clock.now.nanoseconds
@@ -227,7 +228,7 @@ extension RunLoopPointer {
         return isEqualThere
     }
 
-    /// RLRunLoopSourceInvalidate: out of every loop, with cancel for every mode. Any thread; calls cancel.
+    /// RLRunLoopSourceInvalidate: removes the source from every loop, calling cancel for each mode. Any thread.
     @inline(never)
     static func invalidate(_ source: SourcePointer) {
         let owner = source.item.lock()
@@ -254,7 +255,7 @@ extension RunLoopPointer {
     private static func removeFromLoops(_ source: SourcePointer) { while let loop = source.anyLoop { loop.removeFromAllModes(source) } }
 
     /// Releases the reference that an ended thread held while it called one of the source's functions, and finishes an invalidation that
-    /// this interrupted. Any thread; calls cancel.
+    /// the end of the thread interrupted. Any thread; calls cancel.
     static func abandon(_ source: SourcePointer) {
         if !source.pointee.item.has(.valid) { removeFromLoops(source) }
         source.release()

@@ -15,8 +15,8 @@ extension MessagePortPointer {
         }.map { MessagePortPointer($0) }
     }
 
-    /// The port behind `port`, which becomes `port`, with a reference until it is nil again; pass a variable that is nil to get the first.
-    /// Any thread, without a lock; may call user code.
+    /// Advances `port` to the next message port and returns it; nil at the end. Start with nil. `port` holds a reference; the previous one
+    /// is released. Any thread, without a lock; may call user code.
     @inline(never)
     static func next(after port: inout MessagePortPointer?) -> MessagePortPointer? {
         let last = port
@@ -27,7 +27,7 @@ extension MessagePortPointer {
         return port
     }
 
-    /// Gives the port a name, in place of the one that it may have. False with errno. Under the registry's names.
+    /// Gives the port a name, replacing any other. False with errno. Within `PortRegistry.withNames`.
     func claimName(_ name: StringPointer) -> Bool {
         guard let claim = try? NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
         guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
@@ -49,8 +49,8 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Lets other users connect, or forbids it; in the second case the caller goes on with `closeUnauthorized`. False with errno. Under
-    /// the registry's names.
+    /// Sets whether other users may connect; the caller then calls `closeUnauthorized`. False with errno if they cannot be let in, and then
+    /// they are kept out; forbidding always succeeds. Within `PortRegistry.withNames`.
     func setAllowsOthers(_ allows: Bool) -> Bool {
         let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
             pointee.allowsOthers = allows
@@ -64,7 +64,7 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Sets the name of a local port and takes over the claim of it. Under the registry's names.
+    /// Sets the name of a local port and takes over its claim. Within `PortRegistry.withNames`.
     private func setName(_ name: StringPointer, _ claim: NameServer.Claim) {
         PortRegistry.mutex.lock()
         lock()

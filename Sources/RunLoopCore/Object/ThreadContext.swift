@@ -3,9 +3,9 @@ import Synchronization
 
 /// What each thread that uses the library owns: a lock that is biased to it, and caches of memory.
 ///
-/// A context is the first field of the thread's run loop (`RunLoopStorage`), so both have one address; it is all that the rooms
-/// below `Loop` know of a loop. Its memory is never freed, only reused for another thread's loop. So a stale pointer to a context
-/// is harmless: at worst the wrong lock is taken and released.
+/// A context is the first field of the thread's run loop (`RunLoopStorage`), so both have one address; it is all that `Object` and the
+/// other folders below `Loop` know of a loop. Its memory is never freed, only reused for another thread's loop. So a stale pointer to a
+/// context is harmless: at worst the wrong lock is taken and released.
 struct ThreadContext: ~Copyable {
     var header: ObjectHeader
     /// Keeps the header, which every thread that uses the loop reads, out of the cache line of the lock, which the owner writes all
@@ -60,7 +60,7 @@ extension ThreadContextPointer {
     /// The calling thread's context; nil if the thread has not used the library yet.
     static var current: ThreadContextPointer? { Thread.slot?.assumingMemoryBound(to: ThreadContext.self) }
 
-    /// Locks the context. Any thread: two plain stores and a load on its own, a membarrier(2) on others.
+    /// Locks the context. Any thread: one plain store and one load on the context's own thread, a membarrier(2) on another.
     @inline(__always)
     func lockInlined() {
         if !isCurrent || !pointee.lock.tryLock() { lockSlow() }
@@ -70,10 +70,9 @@ extension ThreadContextPointer {
     @inline(never)
     func lock() { lockInlined() }
 
-    /// Begins a shortcut: locks the calling thread's context and returns it. nil if the thread has none, or if another thread uses the lock.
-    /// A shortcut that has done its work calls `unlockAfterTryLock`. One that does not apply, which includes nil here, calls `stepOut`,
-    /// whether the lock was taken or not, and then the function that serves all cases. As that call is the last, and `stepOut` part of
-    /// it, the shortcut saves no registers.
+    /// Begins a shortcut: locks the calling thread's context and returns it. nil if the thread has none, or if another thread uses the
+    /// lock. A shortcut that has done its work calls `unlockAfterTryLock`. If the shortcut does not apply (also after nil), it calls
+    /// `stepOut`, locked or not, and then the general function. As a tail call, that saves it from spilling registers.
     static func tryLockCurrent() -> ThreadContextPointer? {
         guard let own = current, own.pointee.lock.tryLock() else { return nil }
         return own

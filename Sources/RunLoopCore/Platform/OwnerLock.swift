@@ -27,7 +27,6 @@ struct OwnerLock: ~Copyable {
     private let inside: Atomic<UInt32>
     /// 1 while another thread is inside or about to be. Written by holders of `others` only.
     private let contended: Atomic<UInt32>
-    /// Where threads queue that may not use the fast path.
     /// Where threads queue that cannot use the fast path.
     private let others: Mutex
     /// 1 if the owner holds the lock through `others`. Owner only.

@@ -22,9 +22,9 @@ struct PortSource: ~Copyable {
     /// 1 if there was no memory to note an attachment, or to watch a connection there. The source is then signalled, to try again in the
     /// next pass. Any thread.
     let needsResync = Atomic<UInt32>(0)
-    // Under the senders' lock of the queue.
+    /// Written once, by `make`, under the senders' lock of the queue.
     var source: SourcePointer?
-    /// Where the source is: senders wake those loops, and connections are watched there.
+    /// Where the source is: senders wake those loops, and connections are watched there. Under the senders' lock of the queue.
     var attachments = PlainList<Attachment>()
 }
 
@@ -74,8 +74,8 @@ extension PortSourcePointer {
 
     // MARK: where the source is
 
-    /// Notes whether the source is in a mode of a loop now. Called after each change: two threads may report their changes in another
-    /// order than they made them, but the last look is right. Any thread, without a lock.
+    /// Notes whether the source is in a mode of a loop now. Called after each change: two threads may report in a different order from that
+    /// of their changes, but the last one to look sees the truth. Any thread, without a lock.
     fileprivate func update(_ attachment: PortSource.Attachment) {
         guard let source = pointee.source else { return }
         let queue = pointee.port.queue
@@ -113,7 +113,7 @@ extension PortSourcePointer {
         return nil
     }
 
-    /// Tries again what there was no memory for, in all modes of the loop: the mode in question may not be the one that runs. The loop's
+    /// Retries what failed for lack of memory, in all modes of the loop: the mode in question may not be the one that runs. The loop's
     /// thread, without a lock.
     func resyncIfNeeded(on loop: RunLoopPointer) { if pointee.needsResync.load(ordering: .relaxed) != 0 { resync(on: loop) } }
 
@@ -218,15 +218,17 @@ extension PortQueuePointer {
         wake?.wakeUpSlow()
     }
 
-    /// Takes the next message out; nil if there is none. Leaves the source signalled if there was one, for a nested run and for messages
-    /// that arrive meanwhile. `inStream`: see `takeLocked`. `onTaken` is called under the receivers' lock. The loop's thread.
+    /// Takes the next message out; nil if there is none. If there was one, signals the source again, since the loop has taken its signal in
+    /// order to perform it: for a nested run, and for messages that arrive meanwhile. If there was none, clears the signal. `inStream`: see
+    /// `takeLocked`. `onTaken` is called under the receivers' lock. The loop's thread.
     @inline(__always)
     func takeNext(_ portSource: PortSourcePointer, inStream: Bool, onTaken: () -> Void = {}) -> QueuedMessage? {
         lockReceivers()
         let queued = takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source?.takeSignal() }
         if queued != nil {
             onTaken()
-            // A source that is not the port's any more needs no signal: its successor has got one.
+            // If the port has another source by now, that one was signalled when it was made (`source(of:)`); signalling this one is
+            // harmless.
             if let source = portSource.pointee.source, !source.isSignalled { source.signal() }
         }
         unlockReceivers()
@@ -252,8 +254,8 @@ extension PortQueuePointer {
         return source
     }
 
-    /// The attachment of the source in front of `index`, which becomes its index; nil if there is none. For a walk from the end during
-    /// which attachments may come and go. Its mode is retained for the caller. Any thread, without the senders' lock.
+    /// The source's attachment before `index`, which is set to that attachment's index; nil if there is none. For a walk from the end
+    /// during which attachments may come and go. Its mode is retained for the caller. Any thread, without the senders' lock.
     func attachment(before index: inout Int) -> PortSource.Attachment? {
         lockSenders()
         defer { unlockSenders() }

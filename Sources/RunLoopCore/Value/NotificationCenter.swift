@@ -31,7 +31,7 @@ enum Observances {
     }
 
     private static let mutex = Mutex()
-    /// Sorted by number. Guarded by `mutex`, as the next one.
+    /// Sorted by number. Guarded by `mutex`, as is `lastNumber`.
     private nonisolated(unsafe) static var list = PlainList<Observance>()
     private nonisolated(unsafe) static var lastNumber: UInt64 = 0
 
@@ -54,7 +54,7 @@ enum Observances {
         return true
     }
 
-    /// Removes what `observer` observes of this name (nil: any) and this object (nil: any). O(n). Any thread.
+    /// Removes the entries of `observer` for this name (nil: all) and this object (nil: all). O(n). Any thread.
     @inline(never)
     static func remove(_ observer: UnsafeRawPointer?, _ name: StringPointer?, _ object: UnsafeRawPointer?) {
         mutex.lock()
@@ -94,8 +94,7 @@ enum Observances {
         mutex.unlock()
     }
 
-    /// The first observer after number `number` that this notification is for. O(log n) plus the observers that are skipped. Under
-    /// `mutex`.
+    /// The first entry numbered above `number` that hears this notification. O(log n) plus the observers that are skipped. Under `mutex`.
     private static func first(after number: UInt64, _ name: StringPointer, _ object: UnsafeRawPointer?) -> Observance? {
         var (low, high) = (0, list.count)
         while low < high {

@@ -1,11 +1,12 @@
 import CLinuxKit
 
-/// The lock of the kit: for the lists of objects that signal handlers and workers read. Held for a few instructions; no function of the
-/// program is called under it but a probe's `sent`, which is async-signal-safe. fork() takes it: `ForkHandlers`.
+/// The lock of the kit, for changes of the lists that workers and signal handlers read. Handlers do not take it: a thread that unlinks
+/// something waits, holding it, until no handler is reading (`awaitHandlers`). Loops are woken under it, so a probe's `sent`, which must be
+/// async-signal-safe, is the only function of the program that may be called under it. fork() takes it: `ForkHandlers`.
 enum KitLock {
     /// Any thread.
     static func lock() { linux_kit_lock() }
 
-    /// The thread that holds it.
+    /// Only the thread that locked it.
     static func unlock() { linux_kit_unlock() }
 }

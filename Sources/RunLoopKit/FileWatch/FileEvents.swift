@@ -3,11 +3,11 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// Events that were not told yet, with their paths. Under the lock of the watch.
+/// Events that have not been told yet, with their paths. Under the lock of the watch.
 struct FileEvents: ~Copyable {
-    /// The begin of the memory that the paths lie in.
+    /// The start of the memory that holds the paths.
     struct Block: KitLinked {
-        /// The next of those that are being told.
+        /// The next block that is being told.
         var next: UnsafeMutablePointer<Block>?
         var events: UnsafeMutablePointer<RLFileWatchEvent>?
     }
@@ -19,7 +19,7 @@ struct FileEvents: ~Copyable {
     private var bytes: UnsafeMutableRawPointer?
     private var used = MemoryLayout<Block>.stride
     private var size = 0
-    /// The latest event of each path, by open addressing: its index plus 1. What lies before `firstRemembered` is no entry any more.
+    /// The latest event of each path, by open addressing: its index plus 1. Entries for events before `firstRemembered` count as empty.
     private var latest: UnsafeMutablePointer<UInt32>?
     private var latestCapacity = 0
     private var firstRemembered = 0
@@ -34,7 +34,7 @@ struct FileEvents: ~Copyable {
 
     var isEmpty: Bool { count == 0 && !isLost }
 
-    /// What follows each other without another event of that path in between is told once.
+    /// Consecutive events of one path that differ in nothing are told once if they have one of these flags.
     private static var repeatable: UInt { UInt(kRLFileWatchModified | kRLFileWatchAttributes) }
 
     /// Adds an event of what is in a directory or, if the name is empty, of the directory. Returns its index; nil if out of memory, or if
@@ -58,7 +58,7 @@ struct FileEvents: ~Copyable {
         return count - 1
     }
 
-    /// Makes a removal a rename to another path.
+    /// Turns a removal into a rename to another path.
     mutating func rename(_ index: Int, to directory: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>) {
         guard let path = addPath(directory, name), let events else {
             isLost = true
@@ -114,7 +114,8 @@ struct FileEvents: ~Copyable {
         return Int(truncatingIfNeeded: (hash ^ hash >> 29) & 0x7FFF_FFFF)
     }
 
-    /// Notes the event that is about to be added as the latest of its path; true if it repeats that. Without memory nothing is noted.
+    /// True if the event that is about to be added only repeats the latest of its path. Otherwise notes it as that path's latest. Without
+    /// memory notes nothing: an event may then be told twice.
     private mutating func remember(_ offset: Int, _ flags: UInt) -> Bool {
         guard reserveLatest(), let latest, let events else { return false }
         let mask = latestCapacity - 1

@@ -4,15 +4,14 @@ import CLinuxKit
 /// A directory below a root, or a root, in memory of its own. Directories know each other by pointers and names, so a rename of one renames
 /// all below it. Under the lock of its watch.
 struct WatchedDirectory {
-    /// The bytes of its name; of a root, of its path. A 0 follows. They lie behind this, or, if a longer name came later, in memory of
-    /// their own.
+    /// Its name, or a root's path, and a 0. Stored right after this struct, or, if a longer name came later, in memory of their own.
     fileprivate(set) var name: UnsafeMutablePointer<CChar>
     /// nil: a root.
     var parent: WatchedDirectoryPointer?
     var firstChild: WatchedDirectoryPointer?
     var next: WatchedDirectoryPointer?
     var previous: WatchedDirectoryPointer?
-    /// The next of those that are to be read.
+    /// The next directory to be read.
     var nextUnread: WatchedDirectoryPointer?
     var identity = linux_identity()
     /// inotify's number; -1: none.
@@ -32,7 +31,7 @@ struct WatchedDirectory {
     var repairs: UInt8 = 0
     /// How often the kernel's queue had been emptied when it was looked at.
     var lookedAt: UInt32 = 0
-    /// The last thing that happened to a name in it, if that was a rename to it.
+    /// The last event for a name in it, if that was a rename to that name.
     var arrival = Arrival()
 
     /// What was renamed to a name in a directory. Hashes stand for names: a wrong guess means that more is told to be scanned.
@@ -40,7 +39,7 @@ struct WatchedDirectory {
         /// 0: something else has happened since.
         var name: UInt32 = 0
         var oldName: UInt32 = 0
-        /// The number of the directory that it came from; -1: it came alone, from outside, or its first half was told alone.
+        /// The number of the directory that it came from; -1: it came from outside, or the kernel reported the two halves separately.
         var oldWatch: Int32 = -1
         /// How often the kernel's queue had been emptied.
         var drains: UInt32 = 0
@@ -64,7 +63,7 @@ struct WatchedDirectory {
         case file
     }
 
-    /// The later ones say more.
+    /// In ascending order of what they say.
     enum Tells: UInt8 {
         case nothing
         /// What is found in it, and below it, as created.
@@ -87,7 +86,7 @@ extension WatchedDirectoryPointer {
         (UnsafeMutableRawPointer(self) + MemoryLayout<WatchedDirectory>.stride).assumingMemoryBound(to: CChar.self)
     }
 
-    /// One that belongs nowhere; nil if out of memory.
+    /// A directory that is not in the tree yet; nil if out of memory.
     static func make(_ name: UnsafePointer<CChar>) -> WatchedDirectoryPointer? {
         let length = strlen(name)
         guard let memory = malloc(MemoryLayout<WatchedDirectory>.stride + length + 1) else { return nil }
@@ -115,7 +114,7 @@ extension WatchedDirectoryPointer {
         return true
     }
 
-    /// How many bytes the path has.
+    /// The length of the path in bytes.
     var pathLength: Int {
         var length = Int(pointee.nameLength)
         var directory = pointee.parent
@@ -127,7 +126,7 @@ extension WatchedDirectoryPointer {
         return length
     }
 
-    /// Whether it is another directory, or below that.
+    /// Whether it is `other`, or below it.
     func isInside(_ other: WatchedDirectoryPointer) -> Bool {
         var here = self
         while here != other {
@@ -177,7 +176,8 @@ extension WatchedDirectoryPointer {
         return length == 0 ? pathLength : pathLength + length + (isSlash ? 0 : 1)
     }
 
-    /// Writes that path and a 0.
+    /// Writes the path of something in the directory (or, if `name` is empty, its own) and a 0: `pathLength(of: name) + 1` bytes at
+    /// `place`.
     func writePath(of name: UnsafePointer<CChar>, to place: UnsafeMutablePointer<CChar>) {
         let own = pathLength
         writePath(endingAt: place + own)

@@ -16,7 +16,8 @@ extension StreamPointer {
 
     // MARK: what the program asks for
 
-    /// Writes bytes, or those of `data`, or only queues them (`later`). False with errno if they are not taken. Any thread.
+    /// Writes bytes, or those of `data`, or only queues them (`later`); without bytes, writes what `later` has queued. False with errno if
+    /// they are not taken. Any thread.
     func write(_ bytes: UnsafePointer<UInt8>?, _ length: Int, _ data: OpaquePointer? = nil, later: Bool) -> Bool {
         lock()
         if let bytes, length > 0, !later, pointee.state.isDisjoint(with: .mattersToWriting) {
@@ -48,7 +49,7 @@ extension StreamPointer {
         return pointee.state.contains(.shutdown) ? EPIPE : nil
     }
 
-    /// Has `callout` called when all is written. False with errno if it will not be. Any thread.
+    /// Has `callout` called once everything is written. False with errno if it will not be. Any thread.
     func flush(_ callout: @escaping RLStreamFlushCallBack, _ info: UnsafeMutableRawPointer?) -> Bool {
         lock()
         defer { leave() }
@@ -64,7 +65,7 @@ extension StreamPointer {
         return true
     }
 
-    /// Ends writing when all is written. Any thread.
+    /// Ends writing once everything is written. Any thread.
     func shutdown() {
         lock()
         if refusal == nil {
@@ -87,7 +88,8 @@ extension StreamPointer {
         unlock()
     }
 
-    /// Whether the queue is short enough; if not, the program is told when it is. Any thread.
+    /// Whether the queue is below its high-water mark. If it is not, the program is told when it has shrunk. False also if nothing can be
+    /// written any more. Any thread.
     var canAccept: Bool {
         lock()
         defer { leave() }
@@ -100,7 +102,7 @@ extension StreamPointer {
 
     // MARK: the descriptor
 
-    /// Writes bytes of the descriptor's side. False with errno if they are not taken. Under the lock.
+    /// Writes bytes as they go to the descriptor, after any filter. False with errno if they are not taken. Under the lock.
     func send(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer? = nil, later: Bool) -> Bool {
         var sent = 0
         let mayWrite = pointee.state.isDisjoint(with: [.awaitingRoom, .connecting])
@@ -203,12 +205,14 @@ extension StreamPointer {
         }
     }
 
+    /// Has the watch call when there is room to write, or when connecting has ended. Without a watch (closed, or no descriptor yet) only
+    /// notes it. Under the lock.
     private func awaitRoom() {
         pointee.state.insert(.awaitingRoom)
         if let watch = pointee.watch { RLFileDescriptorEnableCallBacks(watch, UInt(kRLFileDescriptorWriteCallBack)) }
     }
 
-    /// The watch says that there is room, or that the connection was made. Under the lock.
+    /// The watch reports that there is room, or that connecting has ended. Under the lock.
     func roomIsThere() {
         pointee.state.remove(.awaitingRoom)
         if pointee.state.contains(.connecting) {
@@ -221,7 +225,7 @@ extension StreamPointer {
         flushQueue()
     }
 
-    /// A loop tells how connecting has ended, also if that is so already. Before the program has the handle.
+    /// Has a loop tell how connecting ended, even if it has ended already. Called before the program has the handle.
     func noteConnecting() {
         if linux_has_peer(pointee.descriptor) == 0 {
             pointee.state.formUnion([.connecting, .awaitingRoom])
@@ -238,7 +242,7 @@ extension StreamPointer {
         flushQueue()
     }
 
-    /// When all is written, and the program has said that it was all, the peer is told. Under the lock.
+    /// Once the program has ended writing and everything is written, tells the peer. Under the lock.
     func finishShutdown() {
         if !pointee.state.contains(.shutdown) || queued > 0 || !pointee.state.isDisjoint(with: [.connecting, .closed]) { return }
         // A filter that is not open has not yet talked to its peer.

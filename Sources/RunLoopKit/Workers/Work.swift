@@ -4,13 +4,13 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// An RLWork: a function for workers, and a version-0 source that is signalled when it has returned. An RLHostResolve is one, too.
+/// An RLWork: a function for workers, and a version-0 source that is signalled when it has returned. An RLHostResolve is a work, too.
 struct Work: ~Copyable, KitStorage {
     static var kind: KitKind { .work }
 
-    /// How far a work is. The thread that moves it on takes the next step.
+    /// How far a work has come. Whichever thread advances it does what comes next.
     enum Progress: UInt8, AtomicRepresentable {
-        /// The work was not handed to workers yet.
+        /// The work has not been handed to workers yet.
         case idle
         /// The work waits for its turn.
         case queued
@@ -28,9 +28,10 @@ struct Work: ~Copyable, KitStorage {
     fileprivate(set) var object: KitObject
     fileprivate let function: RLWorkFunction
     fileprivate let callout: RLWorkCallBack?
-    /// Called when it was added to a mode of a loop (1) or removed from one (-1), with the client's info; for a kind of work of the kit's.
+    /// Called when it was added to a mode of a loop (1) or removed from one (-1), with the client's info; nil, except for the kit's own
+    /// kinds of work.
     fileprivate let observer: Observer?
-    /// Called with the client's info if the workers are released before its turn; for a kind of work of the kit's.
+    /// Called with the client's info if the workers are released before its turn; nil, except for the kit's own kinds of work.
     fileprivate let whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)?
     /// Any thread.
     fileprivate let progress: Atomic<Progress>
@@ -82,13 +83,13 @@ struct Work: ~Copyable, KitStorage {
 typealias WorkPointer = UnsafeMutablePointer<Work>
 
 extension WorkPointer {
-    /// Moves it from one state to another; false if it is in another one. Any thread.
+    /// Moves it from one state to another; false if it is in a different state. Any thread.
     @discardableResult
     private func move(_ from: Work.Progress, to next: Work.Progress) -> Bool {
         pointee.progress.compareExchange(expected: from, desired: next, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Whether it was not invalidated. Any thread.
+    /// Whether it has not been invalidated. Any thread.
     var isValid: Bool { RLRunLoopSourceIsValid(pointee.object.source) != 0 }
 
     /// Marks the work as handed over; false if it was before. Any thread.
@@ -114,7 +115,8 @@ extension WorkPointer {
         KitLock.unlock()
     }
 
-    /// Prevents the call of the completion, and that of the function if it has not begun: returns whether it had not. Any thread.
+    /// Cancels the work: its completion will not be called, nor its function if that has not begun. True if this call is what kept the
+    /// function from being called. Any thread.
     func cancel() -> Bool {
         let hasNotBegun = move(.queued, to: .over) || move(.idle, to: .over)
         RLRunLoopSourceInvalidate(pointee.object.source)
