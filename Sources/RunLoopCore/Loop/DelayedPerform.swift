@@ -1,10 +1,10 @@
 import CLinux
 
-/// A function that is to be called after a delay: a one-shot timer, found again by its function and info.
-/// Step 9 calls it, like the function of any timer.
+/// A function that is to be called after a delay: a one-shot timer, found again by its function and info. Step 9 calls it, like the function
+/// of any timer.
 ///
-/// While it is linked in its loop's list the list has a reference to the timer. Freed by the timer's context, so not
-/// while the timer exists. Links are guarded by the loop's lock.
+/// While this is linked in its loop's list, the list has a reference to the timer. Freed by the release function of the timer's context, so
+/// never before the timer is invalid. Links are guarded by the loop's lock.
 struct DelayedPerform: Linked, ~Copyable {
     let loop: RunLoopPointer
     let function: PerformRequest.Function
@@ -59,7 +59,7 @@ extension RunLoopPointer {
         return isThere
     }
 
-    /// Under the lock. The list takes a reference.
+    /// Links a function into the loop's list, with a reference to its timer. Under the lock.
     private func link(_ delayed: DelayedPerformPointer, _ timer: TimerPointer) {
         timer.pointee.item.object.retain()
         delayed.link(into: &pointee.delayed)
@@ -70,7 +70,7 @@ extension RunLoopPointer {
         delayed.unlink(from: &pointee.delayed) ? delayed.pointee.timer : nil
     }
 
-    /// Cancels all that are chosen, and returns how many. O(number of delayed functions). Any thread.
+    /// Cancels the chosen delayed functions, and returns how many there were. O(number of delayed functions). Any thread.
     func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
@@ -81,7 +81,7 @@ extension RunLoopPointer {
         return count
     }
 
-    /// Under the lock.
+    /// Takes the first chosen function out of the list; nil if there is none. Under the lock.
     private func unlinkFirst(_ choice: PerformChoice) -> TimerPointer? {
         var next = pointee.delayed
         while let delayed = next {
@@ -92,12 +92,13 @@ extension RunLoopPointer {
     }
 }
 
+/// The timer's function: calls the client's. `info`: the `DelayedPerform`.
 private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
     let delayed = info.unsafelyUnwrapped.assumingMemoryBound(to: DelayedPerform.self)
     let loop = delayed.pointee.loop
     let function = delayed.pointee.function
     let clientInfo = delayed.pointee.info
-    // If it is not linked any more, it was cancelled.
+    // A function that is no longer linked has been cancelled.
     guard let timer = loop.locked({ loop.unlink(delayed) }) else { return }
     timer.release()
     RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(clientInfo, function)

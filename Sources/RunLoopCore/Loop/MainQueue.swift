@@ -8,8 +8,8 @@ enum MainQueue {
     /// The source, `inTheMaking`, or 0. Any thread. We hold one reference.
     private static let source = Atomic<UInt>(0)
 
-    /// For programs that were compiled with CoreFoundation/CFRunLoop.h and have libdispatch: when the main thread first uses
-    /// the library. Without memory or descriptors the queue is not served, and RLRunLoopSetServicesDispatchMainQueue says so.
+    /// Called when the main thread first uses the library: serves the queue if the program was compiled with CoreFoundation/CFRunLoop.h and
+    /// has libdispatch. Reports no failure; RLRunLoopSetServicesDispatchMainQueue tries again.
     static func serveIfWanted(by loop: RunLoopPointer) {
         if Dispatch.isWanted { preservingSystemError { _ = serve(by: loop) } }
     }
@@ -18,7 +18,7 @@ enum MainQueue {
     /// from being empty, as in CFRunLoop. The main thread.
     nonisolated(unsafe) private(set) static var isDraining = false
 
-    /// The source's perform function.
+    /// Runs the work on the queue: the source's perform function. The main thread; calls user code.
     static func drain() {
         if isDraining { return Dispatch.drainMainQueue() }
         isDraining = true
@@ -40,7 +40,8 @@ enum MainQueue {
     /// Stored while a thread creates the source.
     private static let inTheMaking: UInt = 1
 
-    /// False with errno. Any thread that has a loop.
+    /// Makes the loop serve the queue, if it is not served yet. False with errno: ENOSYS without libdispatch, otherwise as adding the source
+    /// failed. Any thread that has a loop.
     static func serve(by loop: RunLoopPointer) -> Bool {
         guard Dispatch.isThere, let threadContext = ThreadContextPointer.current else {
             systemError = ENOSYS
@@ -60,7 +61,7 @@ enum MainQueue {
         return true
     }
 
-    /// The source, which the caller invalidates and releases; nil if there is none. Any thread.
+    /// Takes away the source, which the caller then invalidates and releases; nil if there is none. Any thread.
     static func takeAway() -> SourcePointer? {
         let old = source.load(ordering: .acquiring)
         guard old > inTheMaking, source.compareExchange(expected: old, desired: 0, ordering: .acquiringAndReleasing).exchanged

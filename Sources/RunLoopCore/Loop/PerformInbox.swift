@@ -10,6 +10,7 @@ struct PerformInbox: ~Copyable {
     /// A thread has woken the loop, or is about to, for what is in here.
     fileprivate var wakeIsOwed = false
     fileprivate var isOpen = false
+    /// Stands for `isOpen` while a race detector watches: see `isOpenAndWatched`.
     fileprivate var isOpenIfWatched = false
     /// How many requests in `incoming` were posted by other threads that do not wait for them.
     fileprivate var posts = 0
@@ -66,11 +67,11 @@ extension PerformInboxPointer {
     /// One load. Any thread.
     var isEmpty: Bool { nonEmptyBits == 0 }
 
-    /// Not 0 if it is not empty. One load. Any thread.
+    /// Not 0 while the inbox is not empty. One load. Any thread.
     var nonEmptyBits: UInt32 { pointee.nonEmptyFlag.load(ordering: .acquiring) }
 
-    /// Moves all requests behind those in `list`, by swapping buffers if that is empty, and makes room for `room` more. Returns
-    /// how many were posts of other threads; nil if out of memory: then they stay here. Under the loop's lock.
+    /// Moves all requests to the end of `list`, by swapping buffers if `list` is empty, and makes room for `room` more. Returns how many were
+    /// posts of other threads; nil if out of memory: then the requests stay here. Under the loop's lock.
     func empty(into list: inout PlainList<PerformRequest>, room: Int) -> Int? {
         pointee.mutex.lock()
         defer { pointee.mutex.unlock() }

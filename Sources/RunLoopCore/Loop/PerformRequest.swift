@@ -38,7 +38,7 @@ struct PerformRequest: BitwiseCopyable {
         taggedModes & 1 == 0 ? nil : detail.unsafelyUnwrapped.assumingMemoryBound(to: PerformExtra.self)
     }
 
-    /// nil once it has been cancelled.
+    /// The retained modes, a string or an array of strings; nil once the request has been cancelled.
     var modes: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: taggedModes & ~1) }
 
     /// The client's `info`.
@@ -63,15 +63,15 @@ struct PerformRequest: BitwiseCopyable {
     }
 
     /// The request has run: wakes the thread that waits or calls the release function, and releases the modes. For a request that will not
-    /// run use `finishUncalled`. Without any lock.
+    /// run use `finishUncalled`. Without any lock; may call user code.
     @inline(__always)
     func finish(_ outcome: PerformTicket.State) {
         if let extra { Self.finish(extra, outcome) }
         if let modes { Self.release(modes: modes) }
     }
 
-    /// Finishes a request that will not run. Without an `outcome` it has never been queued: then its memory is freed, and no function of
-    /// the client's is called but the probe. Without any lock; calls user code.
+    /// Finishes a request that will not run, and reports that to the probe. An `outcome` of nil: the request was never queued, so its release
+    /// function is not called. Without any lock; calls user code.
     @inline(never)
     func finishUncalled(_ outcome: PerformTicket.State?, by loop: RunLoopPointer) {
         var plain = self
@@ -83,7 +83,7 @@ struct PerformRequest: BitwiseCopyable {
         if let modes { Self.release(modes: modes) }
     }
 
-    /// Wakes the thread that waits or calls the release function, and frees the `PerformExtra`. Without any lock.
+    /// Wakes the thread that waits or calls the release function, and frees the `PerformExtra`. Without any lock; may call user code.
     @inline(never)
     static func finish(_ extra: PerformExtraPointer, _ outcome: PerformTicket.State) {
         let content = extra.pointee
@@ -92,7 +92,7 @@ struct PerformRequest: BitwiseCopyable {
         content.ticket?.finish(outcome)
     }
 
-    /// Whether it may run in a mode of this name. O(1) for one mode.
+    /// Whether the request may run in a mode of this name; `isCommon`: the mode is a common one. O(1) if the request has one mode.
     func matches(_ name: StringPointer, isCommon: Bool) -> Bool {
         let modes = modes.unsafelyUnwrapped
         return modes == UnsafeRawPointer(name) || Self.matches(modes, name, isCommon: isCommon)
@@ -112,7 +112,7 @@ struct PerformRequest: BitwiseCopyable {
         wanted.equals(name) || (isCommon && wanted.isCommonModes)
     }
 
-    /// Calls `body` for each mode it names.
+    /// Calls `body` for each mode that the request names.
     func forEachMode(_ body: (StringPointer) -> Void) {
         guard let modes else { return }
         if Handle.isKind(.string, modes) { return body(Handle.storage(modes)) }
@@ -122,12 +122,12 @@ struct PerformRequest: BitwiseCopyable {
         }
     }
 
-    /// Keeps the modes alive while the request is queued. Any thread.
+    /// Retains a request's modes while it is queued. Any thread.
     static func retain(modes: UnsafeRawPointer) {
         Handle.header(modes).pointee.retain()
     }
 
-    /// Any thread.
+    /// Releases a request's modes. Any thread, without a lock.
     @inline(__always)
     static func release(modes: UnsafeRawPointer) {
         if Handle.isKind(.string, modes) {
@@ -145,7 +145,7 @@ struct PerformExtra: BitwiseCopyable {
     let info: UnsafeMutableRawPointer?
     /// Called with `info` once the function has been called or will never be.
     let release: PerformRequest.Function?
-    /// Where a thread waits for it, if one does. A request has a release function or this.
+    /// Where a thread waits for the request, if one does. A request has a release function or a ticket, never both.
     let ticket: PerformTicketPointer?
     /// For a cancelled request: the withdrawal that cancelled it, and the next request in `RunLoopStorage.withdrawn`. Under the loop's
     /// lock.
@@ -160,6 +160,7 @@ typealias PerformExtraPointer = UnsafeMutablePointer<PerformExtra>
 struct PerformTicket: ~Copyable {
     /// A `State`; also the futex word.
     let state: Atomic<UInt32>
+    /// How many of the two owners still need it.
     let holders: Atomic<UInt32>
 
     /// How far the request has come.
@@ -190,7 +191,7 @@ extension PerformTicketPointer {
         release()
     }
 
-    /// Sleeps until the request has ended or `deadline` has passed: then `.queued`.
+    /// Sleeps until the request has ended, and returns how; `.queued` if `deadline` has passed before.
     func wait(until deadline: Instant) -> PerformTicket.State {
         while true {
             let state = PerformTicket.State(rawValue: pointee.state.load(ordering: .acquiring)).unsafelyUnwrapped
@@ -223,7 +224,7 @@ struct PerformChoice: BitwiseCopyable {
         return choice
     }
 
-    /// The requests with this info, and with this function if there is one.
+    /// All requests with this info; if `function` is not nil, only those of this function.
     static func all(of function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> PerformChoice {
         PerformChoice(address: unsafeBitCast(function, to: UInt.self), info: info)
     }

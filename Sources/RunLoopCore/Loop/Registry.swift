@@ -2,7 +2,7 @@ import CLinux
 import Synchronization
 
 /// All loops: one for each thread that has used the library, created at the first use and closed when the thread ends. No step of the
-/// iteration: called then, and by fork().
+/// iteration: called at these two moments, and by fork().
 enum Registry {
     private static let mutex = Mutex()
     /// All loops ever created, with a thread or without: items of ended threads go on using their locks. Sorted by address, the
@@ -22,7 +22,7 @@ enum Registry {
         return true
     }()
 
-    /// For rooms that need no loop but must be consistent in a child of fork(). False with ENOMEM.
+    /// Sets up the process for rooms that need no loop but must be consistent in a child of fork(). False with ENOMEM.
     static func prepare() -> Bool {
         if !isPrepared { systemError = ENOMEM }
         return isPrepared
@@ -53,8 +53,8 @@ enum Registry {
         return loop
     }
 
-    /// The loop of the process's first thread, created if that thread has not used the library yet; nil with errno if out of
-    /// memory.
+    /// The loop of the process's first thread or, in a child of fork(), of the thread that forked; created if that thread has not used the
+    /// library yet. nil if out of memory.
     static var mainLoop: RunLoopPointer? {
         if Thread.slot == nil && !mainIsForker && Thread.isMain { return current }
         guard isPrepared else { return nil }
@@ -64,7 +64,7 @@ enum Registry {
         return main
     }
 
-    /// Under `mutex`.
+    /// Returns a loop that is ready for a thread: an unused one, or a new one; nil with errno if out of memory. Under `mutex`.
     private static func makeLoop() -> RunLoopPointer? {
         guard loops.reserve(loops.count + 1), unused.reserve(loops.count + 1) else { return nil }
         let loop: RunLoopPointer
@@ -88,7 +88,7 @@ enum Registry {
         return loop
     }
 
-    /// Closes the thread's loop. A thread that calls the library after this gets another one.
+    /// The destructor of the thread key: closes the thread's loop. A thread that calls the library afterwards gets another loop.
     private static func threadEnds(_ slot: UnsafeMutableRawPointer?) {
         guard let threadContext = ThreadContextPointer.current, UnsafeMutableRawPointer(threadContext) == slot else { return }
         let loop = RunLoopPointer(threadContext)
@@ -114,7 +114,8 @@ enum Registry {
 
     // MARK: fork
 
-    /// Takes every lock there is, on the forking thread, so that the child finds nothing half done.
+    /// Takes the locks of all loops and of the rooms above, on the forking thread, so that the child finds nothing half done. Ports, sockets
+    /// and `Misuse` lock theirs in handlers of their own.
     private static func beforeFork() {
         mutex.lock()
         for index in 0..<loops.count { loops[index].threadContext.lockBeforeFork() }
@@ -175,7 +176,7 @@ enum Registry {
 }
 
 extension RunLoopPointer {
-    /// RLRelease. Any thread. False if the caller had no reference, and the thread keeps its loop.
+    /// RLRelease. Any thread. False, without effect, if the only reference left is that of the loop's own thread: the caller had none.
     @discardableResult
     func release() -> Bool {
         if pointee.threadContext.header.releaseUnlessLast() { return true }

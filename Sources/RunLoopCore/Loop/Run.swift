@@ -61,7 +61,8 @@ extension RunLoopPointer {
         return result
     }
 
-    /// The mode to run, or nil with errno if it cannot be run: 0 if it is empty, otherwise what the system refused.
+    /// The mode to run, or nil with errno if it cannot be run: 0 if it is empty or does not exist, otherwise the error of the system call
+    /// that failed.
     private func modeToRun(_ name: StringPointer, _ asCF: Bool) -> ModePointer? {
         var found = locked { madeMode(named: name) }
         if found == nil {
@@ -77,7 +78,8 @@ extension RunLoopPointer {
         return canListen(mode) ? mode : nil
     }
 
-    /// The iteration, with the step numbers of RLRunLoop.h. `run` does steps 1 and 10, the observers of entry and exit.
+    /// The iteration, with the step numbers of RLRunLoop.h. `run` does steps 1 and 10, the observers of entry and exit. `onlyOne`: returns
+    /// after a source has been handled.
     private func iterate(_ mode: ModePointer, until deadline: Instant, onlyOne: Bool) -> RunResult {
         if isStopRequested { return .stopped }
         let depth = pointee.activation.depth
@@ -186,22 +188,22 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Fetches events without sleeping.
+    /// Takes a pending wake-up and fetches events, without sleeping.
     @inline(__always)
     private func poll(_ mode: ModePointer) {
         takeWakeUp()
         fetchEvents(mode)
     }
 
-    /// Drops events of an earlier pass if anything but sources on descriptors was called since: that may have read what was
-    /// reported. Otherwise they are dispatched without another system call.
+    /// Drops events of an earlier pass if anything other than a source on a descriptor has been called since, which may have read what was
+    /// reported. Otherwise these events are dispatched without another system call.
     private func dropOutdatedEvents(_ mode: ModePointer, _ called: Bool) {
         if pointee.eventBatch.isEmpty { return }
         if called || mode.pointee.firedTimersLast || observes(mode, .beforeTimers, .beforeSources) { dropEvents() }
     }
 
-    /// Whether step 9 can follow at once. The kernel is asked first only if an observer would be notified of waiting: otherwise no client
-    /// can tell this from a sleep that ends at once.
+    /// Whether step 9 can follow at once. The kernel is asked first only if an observer would be notified of waiting: otherwise a sleep that
+    /// ends at once is as good, and no client can tell the difference.
     @inline(__always)
     private func hasReadyDescriptor(_ mode: ModePointer) -> Bool {
         if !pointee.eventBatch.isEmpty || takeKnownReady(mode) { return true }

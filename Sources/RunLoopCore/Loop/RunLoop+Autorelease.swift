@@ -6,8 +6,8 @@ extension RunLoopStorage {
     /// RLRelease. Calls user code.
     typealias ReleaseFunction = @convention(c) (UnsafeRawPointer?) -> Void
 
-    /// A release callback may autorelease something each time it is called. So a drain is bounded: to this many releases, and
-    /// this many more for each object that was there when it began.
+    /// A release callback may autorelease something each time it is called. So one drain releases at most this many objects, plus
+    /// `releasesPerObject` for each object that was there when it began.
     fileprivate static var releasesPerDrain: Int { 1_000 }
     fileprivate static var releasesPerObject: Int { 100 }
     /// The bound at the end of the thread, in drains.

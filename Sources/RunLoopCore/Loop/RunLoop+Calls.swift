@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-// Any step: calls that do not end normally, as the timer or observer has moved to another loop meanwhile, or the thread has ended in the
-// client's function (pthread_exit, cancellation) or does not exist in the child of a fork().
+// Any step: calls that do not end normally, because the timer or observer has moved to another loop meanwhile, or because the thread has
+// ended in the client's function (pthread_exit, cancellation) or does not exist in the child of a fork().
 
 extension RunLoopPointer {
     /// The thread has ended in calls that will never return: releases what was kept for them. Calls user code.
@@ -19,7 +19,7 @@ extension RunLoopPointer {
         for index in 0..<notifyingObservers.count { abandon(notifyingObservers[index]) }
     }
 
-    /// Innermost first, since what an inner function keeps alive is used by the outer ones.
+    /// Runs all handlers, innermost first: an inner call may use what an outer one keeps alive.
     private func runCleanups() {
         while pointee.cleanupHandlers.count > 0 {
             let last = pointee.cleanupHandlers[pointee.cleanupHandlers.count - 1]
@@ -163,7 +163,7 @@ struct HeldWhileCalling: ~Copyable {
         note(source) { source, _, _ in RunLoopPointer.abandon(Handle.storage(UnsafeRawPointer(source))) }
     }
 
-    /// Notes a list of sources, with a reference to each. The list may change their order meanwhile.
+    /// Notes a list of sources, with a reference to each. The list may be reordered meanwhile.
     func note(_ sources: borrowing PlainList<SourcePointer>) {
         noteMemory(sources.elements)
         for index in 0..<sources.count { note(sources[index]) }
@@ -186,8 +186,8 @@ extension RunLoopPointer {
         if !isCalling(timer) { timer.pointee.item.set(.away) }
     }
 
-    /// Queues a timer whose function another loop is running, at the end of time, so that this loop finds all its timers when it ends.
-    /// Under the lock.
+    /// If another loop is running the timer's function, queues the timer at the end of time, so that this loop finds all its timers when it
+    /// ends. Under the lock.
     @inline(never)
     func park(_ timer: TimerPointer) {
         if timer.pointee.item.has(.away) { queue(timer, at: .max) }

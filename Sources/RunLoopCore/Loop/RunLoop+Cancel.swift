@@ -3,8 +3,9 @@ import CLinux
 // Cancelling functions that wait to be called, by any thread or by the end of the loop. No step of the iteration.
 
 extension RunLoopPointer {
-    /// RLRunLoopCancelPerformFunction. O(number of requests). Any thread; calls release functions. Since any of them may end the thread,
-    /// all requests are taken out before the first call, and the loop knows which release functions are left to call.
+    /// RLRunLoopCancelPerformFunction: returns how many requests it has cancelled. O(number of requests). Any thread; calls release
+    /// functions. Since any of these may end the thread, all requests are taken out before the first call, and the loop knows which release
+    /// functions are left to call.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
         let delayed = cancelDelayed(choice)
@@ -43,8 +44,8 @@ extension RunLoopPointer {
         return total
     }
 
-    /// Takes the release functions out of withdrawn requests into `withdrawn`, behind those that the withdrawal has there, or first.
-    /// Under the lock.
+    /// Moves the release functions of requests that were taken out into the list `withdrawn`: after those of the same withdrawal, or to its
+    /// beginning. Under the lock.
     private func keepReleases(of taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: Int, _ withdrawal: Int) {
         var last: PerformExtraPointer?
         var next = pointee.withdrawn
@@ -79,7 +80,7 @@ extension RunLoopPointer {
         return extra
     }
 
-    /// How many requests may be waiting. Under the lock.
+    /// One more than the number of requests that may be waiting. Under the lock.
     private var queuedCount: Int {
         takeIntoHeld()
         var count = pointee.held.count
@@ -87,7 +88,7 @@ extension RunLoopPointer {
         return count + 1
     }
 
-    /// Takes as many chosen requests as there is room for. Under the lock.
+    /// Takes as many of the chosen requests as there is room for, and counts them. Under the lock.
     private func take(
         _ choice: PerformChoice, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
@@ -108,6 +109,7 @@ extension RunLoopPointer {
         pointee.heldStart = 0
     }
 
+    /// Takes the request at `place` if it is chosen and there is room: leaves it there marked as cancelled. Under the lock.
     private func take(
         _ place: UnsafeMutablePointer<PerformRequest>, _ choice: PerformChoice,
         into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int

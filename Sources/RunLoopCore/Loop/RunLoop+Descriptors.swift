@@ -10,7 +10,7 @@ extension RunLoopPointer {
     /// Begins to watch the descriptor of a registration that was just added to the loop. One epoll_ctl if the source waits for
     /// something. Under the lock; false if out of memory.
     func watch(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
-        // As if it had just had its turn: a source that is removed and added again goes behind the others, and takes part from the next
+        // As if the source had just had its turn: one that is removed and added again goes after the others, and takes part from the next
         // pass on.
         registration.lastDispatch = pointee.dispatchStamp
         let error = systemError
@@ -32,7 +32,7 @@ extension RunLoopPointer {
         let source = registration.source
         let tag = registration == source.inlineRegistration ? source.eventTag : nil
         guard let index = pointee.poller.add(fd, interest: source.epollInterest, client: tag ?? registration.asClient) else {
-            // It may have been registered for a moment, and an event fetched.
+            // The tag may have been registered for a moment, and an event with it fetched.
             if tag != nil { source.advanceGeneration() }
             return false
         }
@@ -41,8 +41,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether the file of a watch was closed and its number now stands for another file; that is reported. Sources that are added from now
-    /// on mean the new file.
+    /// Whether the file of a watch has been closed and its number now stands for another file; the next pass reports that. Sources that are
+    /// added from now on mean the new file.
     private func hasLostFile(_ index: Int) -> Bool {
         if !pointee.poller.hasLostFile(index) { return false }
         noteWatchTrouble(WatchTrouble.lost)
@@ -58,7 +58,7 @@ extension RunLoopPointer {
         return pointee.poller[watch].state == .broken && pointee.poller[watch].fd >= 0
     }
 
-    /// Inserts the loop's newest registration into the list of its watch, behind those of the same or a lower order.
+    /// Inserts the loop's newest registration into the list of its watch, after those of the same or a lower order. Under the lock.
     private func insert(_ registration: RegistrationPointer, onWatch index: Int) {
         registration.watch = index
         let order = registration.source.pointee.order
@@ -94,7 +94,7 @@ extension RunLoopPointer {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
     }
 
-    /// Updates the interest of a registration's watch. epoll is told when the loop waits next. Under the lock.
+    /// Computes anew the interest of a registration's watch. epoll is told when the loop waits next. Under the lock.
     func updateInterest(of registration: RegistrationPointer) {
         if let index = registration.watch { pointee.poller.setInterest(interest(onWatch: index), at: index) }
     }
@@ -122,7 +122,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Under the lock.
+    /// Registers what a watch's sources are interested in; a failure is noted for a later pass. Under the lock.
     @inline(never)
     private func listen(_ index: Int) {
         if !pointee.poller.listen(index) { tryAgainLater() }
@@ -160,7 +160,8 @@ extension RunLoopPointer {
     /// How long after a failure for want of memory or descriptors the loop registers watches again, in nanoseconds.
     private static var retryInterval: UInt64 { 50_000_000 }
 
-    /// Under the lock.
+    /// Some watch could not be registered: a later pass retries. The first call sets the time, which later ones leave as it is. Under the
+    /// lock.
     func tryAgainLater() {
         if hasWatchTrouble(WatchTrouble.failed) { return }
         noteWatchTrouble(WatchTrouble.failed)
@@ -202,6 +203,7 @@ extension RunLoopPointer {
         }
     }
 
+    /// Registers the sockets that are no longer unconnected as ordinary watches again. Under the lock.
     private func lookAtUnconnected() {
         var position = 0
         while let index = pointee.poller.takeConnected(from: &position) { listen(index) }
@@ -211,8 +213,8 @@ extension RunLoopPointer {
         while let index = pointee.poller.takeChange() { listen(index) }
     }
 
-    /// At the beginning of a pass: tries again to register the watches that failed, if their time has come, and reports a descriptor
-    /// that was closed before its source was invalidated, once. The loop's thread; may call the error handler.
+    /// At the beginning of a pass: ends a host's wait, retries the watches that could not be registered, if their time has come, and reports,
+    /// once, a descriptor that was closed before its source was invalidated. The loop's thread, without the lock; may call the error handler.
     func handleWatchTrouble() {
         if hasWatchTrouble { handleWatchTroubleSlow() }
     }
@@ -223,12 +225,12 @@ extension RunLoopPointer {
     /// Whether there is trouble of this kind. One load.
     func hasWatchTrouble(_ kind: UInt32) -> Bool { pointee.watchTrouble.load(ordering: .relaxed) & kind != 0 }
 
-    /// Under the lock.
+    /// Notes trouble of this kind for the next pass. Under the lock.
     func noteWatchTrouble(_ kind: UInt32) {
         pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) | kind, ordering: .relaxed)
     }
 
-    /// Under the lock.
+    /// Forgets trouble of these kinds. Under the lock.
     func clearWatchTrouble(_ kinds: UInt32) {
         pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) & ~kinds, ordering: .relaxed)
     }

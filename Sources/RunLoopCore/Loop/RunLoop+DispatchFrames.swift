@@ -6,7 +6,7 @@ import Synchronization
 struct DispatchFrame: BitwiseCopyable {
     /// nil if nothing is being called, or the source has left the loop.
     var source: SourcePointer?
-    /// The source if it has left the loop: its reference is released when the call ends.
+    /// The source, if it has left the loop: the internal reference is released when the call ends.
     var departed: SourcePointer?
 
     /// Nothing is being called.
@@ -46,7 +46,8 @@ extension RunLoopPointer {
         return pointee.dispatchFrame.transferReference(of: source)
     }
 
-    /// The call of a source that left the loop has ended: releases its reference. Under the lock, which is released meanwhile.
+    /// If the source of the call that has ended has left the loop, releases its internal reference. Under the lock, which is released
+    /// meanwhile; may call the context's release.
     func releaseDeparted() {
         guard let departed = pointee.dispatchFrame.departed else { return }
         pointee.dispatchFrame = DispatchFrame()
@@ -58,7 +59,7 @@ extension RunLoopPointer {
     /// The source on a descriptor that is being called, unless it has left the loop. The loop's thread.
     var dispatchedSource: SourcePointer? { locked { pointee.dispatchFrame.source } }
 
-    /// Under the lock.
+    /// Makes the innermost of the outer frames the current one. Under the lock.
     @inline(never)
     func popDispatchFrame() {
         let last = pointee.outerDispatchFrames.count - 1
@@ -80,7 +81,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// The thread has ended in these calls: tells internal sources so. Without the lock; calls user code.
+    /// The thread has ended in these calls: calls the event handlers of internal sources with no events, which means that. Without the lock;
+    /// calls user code.
     func abandonDispatches() {
         while let frame = locked({ takeInnermostFrame() }), let source = frame.anySource {
             if source.pointee.item.has(.isInternal) {

@@ -3,8 +3,8 @@
 // is used under it. A loop rarely has equal sources; without them this costs one look into the table.
 
 extension RunLoopPointer {
-    /// Locks the source's owner and this loop, and returns the owner. By then its client has compared the source with all sources of this
-    /// loop, in whatever mode, that may equal it. Any thread; calls equal.
+    /// Locks the source's owner and this loop, and returns the owner, after the client's equal function has compared the source with all
+    /// sources of this loop, in whatever mode, that may equal it. Any thread; calls equal.
     func lock(_ source: SourcePointer, _ hash: UInt32, after comparisons: inout SourceComparisons) -> ThreadContextPointer {
         while true {
             let owner = source.item.lock(and: threadContext)
@@ -63,8 +63,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Locks this loop. By then the clients have compared the sources of the common set with those of the mode that may equal them. Any
-    /// thread; calls equal.
+    /// Locks this loop, after the clients' equal functions have compared the sources of the common modes with those of the mode that may
+    /// equal them. Any thread; calls equal.
     func lock(beforeCommon name: StringPointer, after comparisons: inout SourceComparisons) {
         while true {
             lock()
@@ -75,7 +75,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Adds each source that the mode would get with the common set, with those in the mode that may equal it. Under the lock.
+    /// Adds to `comparisons` each source that the mode would get by becoming common, paired with each source in the mode that may equal it.
+    /// Under the lock.
     private func addCommonSources(beside mode: ModePointer, to comparisons: inout SourceComparisons) {
         pointee.registrations.forEach { registration in
             guard joins(registration, mode) else { return }
@@ -85,13 +86,13 @@ extension RunLoopPointer {
         }
     }
 
-    /// Whether a source comes into the mode when that becomes common, unless it has an equal one. Under the lock.
+    /// Whether a source comes into the mode when the mode becomes common, unless an equal one is in it. Under the lock.
     func joins(_ registration: RegistrationPointer, _ mode: ModePointer) -> Bool {
         contains(registration.set, .common) && !contains(registration.set, .mode(mode))
     }
 
-    /// Removes these sources, which came into the mode with the rest of the common set, before another thread can see them there. If memory
-    /// runs out, one stays. Under the lock.
+    /// Removes these sources from the mode, into which they came when it became common, before another thread can see them there. If memory
+    /// runs out, a source stays. Under the lock.
     func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
         if sources.count == 0 { return }
         pointee.registrations.forEach { registration in
@@ -102,7 +103,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// O(n).
+    /// Whether the list contains the source. O(n).
     private func isOne(of sources: borrowing PlainList<SourcePointer>, _ source: SourcePointer) -> Bool {
         for index in 0..<sources.count where sources[index] == source { return true }
         return false

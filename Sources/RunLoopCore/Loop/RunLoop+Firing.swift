@@ -3,8 +3,8 @@ import Synchronization
 // Step 9: firing timers. The loop's thread.
 
 extension RunLoopPointer {
-    /// Fires what is due, by date and arrival; true if there was anything. Timers that become due or are added meanwhile wait
-    /// for the next time. The loop's thread; calls user code.
+    /// Fires the mode's due timers, by date and arrival; true if there were any. Timers that become due or are added meanwhile wait for the
+    /// next time. The loop's thread, without the lock; calls user code.
     func fireDueTimers(_ mode: ModePointer) -> Bool { hasEverUsed(EverUsed.timers) && fireTimersThatAreDue(mode) }
 
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
@@ -29,7 +29,7 @@ extension RunLoopPointer {
         mode.pointee.timersDueBy = outer
         pointee.timerPasses -= 1
         if pointee.timerPasses == 0 {
-            // Each timer that was moved behind the pass has raised `minimumDeadline` by one.
+            // Each timer that was queued for a later deadline because of the pass has raised `minimumDeadline` by one.
             if pointee.minimumDeadline != now &+ 1 { restoreDeadlines(pointee.sets) }
             pointee.minimumDeadline = 0
         }
@@ -37,15 +37,15 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Gives the timers of these sets that were moved behind a pass their own deadlines back, by which the next pass fires them. Under the
-    /// lock.
+    /// Restores the deadlines of those timers in these sets that were queued for a later one because of a timer pass, so that the next pass
+    /// fires them by their dates. Under the lock.
     private func restoreDeadlines(_ sets: borrowing PlainList<ModeSetPointer>) {
         for index in 0..<sets.count where sets[index].pointee.timers.hasDisplaced {
             sets[index].pointee.timers.restoreDeadlines(upTo: pointee.minimumDeadline, &pointee.displaced)
         }
     }
 
-    /// Fires one timer of this loop, with room for it in `firing`. Under the lock, which is released during the call.
+    /// Fires one timer of this loop, for which the caller has made room in `firing`. Under the lock, which is released during the call.
     private func fire(_ timer: TimerPointer) {
         _ = pointee.firing.appendInlined(timer)
         if timer.item.state.isQueued { return fireSimple(timer) }
@@ -68,7 +68,8 @@ extension RunLoopPointer {
         finishFiring(timer, date, grid, isOver: !repeats)
     }
 
-    /// `fire` for a timer without a detail, which fires once, from where it is in `firing`. Under the lock, which is released during the call.
+    /// The rest of `fire` for a simple timer, which fires once and has been appended to `firing`. Under the lock, which is released during
+    /// the call.
     @inline(__always)
     private func fireSimple(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.removeSimple(timer)
@@ -90,7 +91,8 @@ extension RunLoopPointer {
         timer.item.state = references == 1 ? .ended : .over
     }
 
-    /// As CFRunLoop does it: a context with a retain function is retained for each call. Under the lock, which it gives back.
+    /// Calls the function of a timer whose context has a retain function: its info is retained for each call, as in CFRunLoop. Invalidates a
+    /// one-shot timer. Called under the lock; returns without it.
     private func callRetaining(_ timer: TimerPointer, _ detail: TimerDetailPointer, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
         var context = detail.pointee.context
         context.info = info
@@ -99,21 +101,21 @@ extension RunLoopPointer {
         let retained = detail.pointee.retainedInfo
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, retained, timer.pointee.callout)
         if !repeats { Self.invalidate(timer) }
-        // From here on it counts as released, even if the release function ends the thread.
+        // From here on the info counts as released, even if the release function ends the thread.
         detail.pointee.retainedInfo = nil
         context.released(retained)
     }
 
-    /// The timer's function has returned: goes on with its grid, unless the function set another date. `isOver`: it is invalidated instead,
-    /// if it is still valid; its context has no functions. The timer may have moved to another loop meanwhile. Takes the lock of
-    /// this loop again.
+    /// The timer's function has returned: queues the timer for the next date of its grid, unless the function set another date. `isOver`:
+    /// ends it instead, if it is still valid; its context then has no release function to call. The timer may have moved to another loop
+    /// meanwhile. Called without the lock, returns with it; may call the context's release if that is owed.
     @inline(__always)
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64, isOver: Bool) {
         var owner = timer.item.lockInlined()
         if owner == threadContext { pointee.firing.truncate(to: pointee.firing.count - 1) } else { owner = finishElsewhere(timer, owner) }
         timer.pointee.item.clear([.firing, .away])
         if timer.pointee.item.has(.valid) {
-            // The call has an internal reference, so this is not the last.
+            // The call still has an internal reference to the timer, so `becomeInvalid` cannot release the last one.
             if isOver { _ = timer.becomeInvalid() } else { goOn(timer, RunLoopPointer(owner), date, grid) }
         }
         let isDead = timer.item.releaseInternal()

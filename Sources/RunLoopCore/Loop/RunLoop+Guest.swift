@@ -9,12 +9,13 @@ import Synchronization
 struct Guest: BitwiseCopyable {
     /// Since RLRunLoopPrepareGuest, until RLRunLoopLeaveGuest.
     var isOn = false
+    /// The host's descriptor also becomes readable when a timer is due: RLRunLoopPrepareGuest was called with a timer.
     var hasTimer = false
     /// The host's descriptor is readable by a write to the eventfd, or will be.
     var isSignalled = false
-    /// What `RunLoopStorage.retryDeadline` is, but while the host waits: then that is past. A host may begin to wait in a callback of a run.
-    /// When the callback returns, that run must not sleep on a wake word that says it sleeps already. A deadline in the past keeps it
-    /// from sleeping, and its next pass takes the word back.
+    /// Holds the value of `RunLoopStorage.retryDeadline` while the host waits, since that is then in the past. For a host may begin to wait
+    /// in a callback of a run. When the callback returns, that run must not sleep on a wake word that says it sleeps already. A deadline in
+    /// the past keeps it from sleeping, and its next pass takes the word back.
     var retryDeadline = Instant.never
     /// `RunLoopStorage.defaultSet`, which is nil while the host waits: the shortcut that adds a timer to it would not tell the host.
     var defaultSet: ModeSetPointer?
@@ -26,8 +27,8 @@ extension RunLoopPointer {
     /// How often to look at sockets of which epoll does not report that they were connected, in nanoseconds.
     private static var lookInterval: UInt64 { 100_000_000 }
 
-    /// RLRunLoopPrepareGuest: for how many seconds the host may wait; 0 if there is something to dispatch, infinity if its descriptor tells
-    /// of everything. nil with errno. No system call if nothing has changed since the last time.
+    /// RLRunLoopPrepareGuest: for how many seconds the host may wait; 0 if there is something to dispatch, infinity if the descriptor it
+    /// polls reports everything. nil with errno. No system call if nothing has changed since the last time.
     func prepareGuest(in name: StringPointer, withTimer: Bool) -> Double? {
         endHostWait()
         while true {
@@ -94,7 +95,7 @@ extension RunLoopPointer {
         if pointee.wake.endSleepOfHost() { countSignal() }
     }
 
-    /// False if the loop was woken, or is to look again what to wait for.
+    /// Lets the host wait in place of the loop. False if the loop has been woken, or is to look again what to wait for.
     private func beginHostWait() -> Bool {
         let begins = pointee.wake.goToSleep(inEpoll: pointee.poller.wakeDescriptor)
         locked {
@@ -108,7 +109,7 @@ extension RunLoopPointer {
         return begins
     }
 
-    /// nil if the mode is empty.
+    /// The mode of this name, created if necessary; nil if it is empty or out of memory.
     private func nonEmptyMode(_ name: StringPointer) -> ModePointer? {
         lock()
         let choice = choose(name, make: true)
@@ -117,7 +118,7 @@ extension RunLoopPointer {
         return mode
     }
 
-    /// Tells the host's descriptor what to report. Returns as `prepareGuest`. `mode`: nil if it is empty.
+    /// Makes the host's descriptor report what the mode waits for. Returns what `prepareGuest` does. `mode`: nil if it is empty.
     private func prepareDescriptor(_ mode: ModePointer?, withTimer: Bool) -> Double? {
         lock()
         defer { unlock() }
@@ -175,7 +176,7 @@ extension RunLoopPointer {
         pointee.guest.isSignalled = true
     }
 
-    /// Makes the host's descriptor unreadable, but for what lasts. One system call.
+    /// Takes the wake-ups out of the host's descriptor, which stays readable only while something is ready. One system call.
     @inline(never)
     private func dropSignals() {
         pointee.guest.isSignalled = false

@@ -4,9 +4,9 @@ import Synchronization
 // source. No step of the iteration; any thread.
 
 extension RunLoopPointer {
-    /// Updates the interest of an internal source. `events` is called under the lock, so if several threads call this, the last one sets
-    /// the final interest. Costs a system call, when the loop waits next, only if the interest is more than epoll knows already. O(number
-    /// of loops it is in). Any thread that has a loop; calls no user code.
+    /// Updates the interest of an internal source. `events` is called under the lock, so if several threads call this, the last one sets the
+    /// final interest. Costs a system call, when the loop waits next, only if the interest is more than epoll knows already. O(number of
+    /// loops the source is in). Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
         let owner = source.item.lockInlined()
         setInterest(of: source, events(), owner)
@@ -28,7 +28,7 @@ extension RunLoopPointer {
         updateAllLoops(of: source)
     }
 
-    /// Loops that the source is added to meanwhile see its new interest anyway.
+    /// Updates the watches of all loops the source is in. Loops that it is added to meanwhile see its new interest anyway.
     private static func updateAllLoops(of source: SourcePointer) {
         forEachLoop(of: source) { loop, registration in
             loop.updateInterest(of: registration)
@@ -87,7 +87,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// The next loop of the source by address, so that none is missed when others come or go; nil after the last.
+    /// The source's loop with the next higher address, so that none is missed when others come or go; nil after the last.
     private static func loop(of source: SourcePointer, after last: ThreadContextPointer?) -> ThreadContextPointer? {
         let owner = source.item.lock()
         defer { owner.unlock() }

@@ -13,8 +13,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// The thread ends: calls the sources' cancel functions, removes everything from the loop, and drops functions that wait.
-    /// Sources and timers stay valid and can be added to another loop. Calls user code.
+    /// The thread ends: calls the sources' cancel functions, removes everything from the loop, and drops functions that wait. Sources, timers
+    /// and observers stay valid and can be added to another loop. Calls user code.
     func close() {
         locked {
             pointee.isOpen = false
@@ -84,6 +84,7 @@ extension RunLoopPointer {
         if isDead { timer.destroy() }
     }
 
+    /// Some observer, with a reference for the caller.
     private var anyObserver: ObserverPointer? {
         guard pointee.observers.count > 0 else { return nil }
         let observer = pointee.observers[pointee.observers.count - 1]
@@ -99,6 +100,7 @@ extension RunLoopPointer {
         if isDead || observer.item.release() == .dead { observer.destroy() }
     }
 
+    /// Frees the modes and sets, in which no item is left, and resets what refers to them. Under the lock.
     private func freeModes() {
         for index in 0..<pointee.sets.count {
             pointee.sets[index].deinitialize(count: 1)

@@ -2,7 +2,8 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Modes, and the sets of modes by which items are queued. No step of the iteration. All under the loop's lock; no user code.
+// Modes, and the sets of modes by which items are queued. No step of the iteration. Under the loop's lock and without calls of user code,
+// unless a comment says otherwise.
 
 extension RunLoopPointer {
     /// The mode of this name, nil if the loop has none. O(number of modes), O(1) for the default mode's constant.
@@ -118,6 +119,7 @@ extension RunLoopPointer {
         return set
     }
 
+    /// Stores the set of the default mode; while a host waits, where the shortcuts do not see it.
     private func noteDefaultSet(_ set: ModeSetPointer) {
         if hasWatchTrouble(WatchTrouble.hostWaits) { pointee.guest.defaultSet = set } else { pointee.defaultSet = set }
     }
@@ -151,7 +153,7 @@ extension RunLoopPointer {
         return .set(set)
     }
 
-    /// The one set of exactly these modes, to which something is to be added. O(number of sets).
+    /// The one set of exactly these modes, to which something is to be added; created if necessary, nil if out of memory. O(number of sets).
     private func intern(_ modes: consuming BitSet) -> ModeSetPointer? {
         for number in 1..<pointee.modes.count where modes.contains(number) { pointee.modes[number]?.pointee.isMade = true }
         for index in 0..<pointee.sets.count where pointee.sets[index].pointee.modes.equals(modes) { return pointee.sets[index] }
@@ -195,11 +197,10 @@ extension RunLoopPointer {
     }
 
     /// Whether the mode has no source, no timer, and no function waiting for it. Observers and unreferenced items do not count. O(number of
-    /// sets of the mode). The loop's thread.
+    /// sets of the mode). The loop's thread, without the lock.
     ///
-    /// `asCF`: the run was begun by CF's name. In CFRunLoop a common mode of the main loop stands for libdispatch's main queue and is
-    /// never empty, whether or not anything uses that queue; programs rely on it. Only a callback of that queue can run the loop to its
-    /// end.
+    /// `asCF`: the run was begun by CF's name. In CFRunLoop a common mode of the main loop stands for libdispatch's main queue and is never
+    /// empty, whether or not anything uses that queue; programs rely on it. Only a callback of that queue can run the loop to its end.
     func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool { isEmptyInlined(mode, asCF: asCF) }
 
     /// `isEmpty`, inlined for hot paths.
@@ -213,7 +214,7 @@ extension RunLoopPointer {
         !MainQueue.isDraining && self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
     }
 
-    /// Whether a source or timer is in the mode that keeps it from being empty. Under the lock.
+    /// Whether the mode has a source or timer that keeps it from being empty.
     @inline(__always)
     func hasItems(_ mode: ModePointer) -> Bool {
         var index = 0
@@ -224,16 +225,18 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Ends the loop's sleep if the mode that runs is empty by now. Any thread, after it has invalidated an item of another thread's loop,
-    /// made one unreferenced, or cancelled a function. Removing an item does not call this: as in CFRunLoop it may be on its way to another mode.
+    /// Makes the loop end its sleep if the mode that runs is empty by now. Any thread, with or without the lock, after it has invalidated an
+    /// item, made one unreferenced, or cancelled a function. Removing an item does not call this: as in CFRunLoop, the item may be on its way
+    /// to another mode.
     @inline(never)
     func noteEmptied() {
         pointee.mayBeEmpty.store(1, ordering: .releasing)
-        // Not a loop that is awake: it looks before it sleeps, and would poll in vain, in each request with a reply.
+        // Does nothing to the calling thread's own loop if that is awake: it looks before it sleeps anyway, and an adjustment would make it
+        // poll in vain, in each request with a reply.
         adjustSleep()
     }
 
-    /// Whether another thread has emptied the mode since this was last asked. The loop's thread.
+    /// Whether the mode is empty; looks only if it may have been emptied since this was last asked. The loop's thread, without the lock.
     func wasEmptied(_ mode: ModePointer) -> Bool {
         if pointee.mayBeEmpty.load(ordering: .relaxed) == 0 { return false }
         return pointee.mayBeEmpty.exchange(0, ordering: .acquiring) != 0 && isEmpty(mode, asCF: pointee.activation.runsAsCF)
@@ -249,13 +252,13 @@ extension RunLoopPointer {
 }
 
 extension StringPointer {
-    /// Whether this is the name that stands for the common modes. One compare for the default mode's constant and, as their bytes need not
-    /// be compared, for names of another length.
+    /// Whether this is the name that stands for the common modes. The bytes are compared only if the length is the same and this is not the
+    /// default mode's constant.
     var isCommonModes: Bool { self != ModeName.default && equals(ModeName.common) }
 }
 
 extension RunLoopPointer {
-    /// RLRunLoopCopyAllModes: an array the caller owns; nil with errno if out of memory. Any thread.
+    /// RLRunLoopCopyAllModes: an array that the caller owns; nil with errno if out of memory. Any thread, without the lock.
     func copyModeNames() -> ArrayPointer? {
         makeModesOfRequests()
         var names = PlainList<UnsafeRawPointer?>()
@@ -273,7 +276,7 @@ extension RunLoopPointer {
         return array
     }
 
-    /// RLRunLoopAddCommonMode. Any thread; calls schedule of the sources that come into the mode by it.
+    /// RLRunLoopAddCommonMode. Any thread, without the lock; calls equal, and schedule of the sources that this adds to the mode.
     func addCommonMode(_ name: StringPointer) {
         var joining = PlainList<SourcePointer>()
         var comparisons = SourceComparisons()
@@ -295,7 +298,8 @@ extension RunLoopPointer {
         for index in 0..<joining.count { joining[index].release() }
     }
 
-    /// Under the lock. `joining`: the sources that come into the mode and have a schedule function, each with a reference for the caller.
+    /// False if the mode was common already, the loop is closed, or out of memory. `joining`: the sources that come into the mode and have a
+    /// schedule function, each with a reference for the caller.
     private func addCommonMode(
         _ name: StringPointer, _ comparisons: borrowing SourceComparisons, _ joining: inout PlainList<SourcePointer>
     ) -> Bool {

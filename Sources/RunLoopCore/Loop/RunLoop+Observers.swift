@@ -24,8 +24,8 @@ extension RunLoopPointer {
         mode.pointee.observedActivities.load(ordering: .relaxed) & (either.rawValue | or.rawValue) != 0
     }
 
-    /// Calls all that observe the activity when this begins, also those removed meanwhile, but not those invalidated (as
-    /// CFRunLoop does).
+    /// Calls all observers of the activity that are in the mode when this begins, including those removed meanwhile, but not those
+    /// invalidated (as CFRunLoop does), and none that is being called already.
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
         lockInlined()
         let first = pointee.notifyingObservers.count
@@ -47,7 +47,7 @@ extension RunLoopPointer {
         unlockInlined()
     }
 
-    /// Calls one observer, if it is still valid, and releases what keeps it alive.
+    /// Calls the observer with this index in `notifyingObservers`, if it is still valid, and releases the reference that kept it alive.
     private func call(_ index: Int, _ activity: Activity) {
         let observer = pointee.notifyingObservers[index].observer
         var owner = observer.item.lockInlined()
@@ -98,7 +98,7 @@ extension RunLoopPointer {
         updateObservedActivities()
     }
 
-    /// Calls `body` for the modes that are in one set and not in another. Under the lock.
+    /// Calls `body` for the modes that are in `set` but not in `other`. Under the lock.
     private func forEachMode(of set: ModeSetPointer, butOf other: ModeSetPointer?, _ body: (ModePointer) -> Void) {
         for number in 1..<Swift.max(pointee.modes.count, 1) where set.pointee.modes.contains(number) {
             if let mode = pointee.modes[number], !contains(other, .mode(mode)) { body(mode) }
@@ -112,7 +112,7 @@ extension RunLoopPointer {
         return hasRoom
     }
 
-    /// Inserts an observer into a mode's list, behind those of its order; there is room. Under the lock.
+    /// Inserts an observer into a mode's list, after those of the same order; there is room. Under the lock.
     private func enter(_ observer: ObserverPointer, _ mode: ModePointer) {
         var index = mode.pointee.observers.count
         while index > 0 && mode.pointee.observers[index - 1].pointee.order > observer.pointee.order { index -= 1 }
@@ -178,7 +178,7 @@ extension RunLoopPointer {
         return owner == threadContext && contains(observer.pointee.set, choose(name, make: false))
     }
 
-    /// O(number of modes + number of their observers). Under the lock.
+    /// Computes anew which activities the observers of each mode observe. O(number of modes + number of their observers). Under the lock.
     func updateObservedActivities() {
         for number in 1..<Swift.max(pointee.modes.count, 1) {
             guard let mode = pointee.modes[number] else { continue }
@@ -190,7 +190,8 @@ extension RunLoopPointer {
 }
 
 extension ObserverPointer {
-    /// RLRunLoopObserverInvalidate. O(number of observers). Any thread; calls the context's release.
+    /// RLRunLoopObserverInvalidate. O(number of observers). Any thread. Calls the context's release; if another thread is calling the
+    /// observer, that call does so when it ends.
     func invalidate() {
         let owner = item.lock()
         guard pointee.item.has(.valid) else { return owner.unlock() }

@@ -21,7 +21,7 @@ enum OtherWork {
     case emptied
     /// Functions are to be performed, perhaps in another mode.
     case functions
-    /// Another source was signalled, and the loop has not looked yet for which mode.
+    /// Another source has been signalled, and the loop has not yet looked in which mode it is.
     case signals
     /// Signalled sources of the mode are queued, which includes all of a batch of several that this pass performs.
     case queuedSources
@@ -29,8 +29,8 @@ enum OtherWork {
     case observers
     /// Objects were autoreleased in this pass, which releases them at its end.
     case autoreleased
-    /// Events were fetched and not dispatched yet, or the mode has descriptors that the next pass asks the kernel about. A source on a
-    /// descriptor asks only about the first: it limits by itself how often it continues.
+    /// Events have been fetched but not dispatched, or the mode has descriptors that the next pass asks the kernel about. For a source that
+    /// is itself on a descriptor only the former counts: it limits how often it continues.
     case descriptors
     /// Watches are to be registered again, or the loss of one is to be reported.
     case watchTrouble
@@ -38,9 +38,9 @@ enum OtherWork {
     case time
 }
 
-/// A source on a descriptor that has its next message in memory. The next pass calls it without asking the kernel, which a program that
-/// runs the loop once per message would do each time. This is done only a few times in a row, so that others have their turn. Step 5 looks
-/// for it.
+/// A source on a descriptor that has its next message in memory. The next pass calls this source without asking the kernel; otherwise a
+/// program that runs the loop once per message would ask each time. This is done only a few times in a row, so that others have their turn.
+/// Step 5 looks for such a source.
 struct KnownReady: BitwiseCopyable {
     static var limit: UInt32 { 16 }
 
@@ -64,7 +64,8 @@ extension RunLoopPointer {
         unlockInlined()
     }
 
-    /// Whether such a source is to be called now: its event is then the next one. The loop's thread.
+    /// If a source is known to be ready and may be called now, begins a batch with its event, and returns true. The loop's thread, without
+    /// the lock.
     func takeKnownReady(_ mode: ModePointer) -> Bool { pointee.knownReady.tag != 0 && takeKnownReadySlow(mode) }
 
     @inline(never)
@@ -115,7 +116,7 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Whether another source than this one was signalled since the loop last took signals.
+    /// Whether a source other than this one has been signalled since the loop last took signals.
     private func hasSignals(besides source: SourcePointer, _ registration: RegistrationPointer) -> Bool {
         let isAnySet =
             source.hasDescriptor ? !pointee.pendingSignals.isEmpty : pointee.pendingSignals.isAnySet(besides: registration.slot)

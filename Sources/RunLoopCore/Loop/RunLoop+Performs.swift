@@ -1,16 +1,16 @@
 import CLinux
 import Synchronization
 
-/// A batch of functions that a loop is calling. Its progress is stored with the loop, where a cancellation finds it, and the end
-/// of the thread if a function ends it.
+/// A batch of functions that a loop is calling. Its progress is stored in the loop: a cancellation needs it, and so does the end of the
+/// thread, if one of the functions ends the thread.
 struct PerformBatch: BitwiseCopyable {
     let requests: UnsafeMutablePointer<PerformRequest>
     let count: Int
     /// The requests before this one have been looked at.
     var next = 0
-    /// The last of these is being called.
+    /// The request before `next` is being called.
     var isCalling = false
-    /// How many of these were for other modes; they have been moved to the front.
+    /// How many of the requests before `next` were for other modes; they have been moved to the front.
     var kept = 0
 }
 
@@ -23,7 +23,7 @@ struct PerformBudget {
     private var interval = 16
     private let end: Instant
 
-    /// For a batch of this size. If there are up to 16 functions, all are called.
+    /// For a batch of `count` functions. Up to 16 are called whatever time they take.
     init(_ count: Int) {
         let isLong = count > 16
         untilClock = isLong ? 16 : .max
@@ -72,8 +72,8 @@ extension RunLoopPointer {
         enqueue(request, wakes: wakes, isAwaited: isAwaited)
     }
 
-    /// Takes the requests out of the inbox, and makes room for what running batches may put back. Returns how many were posts of
-    /// other threads. Without memory they stay in the inbox, and the loop wakes itself to try again: no posting thread does so while the
+    /// Moves the requests of the inbox to the end of `list`, with room for what running batches may put back. Returns how many were posts of
+    /// other threads. Without memory they stay in the inbox, and the loop wakes itself to try again: no posting thread wakes it while the
     /// inbox is not empty. Under the lock.
     private func take(into list: inout PlainList<PerformRequest>) -> Int {
         var room = 0
@@ -85,8 +85,8 @@ extension RunLoopPointer {
         return posts
     }
 
-    /// Takes the requests of the inbox into `held`. Sets the flag before the inbox becomes empty, so that `performFunctions` sees
-    /// one or the other. Under the lock.
+    /// Takes the requests of the inbox into `held`. Sets the flag before the inbox becomes empty, so that `performFunctions` sees the flag or
+    /// a request in the inbox. Under the lock.
     func takeIntoHeld() {
         noteUse(of: EverUsed.heldFunctions)
         pointee.modeWithoutHeld = nil
@@ -106,7 +106,7 @@ extension RunLoopPointer {
     @inline(__always)
     func mayHaveHeld(_ mode: ModePointer) -> Bool { pointee.held.count > 0 && pointee.modeWithoutHeld != mode }
 
-    /// Whether some request in `held`, from this one on, waits for this mode. Under the lock.
+    /// Whether some request in `held`, from index `first` on, waits for this mode. Under the lock.
     private func hasHeldFunctions(for mode: ModePointer, from first: Int) -> Bool {
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
         for index in first..<pointee.held.count {
@@ -116,7 +116,7 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued.
+    /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued. Any thread, without the lock.
     @inline(never)
     func makeModesOfRequests() {
         locked {
@@ -240,7 +240,7 @@ extension RunLoopPointer {
         swap(&requests, &pointee.held)
     }
 
-    /// Puts requests in front of what came meanwhile, or what a nested run has left. `take` has made room. Under the lock.
+    /// Prepends requests to those in `held`, which came meanwhile or were left by a nested run. `take` has made room. Under the lock.
     private func putInFront(_ requests: borrowing PlainList<PerformRequest>) {
         let start = pointee.heldStart
         if start > 0, let elements = pointee.held.elements {
@@ -251,8 +251,8 @@ extension RunLoopPointer {
         invariant(pointee.held.prepend(requests))
     }
 
-    /// Puts back what was for other modes and was not cancelled, in front of what came meanwhile. The buffer is kept for the next
-    /// time unless it is much larger than what it was used for. Under the lock.
+    /// Puts back the requests that were for other modes and were not cancelled, before those that came meanwhile. The buffer is kept for the
+    /// next time unless it is much larger than needed for the `taken` requests. Under the lock.
     private func putBack(_ requests: inout PlainList<PerformRequest>, taken: Int) {
         var kept = 0
         for index in 0..<requests.count where requests[index].modes != nil {
@@ -269,7 +269,7 @@ extension RunLoopPointer {
 
     // MARK: waiting for it
 
-    /// RLRunLoopPerformFunctionAndWait from another thread. False with errno ETIMEDOUT, ECANCELED, ESRCH or ENOMEM.
+    /// RLRunLoopPerformFunctionAndWait, called by another thread than the loop's. False with errno ETIMEDOUT, ECANCELED, ESRCH or ENOMEM.
     func performAndWait(
         _ modes: UnsafeRawPointer, _ function: @escaping PerformRequest.Function, _ info: UnsafeMutableRawPointer?, seconds: Double
     ) -> Bool {
@@ -306,7 +306,7 @@ extension RunLoopPointer {
 }
 
 extension Instant {
-    /// `seconds` from now; `.distantPast` if that is not positive, `.never` if it is beyond what dates can express.
+    /// `seconds` from now; `.distantPast` if `seconds` is not positive, `.never` if it is greater than any date.
     static func now(after seconds: Double) -> Instant {
         seconds > 0 && seconds < Clock.latestDate ? Clock.now.after(seconds) : distantPast.after(seconds)
     }

@@ -34,7 +34,7 @@ extension RunLoopPointer {
         return dispatched
     }
 
-    /// Sorts fresh events by the order of their sources. Called only if some source has another order than 0; most have not.
+    /// Sorts fresh events by the order of their sources. Called only if some source has an order other than 0; most do not.
     private func sortEvents(_ mode: ModePointer) {
         pointee.eventBatch.sort { tag in
             if tag == Poller.alwaysReadyTag { return .max }
@@ -68,14 +68,16 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Prefetches for the next events while a source is being called: of the next but one what is read to dispatch it, of the
-    /// next what its callback reads first.
+    /// Prefetches memory while a source is being called: for the event after the next, what dispatching it reads; for the next event, what
+    /// its callback reads first.
     private func prefetchNext() {
         SourcePointer.prefetch(tag: pointee.eventBatch.tag(ahead: 1))
         let next = pointee.eventBatch.tag(ahead: 0)
         if next & 1 != 0 { SourcePointer.prefetchInfo(tag: next) }
     }
 
+    /// Dispatches the watch, of those that are always ready and of interest to the mode, whose last dispatch is longest ago. Under the lock,
+    /// which is released during calls.
     private func dispatchAlwaysReady(_ mode: ModePointer) -> Bool {
         let next = pointee.poller.nextAlwaysReady { index in
             guard hasInterest(onWatch: index, mode), let registration = registration(onWatch: index, in: mode) else { return nil }
@@ -85,8 +87,8 @@ extension RunLoopPointer {
         return dispatch(watch: index, [.readable, .writable], mode)
     }
 
-    /// Calls the source of an event if it is in the mode and interested in what is ready. Under the lock, which is released
-    /// during the call.
+    /// Calls the source of an event if it is in the mode and interested in what is ready, and returns whether it did; if not, `disarm`
+    /// follows. Under the lock, which is released during the call.
     @inline(__always)
     private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
         if events.isBareHangUp && isUnconnected(source.inlineRegistration.watch.unsafelyUnwrapped) { return false }
@@ -105,7 +107,7 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Calls the sources of the mode that share a descriptor and are interested in what is ready. Under the lock, which is
+    /// Calls the sources of the mode that share a watch and are interested in what is ready; true if one handled it. Under the lock, which is
     /// released during calls.
     @inline(never)
     private func dispatch(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
@@ -144,8 +146,8 @@ extension RunLoopPointer {
         return .handled
     }
 
-    /// The registration whose last dispatch is the longest ago: as a rule the first, unless a nested run cut the last round
-    /// short.
+    /// The mode's registration on a watch whose last dispatch is longest ago, as a rule the first; nil if all have been dispatched with this
+    /// stamp.
     private func nextRegistration(onWatch index: Int, _ mode: ModePointer, notYet stamp: UInt32) -> RegistrationPointer? {
         var oldest: (registration: RegistrationPointer, age: UInt32)?
         var next = pointee.poller.registrations(index)
@@ -158,7 +160,7 @@ extension RunLoopPointer {
         return oldest?.registration
     }
 
-    /// Calls a client's source. Under the lock, which is released during the call. The loop's reference keeps the source alive:
+    /// Calls a client's source; always true. Under the lock, which is released during the call. The loop's reference keeps the source alive:
     /// see `DispatchFrame`.
     @inline(__always)
     private func call(_ source: SourcePointer) -> Bool {
@@ -171,7 +173,7 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Calls an internal source: the client's function at once if the endpoint needs nothing else, otherwise its event handler.
+    /// Calls an internal source: the client's function directly if the endpoint has nothing else to do, otherwise the source's event handler.
     /// Under the lock, which is released during the call.
     @inline(__always)
     private func call(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
@@ -184,8 +186,8 @@ extension RunLoopPointer {
         return dispatch(source, ready, reported)
     }
 
-    /// Calls the client's function of a descriptor object or socket. This repeats what its event handler would do, because every
-    /// return after a system call in the client's function is mispredicted: the fewer frames the better.
+    /// Calls the client's function of a descriptor object or socket. Repeats what the source's event handler would do, because every return
+    /// after a system call in the client's function is mispredicted: the fewer frames the better.
     @inline(__always)
     private func call(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
         let fired = endpoint.beginCall(ready, threadContext)
@@ -205,7 +207,7 @@ extension RunLoopPointer {
         return .handled
     }
 
-    /// Under the lock, which is released during the call.
+    /// Calls the event handler of an internal source, and returns what that did. Under the lock, which is released during the call.
     private func dispatch(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         threadContext.unlockAsOwner()
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
@@ -214,7 +216,7 @@ extension RunLoopPointer {
         return DispatchResult(rawValue: outcome) ?? .unwanted
     }
 
-    /// Registers less interest after an event that called nothing: epoll would report it again and again. Under the lock.
+    /// Registers less interest after an event that called nothing; otherwise epoll would report it again and again. Under the lock.
     private func disarm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: DispatchResult) {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
         let interest = outcome == .tryLater ? [] : interest(onWatch: index, mode)

@@ -15,8 +15,8 @@ extension RunLoopPointer {
 
     private enum Sleep { case over, again }
 
-    /// One sleep. Returns `again` if it ended only because the loop has to compute again what to sleep for. `count`: how many
-    /// sleeps of this pass ended like that.
+    /// One sleep. Returns `again` if the loop only has to compute again what to sleep for, or a Unix signal interrupted it. `count`: how many
+    /// sleeps of this pass have ended like that.
     private func sleep(_ mode: ModePointer, until deadline: Instant, _ extent: EventBatch.Extent, again count: Int = 0) -> Sleep {
         lock()
         let target = hasEverUsed(EverUsed.descriptors) ? self.target(mode) : .nothing
@@ -76,6 +76,7 @@ extension RunLoopPointer {
         return true
     }
 
+    /// Whether a sleep that ended for this reason is over.
     private func end(of reason: WakeWord.Reason, _ mode: ModePointer, _ limit: Instant) -> Sleep {
         switch reason {
         case .wokenUp:
@@ -86,7 +87,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// A signal ends a system call early. That alone is no reason for a pass.
+    /// Whether an event or the limit has ended the sleep. A Unix signal, too, ends the system call early, but that alone is no reason for a
+    /// pass.
     private func isSleepOver(_ limit: Instant) -> Bool {
         if !pointee.eventBatch.isEmpty { return true }
         return limit != .never && Clock.now >= limit

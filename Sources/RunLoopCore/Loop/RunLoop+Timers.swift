@@ -4,11 +4,12 @@ import Synchronization
 // how long it may sleep; firing them is `RunLoop+Firing.swift`.
 
 extension RunLoopPointer {
-    /// `add` for the calling thread's loop, its default mode, and a timer of its own without a detail, outside of a pass, whose deadline is
-    /// far. False: `ThreadContextPointer.stepOut` must follow, and nothing was done. `loop` and `mode` may be any handles.
+    /// `add` for the most frequent case: the calling thread's loop and its default mode, a simple timer that the thread owns and whose
+    /// deadline is far, and no timer pass under way. Otherwise false: nothing has been done, and `ThreadContextPointer.stepOut` must follow.
+    /// `loop` and `mode` may be any handles.
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
-        // Compared as numbers: of optionals the compiler would test each for nil, too.
+        // Compared as numbers: the compiler would also test each optional for nil.
         guard UInt(bitPattern: mode) == UInt(bitPattern: ModeName.default.handle), let handle = UnsafeRawPointer(loop),
             case let current = Handle.storage(handle) as RunLoopPointer, case let own = current.threadContext, own.isCurrent,
             own.pointee.lock.tryLock(), timer.pointee.item.owner == own, timer.item.state == .simple,
@@ -21,7 +22,7 @@ extension RunLoopPointer {
         return true
     }
 
-    /// RLRunLoopAddTimer. O(1) for a far timer, else O(log n); reads no clock. Any thread. errno on failure.
+    /// RLRunLoopAddTimer. O(1) for a far timer, else O(log n); reads no clock. Any thread. Sets errno if out of memory.
     @inline(never)
     func add(_ timer: TimerPointer, in name: StringPointer) {
         let owner = timer.item.lock()
@@ -30,7 +31,7 @@ extension RunLoopPointer {
         if owner != threadContext { addForeign(timer, in: name) }
     }
 
-    /// The next arrival number, later than that of all timers that the loop has. Under the lock.
+    /// The next arrival number, greater than those of all timers in the loop. Under the lock.
     func nextTimerArrival() -> UInt {
         pointee.timerArrivals &+= 2
         return pointee.timerArrivals
@@ -48,7 +49,7 @@ extension RunLoopPointer {
         ItemPointer.unlockBoth(owner, threadContext)
     }
 
-    /// Under the lock of the loop, which is the timer's.
+    /// Adds a timer that this loop owns; no effect if it is invalid or the loop is closed. Under the lock.
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
         guard timer.pointee.item.has(.valid), pointee.isOpen else { return }
         noteUse(of: EverUsed.timers)
@@ -130,9 +131,9 @@ extension RunLoopPointer {
         return pointee.minimumDeadline
     }
 
-    /// The deadline by which a queued timer will fire in a timer pass that is under way, including those of outer runs, and which it keeps
-    /// because its date is past; else nil. If a repeating timer's date was set to a past one, its grid starts now, behind the pass; then
-    /// the date that was asked for counts. O(number of modes). Under the lock.
+    /// The deadline that a queued timer keeps although its date or modes have changed, because a timer pass that is under way, perhaps of an
+    /// outer run, is going to fire it by that deadline and its date is in the past; otherwise nil. For a repeating timer whose date was set
+    /// to a past one, the grid starts only now, too late for the pass; therefore the date itself counts. O(number of modes). Under the lock.
     private func deadlineInPass(of timer: TimerPointer) -> UInt64? {
         if pointee.timerPasses == 0 { return nil }
         let asked = Swift.min(timer.deadline, Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds)
@@ -164,7 +165,8 @@ extension RunLoopPointer {
         if isDead { timer.destroy() }
     }
 
-    /// RLRunLoopTimerInvalidate: as `TimerPointer.invalidate`, and ends a run of another thread if that leaves its mode empty.
+    /// RLRunLoopTimerInvalidate: invalidates the timer, which may call its context's release, and ends a run of another thread whose mode is
+    /// now empty.
     @inline(never)
     static func invalidate(_ timer: TimerPointer) {
         if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
@@ -206,7 +208,7 @@ extension RunLoopPointer {
         return earliest
     }
 
-    /// How long the mode's timers let the loop sleep. O(number of sets). Under the lock.
+    /// Until when the mode's timers let the loop sleep, with their tolerances; `.max` if there are none. O(number of sets). Under the lock.
     func latestWake(_ mode: ModePointer) -> UInt64 {
         var latest = UInt64.max
         for index in 0..<mode.pointee.sets.count { latest = Swift.min(latest, mode.pointee.sets[index].pointee.timers.latestWake()) }
@@ -215,8 +217,8 @@ extension RunLoopPointer {
 }
 
 extension TimerPointer {
-    /// `setNextFireDate` for the calling thread's own timer without a detail that is in the default mode only, outside of a pass, from and
-    /// to a far date. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    /// `setNextFireDate` for the most frequent case: a simple timer that the calling thread owns, in the default mode only, from one far date
+    /// to another, and no timer pass under way. Otherwise false: nothing has been done, and `ThreadContextPointer.stepOut` must follow.
     @inline(__always)
     func trySetNextFireDate(_ date: Double) -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own),
@@ -241,8 +243,9 @@ extension TimerPointer {
         owner.unlock()
     }
 
-    /// `invalidate` for the calling thread's own timer without a detail that is in the default mode only, and far, and to which clients have
-    /// one reference. The address may be any handle. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    /// `invalidate` for the most frequent case: a simple timer that the calling thread owns, in the default mode only, with a far deadline
+    /// and one client reference. Otherwise false: nothing has been done, and `ThreadContextPointer.stepOut` must follow. The address may be
+    /// any handle.
     @inline(__always)
     func tryInvalidate() -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), let set = RunLoopPointer(own).pointee.defaultSet,
@@ -256,7 +259,7 @@ extension TimerPointer {
         return true
     }
 
-    /// `deadline` of a timer that is simple.
+    /// `deadline`, for a simple timer.
     fileprivate var simpleDeadline: UInt64 { Clock.instant(ofTimerDate: pointee.date).nanoseconds }
 
     /// Sets whether the timer keeps its modes from being empty. Any thread.
@@ -283,7 +286,7 @@ extension TimerPointer {
             guard let current = ThreadContextPointer.current, addDetail(current, 0, 0, context) else { return false }
         }
         let detail = knownDetail
-        // The deadline that it is queued for stays, and so does its arrival. nil: it is in no queue.
+        // The timer keeps the deadline it is queued for, and its arrival. nil: it is in no queue.
         let deadline = pointee.set.flatMap { $0.pointee.timers.deadline(of: self) }
         pointee.set?.pointee.timers.remove(self)
         let before = detail.pointee.tolerance

@@ -23,16 +23,16 @@ extension RunLoopPointer {
         return since == 0 || since > pointee.dispatchStamp &- mode.pointee.roundBegan
     }
 
-    /// Begins a new round, as all that are ready have had their turn; not if more are ready than were fetched. Under the lock.
+    /// Begins a new round, as all ready descriptors have had their turn; not if more are ready than were fetched. Under the lock.
     func endRound(_ mode: ModePointer) {
         if pointee.eventBatch.isPartial { return }
         mode.pointee.roundBegan = pointee.dispatchStamp
         pointee.modeInOrder = mode
     }
 
-    /// The batch has one event left that has not had its turn in this round (`left` = 1), or none. After the last one epoll's own
-    /// order says whose turn it is. If more are ready than the batch holds, a round never ends, so the one with the oldest turn
-    /// goes first. Under the lock.
+    /// Called for a fresh batch with only one event (`left` = 1) or no event (0) whose turn in this round is still due. After that one,
+    /// epoll's own order may choose. With none, a new round begins; but if more descriptors are ready than were fetched, no round ever ends,
+    /// so the event with the oldest turn goes first. Under the lock.
     func beginLast(_ mode: ModePointer, _ left: Int) {
         if !pointee.eventBatch.isPartial && left == 1 { pointee.modeInOrder = mode }
         if left == 1 { return }
@@ -70,7 +70,8 @@ extension RunLoopPointer {
         return next
     }
 
-    /// The only event that was asked for called nothing: fetches all of them.
+    /// Fetches all events, after the only one that was asked for called nothing; false if there are none. The loop's thread, without the
+    /// lock.
     func fetchAllEvents(_ mode: ModePointer) -> Bool {
         pointee.modeInOrder = nil
         let target = locked { self.target(mode) }
@@ -78,9 +79,9 @@ extension RunLoopPointer {
         return !pointee.eventBatch.isEmpty
     }
 
-    /// How many events to fetch. A run that dispatches at most one per pass, and asks again in the next, needs only one if
-    /// epoll's order gives each descriptor its turn. It does not after another mode was run, since descriptors then leave the
-    /// epoll set and come back behind the others, nor if sources have an order.
+    /// How many events to fetch. A run that dispatches at most one per pass, and asks again in the next, needs only one if epoll's order
+    /// gives each descriptor its turn. It does not after another mode has run, since descriptors then leave the epoll set and join it again
+    /// after the others, nor if sources have an order.
     @inline(__always)
     func extent(_ mode: ModePointer) -> EventBatch.Extent {
         guard

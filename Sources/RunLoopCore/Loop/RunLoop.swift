@@ -10,7 +10,7 @@ import Synchronization
 struct RunLoopStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .runLoop }
 
-    /// First: a loop and its thread context have one address.
+    /// Must be the first field: a loop and its thread context have the same address.
     var threadContext = ThreadContext()
 
     // Any thread; each on lines of its own.
@@ -22,18 +22,18 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     private let apartFromPendingSignals = CacheLine()
     var inbox = PerformInbox()
     private let apartFromInbox = CacheLine()
-    /// Until when the loop sleeps, or a host in its place, in nanoseconds; 0 while it is awake. A thread that adds an earlier timer makes the loop
-    /// compute its limit again. Written by the loop under the lock.
+    /// Until when the loop sleeps, or a host in its place, in nanoseconds; 0 while it is awake. A thread that adds an earlier timer makes the
+    /// loop compute its limit again. Written by the loop's thread: under the lock before it sleeps, without it afterwards.
     let sleepLimit = Atomic<UInt64>(0)
     /// How long the loop spins before it sleeps, in nanoseconds; 0 unless the program sets it (docs/PERFORMANCE.md has measurements).
     let spinInterval = Atomic<UInt64>(0)
-    /// Bits of `EverUsed`: a pass does not take the lock to look for kinds of items that the loop never had. Set under the lock together
+    /// Bits of `EverUsed`: a pass does not take the lock to look for kinds of items that the loop has never had. Set under the lock together
     /// with the first such thing; read by the loop's thread, which looks again under the lock before it sleeps.
     let everUsed = Atomic<UInt32>(0)
     /// Bits of `WatchTrouble`: what the next pass has to do about descriptors that cannot be watched. Changed under the lock; read
     /// by the loop's thread without it.
     let watchTrouble = Atomic<UInt32>(0)
-    /// 1 if another thread may have emptied the mode that runs: the loop looks before it sleeps. Any thread; see `noteEmptied`.
+    /// 1 if the mode that runs may have been emptied: the loop looks before it sleeps. Any thread; see `noteEmptied`.
     let mayBeEmpty = Atomic<UInt32>(0)
     /// The name of the mode that runs, for other threads: a StringPointer or 0. Written by the loop.
     let currentModeName = Atomic<UInt>(0)
@@ -43,7 +43,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var isOpen = false
     /// In a child of fork(): the loop's thread does not exist, but its items are still in the loop.
     var isAbandoned = false
-    /// By number; 0, the pretended common mode, is nil. Grows only.
+    /// By number; 0, the pretended common mode, is nil. No mode leaves the list before the thread ends.
     var modes = PlainList<ModePointer?>()
     var commonModes = BitSet()
     var sets = PlainList<ModeSetPointer>()
@@ -56,51 +56,52 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var observers = PlainList<ObserverPointer>()
     var registrations = RegistrationTable()
     var poller = Poller()
-    /// How many sources on descriptors have another order than 0.
+    /// How many watched registrations are of sources whose `rank` is not 0.
     var orderedRegistrations = 0
-    /// Set when the mode that runs may be interested in more of its watches than epoll reports.
+    /// Set when the mode that runs may be interested in more events than epoll has been asked to report.
     var mustRevisitWatches = false
-    /// When to register watches again that could not be registered; `never` if there are none.
+    /// When to retry watches that could not be registered; `never` if there are none. In the past while a host waits: `Guest.retryDeadline`.
     var retryDeadline = Instant.never
     /// Functions taken out of the inbox that no mode has run yet.
     var held = PlainList<PerformRequest>()
     /// How many at the beginning of `held` have been called already; they are marked as cancelled.
     var heldStart = 0
-    /// A mode for which there is none in `held`, so that its passes need not look; nil if none is known.
+    /// A mode for which `held` contains no function, so that its passes need not look; nil if no such mode is known.
     var modeWithoutHeld: ModePointer?
-    /// The mode in which a pass has called the first of `held` and leaves the rest, a long queue, to the next; nil if none has. Under
-    /// the lock.
+    /// The mode whose last pass ran out of time: it called only the first functions of a long queue and left the rest in `held` for the next
+    /// pass. nil if there is none.
     var longQueueMode: ModePointer?
+    /// The functions that wait for their delay: the first of the list.
     var delayed: DelayedPerformPointer?
-    /// Cancelled requests whose release functions are still to be called, by the thread that cancels them or, if one of these functions has
+    /// Cancelled requests whose release functions have yet to be called: by the thread that cancels them or, if one of these functions has
     /// ended that thread, when this loop ends.
     var withdrawn: PerformExtraPointer?
-    /// Counts withdrawals.
+    /// The number of the last call of `cancel`, by which it finds its own requests in `withdrawn`.
     var withdrawals = 0
 
     // The loop's thread, while it runs.
     var eventBatch = EventBatch()
     /// See `RunLoopPointer.expectMore`.
     var knownReady = KnownReady()
-    /// The mode in which epoll's own order gives each descriptor its turn; nil if that order was disturbed since a round ended.
+    /// The mode in which epoll's own order gives each descriptor its turn; nil if that order has been disturbed since a round ended.
     var modeInOrder: ModePointer?
-    /// How many passes in a row did not ask the kernel for events although a descriptor is watched, and since when.
+    /// How many passes in a row have not asked the kernel for events although a descriptor is watched, and when such a loop last asked.
     var passesUnpolled = 0
     var unpolledSince = Instant.distantPast
-    /// The innermost activation; outside of any its initial value.
+    /// The innermost activation; outside of any, one without a mode.
     var activation = Activation()
-    /// The activation that ended last had been stopped, although its result may be another one: a source may have been handled
-    /// in the same pass.
+    /// Whether the run that ended last had been asked to stop. Its result may be another one, as a source may have been handled in the same
+    /// pass.
     var lastRunWasStopped = false
-    /// Set by the perform function of an internal source that had nothing to do: it does not count as handled.
+    /// Set by the perform function of an internal source that had nothing to do: the source then does not count as handled.
     var performedNothing = false
-    /// When signals were last taken of which some were queued, in nanoseconds. A signal that found no other pending came later than all
-    /// that are queued, and gets this time, so a lone signal needs no clock. Never 0, which stands for a signal without a time.
+    /// When the loop last took signals and queued sources for them, in nanoseconds. A source that was signalled while no other signal was
+    /// pending stores no time; it came after all that are queued, so this time stands for its own. Never 0.
     var signalsTaken: UInt64 = 1
-    /// Some set may have signalled sources in its queue.
+    /// Whether some set may have signalled sources in its queue.
     var mayHaveQueued = false
-    /// While a timer pass is under way, earlier deadlines are moved here, behind it, so that the pass fires no timer that was set
-    /// during it. 0 outside of timer passes. Under the lock.
+    /// While a timer pass is under way, the earliest deadline for which a timer is queued: earlier ones are replaced by later ones than this,
+    /// so that the pass fires no timer that was set during it. 0 outside of timer passes. Under the lock.
     var minimumDeadline: UInt64 = 0
     /// The number of the last timer that was added, or whose deadline was set. See `TimerStorage.arrival`. Under the lock.
     var timerArrivals: UInt = 1
@@ -113,9 +114,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var dispatchFrame = DispatchFrame()
     /// The calls from which the loop is run again, outermost first. Under the lock.
     var outerDispatchFrames = PlainList<DispatchFrame>()
-    /// How many timer passes are under way, one in another. Under the lock.
+    /// How many timer passes are under way, nested in each other. Under the lock.
     var timerPasses = 0
-    /// `SharedSignals` as last looked at.
+    /// `SharedSignals.count` when the loop last looked through its sources.
     var sharedSignalsSeen: UInt32 = 0
     /// The thread's timer slack, restored when the outermost run ends.
     var timerSlack = TimerSlack.unknown
@@ -149,9 +150,9 @@ enum EverUsed {
 enum WatchTrouble {
     /// Watches could not be registered for want of memory or descriptors; there is a `retryDeadline` for them.
     static var failed: UInt32 { 1 }
-    /// A source's descriptor turned out to be closed, which is still to be reported.
+    /// A source's descriptor turned out to be closed; that has yet to be reported.
     static var lost: UInt32 { 2 }
-    /// A host waits for the descriptors in place of the loop, which is to end that wait before it runs.
+    /// A host waits for the descriptors in place of the loop, which has to end that wait before its next pass.
     static var hostWaits: UInt32 { 4 }
 }
 
@@ -186,22 +187,23 @@ struct Mode: ~Copyable {
     /// The mode's name, which is retained.
     let name: StringPointer
     let number: Int
-    /// Something was added to the mode, or was to be. A mode that was only made common is unknown to runs and to
+    /// Whether something has been added to the mode, or was to be. A mode that was only made common is unknown to runs and to
     /// RLRunLoopCopyAllModes, as in CFRunLoop. Under the lock.
     var isMade = false
     /// The sets that contain the mode. Under the lock.
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that are in this mode only. Under the lock.
     var soleSet: ModeSetPointer?
-    /// The mode's observers, by order; those of one order as they came into the mode. Under the lock.
+    /// The mode's observers, by order; those of the same order as they came into the mode. Under the lock.
     var observers = PlainList<ObserverPointer>()
-    /// Timers were fired last, so ready descriptors go first. The loop's thread.
+    /// Whether the last pass fired timers, so that ready descriptors go first in the next. The loop's thread.
     var firedTimersLast = false
-    /// The innermost timer pass of this mode fires what was due by then; 0 outside of its timer passes. Under the lock.
+    /// The time by which a timer must have been due for the mode's innermost timer pass to fire it; 0 outside of its timer passes. Under the
+    /// lock.
     var timersDueBy: UInt64 = 0
     /// `RunLoopStorage.dispatchStamp` when this round of turns began: see `isNext`. Under the lock.
     var roundBegan: UInt32 = 0
-    /// When the watches that are always ready had their last turn, together; as `Registration.lastDispatch`.
+    /// The stamp of the last turn of the watches that are always ready, which share one turn; as `Registration.lastDispatch`.
     var alwaysReadyLastDispatch: UInt32 = 0
     /// All activities that some observer of the mode observes. Written under the lock, read by the loop's thread.
     let observedActivities = Atomic<UInt>(0)
@@ -226,18 +228,18 @@ extension RunLoopPointer {
     /// See `ThreadContextPointer.lockInlined`.
     @inline(__always)
     func lockInlined() { threadContext.lockInlined() }
-    /// The thread that called `lockInlined`.
+    /// Unlocks; to be called by the thread that called `lockInlined`.
     @inline(__always)
     func unlockInlined() { threadContext.unlockInlined() }
 
     /// `lockInlined`, not inlined: everywhere but on hot paths.
     func lock() { threadContext.lock() }
-    /// The thread that called `lock`.
+    /// Unlocks; to be called by the thread that called `lock`.
     func unlock() { threadContext.unlock() }
 
     var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
-    /// Runs `body` under the lock. It must not call user code.
+    /// Runs `body`, which must not call user code, under the lock.
     func locked<Result>(_ body: () -> Result) -> Result {
         lock()
         let result = body()

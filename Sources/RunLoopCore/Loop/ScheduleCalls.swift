@@ -44,7 +44,7 @@ struct ScheduleCalls: ~Copyable {
         return true
     }
 
-    /// Calls user code, without any lock.
+    /// Calls `function` once for each name. Calls user code, without any lock.
     func call(_ function: Function, _ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer) {
         let held = HeldWhileCalling()
         if let source { held.note(source) }
