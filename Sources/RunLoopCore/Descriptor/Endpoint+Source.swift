@@ -10,7 +10,7 @@ extension EndpointPointer {
 
     // MARK: arming
 
-    /// Updates the source if an armed event is not registered. One load, if not. Any thread that has a loop.
+    /// Updates the source if an armed event is not registered; otherwise takes no lock. Any thread that has a loop.
     func updateInterest(_ now: EndpointState) {
         if now.needsUpdate { updateInterestSlow() }
     }
@@ -63,7 +63,8 @@ extension EndpointPointer {
         if now.isValid { updateInterest(now) } else { finishIfIdle(now) }
     }
 
-    /// Ends a call without arming anything, as its thread has ended in it. May call the context's release.
+    /// Ends a call without arming anything, because its thread has ended in it; always `.unwanted`. May close the descriptor and call the
+    /// context's release.
     func cancelCall() -> DispatchResult {
         let now = update { state in
             if state.activeCalls == 0 { return false }
@@ -74,6 +75,7 @@ extension EndpointPointer {
         return .unwanted
     }
 
+    /// Finishes an invalidation that has waited for the call that has just ended.
     @inline(never)
     private func finishIfIdle(_ now: EndpointState) {
         if now.activeCalls == 0 && now.has(EndpointState.awaitsLastUser) { finishOnce(0) }
@@ -81,15 +83,16 @@ extension EndpointPointer {
 
     // MARK: using the descriptor
 
-    /// Keeps the descriptor open until `endUse`. False if the endpoint is invalid. One atomic addition. Any thread that has a loop.
+    /// Keeps the descriptor open until `endUse`. False if the endpoint is invalid; this may then close the descriptor and call the context's
+    /// release, as `endUse`. One atomic addition. Any thread that has a loop.
     func beginUse() -> Bool {
         if pointee.uses.wrappingAdd(Endpoint.useUnit, ordering: .acquiringAndReleasing).oldValue & Endpoint.invalidated == 0 { return true }
         endUse()
         return false
     }
 
-    /// Ends a use of `beginUse`. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the context's
-    /// release.
+    /// Ends a use that `beginUse` has begun. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the
+    /// context's release.
     func endUse() {
         let now = pointee.uses.wrappingSubtract(Endpoint.useUnit, ordering: .acquiringAndReleasing).newValue
         if now & Endpoint.invalidated != 0 { finishOnce(0) }
@@ -147,9 +150,9 @@ extension EndpointPointer {
 
     // MARK: the end
 
-    /// Invalidates in CFSocket's order: marks it invalid, stops watching, closes the descriptor, calls the context's release, invalidates the
-    /// source. If other threads are using the descriptor, the last of them closes it and calls release. False if it was invalid already.
-    /// A thread that has a loop; calls the context's release and the source's cancel.
+    /// Invalidates in CFSocket's order: marks the endpoint as invalid, stops watching, closes the descriptor if `closes`, calls the context's
+    /// release, invalidates the source. If other threads are using the descriptor, the last of them closes it and calls release. False if the
+    /// endpoint was invalid already. Any thread that has a loop; calls the context's release and the source's cancel.
     @inline(never)
     func invalidate(closes: Bool) -> Bool {
         let ownCalls = ThreadContextPointer.current.map { RunLoopPointer($0).dispatchDepth(of: self) } ?? 0
@@ -190,7 +193,7 @@ extension EndpointPointer {
 
     // MARK: memory
 
-    /// For a descriptor object or a socket; nil with ENOMEM. The calling thread's context.
+    /// Memory for a descriptor object or a socket; nil with ENOMEM. `threadContext`: the calling thread's.
     static func allocate(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         let memory = Endpoint.slab.allocate(threadContext)
         if memory == nil { systemError = ENOMEM }
@@ -203,6 +206,8 @@ extension EndpointPointer {
         Endpoint.slab.deallocate(self)
     }
 
+    /// The end of an invalidation: closes the descriptor if `closes`, runs the cleanups of calls that a fork() has cut off, and calls the
+    /// context's release.
     private func finish(closes: Bool) {
         if closes && pointee.fd >= 0 { Descriptor.close(pointee.fd) }
         while let cleanup = Registry.takeAbandonedCleanup(of: self) { cleanup.run() }

@@ -9,7 +9,7 @@ struct FileDescriptorStorage: ObjectStorage, ~Copyable {
     var endpoint: Endpoint
     let closesOnInvalidate: Bool
 
-    /// The `SourceDetail` that all their sources share; 0 until the first is made.
+    /// The `SourceDetail` that the sources of all descriptor objects share; 0 until the first source is made.
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
@@ -40,17 +40,18 @@ extension FileDescriptorPointer {
         return descriptor
     }
 
-    /// Releases a reference; the last one invalidates. Any thread that has a loop.
+    /// Releases a reference; the last one invalidates the object, which may call the context's release, and frees it. Any thread that has a
+    /// loop.
     func release() {
         if !endpoint.pointee.item.object.release() { return }
         invalidate()
         endpoint.destroy()
     }
 
-    /// RLFileDescriptorInvalidate. A thread that has a loop; calls the context's release.
+    /// RLFileDescriptorInvalidate. Any thread that has a loop; calls the context's release.
     func invalidate() { _ = endpoint.invalidate(closes: pointee.closesOnInvalidate) }
 
-    /// RLFileDescriptorCreateRunLoopSource. `threadContext`: the calling thread's.
+    /// RLFileDescriptorCreateRunLoopSource; nil if the object is invalid or out of memory. `threadContext`: the calling thread's.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         let common = SourceDetail(release: { FileDescriptorPointer(info: $0).release() })
         guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
@@ -62,7 +63,7 @@ extension FileDescriptorPointer {
             }, detail, threadContext)
     }
 
-    /// RLFileDescriptorEnableCallBacks. Any thread; a few plain stores on the loop's own, if the events are registered already.
+    /// RLFileDescriptorEnableCallBacks. Any thread; a few plain stores on that of the object's owner, if the events are registered already.
     @inline(__always)
     func enable(_ events: Events) {
         if !endpoint.tryArm(events) { enableSlow(events) }
@@ -78,7 +79,7 @@ extension FileDescriptorPointer {
         if let now { endpoint.updateInterest(now) }
     }
 
-    /// RLFileDescriptorDisableCallBacks. Any thread.
+    /// RLFileDescriptorDisableCallBacks. Any thread. epoll is told only when it next reports such an event.
     func disable(_ events: Events) {
         _ = endpoint.update { state in
             state.disarm(events)

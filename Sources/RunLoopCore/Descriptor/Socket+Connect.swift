@@ -61,8 +61,8 @@ extension SocketPointer {
         return .error
     }
 
-    /// Enables reading again, which the source has disabled if it was in a loop before the socket was connected, and wakes the loops of
-    /// other threads so that they notice.
+    /// Arms reading again, which may have been disarmed if the source was in a loop before the socket was connected, and makes sleeping loops
+    /// of other threads look at the socket.
     private func rearmAfterConnect() {
         if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in
@@ -75,8 +75,8 @@ extension SocketPointer {
         endpoint.recheck()
     }
 
-    /// RLSocketSendData: sends all of it, unless there is an error or the time runs out. If `seconds` is not positive, a blocking socket
-    /// blocks, and a non-blocking one sends what fits.
+    /// RLSocketSendData: sends all of `data`, unless there is an error or the time runs out. If `seconds` is not positive, a blocking socket
+    /// blocks, and a non-blocking one sends what fits. Not all sent is `.error`: with EAGAIN if nothing was sent, ETIMEDOUT if a part was.
     func send(_ data: DataPointer, to address: DataPointer?, seconds: Double) -> Outcome {
         withDescriptor { fd in
             if isStream && data.pointee.count == 0 {
@@ -108,7 +108,7 @@ extension SocketPointer {
         }
     }
 
-    /// RLSocketSendBytes. Returns how many bytes were sent, or -1 with errno. Never waits.
+    /// RLSocketSendBytes. Returns how many bytes have been sent, or -1 with errno. Never waits.
     func send(_ bytes: UnsafePointer<UInt8>, count: Int, to address: DataPointer?) -> Int {
         var result = -1
         _ = withDescriptor { fd in
@@ -160,8 +160,8 @@ extension SocketPointer {
 }
 
 extension SocketAddress {
-    /// The address that `body` fills in; the caller owns a reference. Memory is allocated before `body` asks the kernel, so that nothing
-    /// that comes with an address (a connection, a datagram) is taken and then lost. nil if out of memory, and then `body` was not called.
+    /// The address that `body` fills in; the caller owns a reference. Memory is allocated before `body` asks the kernel, so that nothing that
+    /// comes with an address (a connection, a datagram) is taken and then lost. nil if out of memory, and then `body` has not been called.
     static func data(_ body: (inout SocketAddress) -> Void) -> DataPointer? {
         DataPointer.create(capacity: MemoryLayout<sockaddr_storage>.size) { bytes in
             var address = SocketAddress()

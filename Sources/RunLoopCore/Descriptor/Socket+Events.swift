@@ -5,8 +5,8 @@ import Synchronization
 // A socket handles the events of its descriptor. The loop's thread, without a lock; calls user code.
 
 extension SocketPointer {
-    /// What is to be done for the events, decided before the first callback: one that a callback disables is still made this time, as in
-    /// CFSocket.
+    /// What is to be done for the events, decided before the first callback: a callback type that this one disables is still called this
+    /// time, as in CFSocket.
     private struct Plan {
         var reads = false
         var writes = false
@@ -18,8 +18,8 @@ extension SocketPointer {
         var isAtEnd = false
     }
 
-    /// The event handler of its source; see `SourceFunction.EventHandler`. If a client only wants to know when it can read, the loop calls
-    /// it directly, and calls this only for everything else.
+    /// The event handler of the socket's source; see `SourceFunction.EventHandler`. A client with only a read callback is called by the loop
+    /// directly; this handler then gets everything else.
     func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
         if reported.isEmpty { return endpoint.cancelCall() }
         if ready.isEmpty { return endpoint.reconcile() }
@@ -36,14 +36,14 @@ extension SocketPointer {
         return outcome
     }
 
-    /// Finds out what is to be done, and disarms that. False if nothing is.
+    /// Finds out what is to be done, and disarms the events that lead to it. False if there is nothing to do.
     @inline(__always)
     private func begin(_ ready: Events, _ reported: Events, _ plan: inout Plan) -> Bool {
         guard disarm(ready, &plan) else {
             endpoint.updateInterestSlow()
             return false
         }
-        // A client that wants no connect callback reads the error itself.
+        // Clients without a connect callback read the error themselves.
         if plan.connects && flags & SocketStorage.leavesErrors == 0 { plan.error = Sockets.takeError(endpoint.pointee.fd)?.number ?? 0 }
         if plan.reads && !reported.isDisjoint(with: [.peerClosed, .hangUp]) && !reported.contains(.error) {
             plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) ?? 0 == 0
@@ -69,6 +69,7 @@ extension SocketPointer {
         } != nil
     }
 
+    /// Whether the flags say that callbacks of this type are enabled again after each call.
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
     /// Rearms events according to the flags; closes the descriptor if the socket was invalidated meanwhile and this is its last user.
@@ -108,6 +109,7 @@ extension SocketPointer {
         RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(handle, UInt(type.rawValue), address?.handle, data, info, callout)
     }
 
+    /// Makes the read, data or accept callback, whichever the socket has.
     @inline(__always)
     private func read(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         switch pointee.callBacks.reading {

@@ -120,7 +120,7 @@ extension SocketPointer {
         release()
     }
 
-    /// Whether it is a stream socket. The first time may cost a system call. Any thread.
+    /// Whether this is a stream socket. The first call may make a system call. Any thread.
     var isStream: Bool {
         let known = pointee.transport.load(ordering: .relaxed)
         if known != Transport.unknown.rawValue { return known == Transport.stream.rawValue }
@@ -141,17 +141,18 @@ extension SocketPointer {
         endpoint.destroy()
     }
 
-    /// Releases a reference. Any thread that has a loop.
+    /// Releases a reference; the last one frees the socket, and calls the context's release if the socket was never valid. Any thread that
+    /// has a loop.
     func release() {
         if !endpoint.pointee.item.object.release() { return }
         // A socket with a negative number was never valid: its context's release is still to be called.
         if endpoint.pointee.fd < 0 { destroyUnused() } else { destroy() }
     }
 
-    /// RLSocketInvalidate. A thread that has a loop; calls the context's release.
+    /// RLSocketInvalidate. Any thread that has a loop; calls the context's release.
     func invalidate() { invalidate(closes: flags & SocketStorage.closesOnInvalidate != 0) }
 
-    /// Invalidates, with or without closing the descriptor. A thread that has a loop; calls the context's release.
+    /// Invalidates, with or without closing the descriptor. Any thread that has a loop; calls the context's release.
     @inline(never)
     func invalidate(closes: Bool) {
         let wasKnown = Endpoints.remove(self)
@@ -171,7 +172,7 @@ extension SocketPointer {
         }
     }
 
-    /// RLSocketCreateRunLoopSource. `threadContext`: the calling thread's.
+    /// RLSocketCreateRunLoopSource; nil if the socket is invalid or out of memory. `threadContext`: the calling thread's.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         let common = SourceDetail(
             release: { SocketPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() },
@@ -186,11 +187,12 @@ extension SocketPointer {
 
     // MARK: enabling
 
-    /// The socket's source was added to a mode. The first time that enables all callbacks, even those that were disabled before.
+    /// The socket's source has been added to a mode. If it was in none before, this enables all callbacks, even disabled ones.
     fileprivate func schedule() {
         if pointee.scheduleCount.wrappingAdd(1, ordering: .relaxed).newValue == 1 { enable(pointee.callBacks) }
     }
 
+    /// The socket's source has been removed from a mode.
     fileprivate func cancel() { pointee.scheduleCount.wrappingSubtract(1, ordering: .relaxed) }
 
     /// RLSocketEnableCallBacks; has no effect while its source is in no mode. Any thread that has a loop.
@@ -233,7 +235,8 @@ extension SocketPointer {
         types.writes || types.connects && !state.has(EndpointState.connected)
     }
 
-    /// Whether the client is called when the socket is writable: if one of write and connect is enabled, and then for both.
+    /// Whether the client is called when the socket is writable: if write or connect is enabled, and then for both. Connect does not count if
+    /// the flags have its bit.
     @inline(__always)
     func notifiesWritable(_ state: EndpointState) -> Bool {
         pointee.callBacks.writes && !state.has(EndpointState.writeDisabled)
