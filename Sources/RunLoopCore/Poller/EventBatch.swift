@@ -1,29 +1,31 @@
 import CLinux
 
-/// Waits for descriptors, and holds the events that it brought: many from one system call, which the loop takes one by one.
+/// Waits for descriptors, and holds the events of the last wait: many from one system call, which the loop takes one by one.
 ///
 /// epoll reports descriptors that stay ready in the same order each time. A loop that took the first event and dropped the rest
 /// would never get to the others. Two rules give each descriptor its turn:
 /// - A loop that will take only one event fetches only one: epoll then moves that descriptor behind all others.
-/// - After events were dropped, the next batches are turns: the loop begins each with a descriptor that has not had its turn
+/// - After events have been dropped, the next batches are turns: the loop begins each with a descriptor that has not had its turn
 ///   (`begin`).
 ///
 /// The loop's thread only, and so without the lock. Calls no user code.
 struct EventBatch: ~Copyable {
-    /// Room behind the events of epoll: for the one of the always ready watches, and for `tag(ahead:)` to read.
+    /// Room after epoll's events: for the event of the always-ready watches, and for what `tag(ahead:)` reads past the last event.
     private static var spare: Int { 3 }
 
     private var batch: UnsafeMutablePointer<epoll_event>?
-    /// How many events of epoll fit. If more are ready, each batch begins behind the last one, and turns are taken within it.
+    /// How many of epoll's events fit. If more descriptors are ready, each batch begins where the last one ended, and turns are taken within
+    /// it.
     private static var capacity: Int { 256 }
+    /// How many events there are in the batch, and how many of them have been taken.
     private var count = 0
     private var taken = 0
-    /// Nothing has been taken of this batch, and it has not been sorted.
+    /// No event of this batch has been taken, and the batch has not been sorted.
     private(set) var isFresh = false
     /// How many of the next batches are turns, as so many descriptors have been passed over.
     private var turnsOwed = 0
-    /// How many descriptors have been registered anew, and so lost their place in epoll's order: for so many batches the loop does not
-    /// rely on it.
+    /// How many descriptors have been registered again, and so lost their place in epoll's order: for as many batches the loop does not rely
+    /// on that order.
     private var reregistrations = 0
     /// The loop chooses which event goes first, and remembers which it took.
     private(set) var isTurn = false
@@ -36,11 +38,11 @@ struct EventBatch: ~Copyable {
     private var random: UInt32 = 1
     /// The number of the batch; it changes with each batch and when events are dropped.
     private(set) var number: UInt32 = 0
-    /// How many waits in a row have reported something that is not watched any more. One may be a coincidence.
+    /// How many waits in a row have reported a descriptor that is no longer watched. One may be a coincidence.
     private var staleWaits = 0
     private var sawStaleEvent = false
     private var isBroken = false
-    /// How often the poller's wake descriptor was written to, or is about to be.
+    /// How often the poller's wake descriptor has been written to, or is about to be.
     private(set) var wakes: UInt64 = 0
 
     init() {}
@@ -53,8 +55,8 @@ struct EventBatch: ~Copyable {
     /// Whether all events of the last `wait` have been taken.
     var isEmpty: Bool { taken == count }
 
-    /// Drops the events that are left. They may be outdated, and epoll will report again what is still true. Their descriptors
-    /// are owed a turn.
+    /// Drops the events that are left: they may be outdated, and epoll will report again what is still ready. Their descriptors are owed a
+    /// turn.
     mutating func drop() {
         if taken == count { return }
         number &+= 1
@@ -62,8 +64,8 @@ struct EventBatch: ~Copyable {
         taken = count
     }
 
-    /// A descriptor that may be ready has come into the epoll set again, behind all others. Where all events are taken it loses nothing by
-    /// that; where one is, it is owed a turn.
+    /// A descriptor that may be ready has joined the epoll set again, after all others. It loses nothing in a loop that fetches all events;
+    /// for one that would fetch a single event, the next batch is fetched whole.
     mutating func noteReregistration() { reregistrations = min(reregistrations + 1, 4 * Self.capacity) }
 
     /// Drops events and turns, because epoll and wake descriptor are replaced or closed.
@@ -76,7 +78,8 @@ struct EventBatch: ~Copyable {
         sawStaleEvent = false
     }
 
-    /// Begins a batch with one event for which the kernel was not asked: its descriptor can be read. False if there is no memory.
+    /// Begins a batch of one event, without asking the kernel: the descriptor with this tag is known to be readable. False if there is no
+    /// buffer.
     mutating func begin(withReadable tag: UInt64) -> Bool {
         guard let batch else { return false }
         number &+= 1
@@ -86,7 +89,7 @@ struct EventBatch: ~Copyable {
         taken = 0
         isFresh = false
         isTurn = false
-        // If it calls nothing, all events are fetched; and it does not end a round.
+        // If this event calls nothing, all events are fetched; and a batch like this does not end a round.
         isForOne = true
         isSingle = true
         return true
@@ -106,7 +109,7 @@ struct EventBatch: ~Copyable {
     struct Target {
         /// -1: nothing.
         var epoll: Int32
-        /// The mode is interested in a watch that is always ready: then `wait` does not sleep.
+        /// Whether the mode is interested in a watch that is always ready: then `wait` does not sleep.
         var alwaysReady: Bool
         /// See `Poller.Trigger.edgeWithoutConnect`.
         var hasUnreportedConnects = false
@@ -116,9 +119,9 @@ struct EventBatch: ~Copyable {
         var isNothing: Bool { epoll < 0 }
     }
 
-    /// Sleeps until a descriptor is ready, the wake descriptor is written to, or `deadline` has passed. One system call; two if
-    /// it does not sleep and finds only the wake descriptor. Out of memory it returns at once without events. If there is a deadline
-    /// and `now` is not known, the clock is read.
+    /// Sleeps until a descriptor is ready, the wake descriptor is written to, or `deadline` has passed. One system call; two if a wait for
+    /// one event that does not sleep finds only the wake descriptor. Out of memory it returns at once without events. Reads the clock if
+    /// there is a deadline and `now` is nil.
     mutating func wait(_ target: Target, until deadline: Instant, _ extent: Extent = .all, _ now: Instant? = nil) {
         drop()
         number &+= 1
@@ -162,8 +165,8 @@ struct EventBatch: ~Copyable {
         return 0
     }
 
-    /// `wait`, but only until it is time to look again at sockets that another thread may connect without waking the loop: after
-    /// 10 ms, then at growing intervals up to 0.64 s. `sleepsBefore`: how many sleeps in a row ended for that.
+    /// `wait`, but only until it is time to look again at sockets that another thread may connect without waking the loop: after 10 ms, then
+    /// at growing intervals up to 0.64 s. `sleepsBefore`: how many sleeps of this pass have ended already.
     mutating func sleep(_ target: Target, until limit: Instant, _ extent: Extent, _ now: Instant, sleepsBefore count: Int) {
         if !target.hasUnreportedConnects { return wait(target, until: limit, extent, now) }
         let now = Clock.now
@@ -171,8 +174,8 @@ struct EventBatch: ~Copyable {
         wait(target, until: min(limit, nextLook), extent, now)
     }
 
-    /// A varying size for a batch. epoll begins each batch behind the last one. If all batches had one size, and some are dropped, the same
-    /// descriptors might always be first in the others.
+    /// A varying size for a batch. Each batch begins where epoll ended the last one. If all had the same size and some were dropped, the same
+    /// descriptors might come first in all others.
     private mutating func shorterBatch() -> Int {
         random = random &* 1_664_525 &+ 1_013_904_223
         return Self.capacity / 2 + Int(random >> 25)
@@ -194,8 +197,8 @@ struct EventBatch: ~Copyable {
         calloc(capacity + spare, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
     }
 
-    /// Called before the first event of a fresh batch is taken. If the batch is a turn, moves the first event whose tag `isNext`
-    /// to the front, and returns how many are; otherwise nil. O(n).
+    /// Called before the first event of a fresh batch is taken. If the batch is a turn, moves the first event whose tag `isNext` to the
+    /// front, and returns how many such events there are; otherwise nil. O(n).
     mutating func begin(_ isNext: (UInt64) -> Bool) -> Int? {
         isFresh = false
         guard isTurn, let batch, count > 0 else { return nil }
@@ -225,13 +228,13 @@ struct EventBatch: ~Copyable {
         batch[0] = event
     }
 
-    /// Calls `body` for the tags that were taken of the batch, unless all were.
+    /// Calls `body` for the tags of the events that have been taken, unless all have been.
     func forEachTaken(_ body: (UInt64) -> Void) {
         if taken == count { return }
         for index in 0..<taken { body(linux_epoll_tag(batch.unsafelyUnwrapped + index)) }
     }
 
-    /// Sorts a fresh batch by `rank` of the tags. O(n²), which does not matter for most batches.
+    /// Sorts a fresh batch by the `rank` of the tags, stably. O(n²), which does not matter for most batches.
     mutating func sort(by rank: (UInt64) -> Int) {
         guard let batch, count > 1 else { return }
         for index in 1..<count {
@@ -254,20 +257,19 @@ struct EventBatch: ~Copyable {
         return (linux_epoll_tag(event), Events(epoll: event.pointee.events))
     }
 
-    /// The tag of an event that will be taken soon: 0 for the next one, 1 for the one after. Behind the last event it is an older
-    /// one, or 0.
+    /// The tag of an event that will be taken soon: 0 for the next one, 1 for the one after. Past the last event: an older tag, or 0.
     func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }
 
     /// The tag of an event matches no watch: notes it as stale, unless it is the wake descriptor's.
     mutating func noteStaleEvent(_ tag: UInt64) { if tag != Poller.wakeTag { sawStaleEvent = true } }
 
-    /// Whether a batch that was fetched for one event brought one that called nothing: others may be ready. True once per wait.
+    /// Whether the only event that was fetched has called nothing, so that other descriptors may be ready. True once per wait.
     mutating func takeSingleWasUnwanted() -> Bool {
         defer { isSingle = false }
         return isSingle && isEmpty && !isFresh
     }
 
-    /// Whether epoll goes on reporting what is not watched any more, and has to be replaced: see `Poller.rebuild`. True once per
+    /// Whether epoll goes on reporting a descriptor that is no longer watched, and has to be replaced: see `Poller.rebuild`. True once per
     /// three such waits.
     mutating func takeNeedsRebuild() -> Bool {
         if staleWaits < 3 { return false }

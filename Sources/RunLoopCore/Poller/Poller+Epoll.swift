@@ -18,8 +18,8 @@ extension Poller {
         }
     }
 
-    /// The loop's thread ends. Other threads have decided on so many `wakes`, but may not have written to the eventfd yet. Waits until all
-    /// have: only then may its number become another file's. The write needs no lock. Under the lock.
+    /// Closes the descriptors, as the loop's thread ends. Other threads have decided on this many `wakes`, but may not have written to the
+    /// eventfd yet, for which they need no lock. Waits until all have: only then may its number become another file's. Under the lock.
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
@@ -41,8 +41,9 @@ extension Poller {
         wakeDescriptor = -1
     }
 
-    /// Replaces the epoll. A descriptor that was closed while a duplicate of it is open cannot be removed from an epoll, which
-    /// goes on reporting it. False if some watch could not be registered in the new one. Under the lock, before waiting.
+    /// Replaces the epoll. A descriptor that was closed while a duplicate of it is open cannot be removed from an epoll, which goes on
+    /// reporting it. False if some watch could not be registered in the new one. If none can be made, keeps the old one and returns true.
+    /// Under the lock, before waiting.
     mutating func rebuild() -> Bool {
         guard let new = try? Epoll.create() else { return true }
         do {
@@ -71,8 +72,8 @@ extension Poller {
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 
-    /// In the child of fork(): the epoll is shared with the parent, where everything that is removed from it here would be
-    /// missing. All watches are silent until `listen`, in an epoll of the child's own.
+    /// In the child of fork(): closes the epoll, which is shared with the parent, as a descriptor that is removed from it here would be
+    /// missing there. All watches are silent until `listen`, in an epoll of the child's own.
     mutating func detachAfterFork() {
         closeDescriptors()
         closeHost()

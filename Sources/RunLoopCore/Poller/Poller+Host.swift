@@ -4,7 +4,7 @@ import CLinux
 /// loop's own is replaced, and that reports
 /// - the loop's eventfd, edge-triggered: once for each wake-up,
 /// - the loop's epoll, while the mode has descriptors,
-/// - a timerfd, if the host wants to know of timers by the descriptor, too.
+/// - a timerfd, if the host wants the descriptor to report timers, too.
 struct HostDescriptors: BitwiseCopyable {
     /// Open from the first use to the end of the thread.
     var epoll: Int32 = -1
@@ -56,7 +56,7 @@ extension Poller {
         return true
     }
 
-    /// Makes the host's descriptor readable at a deadline; `.never`: not for the sake of time. At most one system call.
+    /// Makes the host's descriptor readable at a deadline; `.never`: at no time. At most one system call.
     @inline(never)
     mutating func setHostDeadline(_ deadline: Instant) {
         if deadline == host.deadline { return }
@@ -64,7 +64,7 @@ extension Poller {
         TimerDescriptor.set(host.timer, to: deadline)
     }
 
-    /// The loop's thread ends, or does not exist.
+    /// Closes what the host polls: the loop's thread ends, or this is the child of a fork().
     @inline(never)
     mutating func closeHost() {
         if host.epoll >= 0 { Descriptor.close(host.epoll) }

@@ -10,9 +10,9 @@ import CLinux
 /// The fields are changed only here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift`, under the lock of the loop.
 /// Waiting needs no lock: `EventBatch`. Calls no user code.
 struct Poller: ~Copyable {
-    /// A descriptor that is watched. Its tag, which epoll reports, is its index and generation, so that an event fetched before a
-    /// watch was removed never reaches the next user of its index; or a number of its client's, so that the client is found
-    /// without the watch.
+    /// A descriptor that is watched. Its tag, which epoll reports, is its index and generation, so that an event fetched before a watch was
+    /// removed never reaches the next user of its index; or an odd number that its client has chosen, so that the client is found without the
+    /// watch.
     struct Watch: BitwiseCopyable {
         /// The descriptor; the index of the next free watch, -1 for none, while the watch is free.
         var fd: Int32
@@ -92,9 +92,9 @@ struct Poller: ~Copyable {
     /// Sets the client. If the old number was odd, epoll reports it until `listenAnew`. O(1).
     mutating func setClient(_ client: UInt64, at index: Int) { watches[index].client = client }
 
-    /// Begins to watch `fd`, which must have no watch yet. Returns its index, nil if out of memory. Its state says what became of
-    /// it: `silent`, with errno, if the system refused for want of descriptors or memory; `listen` tries again. One epoll_ctl,
-    /// none without interest; three more system calls for the first watch of a loop.
+    /// Begins to watch `fd`, which must have no watch yet. Returns the index of the watch, nil if out of memory. The watch is `broken` if
+    /// epoll refuses the descriptor for good; `silent` without interest or, with errno, for want of descriptors or memory: `listen` tries
+    /// again. One epoll_ctl, none without interest; three more system calls for the first watch of a loop.
     mutating func add(_ fd: Int32, interest: Events, client: UInt64) -> Int? {
         guard watches.reserve(watches.count + 1), changes.reserve(watches.count + 1) else { return nil }
         let index: Int
@@ -121,7 +121,7 @@ struct Poller: ~Copyable {
         return index
     }
 
-    /// Stops watching. One epoll_ctl. It is no error if the descriptor was closed before.
+    /// Stops watching. At most one epoll_ctl. It is no error if the descriptor has been closed.
     mutating func remove(_ index: Int) {
         let watch = watches[index]
         if watch.state == .free { return }
@@ -194,8 +194,8 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Registers all that the clients are interested in, if epoll can watch the descriptor. One epoll_ctl. False with errno if
-    /// the system is out of descriptors or memory.
+    /// Registers all that the clients are interested in, if epoll can watch the descriptor; without interest the watch leaves the epoll set.
+    /// As a rule one epoll_ctl. False with errno if the system is out of descriptors or memory.
     mutating func listen(_ index: Int) -> Bool {
         let watch = watches[index]
         if watch.interest.isEmpty {
@@ -223,8 +223,8 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Whether the file of a watch was closed and its number stands for another one. Then the watch never reports, and the number
-    /// is free for a new one. One epoll_ctl.
+    /// Whether the file of a watch has been closed and its number now stands for no file or another one. Then the watch is broken, and the
+    /// number is free for a new watch. At most one epoll_ctl.
     mutating func hasLostFile(_ index: Int) -> Bool {
         let watch = watches[index]
         if watch.state != .listening || modify(index, watch.registered) != .lost { return false }
@@ -295,7 +295,7 @@ struct Poller: ~Copyable {
 
     // MARK: events
 
-    /// The watch of an even tag, nil if it no longer exists. O(1).
+    /// The index of the watch with an even tag; nil if the watch no longer exists or is not in the epoll set. O(1).
     @inline(__always)
     func index(ofTag tag: UInt64) -> Int? {
         let index = Int(UInt32(truncatingIfNeeded: tag) >> 1)
@@ -304,7 +304,7 @@ struct Poller: ~Copyable {
         return index
     }
 
-    /// The always ready watch with the greatest `age`, which says how long ago it had its turn, or nil if it is not wanted. nil
+    /// The always-ready watch with the greatest `age`, which returns how long ago a watch had its turn, nil for one that is not wanted; nil
     /// if there is none. O(number of watches).
     func nextAlwaysReady(_ age: (Int) -> UInt32?) -> Int? {
         var next: (index: Int, age: UInt32)?
@@ -315,7 +315,7 @@ struct Poller: ~Copyable {
         return next?.index
     }
 
-    /// Whether some always ready watch `isWanted`. O(number of watches), O(1) if there is none.
+    /// Whether some always-ready watch `isWanted`. O(number of watches), O(1) if no watch is always ready.
     func hasAlwaysReady(_ isWanted: (Int) -> Bool) -> Bool {
         if alwaysReadyCount == 0 { return false }
         for index in 0..<watches.count where watches[index].state == .alwaysReady && isWanted(index) { return true }

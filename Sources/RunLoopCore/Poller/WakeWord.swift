@@ -12,9 +12,9 @@ import Synchronization
 /// replaces tells it how to end the sleep, however late it gets to it.
 ///
 /// No wake-up is lost: all changes of the word are atomic read-modify-writes, so they have one order.
-/// A `wakeUp` before `goToSleep` in it makes that fail; one behind it finds `sleeping` and ends the sleep. What the
-/// waker wrote before is visible to the loop, because the waker's exchange releases and the loop's next
-/// exchange, which reads it or a later one, acquires. A sleep is ended by one system call at most: the first to
+/// A `wakeUp` that precedes `goToSleep` in this order makes it fail; one that follows finds `sleeping` and ends the
+/// sleep. What the waker wrote before is visible to the loop, because the waker's exchange releases and the loop's next
+/// exchange, which reads the waker's value or a later one, acquires. A sleep is ended by one system call at most: the first to
 /// replace `sleeping` makes it. `Tests/model/wake.pml` checks this, and that each step is needed.
 ///
 /// Everything but `goToSleep` and `wakeFromSleep` is async-signal-safe: no lock, no allocation, errno kept.
@@ -57,7 +57,7 @@ struct WakeWord: ~Copyable {
     /// Whether a wake-up is pending. One load. Any thread.
     var isPending: Bool { word.load(ordering: .relaxed) == Self.pending }
 
-    /// Any thread.
+    /// Whether the loop sleeps, on the word or in epoll. One load. Any thread.
     var isSleeping: Bool {
         let now = word.load(ordering: .relaxed)
         return now == Self.sleepingOnWord || now == Self.sleepingInEpoll
@@ -78,7 +78,7 @@ struct WakeWord: ~Copyable {
         return word.compareExchange(expected: Self.awake, desired: asleep, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// The loop's thread has ended: from now on wake-ups make no system call.
+    /// The loop's thread has ended, or does not exist in this child of fork(): from now on wake-ups make no system call.
     func reset() { _ = word.exchange(Self.awake, ordering: .acquiringAndReleasing) }
 
     /// In a child of fork(): a thread that was about to wake the loop may not exist there, so the wake-up is made for it.
@@ -87,8 +87,8 @@ struct WakeWord: ~Copyable {
     /// What ended a sleep, other than the loop itself.
     enum Reason: UInt32 { case nothing, adjusted, wokenUp }
 
-    /// Ends the sleep and returns what else ended it. After a sleep, anything but `nothing` means that one system call to wake it
-    /// was or will be made. The loop's thread.
+    /// Ends the sleep, or takes what kept the loop from sleeping, and returns what ended it. After a sleep, anything but `nothing` means that
+    /// a thread has made a system call to wake the loop, or is about to. The loop's thread.
     func wakeFromSleep() -> Reason {
         let before = word.exchange(Self.awake, ordering: .acquiringAndReleasing)
         RaceDetector.happensAfter(word)
@@ -100,7 +100,7 @@ struct WakeWord: ~Copyable {
     }
 
     /// Ends a sleep for which the thread itself does not wait (`RunLoop+Guest.swift`). A wake-up or an adjustment stays in the word. True if
-    /// there was one, now or since: one system call to end the sleep was or will be made. The loop's thread.
+    /// there has been one: a system call to end the sleep has been made, or is about to be. The loop's thread.
     func endSleepOfHost() -> Bool { !exchange(Self.sleepingInEpoll, for: Self.awake) }
 
     /// Takes an adjustment; false if there is none. The loop's thread, awake.
@@ -121,6 +121,7 @@ struct WakeWord: ~Copyable {
         }
     }
 
+    /// Ends the sleep that the word had stated. One system call; any thread, async-signal-safe.
     @inline(never)
     private func signalSleeper(_ before: UInt32) {
         if Probe.isSet { Probe.tell(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } + Probe.offsetOfLoop) }
