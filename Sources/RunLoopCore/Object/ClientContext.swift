@@ -10,7 +10,7 @@ struct ClientContext: BitwiseCopyable, @unchecked Sendable {
 
     static let empty = ClientContext(info: nil)
 
-    /// Whether there is anything but the info pointer in it.
+    /// Whether the context has any function, not only an info pointer.
     var hasFunctions: Bool { retain != nil || release != nil || copyDescription != nil }
 
     /// Retains the info; returns the pointer to keep, which `retain` may have replaced.
@@ -24,7 +24,7 @@ struct ClientContext: BitwiseCopyable, @unchecked Sendable {
         if let release { release(info) }
     }
 
-    /// A string that the caller owns; nil if the context has no such function, or if it returned NULL.
+    /// The client's description of an info, a string that the caller owns; nil if the context has no such function, or if it returned NULL.
     func description(of info: UnsafeMutableRawPointer?) -> OpaquePointer? { copyDescription?(info) }
 }
 

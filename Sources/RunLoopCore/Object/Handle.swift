@@ -2,8 +2,8 @@ import Synchronization
 
 /// Turns the handles that C programs have into our objects, and back. No other file does.
 enum Handle {
-    /// The object behind `handle`; if it is not of the wanted kind, nil, and one diagnostic. Adds no reference. One load. Any
-    /// thread. Calls the client's error handler if there is something to report.
+    /// The object behind `handle`; nil with one diagnostic if that is not of the wanted kind. Adds no reference. One load. Any thread. Calls
+    /// the client's error handler if there is something to report.
     @inline(__always)
     static func borrowInlined<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
@@ -51,7 +51,7 @@ enum Handle {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: Storage.self)
     }
 
-    /// The header of a live object of any kind. The caller has checked that it is one.
+    /// The header of an object of any kind. The caller has checked that the handle is that of a live object.
     static func header(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<ObjectHeader> {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: ObjectHeader.self)
     }
@@ -80,7 +80,7 @@ enum Handle {
         return header == 1 &<< 32 | UInt64(kind.rawValue)
     }
 
-    /// The first word of an object. Handles come from clients and may be any address: a misaligned one is not read.
+    /// The first word of an object. Handles come from clients and may be any address: a misaligned one is not read, and has the tag 0.
     private static func tag(of handle: UnsafeRawPointer) -> UInt32 {
         UInt(bitPattern: handle) & 7 == 0 ? handle.load(as: UInt32.self) : 0
     }

@@ -32,7 +32,7 @@ struct ItemHeader: ~Copyable {
     /// The context whose lock guards the item. Any thread; stable only under that lock.
     var owner: ThreadContextPointer { ThreadContextPointer(bitPattern: ownerAddress.load(ordering: .acquiring)).unsafelyUnwrapped }
 
-    /// Under the locks of both owners.
+    /// Changes the owner. Under the locks of the old and the new one.
     func setOwner(_ new: ThreadContextPointer) { ownerAddress.store(UInt(bitPattern: new), ordering: .releasing) }
 
     /// Changed under the lock; read by any thread.
@@ -71,7 +71,7 @@ struct ItemState: BitwiseCopyable, Equatable {
     static let firing = ItemState(bits: 0xFFFF_FFFF_0002_0000 | UInt64(ItemFlags([.valid, .bound, .firing]).rawValue))
     /// A timer that is invalid and in no loop, without a detail: see `ItemFlags.ended`.
     static let ended = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.ended.rawValue))
-    /// `ended`, without that flag.
+    /// As `ended`, but clients had several references to the timer when it ended, so that flag is not set.
     static let over = ItemState(bits: 0xFFFF_FFFF_0000_0000)
 
     /// A timer without a detail that is valid and queued at this position, in one loop, which has the only internal reference.
@@ -79,11 +79,11 @@ struct ItemState: BitwiseCopyable, Equatable {
 
     private static let queuedBits = 0x1_0000 | UInt64(ItemFlags([.valid, .bound]).rawValue)
 
-    /// Whether it is the result of `queued` for some position.
+    /// Whether this is what `queued` returns for some position.
     var isQueued: Bool { UInt32(truncatingIfNeeded: bits) == UInt32(truncatingIfNeeded: Self.queuedBits) }
 
-    /// How far behind the position of `other`, which is the result of `queued`, that of this state is, if it is one, too; otherwise a larger
-    /// number than any distance. Modulo 2^32.
+    /// The distance from the position in `other` to that in this state, modulo 2^32; larger than any distance unless this state is queued.
+    /// `other` is.
     @inline(__always)
     func distance(from other: ItemState) -> UInt64 {
         let difference = bits &- other.bits
@@ -108,7 +108,7 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
 
     /// The function is running. It is not called again before it returns.
     static let firing = ItemFlags(rawValue: 2)
-    /// A timer or observer that stays valid after its function was called.
+    /// A timer or observer that stays valid after its function has been called.
     static let repeats = ItemFlags(rawValue: 4)
     /// A timer or observer that was moved to another loop while its function ran, so that the calling thread is no longer its owner's.
     static let away = ItemFlags(rawValue: 512)
@@ -117,8 +117,8 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     /// Timers: they have a `TimerDetail`.
     static let hasDetail = ItemFlags(rawValue: 4096)
     /// Timers: invalidated, in no loop, and no longer used by the library, so that the last reference can be released without the lock. Set
-    /// under the lock while clients have exactly one reference. So a thread that has read that there is one, and then reads this flag, has
-    /// that one: until the timer ended another thread may have taken a second one, but that would have kept the flag from being set.
+    /// under the lock while clients have exactly one reference. So a thread that reads a count of one, and then this flag, has that reference
+    /// itself: another thread could take a second one only before the timer ended, and then the flag would not have been set.
     static let ended = ItemFlags(rawValue: 8192)
 
     // Sources.
@@ -129,7 +129,7 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     static let waitsToWrite = ItemFlags(rawValue: 64)
     /// Internal sources: waits only for the end of the connection (`Events.onlyHangUp`, shifted by four as well).
     static let waitsForHangUp = ItemFlags(rawValue: 16384)
-    /// Made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
+    /// The source was made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
     static let isInternal = ItemFlags(rawValue: 32)
     /// Internal sources: the info is an endpoint, and the loop calls the endpoint's client directly.
     static let callsClient = ItemFlags(rawValue: 256)
@@ -138,15 +138,15 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
 }
 
 extension ItemHeader {
-    /// The offset of `position`. Embedded Swift has no `MemoryLayout.offset(of:)`, so a test compares.
+    /// The offset of `position`. Embedded Swift has no `MemoryLayout.offset(of:)`, so this is a number that a test checks.
     static var positionOffset: Int { 20 }
 }
 
 typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 
 extension ItemPointer {
-    /// Locks the item's owner and returns it. The caller has a reference of either kind. The owner may change until it is locked, so it is
-    /// compared again after locking.
+    /// Locks the item's owner and returns it. The caller has a reference of either kind. The owner may change until its lock is held, so it
+    /// is compared again after locking.
     @inline(__always)
     func lockInlined() -> ThreadContextPointer {
         while true {

@@ -26,7 +26,8 @@ enum Misuse {
         handlerMutex.unlock()
     }
 
-    /// `runloop: FUNCTION: PARAMETER: expected EXPECTED, got …` for a handle of the wrong kind.
+    /// Reports `runloop: FUNCTION: PARAMETER: expected EXPECTED, got …`, for a handle of the wrong kind. Sets errno, and may abort: see
+    /// `deliver`.
     @inline(never)
     static func report(
         _ function: Name, _ parameter: Name, expected: Name, got handle: UnsafeRawPointer?
@@ -49,7 +50,7 @@ enum Misuse {
         }
     }
 
-    /// `runloop: FUNCTION: PARAMETER: PROBLEM` for everything else.
+    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM`, for every other mistake. Sets errno, and may abort: see `deliver`.
     @inline(never)
     static func report(_ function: Name, _ parameter: Name, _ problem: Name) {
         TextBuffer.build { text in
@@ -107,7 +108,7 @@ enum Misuse {
         systemError = EINVAL
     }
 
-    /// Whether it was reported, which happens once, that RUNLOOP_MISUSE has a value without a meaning.
+    /// Whether an unknown value of RUNLOOP_MISUSE has been reported, which happens once.
     private static let hasReportedSetting = Atomic(false)
 
     /// Hands a line to the client's error handler, or writes it to standard error.

@@ -62,7 +62,7 @@ struct ObjectHeader: ~Copyable {
     /// The clients' references. Those of the library are counted apart (see `ItemHeader`). Any thread.
     let references: Atomic<UInt32>
 
-    /// Counts from here on belong to constants, which are never destroyed.
+    /// A count as large as this, or larger, is that of a constant, which is never destroyed.
     static let immortal: UInt32 = 0x8000_0000
 
     init(_ kind: Kind, references: UInt32 = 1) {
@@ -82,8 +82,8 @@ struct ObjectHeader: ~Copyable {
         if references.load(ordering: .relaxed) < Self.immortal { references.countUp() }
     }
 
-    /// Releases a reference; true if it was the last: the caller destroys the object. For values; items have internal references,
-    /// too, and `ItemPointer.release`. Any thread, lock-free.
+    /// Releases a reference; true if it was the last: the caller destroys the object. For objects without internal references; items use
+    /// `ItemPointer.release`. Any thread, lock-free.
     @inline(__always)
     func release() -> Bool {
         references.load(ordering: .relaxed) < Self.immortal && references.countDownShared()

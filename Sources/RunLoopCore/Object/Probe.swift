@@ -1,12 +1,12 @@
 import CLinux
 import CRunLoop
 
-/// The client's probe, which is told what all loops do (RLRunLoopProbe.h). A place that tells it costs two instructions while there is none:
+/// The client's probe, which is told what all loops do (RLRunLoopProbe.h). Telling it costs two instructions while no probe is set:
 ///
 ///     if Probe.isSet { Probe.tell(…) }
 ///
-/// In each pass, post and callback it is `_slowPath(Probe.isSet)`: without a probe nothing is jumped over there, for some bytes more.
-/// Where something has failed or was cancelled, it is told without that: a call more makes no difference there.
+/// In each pass, post and callback the condition is `_slowPath(Probe.isSet)`: then no jump is taken without a probe, for some bytes more of
+/// code. Where something has failed or has been cancelled, `tell` is called without asking: one call more makes no difference there.
 enum Probe {
     /// What an event is about, with the values of the public header.
     enum Kind: UInt32 {
@@ -23,7 +23,8 @@ enum Probe {
     /// Whether there is a probe. Any thread, async-signal-safe.
     static var isSet: Bool { linux_probe() != nil }
 
-    /// How far from the address of its wake word a loop is. Written before there is a probe, each time with the same value.
+    /// The distance from the address of a loop's wake word to the address of the loop. Written before a probe is set, each time with the same
+    /// value.
     nonisolated(unsafe) private(set) static var offsetOfLoop = 0
 
     /// Sets the client's probe. Any thread.
@@ -42,11 +43,11 @@ enum Probe {
         tell(topic(part, kind), object, detail, function, info, number)
     }
 
-    /// A part and a kind in one word, so that a place passes one argument for both.
+    /// A part and a kind in one word, so that callers pass one argument for both.
     @inline(__always)
     static func topic(_ part: Part, _ kind: Kind) -> UInt32 { part.rawValue << 4 | kind.rawValue }
 
-    /// Tells the probe of an event on a topic.
+    /// Tells the probe of an event, whose part and kind are in `topic`.
     @inline(never)
     static func tell(
         _ topic: UInt32, _ object: UnsafeRawPointer?, _ detail: UInt32, _ address: UInt, _ info: UnsafeRawPointer?, _ number: UInt64
@@ -73,11 +74,12 @@ enum Probe {
 
     private typealias AnyFunction = @convention(c) () -> Void
 
-    /// A callback of any type, as both processors call it: up to five arguments in registers, of which it ignores those that it does not have.
+    /// A callback of any type. On x86-64 and arm64 up to five arguments are passed in registers, and a function ignores those that it does
+    /// not declare.
     private typealias Callback = @convention(c) (UInt, UInt, UInt, UInt, UInt) -> UInt
 
-    /// Calls a callback, which follows its arguments here, with an event before and after. Returns what the callback returns, if anything. The
-    /// loop's thread, without a lock; calls user code.
+    /// Calls a callback, which is passed here after its own arguments, and tells the probe before and after. Returns what the callback
+    /// returns, if anything. The loop's thread, without a lock; calls user code.
     @inline(__always)
     @discardableResult
     static func call(
@@ -125,8 +127,8 @@ enum Probe {
     /// Stands for the process itself where one is named.
     static var thisProcess: Int32 { -1 }
 
-    /// The number that a request and its reply have in both processes: of the process that sends the request, its number there, and the
-    /// port's name. Any thread.
+    /// The number by which a request and its reply are known in both processes: made of the sending process's number, the request's number
+    /// there, and the port's name. Any thread.
     static func flow(process: Int32, _ id: UInt32, nameHash: UInt32) -> UInt64 {
         (UInt64(UInt32(bitPattern: process)) << 32 | UInt64(id)) ^ UInt64(nameHash) << 20
     }

@@ -49,7 +49,7 @@ struct Slab: ~Copyable {
     /// See `nextAddress`.
     var next: UnsafePointer<Slab>? { UnsafePointer(bitPattern: nextAddress.load(ordering: .relaxed)) }
 
-    /// For `SlabList.add`.
+    /// Stores where a thread has its cache of this slab, and which slab is next. Called once, by `SlabList.add`, under that list's mutex.
     func setCacheOffset(_ offset: Int, next: UnsafePointer<Slab>?) {
         nextAddress.store(UInt(bitPattern: next), ordering: .relaxed)
         offsetOfCache.store(offset, ordering: .releasing)
@@ -73,10 +73,10 @@ struct Slab: ~Copyable {
         fileprivate var free: UInt = 0
         fileprivate var top: UInt = 0
         fileprivate var limit: UInt = 0
-        /// The rest of the last chunk: `freshCount` objects that were never allocated.
+        /// The rest of the last chunk: room for `freshCount` objects, which has never been allocated.
         fileprivate var fresh: UnsafeMutableRawPointer?
         fileprivate var freshCount = 0
-        /// How often the size of a chunk was doubled.
+        /// How often the size of a chunk has been doubled.
         fileprivate var doublings = 0
     }
 
@@ -84,7 +84,7 @@ struct Slab: ~Copyable {
     @inline(__always)
     func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateCached(&cache) ?? allocateSlow(&cache) }
 
-    /// Uninitialized memory if the cache has some; otherwise nil. The cache's thread. O(1), calls nothing.
+    /// Uninitialized memory if the cache has any; otherwise nil. The cache's thread. O(1), calls nothing.
     @inline(__always)
     func allocateCached(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if cache.top != cache.free {
@@ -100,13 +100,13 @@ struct Slab: ~Copyable {
         return memory
     }
 
-    /// Frees memory into the cache, and clears its tag. The cache's thread. O(1).
+    /// Frees memory into the cache, and clears the object's tag. The cache's thread. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         if !deallocateCached(memory, &cache) { deallocateSlow(memory, &cache) }
     }
 
-    /// `deallocate` if the cache has room; otherwise false, and nothing was done. The cache's thread. O(1), calls nothing.
+    /// `deallocate` if the cache has room; otherwise false, and nothing has been done. The cache's thread. O(1), calls nothing.
     @inline(__always)
     func deallocateCached(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) -> Bool {
         if cache.top == cache.limit { return false }
@@ -116,7 +116,7 @@ struct Slab: ~Copyable {
         return true
     }
 
-    /// Frees memory in a thread that has no cache. Any thread. O(1), one malloc.
+    /// Frees memory on a thread that has no cache, and clears the object's tag. Any thread. O(1), one malloc.
     func deallocateWithoutCache(_ memory: UnsafeMutableRawPointer) {
         memory.storeBytes(of: 0, as: UInt32.self)
         var address = memory

@@ -8,11 +8,11 @@ import Synchronization
 struct SlabCaches: ~Copyable {
     static var limit: Int { 16 }
 
-    /// Each slab knows the offset of its cache. The first cache stays empty: it stands for slabs from which nothing was allocated yet.
+    /// Each slab knows the offset of its cache. The first cache stays empty: it stands for slabs from which nothing has been allocated yet.
     private var caches = InlineArray<16, Slab.Cache> { _ in Slab.Cache() }
 }
 
-/// All slabs from which something was allocated, linked through `Slab.next`. Slabs are constants of the process: none is removed.
+/// All slabs from which something has been allocated, linked through `Slab.next`. Slabs are constants of the process: none is removed.
 enum SlabList {
     private static let first = Atomic<UInt>(0)
     private static let count = Atomic<Int>(0)
@@ -42,13 +42,13 @@ enum SlabList {
         }
     }
 
-    /// Before fork(), so that no slab is being added meanwhile.
+    /// Locks before fork(), so that no slab is being added meanwhile.
     static func lockBeforeFork() { mutex.lock() }
 
-    /// After fork(), in parent and child.
+    /// Unlocks after fork(), in parent and child.
     static func unlockAfterFork() { mutex.unlock() }
 
-    /// After fork(), in the child: the slabs' own locks are not taken around it.
+    /// In the child of fork(): resets the slabs' own locks, which are not taken before fork().
     static func resetSlabsAfterFork() { forEach { $0.pointee.resetAfterFork() } }
 }
 
@@ -69,7 +69,7 @@ extension Slab {
     @inline(__always)
     func allocate(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? { allocateCached(context) ?? allocateSlow(context) }
 
-    /// `allocate` if the cache has some; otherwise nil. O(1), calls nothing.
+    /// `allocate` if the cache has memory; otherwise nil. O(1), calls nothing.
     @inline(__always)
     func allocateCached(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         allocateCached(&context.cache(of: self).pointee)
@@ -86,7 +86,7 @@ extension Slab {
         deallocate(memory, &context.cache(of: self).pointee)
     }
 
-    /// `deallocate` if the cache has room; otherwise false, and nothing was done. O(1), calls nothing.
+    /// `deallocate` if the cache has room; otherwise false, and nothing has been done. O(1), calls nothing.
     @inline(__always)
     func deallocateCached(_ memory: UnsafeMutableRawPointer, _ context: ThreadContextPointer) -> Bool {
         deallocateCached(memory, &context.cache(of: self).pointee)
