@@ -1,6 +1,6 @@
 import CRunLoop
 
-// What RLCopyDescription says. Meant for debugging; the format may change.
+// The text that RLCopyDescription returns. Meant for debugging; the format may change.
 
 /// Appends a description of any object. Any thread. May call a context's copyDescription, so the caller must hold no lock.
 func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {

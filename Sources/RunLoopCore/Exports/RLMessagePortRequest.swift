@@ -33,7 +33,7 @@ private struct Call {
     }
 }
 
-/// A mode in which replies can come; nil with a diagnostic.
+/// The mode in which a reply is awaited; nil with a diagnostic if the argument is not a single mode.
 private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: Name) -> StringPointer? {
     guard let mode: StringPointer = Handle.borrow(mode, function, parameter) else { return nil }
     if mode == ModeName.default || !mode.isCommonModes { return mode }
@@ -101,7 +101,7 @@ private func borrow(_ request: OpaquePointer?, _ function: Name) -> RequestPoint
     Handle.borrow(request, function, "request")
 }
 
-/// The request that the calling thread's callback of a local port is about; nil with a diagnostic outside.
+/// The request that a local port's callback is handling on the calling thread; nil with a diagnostic outside of that callback.
 private func current(_ local: OpaquePointer?, _ function: Name) -> RequestPointer? {
     guard let port: MessagePortPointer = Handle.borrow(local, function, "local") else { return nil }
     if let request = port.currentRequest { return request }

@@ -8,7 +8,7 @@ private func borrow(_ number: OpaquePointer?, _ function: Name, _ name: Name = "
     Handle.borrow(number, function, name)
 }
 
-/// How a type is stored; a diagnostic for what is no type.
+/// The type in which a value of an RLNumberType is stored; nil with a diagnostic if `type` is not one.
 @inline(never)
 private func stored(_ type: Int, _ function: Name) -> NumberType? {
     if let type = NumberType(type) { return type }

@@ -4,11 +4,11 @@ import Synchronization
 
 // include/RunLoop/RLRunLoop.h
 
-/// The loop behind an argument called rl; nil and a diagnostic if it is none. Any thread.
+/// The loop behind an argument called rl; nil and a diagnostic if that is no loop. Any thread.
 @inline(never)
 func borrowLoop(_ rl: OpaquePointer?, _ function: Name) -> RunLoopPointer? { Handle.borrow(rl, function, "rl") }
 
-/// The name behind an argument called mode; nil and a diagnostic if it is none. Any thread.
+/// The string behind an argument called mode; nil and a diagnostic if that is no string. Any thread.
 @inline(never)
 func borrowMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? { Handle.borrow(mode, function, "mode") }
 
@@ -64,7 +64,7 @@ public func RLRunLoopRunAsCF() {
     keepFrame()
 }
 
-/// After a call: keeps that from becoming a jump, so that the calling function appears in backtraces.
+/// To be called after a function's last call: keeps the compiler from turning that call into a jump, so the function appears in backtraces.
 func keepFrame() { linux_callout_barrier(0) }
 
 private func run(asCF: Bool, _ function: Name) {
@@ -76,8 +76,8 @@ private func run(asCF: Bool, _ function: Name) {
     }
 }
 
-/// Reports why a run was not possible, as RLRunLoopRun has no result that could say so. Leaves errno as it was. Not inlined: the
-/// text that it builds would take room on the stack in every run.
+/// Reports why a run was not possible, as RLRunLoopRun has no result that could say so. Leaves errno as it was. Not inlined: its text buffer
+/// would take room on the stack in every run.
 @inline(never)
 private func warnOfFailedRun(_ problem: Name, _ function: Name) {
     let reason: Name =

@@ -3,7 +3,7 @@ import CRunLoop
 
 // include/RunLoop/RLRunLoopGuest.h
 
-/// The name behind an argument called mode, which has to be a single mode; nil and a diagnostic otherwise.
+/// The string behind an argument called mode, which has to name a single mode; nil and a diagnostic otherwise.
 @inline(never)
 private func borrowSingleMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? {
     guard let name = borrowMode(mode, function) else { return nil }

@@ -10,7 +10,7 @@ private struct Call {
     let loop: RunLoopPointer
     let modes: UnsafeRawPointer
     let function: PerformFunction
-    /// The modes, if they came in an array: a copy, as the client's array may change while the request waits, or not retain them.
+    /// The modes, if the client has passed an array or a set: a copy, as that may change while the request waits, or not retain them.
     let copy: ArrayPointer?
 
     /// Releases the copy; a request has retained what it needs.
@@ -18,7 +18,7 @@ private struct Call {
     func release() { copy?.release() }
 }
 
-/// Checks the arguments; nil with EINVAL and a diagnostic if one is wrong.
+/// Checks the arguments; nil with EINVAL and a diagnostic if one is wrong, nil with ENOMEM if there is no memory for the copy of an array.
 @inline(__always)
 private func checkInlined(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
     guard let loop: RunLoopPointer = Handle.borrowInlined(rl, name, "rl") else { return nil }
@@ -31,7 +31,7 @@ private func checkInlined(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ fu
     return Call(loop: loop, modes: UnsafeRawPointer(array), function: function, copy: array)
 }
 
-/// The check out of line, for callers that are not on a hot path.
+/// `checkInlined` for callers that are not on a hot path.
 private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
     checkInlined(rl, modes, function, name)
 }
@@ -49,7 +49,7 @@ private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPoin
     return ArrayPointer.create(array.pointee.values, count: array.pointee.count, .ofObjects)
 }
 
-/// CF accepts a set, too, though its documentation mentions only arrays.
+/// The modes of a set, as an array. CF accepts a set, too, though its documentation mentions only arrays.
 private func arrayOfModes(_ set: TablePointer, _ name: Name) -> ArrayPointer? {
     // First a list of plain pointers, which retains nothing: an element may be no object.
     guard let list = ArrayPointer.createMutable(capacity: set.pointee.count, ElementCalls()) else { return nil }

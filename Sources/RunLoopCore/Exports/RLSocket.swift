@@ -10,7 +10,7 @@ public typealias SocketCallout =
 @inline(never)
 private func borrow(_ s: OpaquePointer?, _ function: Name) -> SocketPointer? { Handle.borrow(s, function, "s") }
 
-/// The object behind a handle of an address or of data; reports any other handle and returns nil.
+/// The data object behind an argument, an address or what is to be sent; nil with a diagnostic if that is no data object.
 private func borrowData(_ data: OpaquePointer?, _ function: Name, _ parameter: Name) -> DataPointer? {
     Handle.borrow(data, function, parameter)
 }
@@ -40,7 +40,7 @@ public func RLSocketCreateWithNative(
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
     guard let client = loadContext(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
-    // Above the default limit of descriptors: the table of sockets must not grow for a number that is not open.
+    // A number this large, above the default limit of descriptors, must be open: the table of sockets would grow up to it.
     if sock >= 1 << 20 && !Descriptor.isOpen(sock) {
         Misuse.report("RLSocketCreateWithNative", "sock", "not an open descriptor")
         return nil
@@ -66,7 +66,8 @@ public func RLSocketCreateConnectedToSocketSignature(
     return create(signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context, connectWithin: timeout)
 }
 
-/// A socket on a new descriptor, with CFSocket's defaults, which it has for PF_INET only.
+/// A socket on a new descriptor. As in CFSocket, a family that is not positive means PF_INET; for PF_INET alone there is a default type, and
+/// a default protocol.
 private func create(
     _ family: Int32, _ type: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ client: ClientContext
@@ -84,7 +85,7 @@ private func create(
     return socket
 }
 
-/// A socket on a descriptor. The callback types are the lower 4 bits; the initial flags are the lower 8 without connect and write.
+/// A socket on a descriptor. The lower 4 bits of `callBackTypes` are the types; its lower 8, without connect and write, the initial flags.
 private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?, _ client: ClientContext) -> SocketPointer? {
     let types = SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF))
     let flags = UInt32(truncatingIfNeeded: callBackTypes & 0xFF & ~0xC) | SocketStorage.closesOnInvalidate
@@ -132,7 +133,8 @@ public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePoint
     return socket.connect(to: address, seconds: timeout).rawValue
 }
 
-/// Finds out where to send to; nil is for the other side of the connection. Returns false, and reports it, if the handle is no address.
+/// Sets `receiver` to the address to send to; it stays nil, which means the connection's peer, if the argument is NULL or empty. False with a
+/// diagnostic if the argument is no data object.
 private func borrowReceiver(_ address: OpaquePointer?, _ function: Name, _ receiver: inout DataPointer?) -> Bool {
     if address == nil { return true }
     guard let borrowed = borrowData(address, function, "address") else { return false }

@@ -9,7 +9,8 @@ private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "
 }
 
 extension StringPointer {
-    /// Compares characters; `numerically`: runs of digits as numbers, of any length. O(n).
+    /// Compares bytes, and returns -1, 0 or 1. `ignoresCase`: of ASCII letters; `numerically`: runs of digits as numbers, of any length.
+    /// O(n).
     fileprivate func compare(_ other: StringPointer, ignoresCase: Bool, numerically: Bool) -> Int {
         let (left, right) = (pointee.bytes, other.pointee.bytes)
         var (position, otherPosition) = (0, 0)
@@ -34,7 +35,7 @@ extension StringPointer {
         return (count - position - (other.count - otherPosition)).signum()
     }
 
-    /// The digits at `position`, without leading zeros; moves `position` behind them. The text ends with a 0, which is no digit.
+    /// The digits at `position`, without leading zeros; moves `position` past them. The text ends with a 0, which is no digit.
     private static func number(in text: UnsafePointer<UInt8>, _ position: inout Int) -> (digits: UnsafePointer<UInt8>, count: Int) {
         while text[position] == UInt8(ascii: "0") { position += 1 }
         let start = position

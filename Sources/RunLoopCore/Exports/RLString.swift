@@ -110,7 +110,7 @@ public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) 
     return UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self)
 }
 
-/// The text of a format, for Format.c; nil with a diagnostic of the function if it is no string.
+/// The text of a format, for Format.c; nil if the handle is no string, with a diagnostic that names `function`.
 @c(runloop_format)
 public func textOfFormat(_ format: OpaquePointer?, _ function: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
     let string = borrow(format, Name(function), "format")
@@ -150,20 +150,20 @@ extension StringPointer {
     }
 }
 
-/// How much of a string was converted into a buffer.
+/// How much of a string has been converted into a buffer.
 private struct Copied {
-    /// How many UTF-16 code units were converted.
+    /// How many UTF-16 code units have been converted.
     var units = 0
     var bytes = 0
-    /// Whether all that was asked for was converted.
+    /// Whether everything that was asked for has been converted.
     var isComplete = false
 }
 
 extension StringPointer {
-    /// Converts `length` UTF-16 code units from `start` on into an encoding. Stops at the first that does not fit, or that the encoding
-    /// lacks and `loss`, a character, does not replace; of a pair, each half is replaced. Half a pair, where the range cuts one, exists
-    /// in UTF-16 alone, and stops a conversion to UTF-8, as in CF. `mark`: a byte order mark comes first if the encoding has one.
-    /// `buffer` nil: only counts. O(n).
+    /// Converts `length` UTF-16 code units from `start` on into an encoding. Stops at the first that does not fit, or that the encoding lacks
+    /// if `loss` is 0; otherwise the character `loss` replaces it, and each half of a surrogate pair. Where the range cuts a pair, the half
+    /// is kept in UTF-16, stops a conversion to UTF-8, as in CF, and is replaced in other encodings. `mark`: a byte order mark comes first,
+    /// in UTF-16 and UTF-32 of no named byte order. `buffer` nil: only counts. O(n).
     fileprivate func copy(
         from start: Int, _ length: Int, to encoding: UInt32, loss: UInt8, mark: Bool, _ buffer: UnsafeMutablePointer<UInt8>?, room: Int
     ) -> Copied {
@@ -292,7 +292,7 @@ public func RLStringHasSuffix(_ string: OpaquePointer?, _ suffix: OpaquePointer?
     return contains(string, suffix, at: string.count - suffix.count)
 }
 
-/// As in CF, no string contains the empty string.
+/// Whether a string contains `part` at the byte `start`. As in CF, no string contains the empty string.
 private func contains(_ string: StringPointer, _ part: StringPointer, at start: Int) -> UInt8 {
     guard part.count > 0, start >= 0, start + part.count <= string.count else { return 0 }
     return memcmp(string.pointee.bytes + start, part.pointee.bytes, part.count) == 0 ? 1 : 0
