@@ -3,9 +3,9 @@ import CRunLoop
 
 /// RLArray: pointers, which are retained and compared by the callbacks that the array was created with.
 ///
-/// The values of an immutable array are stored right behind this struct, those of a mutable one in a separate block. A mutable
-/// array belongs to one thread at a time. Callbacks are called only while the array is consistent, and what was read before a call
-/// is read again after it; so a callback that changes the array can damage its contents, but nothing else.
+/// The values of an immutable array directly follow this struct, those of a mutable one are in a separate block. A mutable array belongs to
+/// one thread at a time. Callbacks are called only while the array is consistent, and what was read before a call is read again after it; so
+/// a callback that changes the array can damage its contents, but nothing else.
 struct ArrayStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .array }
 
@@ -75,7 +75,7 @@ extension ArrayPointer {
         free(self)
     }
 
-    /// nil outside the array. O(1).
+    /// The value at an index; nil outside the array. O(1).
     subscript(value index: Int) -> UnsafeRawPointer? { index >= 0 && index < pointee.count ? pointee.values[index] : nil }
 
     /// The index of the first of `length` values from `start` on that equals `value`; nil if none does. O(n). Calls equal.
@@ -94,8 +94,8 @@ extension ArrayPointer {
         return true
     }
 
-    /// Replaces `length` values from `start` on by `count` new ones. False with ENOMEM: then nothing has changed. O(n). Calls
-    /// retain for the new ones, then release for the old ones.
+    /// Replaces `length` values from `start` on by `count` new ones. False with ENOMEM, or if a callback has made the array too short: then
+    /// nothing has changed. O(n). Calls retain for the new ones, then release for the old ones.
     @inline(never)
     func replace(_ start: Int, _ length: Int, with new: UnsafePointer<UnsafeRawPointer?>?, count: Int) -> Bool {
         let few = 16

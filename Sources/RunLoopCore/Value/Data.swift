@@ -1,19 +1,19 @@
 import CLinux
 
-/// RLData: bytes. The bytes of immutable data are stored right behind this struct, unless the client passed a block of its own;
-/// those of mutable data in a separate block. Mutable data belongs to one thread at a time.
+/// RLData: bytes. The bytes of immutable data directly follow this struct, unless the client has passed a block of its own; those of mutable
+/// data are in a separate block. Mutable data belongs to one thread at a time.
 struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
-    /// Where the bytes are, and what frees them. `behind`: right behind the struct; `given`: a client's block, which we free;
-    /// `noCopy`: a client's block, which we do not free; `growing`: the block of mutable data.
+    /// Where the bytes are, and what frees them. `behind`: directly after the struct; `given`: a client's block, which we free; `noCopy`: a
+    /// client's block, which we do not free; `growing`: the block of mutable data.
     enum PayloadLocation: UInt8 {
         case behind, given, noCopy, growing
-        /// Behind the struct, in memory of `smallSlab`.
+        /// After the struct, in memory of `smallSlab`.
         case pooled
         /// In a block of `Memory.allocateLarge`.
         case large
-        /// Behind the struct, in memory that was a thread's temporary memory (`ThreadContext.scratch`).
+        /// After the struct, in memory that was a thread's temporary memory (`ThreadContext.scratch`).
         case received
     }
 
@@ -23,7 +23,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
     var capacity: Int
     var bytes: UnsafeMutablePointer<UInt8>
 
-    /// Memory for a struct with few bytes behind it.
+    /// Memory for a struct that is followed by a few bytes.
     static let smallSlab = Slab(size: smallSlabSize)
     static var smallSlabSize: Int { 128 }
 }
@@ -45,7 +45,7 @@ extension DataPointer {
         return create(in: memory, .behind, bytes, count: count, capacity: count)
     }
 
-    /// `create` for data that is created very often: a small copy costs no allocation. The calling thread's context.
+    /// `create` for data that is created very often: a small copy costs no allocation. `threadContext`: the calling thread's.
     static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         guard count <= DataStorage.smallSlabSize - MemoryLayout<DataStorage>.stride,
             let memory = DataStorage.smallSlab.allocate(threadContext)
@@ -63,14 +63,14 @@ extension DataPointer {
         threadContext.pointee.scratch().map { $0 + room }
     }
 
-    /// The distance from the struct to the bytes, if they are behind it.
+    /// The distance from the struct to the bytes, if they follow it.
     private var offset: Int { UnsafeRawPointer(pointee.bytes) - UnsafeRawPointer(self) }
 
     private static var room: Int { (MemoryLayout<DataStorage>.stride + 15) & ~15 }
     static var receivedLimit: Int { ThreadContext.scratchSize - room }
 
-    /// Data of bytes that were received into `receivingMemory`, or of a part of them. A long part is not copied: the data takes the
-    /// memory over. The same thread.
+    /// Data of bytes that were received into `receivingMemory`, or of a part of them; nil with ENOMEM. A long part is not copied: the data
+    /// takes the memory over. The thread that received them.
     static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         let bytes = source.assumingMemoryBound(to: UInt8.self)
         return count < ThreadContext.scratchSize / 2
@@ -86,7 +86,8 @@ extension DataPointer {
         return create(in: memory, .received, bytes, count: count, capacity: count)
     }
 
-    /// Data that uses a block of the caller's, of `capacity` bytes; nil with ENOMEM. One allocation. Any thread.
+    /// Data that uses a block of the caller's, of `capacity` bytes; nil with ENOMEM: then the block stays the caller's. One allocation. Any
+    /// thread.
     static func create(
         around bytes: UnsafeMutablePointer<UInt8>, count: Int, capacity: Int? = nil, _ location: DataStorage.PayloadLocation
     ) -> DataPointer? {
@@ -114,8 +115,8 @@ extension DataPointer {
         return data
     }
 
-    /// Data of the bytes that `fill` writes into room for `capacity` bytes; `fill` returns how many. nil with ENOMEM: then `fill`
-    /// was not called. Frees the rest of the room, if it is large. Two allocations at most. Any thread.
+    /// Data of the bytes that `fill` writes into room for `capacity` bytes; `fill` returns how many. nil with ENOMEM: then `fill` has not
+    /// been called. Frees the rest of the room, if it is large. Two allocations at most. Any thread.
     static func create(capacity: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int) -> DataPointer? {
         guard let data = create(nil, count: capacity) else { return nil }
         let count = fill(data.pointee.bytes)
@@ -127,7 +128,7 @@ extension DataPointer {
         return moved
     }
 
-    /// Releases a reference; the last one frees the bytes. Any thread.
+    /// Releases a reference; the last one frees the object and, unless they are `noCopy`, its bytes. Any thread.
     func release() {
         guard pointee.header.releaseInlined() else { return }
         pointee.header.tag = 0

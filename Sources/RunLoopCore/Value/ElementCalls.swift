@@ -60,7 +60,7 @@ struct ElementCalls: BitwiseCopyable {
     /// Whether the values are retained as objects of this library.
     var holdsObjects: Bool { unsafeBitCast(retainElement, to: UInt.self) == unsafeBitCast(kRLTypeArrayCallBacks.retain, to: UInt.self) }
 
-    /// Whether a value may be stored: where objects are retained, only objects of this library.
+    /// Whether a value may be stored: a collection that retains objects takes only objects of this library.
     func takes(_ value: UnsafeRawPointer?) -> Bool { !holdsObjects || Handle.kind(of: value) != nil }
 
     /// Whether two collections compare values with the same callback.

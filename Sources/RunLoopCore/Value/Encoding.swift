@@ -8,7 +8,7 @@ enum Encoding {
     case utf16, utf32
     case utf16Big, utf16Little, utf32Big, utf32Little
 
-    /// nil if it is not an encoding of RLString.h.
+    /// The encoding with this constant; nil if RLString.h has no such encoding.
     init?(_ constant: UInt32) {
         switch constant {
         case UInt32(kRLStringEncodingASCII): self = .ascii
@@ -42,9 +42,9 @@ enum Encoding {
 
     private var isBigEndian: Bool { self == .utf16Big || self == .utf32Big }
 
-    /// The encoding in which to read bytes: of UTF-16 and UTF-32 without a byte order in their name, that of the mark at the beginning;
-    /// without a mark, the machine's, or big-endian if `isExternal`. As in CF, UTF-16 is not looked at for a mark unless `isExternal`.
-    /// Adds the bytes of the mark to `skip`.
+    /// The encoding in which to read bytes. Where the name has no byte order (UTF-16, UTF-32), that is the order of the mark at the
+    /// beginning; without a mark the machine's, or big-endian if `isExternal`. As in CF, UTF-16 has a mark only if `isExternal`. Adds the
+    /// size of the mark to `skip`.
     func resolvingMark(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, _ skip: inout Int) -> Encoding {
         guard (self == .utf16 && isExternal) || self == .utf32, count >= width else { return self }
         let little: Encoding = self == .utf16 ? .utf16Little : .utf32Little
@@ -55,13 +55,14 @@ enum Encoding {
         return isLittle ? little : big
     }
 
+    /// The code unit at an address, in this encoding's byte order.
     private func unit(_ bytes: UnsafePointer<UInt8>) -> UInt32 {
         var value: UInt32 = 0
         for index in 0..<width { value = value << 8 | UInt32(bytes[isBigEndian ? index : width - 1 - index]) }
         return value
     }
 
-    /// The character at `index`, which is advanced; nil if there is none. Not for UTF-8.
+    /// The character at `index`, which is advanced; nil if the bytes there are no character of this encoding. Not for UTF-8.
     func decode(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ index: inout Int) -> UInt32? {
         guard count - index >= width else { return nil }
         let first = unit(bytes + index)
@@ -110,6 +111,7 @@ enum Encoding {
         }
     }
 
+    /// Writes a code unit in this encoding's byte order.
     private func put(_ unit: UInt32, at start: Int, _ bytes: inout InlineArray<4, UInt8>) {
         for index in 0..<width {
             let shift = UInt32(8 * (isBigEndian ? width - 1 - index : index))
@@ -121,12 +123,14 @@ enum Encoding {
     private static let roman: StaticString =
         "ÄÅÇÉÑÖÜáàâäãåçéèêëíìîïñóòôöõúùûü†°¢£§•¶ß®©™´¨≠ÆØ∞±≤≥¥µ∂∑∏π∫ªºΩæø¿¡¬√ƒ≈∆«»… ÀÃÕŒœ–—“”‘’÷◊ÿŸ⁄€‹›ﬁﬂ‡·‚„‰ÂÊÁËÈÍÎÏÌÓÔÒÚÛÙıˆ˜¯˘˙˚¸˝˛ˇ"
 
+    /// The character of a Mac Roman byte from 0x80 on. O(n).
     private static func roman(_ byte: UInt32) -> UInt32? {
         var (index, character): (Int, UInt32) = (0, 0)
         for _ in 0x80...byte { character = next(of: roman.utf8Start, &index) }
         return character
     }
 
+    /// The Mac Roman byte of a character that is not ASCII; 0 if there is none. O(n).
     private static func roman(of character: UInt32) -> UInt8 {
         var index = 0
         for byte in 0x80...0xFF where next(of: roman.utf8Start, &index) == character { return UInt8(byte) }

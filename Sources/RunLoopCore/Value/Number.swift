@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-/// RLNumber: a signed 64-bit integer or a double, and the type of which it was created.
+/// RLNumber: a signed 64-bit integer or a double, and the type it was created as.
 ///
 /// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`.
 struct NumberStorage: ObjectStorage, ~Copyable {
@@ -114,7 +114,7 @@ extension NumberPointer {
         free(self)
     }
 
-    /// The type in which it is stored.
+    /// The type the number was created as.
     var type: NumberType { NumberType(rawValue: pointee.type).unsafelyUnwrapped }
 
     private var integer: Int64 { Int64(bitPattern: pointee.bits) }
@@ -122,7 +122,7 @@ extension NumberPointer {
     /// The value as a double; an integer of more than 53 bits is rounded.
     private var double: Double { type.isFloat ? Double(bitPattern: pointee.bits) : Double(integer) }
 
-    /// Converts the value to another type and stores it at `output`; false if the conversion was not exact. O(1).
+    /// Converts the value to another type and stores it at `destination`; false if the conversion was not exact. O(1).
     func write(_ wanted: NumberType, to destination: UnsafeMutableRawPointer) -> Bool {
         if wanted.isFloat {
             let exact = type.isFloat || (double < 0x1p63 && Int64(double) == integer)

@@ -16,7 +16,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
     private static let wide: UInt32 = 0x7D0
 
     var header: ObjectHeader
-    /// `narrow`, or `wide` before its first use. Any thread, as the next three: all compute the same.
+    /// `narrow`; `wide` in a UTF-16 constant before its first use. Any thread may write this and the next three, as all compute the same.
     private let form: Atomic<UInt32>
     /// Computed when first asked for; 0 before.
     let hash = Atomic<UInt32>(0)
