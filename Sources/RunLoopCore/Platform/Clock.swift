@@ -22,13 +22,13 @@ struct Instant: BitwiseCopyable, Comparable {
         return overflow ? .never : Instant(nanoseconds: sum)
     }
 
-    /// Of an instant after the start of the machine, on CLOCK_MONOTONIC's own scale; `never` stays that. O(1).
+    /// The instant on CLOCK_MONOTONIC's own scale; not for one before the start of the machine. `never` stays `never`. O(1).
     var kernelNanoseconds: UInt64 { self == .never ? nanoseconds : nanoseconds &- Self.machineStart }
 
-    /// In the kernel's form; instants before the start of the machine become that. O(1).
+    /// The instant in the kernel's form; one before the start of the machine becomes the start. O(1).
     var timespec: CLinux.timespec { Self.timespec(sinceMachineStart) }
 
-    /// In nanoseconds; 0 for what was before. O(1).
+    /// Nanoseconds since the start of the machine; 0 for an earlier instant. O(1).
     var sinceMachineStart: UInt64 { max(nanoseconds, Self.machineStart) - Self.machineStart }
 
     /// A duration in the kernel's form. O(1).
@@ -47,8 +47,8 @@ extension Instant {
 /// The wall clock, the monotonic clock, and the difference between them.
 ///
 /// The API uses absolute dates (wall clock, seconds since 2001); loops wait on the monotonic clock. A date is converted once, by the
-/// difference of the clocks that was sampled last. It is sampled whenever the time is asked for and, at most once per tick, when a loop
-/// begins to run or wakes; so creating a timer reads no clock.
+/// difference of the clocks that was sampled last. The difference is sampled whenever the time is asked for and, at most once per tick, when
+/// a loop begins to run or wakes; so creating a timer reads no clock.
 enum Clock {
     /// The monotonic clock minus the wall clock (nanoseconds since 2001), plus `jitter`: added to a date it makes a deadline. 0: not
     /// sampled yet. Any thread.

@@ -2,12 +2,12 @@ import CLinux
 
 /// Descriptors of any kind, which are plain numbers here as in C.
 enum Descriptor {
-    /// One system call.
+    /// Closes a descriptor. One system call.
     @inline(never)
     static func close(_ fd: Int32) { preservingSystemError { linux_close(fd) } }
 
-    /// Which of `events` are ready now, or become ready within so many nanoseconds (less than a second). Errors and hang-ups are always
-    /// reported. One system call.
+    /// Which of `events` are ready now, or become ready within `nanoseconds` (less than a second). Errors and hang-ups are always reported.
+    /// One system call.
     @inline(never)
     static func poll(_ fd: Int32, for events: Events, within nanoseconds: Int = 0) -> Events {
         preservingSystemError {
@@ -18,8 +18,8 @@ enum Descriptor {
         }
     }
 
-    /// Sleeps until one of `events` is ready, or the descriptor has an error or a hang-up; none of them at the deadline. Signals do not end
-    /// the sleep.
+    /// Sleeps until one of `events` is ready, or the descriptor has an error or a hang-up, and returns what there is; nothing if the deadline
+    /// comes first. Signals do not end the sleep.
     @inline(never)
     static func wait(_ fd: Int32, for events: Events, until deadline: Instant) -> Events {
         preservingSystemError {
@@ -34,7 +34,7 @@ enum Descriptor {
         }
     }
 
-    /// Identifies the file that is open as `fd`: if the value changes, or is 0, the number was closed in between. Only sockets have
+    /// Identifies the file that is open as `fd`: if the value has changed, or is 0, the number has been closed in between. Only sockets have
     /// distinct values (`isOfSocket`): all eventfds, timerfds and the like share one, as does a terminal that is opened again. One system
     /// call.
     static func identity(_ fd: Int32) -> UInt32 {

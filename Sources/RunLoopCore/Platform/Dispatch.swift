@@ -5,10 +5,10 @@ enum Dispatch {
     /// Whether libdispatch is in the process.
     static var isThere: Bool { linux_has_dispatch() != 0 }
 
-    /// Whether its main queue is to be served: if the program was compiled with CoreFoundation/CFRunLoop.h.
+    /// Whether libdispatch's main queue is to be served: if the program was compiled with CoreFoundation/CFRunLoop.h.
     static var isWanted: Bool { isThere && linux_wants_dispatch() != 0 }
 
-    /// An eventfd, readable when the main queue has work; made at the first call. Any thread.
+    /// libdispatch's eventfd, readable when the main queue has work; made at the first call. Any thread.
     static var mainQueueHandle: Int32 { linux_dispatch_handle() }
 
     /// Runs the functions on the main queue, which are user code. The main thread, without a lock. The eventfd is read first, so that work

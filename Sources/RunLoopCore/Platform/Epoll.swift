@@ -16,14 +16,14 @@ enum Epoll {
         try checked(linux_epoll_ctl(epoll, EPOLL_CTL_MOD, fd, bits(events, isEdgeTriggered), tag))
     }
 
-    /// False if the descriptor was not in the set (closing removes it). One system call.
+    /// Removes a descriptor from the set; false if it was not there (closing removes it). One system call.
     @discardableResult
     static func remove(_ epoll: Int32, _ fd: Int32) -> Bool {
         preservingSystemError { linux_epoll_ctl(epoll, EPOLL_CTL_DEL, fd, 0, 0) == 0 }
     }
 
-    /// Drops the events of a set of at most four descriptors: an edge is not reported again. False if the descriptor is no epoll (any
-    /// more). One system call.
+    /// Fetches and drops the events of a set of at most four descriptors, so that an edge is not reported again. False if the descriptor is
+    /// no epoll (any more). One system call.
     static func dropEvents(_ epoll: Int32) -> Bool { preservingSystemError { linux_epoll_drop_events(epoll) >= 0 || systemError == EINTR } }
 
     /// An event as epoll would report it, with a tag and nothing else.
@@ -68,13 +68,13 @@ enum Epoll {
     private static func outcome(_ count: Int32) -> Int? { count >= 0 ? Int(count) : systemError == EINTR ? 0 : nil }
 }
 
-/// An eventfd that wakes a loop that sleeps in epoll. It is registered edge-triggered and never read: every write is a new edge, so a
-/// wake-up costs one system call for the waker and none for the sleeper.
+/// An eventfd that wakes a loop from its sleep in epoll. It is registered edge-triggered and not read while the loop lives: every write is a
+/// new edge, so a wake-up costs one system call for the waker and none for the sleeper.
 enum EventDescriptor {
     /// A new eventfd, close-on-exec. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_eventfd()) }
 
-    /// One system call. Async-signal-safe.
+    /// Writes to the eventfd, which wakes the loop. One system call. Async-signal-safe.
     static func signal(_ fd: Int32) {
         preservingSystemError {
             var one: UInt64 = 1
@@ -82,7 +82,7 @@ enum EventDescriptor {
         }
     }
 
-    /// Waits until `wakes` writes have arrived in all. For closing: see `Poller.close`.
+    /// Waits until `wakes` writes have arrived in all, by reading them. To be called before closing: see `Poller.close`.
     static func drain(_ fd: Int32, wakes: UInt64) {
         preservingSystemError {
             var total: UInt64 = 0
@@ -96,10 +96,10 @@ enum EventDescriptor {
 
 /// A timerfd on the monotonic clock: readable from its deadline until it is set again.
 enum TimerDescriptor {
-    /// A new one, close-on-exec, not set. One system call.
+    /// A new timerfd, close-on-exec, not set. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_timerfd()) }
 
-    /// `.never`: it will not be readable. One system call.
+    /// Makes the timerfd readable from a deadline on; `.never`: not at all. One system call.
     static func set(_ fd: Int32, to deadline: Instant) {
         preservingSystemError { _ = linux_timerfd_set(fd, deadline == .never ? 0 : deadline.sinceMachineStart) }
     }

@@ -13,8 +13,8 @@ struct MappedFile: BitwiseCopyable {
 
     init() {}
 
-    /// Makes a new file for `count` bytes, all of which are there, whose size is sealed. Returns it, for the caller to pass and close; nil
-    /// if the system does not provide it. Some system calls.
+    /// Makes and maps a new file of `count` bytes, with all its pages allocated and its size sealed. Returns the descriptor, for the caller
+    /// to pass and close; nil if the system does not provide such a file. Some system calls.
     mutating func make(_ count: Int) -> Int32? {
         unmap()
         return preservingSystemError { () -> Int32? in

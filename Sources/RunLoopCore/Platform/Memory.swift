@@ -10,8 +10,8 @@ enum Memory {
     /// their address; without this list, leak checkers would report their memory as lost.
     private static let blocks = Atomic<UInt>(0)
 
-    /// Zeroed memory that is never freed, aligned like that of `allocate`; nil if out of memory. Fresh memory of the system is zero without
-    /// being touched. Any thread.
+    /// Zeroed memory that is never freed, aligned like that of `allocate`; nil if out of memory. Memory fresh from the kernel is zero already
+    /// and is not touched. Any thread.
     static func allocateZero(_ size: Int) -> UnsafeMutableRawPointer? {
         let alignment = size < hugePage ? 64 : hugePage
         guard let memory = calloc(1, size + alignment) else { return nil }
@@ -22,14 +22,14 @@ enum Memory {
         return aligned
     }
 
-    /// A block that was freed by `freeLarge`, 0 if there is none. It begins with its size. Any thread.
+    /// A block that `freeLarge` has kept, which begins with its size; 0 if there is none. Any thread.
     private static let spare = Atomic<UInt>(0)
     /// The largest block that is kept.
     private static var spareLimit: Int { 4 * 1024 * 1024 }
 
     /// Uninitialised memory of `size` to `limit` bytes, and how many there are; nil if out of memory. The block that was freed last is taken
-    /// if its size is right: malloc gives large blocks back to the system, and to get the pages again costs more than to copy a payload
-    /// into them. Any thread.
+    /// if its size is right: malloc returns large blocks to the system, and getting their pages again costs more than copying a payload into
+    /// them. Any thread.
     static func allocateLarge(_ size: Int, atMost limit: Int) -> UnsafeMutableRawBufferPointer? {
         if let block = takeSpare() {
             let capacity = block.load(as: Int.self)

@@ -21,7 +21,7 @@ enum PacketSocket {
         case failed
     }
 
-    /// Whether this kernel lets a socket refuse descriptors, as far as is known: 0 for unknown, 1 or 2 for no. Any thread.
+    /// Whether this kernel lets a socket refuse descriptors: 0 means not known yet, 1 yes, 2 no. Any thread.
     private static let refusal = Atomic<UInt8>(0)
 
     /// Whether a socket that should refuse descriptors may have received some nevertheless: on Linux before 6.16.
@@ -42,14 +42,15 @@ enum PacketSocket {
     /// Sets how many bytes may wait in the socket until the other end reads them. One system call.
     static func setSendBuffer(_ fd: Int32, _ size: Int32) { preservingSystemError { _ = linux_set_socket_option(fd, SO_SNDBUF, size) } }
 
-    /// Ends a connection and closes its socket. `mayHold`: there may be descriptors among the packets that were not received; the kernel
-    /// would close those with the socket, which can wait, so both are closed on a thread of their own.
+    /// Ends a connection and closes its socket. `mayHold`: packets that have not been received may contain descriptors; the kernel would
+    /// close these with the socket, which can block, so all are closed on a thread of their own.
     @inline(never)
     static func close(_ fd: Int32, isListener: Bool = false, mayHold: Bool = false) {
         if mayHold || mayHoldDescriptors {
             shutDown(fd)
             var byte: UInt8 = 0
-            // Of a listener the clients that were not accepted have packets. Without room for descriptors, looking at a packet leaves them in it.
+            // Clients that a listener has not accepted may have sent packets, too. Peeking at a packet without room for descriptors leaves
+            // them in it.
             if isListener || preservingSystemError({ linux_peek_packet(fd, &byte) }) != 0 { return closeApart(fd) }
         }
         Descriptor.close(fd)
@@ -88,7 +89,7 @@ enum PacketSocket {
         return peer
     }
 
-    /// This process, as others see it.
+    /// This process's number, as other processes know it.
     static var ownProcess: Int32 { linux_process() }
     static var own: Credentials { Credentials(process: linux_process(), user: linux_user(), group: linux_group()) }
 
@@ -127,7 +128,7 @@ enum PacketSocket {
         }
 
         var kind: Kind
-        /// The packet's true size, also of one that was cut off.
+        /// The packet's true size, even if the packet was cut off.
         var size = 0
         var attachment = Attachment.none
     }
@@ -152,8 +153,8 @@ enum PacketSocket {
         func close() { if descriptor >= 0 { PacketSocket.closeApart(descriptor) } }
     }
 
-    /// Takes the next packet, if there is one; what does not fit into `buffer`, and behind it into `body`, is lost. `mayHold`:
-    /// descriptors may come. One system call.
+    /// Takes the next packet, if there is one; what does not fit into `buffer`, and then into `body`, is lost. `mayHold`: descriptors may
+    /// come. One system call.
     static func receive(
         _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, _ body: UnsafeMutableRawBufferPointer?, mayHold: Bool
     ) -> Received {

@@ -1,16 +1,16 @@
 import CLinux
 
-/// The directory with the names of message ports: one of this user's own, closed to other users, unless another one was made for several
-/// users.
+/// The directory with the names of message ports: this user's own, closed to other users, unless one was made for several users.
 ///
 /// It is `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`, made with mode 0700 if it is missing. Refused are
-/// directories of users who are not trusted, those that others may write to unless they are sticky (as /tmp is), and symbolic links.
-/// So no other user can remove or replace what this user has put there; in a sticky one, another user can be there first.
-/// Files are reached through the open directory, so that it cannot be exchanged after it was checked.
+/// directories of users who are not trusted, those that others may write to unless they are sticky (as /tmp is), and symbolic links. So no
+/// other user can remove or replace what this user has put there; but in a sticky directory, another user can take a name first. Files are
+/// reached through the open directory, so that it cannot be exchanged after it was checked.
 struct PortDirectory: ~Copyable {
     private let fd: Int32
 
-    /// Opens it. Trusted are root, the effective user, and `user`; EACCES if the directory is refused.
+    /// Opens the directory, and makes it if it is missing. Trusted are root, the effective user, and `user`; EACCES if the directory is
+    /// refused.
     init(trusting user: UInt32? = nil) throws(SystemError) {
         var path = Path()
         if let chosen = linux_environment("RUNLOOP_PORT_DIR"), chosen.pointee != 0 {
@@ -39,8 +39,8 @@ struct PortDirectory: ~Copyable {
 
     deinit { Descriptor.close(fd) }
 
-    /// A file of this user that this process alone has locked, made if it is missing. EADDRINUSE if another process has locked it, EACCES
-    /// if it is another user's.
+    /// Opens and locks a file of this user, made if it is missing. EADDRINUSE if it is locked already, EACCES if it is another user's or a
+    /// symbolic link.
     func lock(_ name: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
         let file = linux_open_locked(fd, name)
         if file < 0 {
@@ -86,7 +86,7 @@ struct PortDirectory: ~Copyable {
         try checked(linux_set_mode(fd, name, isForAll ? 0o666 : 0o600))
     }
 
-    /// The file of a name, locked, if it is a plain empty one of this user that no process has locked; else nil.
+    /// Opens and locks the file of this name, if it is an empty regular file of this user that is not locked; otherwise nil.
     func lockForgotten(_ name: UnsafePointer<CChar>) -> Int32? {
         let file = preservingSystemError { linux_lock_forgotten(fd, name) }
         return file >= 0 ? file : nil
@@ -101,7 +101,7 @@ struct PortDirectory: ~Copyable {
     /// Whether a file was made more than so many seconds ago.
     func isOlder(_ file: Int32, than seconds: Int) -> Bool { preservingSystemError { linux_is_older(file, seconds) != 0 } }
 
-    /// Calls `body` with the names in this directory and their lengths: of about 4 000 files at most.
+    /// Calls `body` with the names in this directory and their lengths, for about 4 000 files at most.
     func forEachEntry(_ body: (UnsafePointer<CChar>, Int) -> Void) {
         let saved = systemError
         defer { systemError = saved }

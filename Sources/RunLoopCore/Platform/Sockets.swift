@@ -6,12 +6,12 @@ struct SocketAddress {
     /// 0: no address.
     var count = 0
 
-    /// O(1).
+    /// Calls `body` with the address and its size in bytes. O(1).
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result {
         withUnsafeBytes(of: storage) { body($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self), count) }
     }
 
-    /// Lets the kernel fill it in; what does not fit is cut off.
+    /// Lets the kernel fill in the address; what does not fit is cut off. Returns the result of `body`, the system call.
     fileprivate mutating func fill(_ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<UInt32>) -> Int) -> Int {
         var length = UInt32(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutableBytes(of: &storage) {
@@ -27,12 +27,12 @@ enum Sockets {
     /// SOCK_STREAM.
     static var stream: Int32 { linux_SOCK_STREAM }
 
-    /// A new one, close-on-exec.
+    /// A new socket, close-on-exec.
     static func create(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) throws(SystemError) -> Int32 {
         try checked(linux_socket(family, type, protocolNumber))
     }
 
-    /// SOCK_STREAM and so on; nil if it is no socket.
+    /// The socket's type, such as SOCK_STREAM; nil if the descriptor is no socket.
     static func type(of fd: Int32) -> Int32? { fd < 0 ? nil : option(fd, SO_TYPE) }
 
     /// What the kernel means by a hang-up.
@@ -57,7 +57,7 @@ enum Sockets {
         return option(fd, SO_DOMAIN) == AF_UNIX ? .unconnectedUnix : .unconnected
     }
 
-    /// Whether a socket that can be connected is not, no connection is being made, and it does not listen.
+    /// Whether a socket that can be connected is neither connected, nor being connected, nor listening.
     static func isUnconnected(_ fd: Int32) -> Bool { isUnconnected(poll(fd)) }
 
     private static func poll(_ fd: Int32) -> Events { Descriptor.poll(fd, for: [.readable, .writable, .peerClosed]) }
@@ -67,7 +67,7 @@ enum Sockets {
         events.isBareHangUp
     }
 
-    /// The pending error of the socket, which the kernel clears.
+    /// The pending error of the socket, which this clears; nil if there is none.
     static func takeError(_ fd: Int32) -> SystemError? {
         guard let number = option(fd, SO_ERROR), number != 0 else { return nil }
         return SystemError(number)
@@ -118,7 +118,8 @@ enum Sockets {
         try checked(Int32(address.fill { Int(linux_name_of(fd, 0, $0, $1)) }))
     }
 
-    /// Returns the number of bytes. Never blocks if it is a socket; other descriptors are read. Up to two system calls.
+    /// Receives bytes and their sender's address, and returns the number of bytes. Never blocks on a socket; other descriptors are read,
+    /// which may block. Up to two system calls.
     static func receive(
         _ fd: Int32, _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ sender: inout SocketAddress
     ) throws(SystemError) -> Int {
@@ -128,7 +129,7 @@ enum Sockets {
         return result
     }
 
-    /// Returns the number of bytes. `waits`: blocks if the descriptor is blocking.
+    /// Sends bytes, to an address if it is not nil, and returns how many have been sent. `waits`: blocks if the descriptor is blocking.
     static func send(
         _ fd: Int32, _ bytes: UnsafePointer<UInt8>, _ count: Int, to address: UnsafePointer<UInt8>?, _ addressCount: Int, waits: Bool
     ) throws(SystemError) -> Int {
@@ -142,6 +143,6 @@ enum Sockets {
 }
 
 extension SystemError {
-    /// Of `accept`: there will never be clients on this descriptor.
+    /// After `accept` has failed: whether there will never be a client on this descriptor.
     var isNoListener: Bool { number == EINVAL || number == ENOTSOCK || number == EOPNOTSUPP || number == EBADF }
 }

@@ -1,7 +1,7 @@
 import CLinux
 
-/// Where the activation of a loop lies on the stack, to find out that longjmp left one of its callbacks. The activation is gone
-/// then, though the loop believes to be in it. Going on would be wrong in ways that show much later, so the process ends with a line.
+/// Where the activation of a loop lies on the stack, to find out that longjmp has left one of its callbacks. The activation is gone then, but
+/// still counts as running. Going on would be wrong in ways that show much later, so the process ends with a diagnostic.
 struct StackPlace: BitwiseCopyable {
     private let frame: UInt
     private let returnAddress: UInt
@@ -12,26 +12,26 @@ struct StackPlace: BitwiseCopyable {
         returnAddress = 0
     }
 
-    /// `frame`: that of the function which the activation is, by `linux_frame`.
+    /// `frame`: the stack frame of the function that runs the loop, from `linux_frame`.
     init(frame: UInt) {
         self.frame = frame
         returnAddress = linux_return_address(frame)
     }
 
-    /// Whether a jump has left this activation, as seen from one that begins while the loop believes to be in it. The stack grows
+    /// Whether a jump has left this activation, as seen from a new one that begins while this one counts as running. The stack grows
     /// downwards. So a new activation that is not below this one proves a jump if both are on the thread's own stack: a coroutine's may be
-    /// anywhere. If it is below, a changed return address proves a jump: calls made after a jump soon overwrite it, and a coroutine never
-    /// does.
+    /// anywhere. If it is below, a changed return address proves a jump: calls made after a jump soon overwrite the address, and a coroutine
+    /// never does.
     func isLeft(by inner: StackPlace) -> Bool {
         if inner.frame >= frame { return Self.isOnOwnStack(frame) && Self.isOnOwnStack(inner.frame) }
         return linux_return_address(frame) != returnAddress
     }
 
-    /// Slow: for the main thread it reads /proc/self/maps.
+    /// Whether an address is on the calling thread's own stack. Slow: for the main thread this reads /proc/self/maps.
     @inline(never)
     private static func isOnOwnStack(_ address: UInt) -> Bool { linux_stack_has(address) != 0 }
 
-    /// Ends the process.
+    /// Reports that a callback was left by longjmp, and ends the process.
     @inline(never)
     static func reportJump() -> Never {
         TextBuffer.build { text in

@@ -13,7 +13,7 @@ import Synchronization
 ///     sleep while wanted == 1
 ///
 /// Even uncontended, a locked instruction takes 10 ns, more than the rest of a short critical section, and waits until all earlier stores
-/// are in the cache. So this mutex is for what is locked millions of times: `PerformInbox`.
+/// are in the cache. So this mutex is for what is locked millions of times, such as `PerformInbox`.
 ///
 /// No sleeper is forgotten. The membarrier interrupts the unlocking thread either before it reads `wanted`, and then it sees 1; or after
 /// that, and then `word = 0` is visible to the locking thread. Each `wanted = 0` is followed by a wake-up, and the woken thread sets it
@@ -42,8 +42,8 @@ struct StoreMutex: ~Copyable {
         if wanted.load(ordering: .relaxed) != 0 { wakeOne() }
     }
 
-    /// Critical sections are short, so it spins for a while, with growing pauses: each attempt takes the cache line away from the holder, or
-    /// from a thread that locks again and again. Then it sleeps.
+    /// Spins for a while, as critical sections are short, then sleeps. The pauses grow, as each attempt takes the cache line away from the
+    /// holder, or from a thread that locks again and again.
     @inline(never)
     private func lockSlow() {
         var pauses = 4
@@ -61,6 +61,7 @@ struct StoreMutex: ~Copyable {
         }
     }
 
+    /// Wakes one sleeper, if a thread is asleep or about to be.
     @inline(never)
     private func wakeOne() {
         if !Membarrier.isAvailable {

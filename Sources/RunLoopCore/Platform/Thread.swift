@@ -26,10 +26,10 @@ enum Thread {
         pthread_key_create(&exitKey, atExit) == 0
     }
 
-    /// Has the function of `prepareExit` called when the calling thread ends. False if out of memory.
+    /// Makes the calling thread call the function of `prepareExit` when it ends. False if out of memory.
     static func callAtExit(with value: UnsafeMutableRawPointer) -> Bool { pthread_setspecific(exitKey, value) == 0 }
 
-    /// Sets functions that fork() calls before it, and after it in parent and child. Once for each set; never undone.
+    /// Sets functions to be called before fork(), and after it in parent and child, in addition to those set before. Never undone.
     static func prepareFork(
         before: @escaping @convention(c) () -> Void, inParent: @escaping @convention(c) () -> Void,
         inChild: @escaping @convention(c) () -> Void
@@ -45,14 +45,14 @@ enum Thread {
     /// Whether spinning makes sense: another thread can run meanwhile, as not all are bound to one processor. One load. Any thread.
     static var maySpin: Bool { processors.load(ordering: .relaxed) == several }
 
-    /// Finds out, for `maySpin`, where the calling thread and the main thread may run; the main thread stands for threads without a loop.
-    /// At most three system calls, none once a second processor was seen. Any thread.
+    /// Finds out, for `maySpin`, where the calling thread and the main thread may run; the main thread stands for threads without a loop. At
+    /// most three system calls, none once a second processor has been seen. Any thread.
     static func lookAtProcessors() {
         if !maySpin { note(linux_only_processor(0)) }
         if !maySpin { note(linux_only_processor(linux_process())) }
     }
 
-    /// Records what was found out about one thread; -1: several processors.
+    /// Records on which processor one thread may run; -1: on several.
     private static func note(_ processor: Int32) {
         let seen = processor < 0 ? several : processor + 1
         let (isFirst, before) = processors.compareExchange(expected: 0, desired: seen, ordering: .relaxed)
@@ -106,7 +106,7 @@ enum TimerSlack: BitwiseCopyable {
     /// Sharpened; the thread's own, in nanoseconds.
     case sharpened(own: UInt)
 
-    /// Sets the slack to 1 ns, unless that was done. The thread itself. Two system calls.
+    /// Sets the slack to 1 ns, if this run has not looked at it yet. The thread itself. Two system calls.
     mutating func sharpen() {
         guard case .unknown = self else { return }
         let own = linux_get_timer_slack()
