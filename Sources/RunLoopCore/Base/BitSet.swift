@@ -20,16 +20,16 @@ struct BitSet: ~Copyable {
         return true
     }
 
-    /// O(1).
+    /// Whether a number is in the set. O(1).
     func contains(_ member: Int) -> Bool { self[word: member >> 6] & 1 << UInt64(member & 63) != 0 }
 
-    /// O(n / 64).
+    /// Whether all numbers of `other` are in the set. O(n / 64).
     func contains(allOf other: borrowing BitSet) -> Bool {
         for index in 0..<other.wordCount where other[word: index] & ~self[word: index] != 0 { return false }
         return true
     }
 
-    /// O(1), or O(n) when it grows; false if out of memory.
+    /// Adds a number; false if out of memory. O(1), or O(n) when the set grows.
     mutating func insert(_ member: Int) -> Bool {
         if !grow(to: (member >> 6) + 1) { return false }
         self[word: member >> 6] |= 1 << UInt64(member & 63)

@@ -15,13 +15,13 @@ enum Bytes {
         return mixed ^ (mixed >> 31)
     }
 
-    /// O(n).
+    /// Whether all bytes are ASCII. O(n).
     static func isASCII(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Bool {
         for index in 0..<count where bytes[index] >= 0x80 { return false }
         return true
     }
 
-    /// Well-formed UTF-8: shortest forms, no surrogates, nothing above U+10FFFF. O(n).
+    /// Whether the bytes are well-formed UTF-8: shortest forms, no surrogates, nothing above U+10FFFF. O(n).
     static func isUTF8(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Bool {
         var index = 0
         while index < count {
@@ -54,7 +54,7 @@ enum Bytes {
     /// An ASCII letter in lower case; any other byte unchanged. O(1).
     static func lower(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
-    /// Whether it is an ASCII digit. O(1).
+    /// Whether a byte is an ASCII digit. O(1).
     static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
     /// Converts UTF-16 to UTF-8 with a terminating 0; a surrogate without its partner becomes U+FFFD. Returns the number of bytes

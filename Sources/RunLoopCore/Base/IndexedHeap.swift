@@ -28,7 +28,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// The value of a position whose element is in no heap.
     static var absent: UInt32 { .max }
 
-    /// Behind the elements there are always three entries with the last key, so that an element with children has four.
+    /// The elements are always followed by three entries with the last key, so that an element with children has four.
     private var entries: UnsafeMutablePointer<Entry>?
     private(set) var count = 0
     private var capacity = 0
@@ -40,7 +40,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// Whether there is room for `total` elements, so that the next insertions cannot fail. O(1).
     func hasRoom(for total: Int) -> Bool { total <= capacity }
 
-    /// O(1).
+    /// The element that comes out first; nil if the heap is empty. O(1).
     var first: Entry? { count == 0 ? nil : entries.unsafelyUnwrapped[0] }
 
     /// The element at `index`, in no particular order: for walking over all of them. O(1).
@@ -49,7 +49,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return entries.unsafelyUnwrapped[index]
     }
 
-    /// O(1).
+    /// The key of an element that is in the heap. O(1).
     func key(at position: Position) -> Key { entries.unsafelyUnwrapped[Int(position.pointee)].key }
 
     /// Makes room for `total` elements, so that the next insertions cannot fail. Amortised O(1). Memory that no element has been in
@@ -68,12 +68,12 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return true
     }
 
-    /// Gives the entries behind the elements the last key.
+    /// Gives the three entries after the elements the last key.
     private func markEnd() {
         for behind in 0..<3 { entries.unsafelyUnwrapped[count + behind].key = Key.last }
     }
 
-    /// O(log n), O(1) on average for random keys; false if out of memory (see `reserve`).
+    /// Inserts an element; false if out of memory (see `reserve`). O(log n), O(1) on average for random keys.
     @inline(__always)
     mutating func insert(_ key: Key, _ position: Position) -> Bool {
         if count == capacity && !reserve(count + 1) { return false }
@@ -89,7 +89,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         siftUp(Entry(key: key, position: position), from: count &- 1)
     }
 
-    /// O(log n); O(1) on average for an element at a random place.
+    /// Removes an element, whose position becomes `absent`. O(log n); O(1) on average for an element at a random place.
     @inline(__always)
     mutating func remove(_ position: Position) {
         let index = Int(position.pointee)
@@ -118,9 +118,9 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// `insert` for callers that do it seldom: compiled once for each kind of key.
     @inline(never)
     mutating func insertSlow(_ key: Key, _ position: Position) -> Bool { insert(key, position) }
-    /// `remove` likewise.
+    /// `remove`, compiled once: see `insertSlow`.
     mutating func removeSlow(_ position: Position) { remove(position) }
-    /// `update` likewise.
+    /// `update`, compiled once: see `insertSlow`.
     mutating func updateSlow(_ position: Position, to key: Key) { update(position, to: key) }
 
     @inline(__always)
@@ -164,8 +164,8 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         entry.position.pointee = UInt32(truncatingIfNeeded: hole)
     }
 
-    /// The first to come out of four neighbours; of equal ones the first, so never what lies behind the end. Which
-    /// it is cannot be predicted: sums of comparisons, no branches.
+    /// The index of the neighbour that comes out first, of four; of equal ones the first, so never an entry after the end. Which one cannot
+    /// be predicted, so comparisons are added up instead of branching.
     private static func leastOfFour(_ base: UnsafeMutablePointer<Entry>, _ first: Int) -> Int {
         let left = first &+ (Key.precedes(base[first &+ 1].key, base[first].key) ? 1 : 0)
         let right = first &+ 2 &+ (Key.precedes(base[first &+ 3].key, base[first &+ 2].key) ? 1 : 0)

@@ -6,7 +6,7 @@ func invariant(_ condition: @autoclosure () -> Bool) {
     if !condition() { brokenInvariant() }
 }
 
-/// Not inlined, so that a check costs only a comparison and a branch where it is made.
+/// Ends the process. Not inlined, so that a check costs only a comparison and a branch where it is made.
 @inline(never)
 func brokenInvariant() -> Never {
     fatalError("runloop: broken invariant")

@@ -10,14 +10,14 @@ protocol Linked: ~Copyable {
 }
 
 extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
-    /// Adds it to the front of a list. O(1).
+    /// Adds the element to the front of a list. O(1).
     func link(into first: inout Self?) {
         pointee.following = first
         first?.pointee.previous = self
         first = self
     }
 
-    /// Removes it from its list; false if it is in none. O(1).
+    /// Removes the element from its list; false if it is in none. O(1).
     @inline(__always)
     @discardableResult
     func unlink(from first: inout Self?) -> Bool {

@@ -12,6 +12,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
 
     deinit { free(memory.start) }
 
+    /// The first element's address; nil until the list has memory.
     var elements: UnsafeMutablePointer<Element>? { memory.start?.assumingMemoryBound(to: Element.self) }
 
     /// `elements` when there is memory.

@@ -21,7 +21,7 @@ struct TextBuffer: ~Copyable {
         }
     }
 
-    /// Appends a text of the program's own. O(n).
+    /// Appends a literal. O(n).
     @inline(never)
     mutating func append(_ name: Name) { append(name.text, Int(strlen(UnsafeRawPointer(name.text).assumingMemoryBound(to: CChar.self)))) }
 
@@ -84,7 +84,7 @@ struct TextBuffer: ~Copyable {
         append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
     }
 
-    /// Takes back what was appended since the text had `start` bytes, unless all of it has fitted with `room` bytes left. Returns whether it has.
+    /// Whether `room` bytes are left. If not, removes what has been appended since the text had `start` bytes.
     mutating func keep(since start: Int, leaving room: Int) -> Bool {
         if count <= Self.capacity - room { return true }
         count = start
