@@ -196,7 +196,7 @@ char *explain(RLRunLoopRef only, int mayWait)
     size_t size;
     FILE *file = count > 0 ? open_memstream(&text, &size) : NULL;
     struct Module *modules = file ? readModules("/proc/thread-self/maps") : NULL;
-    /* Those that were there first come first. */
+    /* The thread that was there first comes first. */
     for (int index = count - 1; file != NULL && index >= 0; index--) {
         struct Explanation it = {.text = file, .modules = modules, .now = &snapshots[index], .mayWait = mayWait};
         it.isOwn = snapshots[index].thread == gettid();

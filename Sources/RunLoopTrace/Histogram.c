@@ -54,7 +54,8 @@ static void subtract(RLTraceHistogram *histogram, const RLTraceHistogram *earlie
         histogram->largest = histogram->buckets[highest] > 0 ? upperEnd(highest) : 0;
 }
 
-/* Of two copies of a file, which only its thread writes, the earlier may have a sleep that had just ended as longer: MetricsFiles.c. */
+/* The difference, or 0: the earlier copy of a thread's file may count a sleep as longer than it was, if the thread was just waking when it
+   was copied. */
 static uint64_t since(uint64_t now, uint64_t earlier) { return now > earlier ? now - earlier : 0; }
 
 void RLTraceMetricsSubtract(RLTraceMetrics *metrics, const RLTraceMetrics *earlier)

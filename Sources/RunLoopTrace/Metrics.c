@@ -1,8 +1,8 @@
 /* Counts what the run loops of a process do: RLTraceMetrics.h.
 
-   Each thread writes counters of its own, in a file that is mapped when its first event comes. Counting an event is a few additions and, for
-   callbacks, two readings of a counter: no lock, no allocation, no system call. A signal handler that sends something while the thread is
-   counting the same may be left out. */
+   Each thread writes counters of its own, in a file that is mapped when its first event comes. Counting an event is a few additions and,
+   for callbacks, two readings of a counter: no lock, no allocation, no system call. What a signal handler sends while the thread it has
+   interrupted is counting the same may be left out. */
 #include "Metrics.h"
 #include "Companion.h"
 #include "Files.h"
@@ -19,13 +19,13 @@ static THREAD_LOCAL struct MetricsFile *mine;
 static THREAD_LOCAL enum { NONE, BEING_MADE, COUNTING, FAILED } state;
 static THREAD_LOCAL int destructorCalls;
 
-/* A thread that is counted, or a place for one. */
+/* A thread that is counted, or room for one. */
 struct Counted {
     struct MetricsFile *file;
-    uint64_t elapsed, slept; /* what was said of it last */
+    uint64_t elapsed, slept; /* what was reported of the thread last */
 };
 
-/* A row of those that are mapped, which a signal handler may enter: so the lock is held with signals blocked. */
+/* All threads that are counted. A signal handler may add its thread, so the lock is held with signals blocked. */
 static struct Counted *threads;
 static size_t room;
 static RLTraceMetrics ofEndedThreads;
@@ -33,7 +33,7 @@ static int hasEndedThreads;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t threadEnd;
 static int hasStarted;
-/* Where librunloop is. */
+/* Where librunloop is in memory. */
 static uintptr_t libraryStart, libraryEnd;
 
 static void lockThreads(sigset_t *blocked)
@@ -60,7 +60,7 @@ static struct MetricsFile *makeFile(void)
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Twice as much room. Not by realloc(), which a signal handler may not call. */
+/* Doubles the room for threads. Not by realloc(), which a signal handler may not call. */
 static void makeRoom(void)
 {
     size_t more = room > 0 ? room * 2 : 128;
@@ -75,7 +75,7 @@ static void makeRoom(void)
     room = more;
 }
 
-/* A thread for which there is no memory is counted in its file alone. */
+/* Adds a thread to the list. One for which there is no memory is counted in its file alone. */
 static void enter(struct MetricsFile *file)
 {
     sigset_t blocked;
@@ -103,7 +103,7 @@ static int makeMine(void)
         new->began = new->last = clockNow();
         traceReadName("/proc/self/comm", new->processName);
         traceReadName("/proc/thread-self/comm", new->threadName);
-        /* Last: a reader that sees it sees the rest. */
+        /* Written last: a reader that sees the magic number sees the rest. */
         __atomic_store_n(&new->magic, METRICS_MAGIC, __ATOMIC_RELEASE);
         pthread_setspecific(threadEnd, new);
         enter(new);
@@ -116,8 +116,8 @@ static int makeMine(void)
 
 static inline int isCounting(void) { return state == COUNTING || (state == NONE && makeMine()); }
 
-/* Adds a thread's metrics to a sum. It may have woken or ended before the clock was read here, although it had not said so yet: its sleep was
-   counted as too long then. No number becomes smaller for that. */
+/* Adds a thread's metrics to a sum. If the thread had woken or ended before the clock was read here, but had not yet said so, its sleep
+   counts as too long. The next sum is not smaller for that: the largest numbers are kept. */
 static void addThread(RLTraceMetrics *sum, struct Counted *thread)
 {
     struct MetricsFile copy;
@@ -160,7 +160,7 @@ static void endThread(void *mapped)
     munmap(file, sizeof *file);
 }
 
-/* The files are the parent's, and its other threads are not here. */
+/* In a child of fork(): the files are the parent's, and its other threads do not exist here. */
 static void forgetInChild(void)
 {
     pthread_mutex_init(&lock, NULL);
@@ -286,7 +286,7 @@ static void sent(const RLRunLoopProbeEvent *event)
         count(&mine->metrics.wakeUpsAsked, 1);
 }
 
-/* The thread that ends the process has counted until now; of others it is known when they last slept. */
+/* The thread that ends the process has counted until now; of the others it is only known when they last slept. */
 __attribute__((destructor)) static void end(void)
 {
     if (mine != NULL)

@@ -1,4 +1,4 @@
-/* What a mode holds: read from what RLCopyDescription says of a loop. The two libraries are of one version; what is not understood is left
+/* What a mode contains, read from the text of RLCopyDescription. The two libraries are of the same version; what is not understood is left
    out. */
 #include "Explanation.h"
 #include <stdlib.h>
@@ -33,12 +33,13 @@ static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
     return found;
 }
 
-/* A source in such a list; returns what follows, NULL at the end. */
+/* A source in the list of `ModeItems`. */
 struct SourceItem {
     int version, signalled, descriptor;
     unsigned long function;
 };
 
+/* Reads the first source of a list, and returns the rest; NULL if there is none. */
 static const char *readItem(const char *items, struct SourceItem *item)
 {
     long order;

@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* All threads that ever were: under the lock, but a child of fork() has no other thread. */
+/* All threads that run a loop, and the memory of ended ones, to be used again. Under the lock, except in a child of fork(), which has no
+   other thread. */
 static struct NowThread *threads;
 static pthread_key_t threadEnd;
 static void (*whenBegun)(void);
-/* In a child of fork(), until the thread that is there has called whenBegun. */
+/* Set in a child of fork() until its thread has called whenBegun. */
 static int isNewProcess;
 
 THREAD_LOCAL struct NowThread *mine;
@@ -22,7 +23,8 @@ static THREAD_LOCAL int destructorCalls, hasFailed;
 
 /* --- words ---------------------------------------------------------------------------------------------------------------- */
 
-/* A thread that was stopped in the middle of a change does not hold up the reader: it gets what there is. */
+/* Copies a thread's state. If the thread has been stopped in the middle of a change, the reader does not wait for it, but gets what there
+   is. */
 static void copyState(const struct NowThread *its, struct NowState *state)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
@@ -105,7 +107,7 @@ static void endThread(void *its)
 static void beforeFork(void) { pthread_mutex_lock(&lock); }
 static void afterForkInParent(void) { pthread_mutex_unlock(&lock); }
 
-/* The other threads are not there, and this one has another number. */
+/* In a child of fork(): the other threads do not exist, and this one has another number. */
 static void afterForkInChild(void)
 {
     pthread_mutex_init(&lock, NULL);

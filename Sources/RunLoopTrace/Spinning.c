@@ -17,7 +17,8 @@ static const struct NowCallee *mostCalled(const struct NowState *state)
     return most;
 }
 
-/* A loop that has been busy for a tenth of a second, with calls of which most were of one function. */
+/* The function on which a loop spins: the loop has been busy for a tenth of a second, and at least half of 100 or more calls were of this
+   function. NULL if there is none. */
 const struct NowCallee *spinningOn(const struct NowState *state, uint64_t time)
 {
     const struct NowCallee *most = mostCalled(state);

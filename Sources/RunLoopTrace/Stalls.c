@@ -26,19 +26,20 @@ static int mustAbort, backtraceSignal;
 static RLStallCallBack callout;
 static void *calloutInfo;
 
-/* The companion's thread alone. */
+/* Used by the companion's thread alone. */
 static uint64_t watched, lastLook; /* the threshold by which it looks, and when it did */
 static THREAD_LOCAL int isReporting;
 
 /* --- backtraces ----------------------------------------------------------------------------------------------------------- */
 
-/* One at a time. The handler may be late, so each side moves the state on by an exchange. */
+/* The backtrace that is being taken, one at a time. The handler may be late, so both sides change the state by an exchange. */
 static struct {
     enum { IDLE, ASKED, WRITING, DONE } state;
     int thread, count;
     void *frames[FRAMES];
 } backtraced;
 
+/* The signal handler: stores the backtrace of its thread, if that is wanted. */
 static void noteBacktrace(int number)
 {
     int saved = errno, asked = ASKED;
@@ -51,12 +52,12 @@ static void noteBacktrace(int number)
     errno = saved;
 }
 
-/* Waits a second at most: the thread may block the signal. The first two frames are the handler's. */
+/* Appends a thread's backtrace. Waits for it a second at most, as the thread may block the signal. The first two frames are the handler's. */
 static void sayBacktrace(FILE *text, struct Module *modules, int thread)
 {
     int asked = ASKED;
     struct sigaction action;
-    /* A program that resets all signals would die of it. */
+    /* Without this handler, because the program has reset all signals, the signal would end the program. */
     if (sigaction(backtraceSignal, NULL, &action) != 0 || action.sa_handler != noteBacktrace)
         return;
     __atomic_store_n(&backtraced.thread, thread, __ATOMIC_RELEASE);
@@ -74,7 +75,7 @@ static void sayBacktrace(FILE *text, struct Module *modules, int thread)
     for (int index = 2; index < backtraced.count; index++) {
         int isOurs;
         uint64_t address = (uintptr_t)backtraced.frames[index];
-        /* The address is where the call returns to, which may be behind the function. */
+        /* The address is where the call returns to, which may be past the end of the function. */
         const char *name = functionName(modules, address - 1, &isOurs);
         if (isOurs)
             break;
@@ -141,8 +142,9 @@ static void report(const struct NowSnapshot *now, uint64_t lasted, uint64_t wait
     freeModules(modules);
 }
 
-/* What was seen of a thread counts, up to somewhat more than the distance of two looks. So no time counts in which this thread did not run
-   either: the process was stopped, or the machine suspended. Nor does time in which the thread had no processor. */
+/* Looks at one thread, and reports a stall. Of the time since the last look, no more counts than one and a half times the usual distance.
+   So time in which this thread did not run either, as the process was stopped or the machine suspended, does not count; nor does time in
+   which the thread waited for a processor. */
 static void look(const struct NowSnapshot *now, uint64_t time, uint64_t elapsed)
 {
     struct NowWatch *watch = &now->live->watch;
@@ -249,8 +251,8 @@ static void forgetInChild(void)
     backtraced.state = IDLE;
 }
 
-/* The signal for a backtrace ends the sleep of a callback, and perhaps the program with it: what is being reported is still written. A callout
-   that does not return is not waited for. (ThreadSanitizer does not know pthread_mutex_clocklock().) */
+/* At exit: lets a report that is under way be written. The signal for a backtrace ends the sleep of a callback, and perhaps the program
+   with it. Waits two seconds at most, as a callout may not return. (ThreadSanitizer does not know pthread_mutex_clocklock().) */
 __attribute__((destructor)) static void finishReport(void)
 {
     struct timespec limit;

@@ -21,7 +21,7 @@ struct Module {
     uint64_t start, end, offset;
     char *path;
     int isRead, isOurs;
-    uint64_t shift; /* of an address in the process to that in the file's tables */
+    uint64_t shift; /* an address in the process minus this is the one in the tables of the file */
     struct Symbol *symbols;
     size_t count;
     struct Mapped {

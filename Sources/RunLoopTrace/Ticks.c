@@ -19,14 +19,14 @@ static uint64_t readBoth(uint64_t *ticks)
     return now;
 }
 
-/* By a span of at least 50 µs, in which clocks that are read 20 ns apart differ by one part in a thousand. */
+/* Measures the length of a tick over at least 50 µs: reading the clocks 20 ns apart is then an error of less than one part in a thousand. */
 void ticksMeasure(void)
 {
     if (__atomic_load_n(&tickLength, __ATOMIC_RELAXED) != 0)
         return;
     uint64_t ticks, now = readBoth(&ticks);
     while (ticks <= firstTicks || now - firstNanoseconds < 50000) {
-        /* The machine was suspended so deeply that the counter began anew. */
+        /* The machine has been suspended so deeply that the counter has begun anew. */
         if (ticks < firstTicks) {
             firstTicks = ticks;
             firstNanoseconds = now;

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The calling thread's file. A signal handler may record at any moment, so the state says how far it is. */
+/* The calling thread's file. A signal handler may record at any moment, so the state says whether the file is there, or being made. */
 static THREAD_LOCAL struct TraceHeader *ring;
 static THREAD_LOCAL enum { NONE, BEING_MADE, MAPPED, FAILED } state;
 static THREAD_LOCAL int destructorCalls;
@@ -36,7 +36,7 @@ static void makeRing(void)
         new->ticks = ticksNow();
         traceReadName("/proc/self/comm", new->processName);
         traceReadName("/proc/thread-self/comm", new->threadName);
-        /* Last: a reader that sees it sees the rest. */
+        /* Written last: a reader that sees the magic number sees the rest. */
         __atomic_store_n(&new->magic, TRACE_MAGIC, __ATOMIC_RELEASE);
         traceCopyMaps();
         pthread_setspecific(threadEnd, new);
@@ -53,7 +53,7 @@ static void endThread(void *mapped)
         pthread_setspecific(threadEnd, mapped);
         return;
     }
-    /* A thread for each connection would fill the file system. */
+    /* Frees what the thread has not used: otherwise a program with a thread for each connection would fill the file system. */
     uint64_t used = ring->written < capacity ? ring->written : capacity;
     size_t size = TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord), page = (size_t)sysconf(_SC_PAGESIZE);
     size_t end = (TRACE_HEADER_SIZE + used * sizeof(struct TraceRecord) + page - 1) & ~(page - 1);
@@ -64,7 +64,7 @@ static void endThread(void *mapped)
     munmap(mapped, size);
 }
 
-/* The mapping is the parent's file. */
+/* In a child of fork(): the mapping is the parent's file. */
 static void forgetInChild(void)
 {
     if (ring != NULL)
@@ -76,8 +76,8 @@ static void forgetInChild(void)
 
 /* --- records ---------------------------------------------------------------------------------------------------------- */
 
-/* The number of a new record. A signal handler may take one between any two instructions, so on x86 it is one instruction; without the
-   lock prefix, as no other thread takes numbers here. */
+/* Takes the number of a new record. A signal handler may take one between any two instructions, so on x86-64 this is a single instruction;
+   without the lock prefix, as no other thread takes numbers here. */
 static inline uint64_t takeNumber(struct TraceHeader *its)
 {
 #if defined(__x86_64__)
@@ -151,7 +151,7 @@ static void willSleep(const RLRunLoopProbeEvent *event)
 }
 
 static void didSleep(const RLRunLoopProbeEvent *event) { plain(TRACE_DID_SLEEP, event); }
-/* That the loop is to wake up is not drawn; a wake-up that ends a sleep is. */
+/* A call of RLRunLoopWakeUp is not drawn; a wake-up that ends a sleep is. */
 static void sent(const RLRunLoopProbeEvent *event)
 {
     if (event->kind != kRLRunLoopProbeWakeUp)
@@ -177,7 +177,7 @@ const RLRunLoopProbe *traceBegin(void)
     return &probe;
 }
 
-/* Libraries may have been loaded since. */
+/* At exit: copies the list of mapped files again, as libraries may have been loaded since. */
 __attribute__((destructor)) static void end(void)
 {
     if (ring != NULL)

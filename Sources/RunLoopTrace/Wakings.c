@@ -8,8 +8,8 @@ static THREAD_LOCAL volatile struct {
     uint64_t kind, function;
 } lastSent;
 
-/* The last wake-up of each loop. One that finds another thread, or the code that its signal handler has interrupted, at the same slot is not
-   noted. */
+/* The last wake-up of each loop. A wake-up is not noted if another thread, or code that the waking signal handler has interrupted, is
+   writing the same slot. */
 static struct {
     uint64_t loop;
     struct NowWaking waking;

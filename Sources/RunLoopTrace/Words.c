@@ -26,7 +26,7 @@ void writeFormat(const char *format, ...)
     free(line);
 }
 
-/* Control characters of two bytes, too: some terminals obey those. */
+/* Replaces control characters, those of two bytes, too: some terminals obey them. */
 void sayName(FILE *text, const char *name)
 {
     for (const unsigned char *byte = (const unsigned char *)name; *byte != 0; byte++) {
@@ -82,7 +82,7 @@ void sayCallback(FILE *text, struct Module *modules, uint64_t kind, uint64_t fun
     }
 }
 
-/* The first line of a small file, without its end. */
+/* Reads the first line of a small file, without the newline; false if there is none. */
 static int readLine(const char *path, char *line, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -134,7 +134,7 @@ void sayDescriptor(FILE *text, int descriptor)
 
 /* --- system calls --------------------------------------------------------------------------------------------------------- */
 
-/* Those in which a thread may stay. */
+/* The system calls in which a thread may stay for long. */
 #define CALL(name, hasDescriptor)        \
     {                                    \
         SYS_##name, #name, hasDescriptor \
