@@ -7,16 +7,16 @@ enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
 
 /* What departure and arrival have in common. */
 struct Key {
-    int process; /* 0: of requests and replies, which go from one to the other */
+    int process; /* 0: of requests and replies, which go from one process to another */
     unsigned kind;
     uint64_t first, second;
 };
-/* What was sent and has not come yet, of one key: the first has waited longest. */
+/* Something with a certain key that was sent and has not arrived yet. The first in its queue has waited longest. */
 struct Departure {
     struct Departure *earlier, *later;
     uint64_t number;
 };
-/* Never empty. */
+/* All departures of one key; never empty. */
 struct Queue {
     struct Queue *next; /* in the bucket */
     struct Key key;
@@ -108,7 +108,7 @@ uint64_t noteDeparture(struct Arrows *arrows, int process, const struct TraceRec
     return departure->number;
 }
 
-/* Takes one out of its queue, and with the last also the queue. */
+/* Removes a departure from its queue and returns its number; frees the queue with the last one. */
 static uint64_t take(struct Arrows *arrows, struct Queue **place, struct Departure *departure)
 {
     struct Queue *queue = *place;

@@ -12,7 +12,7 @@
 
 #define TIME_LIMIT 100 /* tenths of a second */
 
-/* The content of a file below /proc/PID, which has no size; a 0 is behind it. NULL if there is none. */
+/* The content of a file below /proc/PID, which does not tell its size, and a terminating 0. NULL if it cannot be read. */
 static char *readOf(int process, const char *name, size_t *size)
 {
     char path[64], *content = allocate(1);
@@ -62,7 +62,7 @@ static int livingThreadOf(int process)
     return living;
 }
 
-/* Ends the command if the process cannot answer. Returns one of its threads that have not ended. */
+/* Ends the command if the process cannot answer. Returns one of the process's threads that has not ended. */
 static int checkState(int process)
 {
     int thread = livingThreadOf(process);
@@ -89,7 +89,7 @@ static int numberInside(int process)
     return number;
 }
 
-/* Numbers of segments are those of an IPC namespace. */
+/* Whether a process is in this command's IPC namespace, in which segments are numbered; true if that is not known. */
 static int sharesSegments(int process)
 {
     char path[64], its[64] = "", ours[64] = "";

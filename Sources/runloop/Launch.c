@@ -16,8 +16,8 @@
 
 #define COMPANION "librunloop-trace.so"
 
-/* Beside the libraries that this command was installed with; otherwise its name alone, which the loader looks for where it looks for
-   libraries. */
+/* Finds the companion beside the libraries that this command was installed with; otherwise returns its name alone, which the loader
+   searches for where it searches for libraries. */
 static void findCompanion(char path[4096])
 {
     static const char *const folders[] = {"../lib/runloop", "../lib/x86_64-linux-gnu/runloop",
@@ -35,7 +35,7 @@ static void findCompanion(char path[4096])
     strcpy(path, COMPANION);
 }
 
-/* What is preloaded already stays. */
+/* Libraries that are preloaded already stay. */
 void preloadCompanion(void)
 {
     char companion[4096], preload[8192];
@@ -73,7 +73,7 @@ static int hasRoom(const char *parent, unsigned long records)
                                               16 * (sizeof(struct TraceHeader) + records * sizeof(struct TraceRecord));
 }
 
-/* In memory, if the system has such a place for this user, and room there. */
+/* Makes the directory for the records: in memory, if the system has such a place for this user, and room there. */
 static void makeDirectory(char directory[4096], unsigned long records)
 {
     const char *parents[TRACE_PARENTS];
@@ -110,8 +110,9 @@ int launchedProcess(void) { return child; }
 
 static void passOn(int number) { kill(child, number); }
 
-/* What the program did until a signal ended it is still to be written. So this command survives the signals that end it: a terminal sends an
-   interrupt to the program as well; what was sent to the command alone is passed on. A signal that was ignored stays ignored. */
+/* After a signal has ended the program, this command has yet to write what the program did. So the command survives these signals: a
+   terminal sends an interrupt to the program as well; what is sent to the command alone is passed on. A signal that was ignored stays
+   ignored. */
 static const struct {
     int number;
     void (*handler)(int);
@@ -123,7 +124,7 @@ struct Signals {
     struct sigaction actions[SURVIVED];
 };
 
-/* Until `begin` has made the program, nothing can be passed on. */
+/* Sets the handlers, and blocks the signals to be passed on until `begin` has made the process that they are for. */
 static void block(struct Signals *before)
 {
     sigset_t passed;

@@ -97,7 +97,7 @@ static int printHelp(const char *command)
 
 int main(int count, char **arguments)
 {
-    /* What is a letter. */
+    /* For mbrtowc(): texts are UTF-8. */
     setlocale(LC_CTYPE, "C.UTF-8");
     if (count < 2)
         return printUsage(stderr);
@@ -110,7 +110,7 @@ int main(int count, char **arguments)
     current = commandNamed(arguments[1]);
     if (count > 2 && isOneOf(arguments[2], "--help", "-h"))
         return printHelp(arguments[1]);
-    /* getopt begins its lines with this. */
+    /* getopt() begins its messages with this name. */
     char name[64];
     snprintf(name, sizeof name, "runloop %s", current->name);
     arguments[1] = name;

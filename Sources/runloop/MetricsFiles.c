@@ -33,7 +33,7 @@ static int isMetricsName(const char *name, int process)
     return end > 0 && name[end] == 0 && (process == 0 || its == process);
 }
 
-/* NULL, or why the file is none of ours. */
+/* Reads a file. Returns NULL, or why the file is not one of ours; one that is gone by now leaves `file` as it was. */
 static const char *readMetricsFile(int directory, const char *name, struct MetricsFile *file)
 {
     struct stat status;
@@ -56,7 +56,7 @@ static const char *readMetricsFile(int directory, const char *name, struct Metri
 
 static int isAlive(int process) { return kill(process, 0) == 0 || errno == EPERM; }
 
-/* What processes have mapped, as far as it was read. */
+/* What a process has mapped. One of a list, of all processes that have been looked at. */
 struct Mapped {
     struct Mapped *next;
     int process, isHidden; /* whether it may not be read, though the process runs */
@@ -82,8 +82,8 @@ static struct Mapped *readMapped(struct Mapped *next, int process)
     return mapped;
 }
 
-/* Whether the thread that writes a file runs. One that runs has its file mapped: another process may have the number of one that has ended, or
-   of one in another PID namespace. */
+/* Whether the thread that writes a file is still running. Then its process has the file mapped; the number alone says nothing, as another
+   process may have the number of one that has ended, or of one in another PID namespace. */
 static int isWritten(struct Mapped **known, const char *name, int process)
 {
     char part[NAME_MAX + 3];
@@ -156,7 +156,7 @@ void forEachDirectory(void (*function)(const char *directory, void *info), void 
     }
 }
 
-/* Where a process that runs has its files mapped. */
+/* Finds the directory of the files that a running process has mapped; false if it has none mapped. */
 static int findMapped(int process, char directory[4096])
 {
     char path[64], line[8192], name[4096];

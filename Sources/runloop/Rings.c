@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Records that may be under way when the header says that they were begun. */
+/* How many of the records that the header counts as begun may not be finished. */
 #define MARGIN 16
 
-/* What turns ticks into time: a reading of this moment, which with the one in a header makes a line. */
+/* A reading of both clocks at this moment. With the one in a header it gives the line by which ticks are turned into time. */
 struct Clocks {
     uint64_t ticks, nanoseconds;
 };
@@ -24,7 +24,8 @@ static struct Clocks readClocks(void)
     return now;
 }
 
-/* All threads are placed by one line, that of the thread that began first, so that what one does for the other is in order. */
+/* The time of a reading of the counter. All threads use one line, that of the thread that began first, so that cause and effect in two
+   threads stay in order. */
 static uint64_t timeOf(uint64_t ticks, const struct TraceHeader *first, const struct Clocks *now)
 {
     if (now->ticks <= first->ticks)
@@ -72,8 +73,8 @@ static struct Ring readRing(int directory, const char *name)
     return ring;
 }
 
-/* The number of the oldest record that was surely not overwritten while the file was read: in its place is the newest by now, after which all
-   others would seem out of order. */
+/* The number of the oldest record that was surely not overwritten while the file was read. Where one was overwritten there is a newer
+   record, after which all others would seem out of order. */
 static uint64_t firstRecord(const struct Ring *ring)
 {
     uint64_t written = ring->header->written, begun = ring->writtenSince;
@@ -82,7 +83,7 @@ static uint64_t firstRecord(const struct Ring *ring)
     return first < written ? first : written;
 }
 
-/* Adds the records of one file. Those that were never finished are out of order: they go. */
+/* Adds the records of one file. Those that were never finished are out of order, and are left out. */
 static void addRecords(struct Recording *recording, const struct TraceHeader *header, uint64_t first)
 {
     const struct TraceRecord *records = (const struct TraceRecord *)((const char *)header + TRACE_HEADER_SIZE);
@@ -123,7 +124,7 @@ static void addThread(struct Recording *recording, const char *directory, const 
     recording->threads[recording->threadCount++] = thread;
 }
 
-/* By time; what one thread wrote at one time as it was written. */
+/* Orders events by time; those of one thread at the same time as they were written. */
 static int compareEvents(const void *left, const void *right)
 {
     const struct Event *a = left, *b = right;

@@ -50,7 +50,7 @@ struct Sample copySample(const struct Sample *sample)
     return copy;
 }
 
-/* Prints what was counted since the last time. Threads that had ended by then are left out. */
+/* Prints what has been counted since the last time. Threads that had ended by then are left out. */
 static void printInterval(void *info)
 {
     struct Watched *watched = info;
@@ -71,7 +71,8 @@ static void printInterval(void *info)
     watched->last = now;
 }
 
-/* Of the program itself it is known when it has ended; if it has executed others before, that is the end of the last one. */
+/* Counts the program that was launched until `end`, when it ended. If its process has executed several programs, that is the end of the
+   last one. */
 static void addTimeUntilEnd(struct Sample *sample, int process, uint64_t end)
 {
     for (size_t index = 0; index < sample->count; index++) {
@@ -126,7 +127,7 @@ static int statProcess(int process, double seconds)
             if (!isInterrupted)
                 printInterval(&watched);
         addMetrics(&all, directory, process);
-        /* The directory goes with the process, if that was started by this command. */
+        /* The directory goes with the process, if another `runloop stat` has started it. */
         if (all.count == 0)
             all = copySample(&watched.last);
         subtractSample(&all, &first);

@@ -17,7 +17,7 @@ static uint64_t callsOf(const RLTraceMetrics *metrics)
     return sum;
 }
 
-/* Three digits and a unit. */
+/* A duration, as three digits and a unit. */
 static const char *duration(uint64_t nanoseconds, char text[CELL])
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
@@ -38,7 +38,7 @@ static const char *quantile(const RLTraceHistogram *histogram, double part, char
     return duration(part < 1 ? RLTraceHistogramGetQuantile(histogram, part) : histogram->largest, text);
 }
 
-/* A count, or if it is of some seconds what that is in one. */
+/* A count; if `seconds` is not 0, the count per second. */
 static const char *number(uint64_t count, double seconds, char text[CELL])
 {
     double value = seconds > 0 ? (double)count / seconds : (double)count;
@@ -59,7 +59,7 @@ static const char *awake(const RLTraceMetrics *metrics, char text[CELL])
     return text;
 }
 
-/* By process; of each the main thread first, the others in the order in which they began. */
+/* Orders rows by process; the main thread of each first, the others in the order in which they began. */
 static int compareRows(const void *left, const void *right)
 {
     const struct Row *a = left, *b = right;
